@@ -1,0 +1,189 @@
+"""What a dialect is: a record of pure functions and two small state machines.
+
+A decoder turns bytes, cut anywhere, into events; an encoder turns events into bytes. The two base classes
+here keep the promises that hold for every dialect, so that no dialect has to remember them:
+
+* a stream has exactly one terminal event, and nothing follows it;
+* bytes that break the dialect become a `Failed` event: what came before stands;
+* a stream that just ends is told as such.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from groundwire.dialects.framing import Frame, FrameReader, encode_comment, encode_frame
+from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.transcript import Transcript
+from groundwire.errors import GroundwireError, Interrupted, UpstreamError, WireError
+from groundwire.model import (
+    Answer,
+    Event,
+    Failed,
+    Finished,
+    JsonObject,
+    Request,
+    TextDelta,
+)
+
+if TYPE_CHECKING:
+    from groundwire.dialects.features import Feature
+
+CitationPolicy: TypeAlias = Literal["exact", "live"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What an encoder must know and cannot see in the events. Identity and time come from outside."""
+
+    id: str = "0"
+    """Unique and bare; each dialect puts its own prefix before it."""
+    model: str = ""
+    created: int = 0
+    """Seconds since the epoch."""
+    request: Request = Request(())
+    citations: CitationPolicy = "exact"
+    key: bytes = b"groundwire"
+    """Signs what we make in the place of a provider's encrypted content."""
+
+
+class Encoded(NamedTuple):
+    """A request in a dialect's words, and the names of the search options it has no words for."""
+
+    body: JsonObject
+    unsaid: tuple[str, ...] = ()
+
+
+class ErrorBody(NamedTuple):
+    """An error in a dialect's words."""
+
+    status: int
+    body: JsonObject
+
+
+Headers: TypeAlias = Mapping[str, str]
+"""Response headers with lower-case names."""
+
+
+class StreamDecoder(ABC):
+    """Bytes in, events out."""
+
+    def __init__(self) -> None:
+        self._reader = FrameReader()
+        self._events: list[Event] = []
+        self._ended = False
+        self._parts = 0
+        self.transcript = Transcript()
+
+    def feed(self, data: bytes) -> list[Event]:
+        """The events these bytes complete."""
+        return self._collect(self._reader.feed, data)
+
+    def close(self) -> list[Event]:
+        """The events that the end of the bytes completes; after this the stream has its terminal event."""
+        events = self._collect(lambda _: self._reader.close(), b"")
+        events += self._collect(self._end, b"")
+        return events
+
+    def emit(self, event: Event) -> None:
+        """Tell an event; whatever follows a terminal one is dropped."""
+        if self._ended:
+            return
+        if isinstance(event, TextDelta):
+            self.transcript.add(event.part, event.text)
+        self._events.append(event)
+        self._ended = isinstance(event, Finished | Failed)
+
+    def next_part(self) -> int:
+        """A number for a new part."""
+        self._parts += 1
+        return self._parts - 1
+
+    @abstractmethod
+    def on_frame(self, frame: Frame) -> None:
+        """Read one frame and `emit` what it means. May raise `WireError`, nothing else."""
+
+    def on_end(self) -> None:
+        """The bytes have ended without a terminal event: last chance to tell one."""
+
+    def _end(self, _: bytes) -> list[Frame]:
+        self.on_end()
+        self.emit(Failed(Interrupted("the stream ended before the answer was complete")))
+        return []
+
+    def _collect(self, read: Callable[[bytes], list[Frame]], data: bytes) -> list[Event]:
+        try:
+            for frame in () if self._ended else read(data):
+                self.on_frame(frame)
+        except (WireError, UpstreamError) as error:
+            self.emit(Failed(error))
+        events, self._events = self._events, []
+        return events
+
+
+class StreamEncoder(ABC):
+    """Events in, bytes out. Subclasses call `send`; the first terminal event is the last one taken."""
+
+    content_type = "text/event-stream"
+
+    def __init__(self, reply: Reply) -> None:
+        self.reply = reply
+        self._chunks: list[bytes] = []
+        self._ended = False
+
+    def feed(self, event: Event) -> bytes:
+        """The bytes that tell this event, if any are due yet."""
+        if self._ended:
+            return b""
+        self._ended = isinstance(event, Finished | Failed)
+        self.on_event(event)
+        return self._flush()
+
+    def close(self) -> bytes:
+        """End the stream; without a terminal event before, the client is told that it was cut."""
+        return self.feed(Failed(Interrupted("the answer was interrupted")))
+
+    def ping(self) -> bytes:
+        """A sign of life while there is nothing to tell; empty where the dialect's clients break on it."""
+        return encode_comment("keep-alive")
+
+    @abstractmethod
+    def on_event(self, event: Event) -> None:
+        """Tell one event by way of `send`."""
+
+    def send(self, name: str, payload: JsonObject) -> None:
+        """Write one frame."""
+        self._chunks.append(encode_frame(name, dump_json(payload)))
+
+    def send_raw(self, data: bytes) -> None:
+        """Write bytes as they are."""
+        self._chunks.append(data)
+
+    def _flush(self) -> bytes:
+        if not self._chunks:
+            return b""
+        data = b"".join(self._chunks)
+        self._chunks.clear()
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A wire language, spoken in both directions."""
+
+    name: str
+    decode_request: Callable[[JsonObject], Request]
+    """A caller's body. Raises `ClientWireError` or `RequestError`."""
+    encode_request: Callable[[Request], Encoded]
+    decode_response: Callable[[JsonObject], list[Event]]
+    """A provider's whole answer, as the events that tell it. Raises `UpstreamWireError`."""
+    encode_response: Callable[[Answer, Reply], JsonObject]
+    decoder: Callable[[], StreamDecoder]
+    encoder: Callable[[Reply], StreamEncoder]
+    decode_error: Callable[[int, bytes, Headers], UpstreamError]
+    encode_error: Callable[[GroundwireError, Reply], ErrorBody]
+    losses: Mapping[Feature, str]
+    """What an answer may have and this dialect cannot say, and where it goes instead."""

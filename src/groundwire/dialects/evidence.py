@@ -1,0 +1,88 @@
+"""History for a provider that did not make it: searches and citations become words.
+
+Encrypted results and signed blocks mean something to their own dialect alone. What another provider needs
+is what they stood for: the text with numbered citations, and every source with its address and its quotes.
+
+Decoders mark each search part and each evidence they make with their dialect's name in `extras`; that mark
+is how a dialect knows its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from groundwire.model import (
+    Answer,
+    Evidence,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    SearchCall,
+    SearchResult,
+    Source,
+    Text,
+)
+from groundwire.text.markdown import render_body
+from groundwire.text.sources import Numbering, label_of, number_sources
+
+
+def is_native(message: Message, dialect: str) -> bool:
+    """Was everything searched and cited in this message made by that dialect?"""
+    marks: Iterable[SearchCall | SearchResult | Evidence] = (
+        *(part for part in message.parts if isinstance(part, SearchCall | SearchResult)),
+        *(item for citation in message.citations for item in citation.evidence),
+    )
+    return all(dialect in mark.extras for mark in marks)
+
+
+def readable_parts(message: Message, dialect: str) -> tuple[Part, ...]:
+    """The parts of a message as another provider can read them: words first, then calls and pictures."""
+    if (
+        not any(isinstance(part, SearchCall | SearchResult) for part in message.parts)
+        and not message.citations
+    ):
+        return tuple(part for part in message.parts if not _is_foreign(part, dialect))
+    words = readable_text(message)
+    others = tuple(
+        part
+        for part in message.parts
+        if not isinstance(part, Text | SearchCall | SearchResult) and not _is_foreign(part, dialect)
+    )
+    return (Text(words), *others) if words else others
+
+
+def readable_text(message: Message) -> str:
+    """The text with `[n]`, then what was searched for, and every source with its quotes."""
+    answer = Answer(message.parts, message.citations)
+    numbering = number_sources(sorted(answer.sources, key=lambda source: source.state != "cited"))
+    blocks = [render_body(answer, numbering)]
+    queries = [search.query for search in answer.searches if search.query]
+    if queries:
+        blocks.append("Searched for: " + "; ".join(queries))
+    if numbering.sources:
+        blocks.append("Sources:\n" + "\n".join(_source_lines(answer, numbering)))
+    return "\n\n".join(block for block in blocks if block.strip())
+
+
+def _source_lines(answer: Answer, numbering: Numbering) -> Iterable[str]:
+    quotes: dict[int, list[str]] = {}
+    for citation in answer.citations:
+        for item in citation.evidence:
+            known = quotes.setdefault(numbering.number(item.source) or 0, [])
+            if item.quote and item.quote not in known:
+                known.append(item.quote)
+    for number, source in enumerate(numbering.sources, 1):
+        yield f"[{number}] {_address_line(source)}"
+        for quote in (*quotes.get(number, ()), *source.excerpts):
+            yield f'    "{" ".join(quote.split())}"'
+
+
+def _address_line(source: Source) -> str:
+    return f"{label_of(source)} ({source.url})" if source.url else label_of(source)
+
+
+def _is_foreign(part: Part, dialect: str) -> bool:
+    if isinstance(part, Opaque):
+        return part.dialect != dialect
+    return isinstance(part, Reasoning) and dialect not in part.extras

@@ -1,0 +1,70 @@
+"""The field `groundwire` of a final object: what the dialect has no words for.
+
+Official clients ignore it; programs that know of it read warnings, searches, sources and citations there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from groundwire.dialects.features import Feature
+from groundwire.model import Answer, Citation, Json, JsonObject, Search, Source
+from groundwire.text.addresses import domain_of
+
+FIELD = "groundwire"
+VERSION = 1
+
+_SEARCHES = frozenset({Feature.QUERIES, Feature.SEARCH_CALLS, Feature.PAGES_OPENED, Feature.PATTERNS})
+_SOURCES = frozenset({Feature.RETRIEVED, Feature.RETRIEVED_TITLES, Feature.TITLES})
+_CITATIONS = frozenset({Feature.QUOTES, Feature.CONFIDENCE, Feature.UNPLACED, Feature.SPAN_STARTS})
+
+
+def extend(body: JsonObject, answer: Answer, lost: Collection[Feature]) -> JsonObject:
+    """Add the extension to a final object, if there is anything to say in it."""
+    extension: JsonObject = {}
+    if answer.warnings:
+        extension["warnings"] = [
+            {"code": warning.code, "message": warning.message} for warning in answer.warnings
+        ]
+    if not _SEARCHES.isdisjoint(lost) and answer.searches:
+        extension["searches"] = [encode_search(search) for search in answer.searches]
+    tells_citations = not _CITATIONS.isdisjoint(lost) and answer.citations
+    if tells_citations or (not _SOURCES.isdisjoint(lost) and answer.sources):
+        extension["sources"] = [encode_source(source) for source in answer.sources]
+    if tells_citations:
+        places = {source.url or source.title: index for index, source in enumerate(answer.sources)}
+        extension["citations"] = [encode_citation(citation, places) for citation in answer.citations]
+    if extension:
+        body[FIELD] = {"version": VERSION, **extension}
+    return body
+
+
+def encode_search(search: Search) -> JsonObject:
+    """A search for readers of JSON."""
+    return {"query": search.query, "kind": search.kind, "state": search.state}
+
+
+def encode_source(source: Source) -> JsonObject:
+    """A source for readers of JSON."""
+    return {
+        "url": source.url,
+        "title": source.title,
+        "domain": source.domain or domain_of(source.url),
+        "state": source.state,
+    }
+
+
+def encode_citation(citation: Citation, places: dict[str, int]) -> JsonObject:
+    """A citation for readers of JSON; its sources are indices into the list beside it."""
+    quotes: list[Json] = [item.quote for item in citation.evidence if item.quote]
+    confidences: list[Json] = [item.confidence for item in citation.evidence if item.confidence is not None]
+    body: JsonObject = {
+        "start": citation.span.start if citation.span else None,
+        "end": citation.span.end if citation.span else None,
+        "anchor": citation.anchor,
+        "sources": [places[item.source.url or item.source.title] for item in citation.evidence],
+        "quotes": quotes,
+    }
+    if confidences:
+        body["confidences"] = confidences
+    return body

@@ -1,0 +1,169 @@
+"""Typed reads of decoded JSON, with the path in the error.
+
+Strategy: absent and `null` are the same and give the default; a value of the wrong type raises the
+fault the reader was made with (`ClientWireError` for what a caller sent, `UpstreamWireError` for what a
+provider sent) and names its path; fields nobody asks for are never looked at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from groundwire.errors import WireError
+from groundwire.model import Json, JsonObject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Key: TypeAlias = "str | int"
+
+
+class Fields:
+    """A JSON object to be read."""
+
+    __slots__ = ("_fault", "_key", "_parent", "raw")
+
+    def __init__(
+        self,
+        raw: JsonObject,
+        fault: type[WireError],
+        parent: Fields | None = None,
+        key: Key = "",
+    ) -> None:
+        self.raw = raw
+        self._fault = fault
+        self._parent = parent
+        self._key = key
+
+    @classmethod
+    def of(cls, value: Json, fault: type[WireError]) -> Fields:
+        """The whole document, which must be an object."""
+        if not isinstance(value, dict):
+            raise fault(f"expected an object, found {_kind(value)}")
+        return cls(value, fault)
+
+    def get(self, key: str) -> Json:
+        """The value as it stands, None when absent."""
+        return self.raw.get(key)
+
+    def has(self, key: str) -> bool:
+        """Is it there, and not null?"""
+        return self.get(key) is not None
+
+    def text(self, key: str, default: str = "") -> str:
+        """A string."""
+        value = self.get(key)
+        if isinstance(value, str):
+            return value
+        if value is None:
+            return default
+        raise self.fault(f"expected a string, found {_kind(value)}", key)
+
+    def integer(self, key: str) -> int | None:
+        """A whole number; `5.0` is one, `true` is none."""
+        value = self.get(key)
+        if type(value) is int:
+            return value
+        if value is None:
+            return None
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+        raise self.fault(f"expected a whole number, found {_kind(value)}", key)
+
+    def number(self, key: str) -> float | None:
+        """A number."""
+        value = self.get(key)
+        if value is None:
+            return None
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+        raise self.fault(f"expected a number, found {_kind(value)}", key)
+
+    def flag(self, key: str) -> bool | None:
+        """True or false."""
+        value = self.get(key)
+        if value is None or isinstance(value, bool):
+            return value
+        raise self.fault(f"expected true or false, found {_kind(value)}", key)
+
+    def obj(self, key: str) -> Fields:
+        """An object; an empty one when absent."""
+        value = self.get(key)
+        if isinstance(value, dict):
+            return type(self)(value, self._fault, self, key)
+        if value is None:
+            return type(self)({}, self._fault, self, key)
+        raise self.fault(f"expected an object, found {_kind(value)}", key)
+
+    def items(self, key: str) -> list[Json]:
+        """A list; an empty one when absent."""
+        value = self.get(key)
+        if isinstance(value, list):
+            return value
+        if value is None:
+            return []
+        raise self.fault(f"expected a list, found {_kind(value)}", key)
+
+    def objs(self, key: str) -> Iterator[Fields]:
+        """The objects of a list; nulls in it are passed over."""
+        for index, value in enumerate(self.items(key)):
+            if isinstance(value, dict):
+                yield type(self)(value, self._fault, _Step(self, key), index)
+            elif value is not None:
+                raise self.fault(f"expected an object, found {_kind(value)}", key, index)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """The strings of a list; nulls in it are passed over."""
+        found = []
+        for index, value in enumerate(self.items(key)):
+            if isinstance(value, str):
+                found.append(value)
+            elif value is not None:
+                raise self.fault(f"expected a string, found {_kind(value)}", key, index)
+        return tuple(found)
+
+    def rest(self, *known: str) -> JsonObject:
+        """Every field that is not among the known ones, verbatim."""
+        return {key: value for key, value in self.raw.items() if key not in known}
+
+    def fault(self, message: str, *keys: Key) -> WireError:
+        """The error to raise about a field of this object, with its path."""
+        return self._fault(message, self.path(*keys))
+
+    def path(self, *keys: Key) -> str:
+        """`$.messages[2].content`"""
+        steps: list[Key] = list(reversed(keys))
+        node: Fields | None = self
+        while node is not None and node._parent is not None:
+            steps.append(node._key)
+            node = node._parent
+        return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in reversed(steps))
+
+
+class _Step(Fields):
+    """The place of a list inside its object: only a link in the path."""
+
+    __slots__ = ()
+
+    def __init__(self, holder: Fields, key: str) -> None:
+        super().__init__({}, WireError, holder, key)
+
+
+_KINDS: dict[type, str] = {
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "a list",
+    dict: "an object",
+    type(None): "null",
+}
+
+
+def _kind(value: Json) -> str:
+    return _KINDS[type(value)]
+
+
+def as_object(value: Json) -> JsonObject:
+    """The value if it is an object, else an empty one: for places that were checked before."""
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,179 @@
+"""Frames out of bytes, and bytes out of frames.
+
+Strategy: server-sent events by the standard, over bytes, because only CR, LF and CRLF end a line and
+text-splitting functions know nine more. A body that begins with `{` or `[` instead is not SSE at all: an
+error body with status 200, or Gemini's stream without `alt=sse`, which is one JSON array told piece by
+piece; its elements come out as frames too, so that no decoder has to care.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from groundwire.errors import UpstreamWireError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_PENDING = 64 * 1024 * 1024
+"""Bytes of one unfinished line or value that are kept; a provider that sends more is broken."""
+
+
+class Frame(NamedTuple):
+    """One server-sent event: its name, empty if it had none, and its data."""
+
+    event: str
+    data: bytes
+
+
+def encode_frame(event: str, data: str) -> bytes:
+    """One event as one block; name and data must never be torn apart (Anthropic's SDK fails on it)."""
+    head = f"event: {event}\n" if event else ""
+    return f"{head}data: {data}\n\n".encode("utf-8", "replace")
+
+
+def encode_comment(text: str) -> bytes:
+    """A comment line: keep-alive for those who tolerate it."""
+    return f": {text}\n\n".encode()
+
+
+def _bounded(pending: bytes) -> bytes:
+    if len(pending) > MAX_PENDING:
+        raise UpstreamWireError(f"more than {MAX_PENDING} bytes without an end")
+    return pending
+
+
+class FrameReader:
+    """Feeds on bytes cut anywhere; gives frames."""
+
+    __slots__ = ("_head", "_reader")
+
+    def __init__(self) -> None:
+        self._reader: SseReader | JsonReader | None = None
+        self._head = b""
+
+    @property
+    def bare(self) -> bool:
+        """Was this a JSON body rather than server-sent events?"""
+        return isinstance(self._reader, JsonReader)
+
+    def feed(self, data: bytes) -> list[Frame]:
+        if self._reader is None:
+            # A byte-order mark and keep-alive blanks may stand before either form.
+            self._head = (self._head + data).removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
+            if not self._head or b"\xef\xbb\xbf".startswith(self._head):
+                return []
+            self._reader = JsonReader() if self._head[:1] in b"{[" else SseReader()
+            data, self._head = self._head, b""
+        return self._reader.feed(data)
+
+    def close(self) -> list[Frame]:
+        """What is left when the bytes end: a last event without its blank line still counts."""
+        return [] if self._reader is None else self._reader.close()
+
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+class SseReader:
+    """The standard's parser, line by line."""
+
+    __slots__ = ("_data", "_event", "_rest")
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._event = ""
+        self._data: list[bytes] = []
+
+    def feed(self, data: bytes) -> list[Frame]:
+        data = self._rest + data if self._rest else data
+        frames: list[Frame] = []
+        start = 0
+        for match in _LINE_END.finditer(data):
+            end = match.end()
+            if end == len(data) and match[0] == b"\r":
+                break  # its LF may be in the next bytes
+            self._line(data[start : match.start()], frames)
+            start = end
+        self._rest = _bounded(data[start:])
+        return frames
+
+    def close(self) -> list[Frame]:
+        frames: list[Frame] = []
+        rest = self._rest.removesuffix(b"\r")
+        self._rest = b""
+        if rest:
+            self._line(rest, frames)
+        self._line(b"", frames)
+        return frames
+
+    def _line(self, line: bytes, frames: list[Frame]) -> None:
+        if line.startswith(b"data:"):
+            self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+        elif not line:
+            if self._data:
+                frames.append(Frame(self._event, b"\n".join(self._data)))
+                self._data = []
+            self._event = ""
+        elif line.startswith(b"event:"):
+            self._event = line[6:].strip().decode("utf-8", "replace")
+        elif line == b"data":
+            self._data.append(b"")
+
+
+_STRUCTURE = re.compile(rb'["\\\[\]{}]')
+
+
+class JsonReader:
+    """The elements of a JSON array as they complete, or the one value of a bare body."""
+
+    __slots__ = ("_buffer", "_depth", "_in_array", "_in_string", "_scanned", "_start")
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._scanned = 0
+        self._start = 0
+        self._depth = 0
+        self._in_string = False
+        self._in_array: bool | None = None
+
+    def feed(self, data: bytes) -> list[Frame]:
+        self._buffer += data
+        if self._in_array is None:
+            self._in_array = self._buffer[:1] == b"["
+            self._scanned = self._start = 1 if self._in_array else 0
+        frames = list(self._elements())
+        self._buffer = _bounded(self._buffer[self._start :])
+        self._scanned -= self._start
+        self._start = 0
+        return frames
+
+    def close(self) -> list[Frame]:
+        """Whatever is left, if it is not just the end of the array, is a value cut short."""
+        rest = self._buffer.strip(b" \t\r\n,]")
+        self._buffer = b""
+        return [Frame("", rest)] if rest else []
+
+    def _elements(self) -> Iterator[Frame]:
+        position = self._scanned
+        while match := _STRUCTURE.search(self._buffer, position):
+            position = match.end()
+            sign = match[0]
+            if sign == b'"':
+                self._in_string = not self._in_string
+            elif self._in_string:
+                if sign == b"\\" and position == len(self._buffer):
+                    self._scanned = position - 1  # what it escapes is in the next bytes
+                    return
+                position += sign == b"\\"
+            elif sign in b"{[":
+                if self._depth == 0:
+                    self._start = match.start()
+                self._depth += 1
+            elif sign in b"}]" and self._depth:
+                self._depth -= 1
+                if self._depth == 0:
+                    yield Frame("", self._buffer[self._start : position])
+                    self._start = position
+        self._scanned = len(self._buffer)

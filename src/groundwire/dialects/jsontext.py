@@ -1,0 +1,91 @@
+"""JSON as the wire has it, strict where Python's own module is lax.
+
+Reading: malformed text, NaN and infinities, nesting beyond reason and integers of thousands of digits
+are wire errors; half a surrogate pair becomes U+FFFD, because it could never be written again.
+Writing: never NaN, never half a pair, and no character at which careless readers break a line
+(U+0085, U+2028, U+2029: many SSE clients split there).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, NoReturn
+
+from groundwire.errors import WireError
+
+if TYPE_CHECKING:
+    from groundwire.model import Json
+
+MAX_DEPTH = 128
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_LINE_BREAKERS = re.compile("[\x85\u2028\u2029]")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError("number out of range")
+    return number
+
+
+_read = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite).decode
+_write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
+def load_json(data: bytes | str, fault: type[WireError]) -> Json:
+    """The value of a JSON text; `fault` is raised where it is none."""
+    if isinstance(data, str):
+        data = data.encode("utf-8", "replace")
+    try:
+        value: Json = _read(data.decode("utf-8-sig", "replace"))
+    except RecursionError:
+        raise fault("nested too deeply") from None
+    except ValueError as error:
+        # The message of a JSONDecodeError is about positions; its text never holds the document.
+        raise fault(f"malformed JSON ({error})") from None
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _depth_exceeded(value):
+        raise fault("nested too deeply")
+    if _ESCAPED_SURROGATE.search(data):
+        value = _mend(value)
+    return value
+
+
+def dump_json(value: Json) -> str:
+    """The JSON text of a value, on one line in everybody's eyes."""
+    text = _write(value)
+    if text.isascii():
+        return text
+    text = _LONE_SURROGATE.sub("\ufffd", text)
+    return _LINE_BREAKERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _depth_exceeded(value: Json) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        below: list[Json] = []
+        for item in level:
+            if isinstance(item, dict):
+                below.extend(item.values())
+            elif isinstance(item, list):
+                below.extend(item)
+        if not below:
+            return False
+        level = below
+    return any(isinstance(item, dict | list) for item in level)
+
+
+def _mend(value: Json) -> Json:
+    if isinstance(value, str):
+        return _LONE_SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_mend(item) for item in value]
+    if isinstance(value, dict):
+        return {_LONE_SURROGATE.sub("\ufffd", key): _mend(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,25 @@
+"""The dialects by name, imported when first asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from groundwire.dialects.base import Dialect
+
+DIALECTS = (
+    "anthropic_messages",
+    "openai_responses",
+    "openai_chat",
+    "gemini",
+    "gemini_interactions",
+    "websearch",
+)
+
+
+def dialect(name: str) -> Dialect:
+    """The dialect of that name."""
+    if name not in DIALECTS:
+        raise KeyError(f"no dialect {name!r}; there are {', '.join(DIALECTS)}")
+    return cast("Dialect", import_module(f"groundwire.dialects.{name}").DIALECT)

@@ -1,0 +1,274 @@
+"""The answer: the fold of its events.
+
+`Assembler` takes events one by one; `assemble` takes them all. The result is in a normal form, so that
+the same answer told by another dialect, or in another order, is the same value: one citation for each
+span, sorted by position, each source of a span once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+from groundwire.errors import GroundwireError
+from groundwire.model.events import (
+    Cited,
+    Event,
+    ExtrasSeen,
+    Failed,
+    Finished,
+    FinishReason,
+    PartAdded,
+    ReasoningDelta,
+    SearchCalled,
+    SearchReturned,
+    Started,
+    TextDelta,
+    ToolCallDelta,
+    UsageSeen,
+    Warned,
+)
+from groundwire.model.extras import NO_EXTRAS, Extras, merge_extras
+from groundwire.model.parts import (
+    Image,
+    Opaque,
+    Part,
+    Phase,
+    Reasoning,
+    SearchCall,
+    SearchResult,
+    Text,
+    ToolCall,
+)
+from groundwire.model.request import Message
+from groundwire.model.source import Anchor, Citation, Evidence, Source, SourceState, Span
+from groundwire.model.usage import Usage
+
+
+class Search(NamedTuple):
+    """One act of searching, for those who only want to show it."""
+
+    query: str
+    kind: str
+    state: Literal["running", "done", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, whole."""
+
+    parts: tuple[Part, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    usage: Usage = Usage()
+    warnings: tuple[Warned, ...] = ()
+    finish: FinishReason | None = None
+    detail: str = ""
+    error: GroundwireError | None = None
+    id: str = ""
+    model: str = ""
+    extras: Extras = NO_EXTRAS
+
+    @property
+    def text(self) -> str:
+        """The words alone; spans count over it."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def message(self) -> Message:
+        """The answer as a turn of the conversation, to be sent back with the next question."""
+        return Message("assistant", self.parts, self.citations)
+
+    @property
+    def grounded(self) -> bool:
+        """Does anything in the answer lean on a source?"""
+        return bool(self.citations)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Every address once, in order of first mention, with the strongest state it reached."""
+        return sources_of(self.parts, self.citations)
+
+    @property
+    def searches(self) -> tuple[Search, ...]:
+        """Every query made, page opened or pattern looked for."""
+        results = {part.call_id: part for part in self.parts if isinstance(part, SearchResult)}
+        return tuple(
+            search
+            for part in self.parts
+            if isinstance(part, SearchCall)
+            for search in _searches(part, results.get(part.id))
+        )
+
+
+def assemble(events: Iterable[Event]) -> Answer:
+    """The answer that these events tell."""
+    assembler = Assembler()
+    for event in events:
+        assembler.feed(event)
+    return assembler.answer()
+
+
+class _Draft:
+    """A part while it is being told."""
+
+    __slots__ = ("call_id", "chunks", "extras", "kind", "name", "phase", "whole")
+
+    def __init__(self) -> None:
+        self.kind: type[Text | Reasoning | ToolCall] | None = None
+        self.chunks: list[str] = []
+        self.phase: Phase = ""
+        self.call_id = ""
+        self.name = ""
+        self.whole: Image | Opaque | SearchCall | SearchResult | None = None
+        self.extras: Extras = NO_EXTRAS
+
+    def part(self) -> Part | None:
+        if self.whole is not None:
+            return _with_extras(self.whole, self.extras)
+        text = "".join(self.chunks)
+        if self.kind is Text:
+            return Text(text, self.phase, self.extras) if text or self.extras else None
+        if self.kind is ToolCall:
+            return ToolCall(self.call_id, self.name, text or "{}", self.extras)
+        return Reasoning(text, self.extras) if self.kind is Reasoning else None
+
+
+class Assembler:
+    """Folds events into an answer; `answer` may be asked for at any time."""
+
+    def __init__(self) -> None:
+        self._drafts: dict[int, _Draft] = {}
+        self._citations: dict[tuple[Span | None, Anchor], list[Evidence]] = {}
+        self._head = Answer()
+        self._warnings: list[Warned] = []
+
+    def feed(self, event: Event) -> None:
+        """Take one event."""
+        match event:
+            case TextDelta() | ReasoningDelta() | ToolCallDelta():
+                self._extend(event)
+            case SearchCalled(part, whole) | SearchReturned(part, whole) | PartAdded(part, whole):
+                self._draft(part).whole = whole
+            case ExtrasSeen(part, extras):
+                draft = self._draft(part)
+                draft.extras = merge_extras(draft.extras, extras)
+            case Cited(citation):
+                self._cite(citation)
+            case _:
+                self._note(event)
+
+    def answer(self) -> Answer:
+        """The answer as far as it has been told."""
+        parts = (self._drafts[number].part() for number in sorted(self._drafts))
+        citations = (
+            Citation(span, tuple(evidence), anchor)
+            for (span, anchor), evidence in sorted(self._citations.items(), key=_position)
+        )
+        return replace(
+            self._head,
+            parts=tuple(part for part in parts if part is not None),
+            citations=tuple(citations),
+            warnings=tuple(self._warnings),
+        )
+
+    def _draft(self, number: int) -> _Draft:
+        draft = self._drafts.get(number)
+        if draft is None:
+            draft = self._drafts[number] = _Draft()
+        return draft
+
+    def _extend(self, event: TextDelta | ReasoningDelta | ToolCallDelta) -> None:
+        draft = self._draft(event.part)
+        match event:
+            case TextDelta():
+                draft.kind = Text
+                draft.chunks.append(event.text)
+                draft.phase = event.phase or draft.phase
+            case ReasoningDelta():
+                draft.kind = Reasoning
+                draft.chunks.append(event.text)
+            case ToolCallDelta():
+                draft.kind = ToolCall
+                draft.chunks.append(event.arguments)
+                draft.call_id = event.id or draft.call_id
+                draft.name = event.name or draft.name
+
+    def _cite(self, citation: Citation) -> None:
+        known = self._citations.setdefault((citation.span, citation.anchor), [])
+        known.extend(item for item in citation.evidence if item not in known)
+
+    def _note(self, event: Event) -> None:
+        match event:
+            case Started():
+                self._head = replace(self._head, id=event.id, model=event.model)
+            case UsageSeen():
+                self._head = replace(self._head, usage=event.usage)
+            case Warned():
+                self._warnings.append(event)
+            case Finished():
+                self._head = replace(
+                    self._head, finish=event.reason, detail=event.detail, extras=event.extras
+                )
+            case Failed():
+                self._head = replace(self._head, error=event.error)
+
+
+def _with_extras(
+    part: Image | Opaque | SearchCall | SearchResult, extras: Extras
+) -> Image | Opaque | SearchCall | SearchResult:
+    if not extras or isinstance(part, Opaque):
+        return part
+    return replace(part, extras=merge_extras(part.extras, extras))
+
+
+def _position(item: tuple[tuple[Span | None, Anchor], list[Evidence]]) -> tuple[bool, Span, str]:
+    (span, anchor), _ = item
+    return span is None, span or Span(0, 0), anchor
+
+
+_RANK: dict[SourceState, int] = {"retrieved": 0, "opened": 1, "cited": 2}
+
+
+def sources_of(parts: Iterable[Part], citations: Iterable[Citation]) -> tuple[Source, ...]:
+    """Every address once, in order of first mention, with the strongest state it reached.
+
+    The first mention gives the value; later ones fill what it left open and add their excerpts.
+    """
+    merged: dict[tuple[str, str], Source] = {}
+    for source in _mentions(parts, citations):
+        key = (source.url, "" if source.url else source.title)
+        known = merged.get(key)
+        merged[key] = source if known is None else _join(known, source)
+    return tuple(merged.values())
+
+
+def _mentions(parts: Iterable[Part], citations: Iterable[Citation]) -> Iterable[Source]:
+    for part in parts:
+        if isinstance(part, SearchResult):
+            yield from part.sources
+        elif isinstance(part, SearchCall) and part.url and part.kind != "search":
+            yield Source(part.url, state="opened")
+    for citation in citations:
+        for item in citation.evidence:
+            yield replace(item.source, state="cited")
+
+
+def _join(known: Source, other: Source) -> Source:
+    return Source(
+        known.url,
+        known.title or other.title,
+        max(known.state, other.state, key=_RANK.__getitem__),
+        known.excerpts + tuple(text for text in other.excerpts if text not in known.excerpts),
+        known.date or other.date,
+        known.domain or other.domain,
+        merge_extras(other.extras, known.extras),
+    )
+
+
+def _searches(call: SearchCall, result: SearchResult | None) -> Iterable[Search]:
+    state: Literal["running", "done", "failed"] = "running"
+    if result is not None:
+        state = "failed" if result.error else "done"
+    subjects = call.queries if call.kind == "search" else (call.pattern or call.url,)
+    return (Search(subject, call.kind, state) for subject in subjects)

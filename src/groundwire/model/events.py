@@ -1,0 +1,161 @@
+"""What happens while an answer comes in.
+
+Events are values. `part` numbers the parts of the answer from zero, in the order in which they are
+said; all events with one number build one part. Exactly one event of a stream is terminal: `Finished`
+or `Failed`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from groundwire.errors import GroundwireError
+from groundwire.model.extras import NO_EXTRAS, Extras
+from groundwire.model.parts import Image, Opaque, Phase, SearchCall, SearchResult
+from groundwire.model.source import Citation
+from groundwire.model.usage import Usage
+
+FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "pause", "filtered", "refused", "other"]
+"""stop: said all; length: a limit cut it; tool_calls: the client must act; pause: continue with the same
+request; filtered: a filter of the provider's cut or blocked it; refused: the model declined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The provider took the request."""
+
+    id: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More words of a text part."""
+
+    part: int
+    text: str
+    phase: Phase = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextSettled:
+    """This text part is complete and all its citations have been told."""
+
+    part: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """More of a reasoning part."""
+
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """More of a function call: `id` and `name` come with its first delta, `arguments` piece by piece."""
+
+    part: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchStarted:
+    """The provider began to search; for what is told by the `SearchCalled` of the same part."""
+
+    part: int
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchCalled:
+    """The search, with its queries."""
+
+    part: int
+    call: SearchCall
+
+
+@dataclass(frozen=True, slots=True)
+class SearchReturned:
+    """What the search found."""
+
+    part: int
+    result: SearchResult
+
+
+@dataclass(frozen=True, slots=True)
+class PartAdded:
+    """A part that comes whole."""
+
+    part: int
+    value: Image | Opaque
+
+
+@dataclass(frozen=True, slots=True)
+class ExtrasSeen:
+    """Something verbatim that belongs to a part: a signature, an item id."""
+
+    part: int
+    extras: Extras
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A citation. Its span counts over the text of the whole answer."""
+
+    citation: Citation
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSeen:
+    """The counts so far; the last one told is the one that holds."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """Something the caller should know though the answer goes on. `code` is for programs."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The answer is complete (terminal)."""
+
+    reason: FinishReason = "stop"
+    detail: str = ""
+    """In the provider's own words, where they say more than the reason."""
+    extras: Extras = NO_EXTRAS
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The answer broke off (terminal). What came before stands."""
+
+    error: GroundwireError
+
+
+Event: TypeAlias = (
+    Started
+    | TextDelta
+    | TextSettled
+    | ReasoningDelta
+    | ToolCallDelta
+    | SearchStarted
+    | SearchCalled
+    | SearchReturned
+    | PartAdded
+    | ExtrasSeen
+    | Cited
+    | UsageSeen
+    | Warned
+    | Finished
+    | Failed
+)

@@ -1,0 +1,60 @@
+"""Where a claim comes from: sources, and the citations that bind them to a span of the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from groundwire.model.extras import NO_EXTRAS, Extras
+
+SourceState: TypeAlias = Literal["retrieved", "opened", "cited"]
+"""retrieved: a search listed it; opened: somebody read the page; cited: the answer leans on it."""
+
+Anchor: TypeAlias = Literal["claim", "marker"]
+"""claim: the span is the supported statement; marker: the span is a link or a sign that stands for
+the source and is replaced when the answer is rendered with numbers of our own."""
+
+
+class Span(NamedTuple):
+    """A range of the whole answer text in code points, end exclusive.
+
+    `start == end` is a point: the claim ends here, and nobody said where it begins.
+    """
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A page, as a provider named it. `url` is verbatim, and empty for feeds that have only a name."""
+
+    url: str
+    title: str = ""
+    state: SourceState = "retrieved"
+    excerpts: tuple[str, ...] = ()
+    """Text of the page, never text of the answer."""
+    date: str = ""
+    """Age or date in the provider's own words."""
+    domain: str = ""
+    """As told by the provider, where the address itself does not show it (redirects)."""
+    extras: Extras = NO_EXTRAS
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One source behind a citation, and the passage it was taken from (page text, or empty)."""
+
+    source: Source
+    quote: str = ""
+    confidence: float | None = None
+    extras: Extras = NO_EXTRAS
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A span of the answer and its evidence. Without a span it speaks for the whole answer."""
+
+    span: Span | None
+    evidence: tuple[Evidence, ...]
+    anchor: Anchor = "claim"

@@ -1,0 +1,65 @@
+"""Finding the place a provider meant.
+
+Providers count in different units, and sometimes wrongly. An offset is believed only if the text at that
+place bears it out; else the place is looked for, and if it is not unmistakable there is no place.
+"""
+
+from __future__ import annotations
+
+import re
+
+from groundwire.model import Anchor, Span
+from groundwire.text.addresses import canonical_address
+from groundwire.text.links import find_markdown_links
+from groundwire.text.offsets import to_points
+
+_MARKER = re.compile(
+    r"\(?\[(?:[^\[\]]|\[[^\[\]]*\]){0,400}\]\(\s*https?://[^\s]+\s*\)\)?"  # a Markdown link
+    r"|(?:\[\d{1,4}\])+"  # [1][2]
+    r"|(?:【\d+:\d+†[^】]{0,40}】)+"  # Copilot, Assistants
+)
+
+
+def anchor_kind(fragment: str) -> Anchor:
+    """Is the cited fragment a claim, or a sign that stands for the source?"""
+    return "marker" if _MARKER.fullmatch(fragment) else "claim"
+
+
+def place_link(text: str, start: int, end: int, url: str) -> Span | None:
+    """The span of an OpenAI citation, whose text is the link itself, or of a claim.
+
+    Offsets are taken as code points, and as UTF-16 units if only that makes them meet the link. If neither
+    does, the nearest link to the address is the place. A text without any link to it is left to the offsets.
+    """
+    if end <= start or start < 0:
+        return None  # OpenRouter's engines send 0/0 for "somewhere"
+    span = Span(start, end)
+    key = canonical_address(url)
+    if end <= len(text) and _mentions(text[start:end], url):
+        return span
+    low, high = to_points(text, span, "utf16")
+    if _mentions(text[low:high], url):
+        return Span(low, high)
+    links = [link.span for link in find_markdown_links(text) if canonical_address(link.url) == key]
+    if links:
+        return min(links, key=lambda link: abs(link.start - start))
+    return span if end <= len(text) else None
+
+
+def place_quote(text: str, start: int, end: int, quote: str) -> Span | None:
+    """The span whose text the provider repeated: at the offsets, or where it stands just once."""
+    if not quote:
+        return Span(start, end) if 0 <= start < end <= len(text) else None
+    if text[start:end] == quote:
+        return Span(start, end)
+    found = text.find(quote)
+    if found < 0 or text.find(quote, found + 1) >= 0:
+        return None
+    return Span(found, found + len(quote))
+
+
+def _mentions(fragment: str, url: str) -> bool:
+    """Does the fragment hold the address, with or without its tracking parameters?"""
+    return url in fragment or any(
+        canonical_address(link.url) == canonical_address(url) for link in find_markdown_links(fragment)
+    )

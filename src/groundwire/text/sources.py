@@ -1,0 +1,65 @@
+"""Numbering sources: each page once, whatever the address it came under."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from groundwire.model import Answer, Source
+from groundwire.text.addresses import canonical_address, domain_of
+
+
+@dataclass(frozen=True, slots=True)
+class Numbering:
+    """Sources in order; the first has number 1."""
+
+    sources: tuple[Source, ...]
+    _numbers: dict[str, int]
+
+    def number(self, source: Source) -> int | None:
+        """The number of a source, under whichever of its addresses it comes."""
+        return self._numbers.get(source_key(source))
+
+
+def source_key(source: Source) -> str:
+    """Equal for the same page; a feed without an address is known by its name."""
+    return canonical_address(source.url) if source.url else f"name:{source.title}"
+
+
+def number_sources(sources: Iterable[Source]) -> Numbering:
+    """Number sources in the order given. Pages that come twice are joined and keep all their excerpts."""
+    numbers: dict[str, int] = {}
+    unique: list[Source] = []
+    for source in sources:
+        key = source_key(source)
+        if key in numbers:
+            place = numbers[key] - 1
+            unique[place] = _join(unique[place], source)
+        else:
+            unique.append(source)
+            numbers[key] = len(unique)
+    return Numbering(tuple(unique), numbers)
+
+
+def number_answer(answer: Answer) -> Numbering:
+    """Number what the answer cites; if it cites nothing, what was found."""
+    sources = answer.sources
+    cited = [source for source in sources if source.state == "cited"]
+    return number_sources(cited or sources)
+
+
+def label_of(source: Source) -> str:
+    """How a source is called: its title, else whose it is, else its address."""
+    return " ".join(source.title.split()) or source.domain or domain_of(source.url) or source.url
+
+
+def _join(known: Source, other: Source) -> Source:
+    new = tuple(text for text in other.excerpts if text not in known.excerpts)
+    return replace(
+        known,
+        title=known.title or other.title,
+        excerpts=known.excerpts + new,
+        date=known.date or other.date,
+        domain=known.domain or other.domain,
+        state="cited" if "cited" in (known.state, other.state) else known.state,
+    )
