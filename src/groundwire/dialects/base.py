@@ -32,6 +32,8 @@ from groundwire.model import (
 if TYPE_CHECKING:
     from groundwire.dialects.features import Feature
 
+DEFAULT_KEY = b"groundwire"
+
 CitationPolicy: TypeAlias = Literal["exact", "live"]
 
 
@@ -46,7 +48,7 @@ class Reply:
     """Seconds since the epoch."""
     request: Request = Request(())
     citations: CitationPolicy = "exact"
-    key: bytes = b"groundwire"
+    key: bytes = DEFAULT_KEY
     """Signs what we make in the place of a provider's encrypted content."""
 
 

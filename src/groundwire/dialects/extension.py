@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from groundwire.dialects.features import Feature
-from groundwire.model import Answer, Citation, Json, JsonObject, Search, Source
+from groundwire.model import Answer, Citation, Json, JsonObject, Search, SearchResult, Source
 from groundwire.text.addresses import domain_of
 
 FIELD = "groundwire"
@@ -34,6 +34,13 @@ def extend(body: JsonObject, answer: Answer, lost: Collection[Feature]) -> JsonO
     if tells_citations:
         places = {source.url or source.title: index for index, source in enumerate(answer.sources)}
         extension["citations"] = [encode_citation(citation, places) for citation in answer.citations]
+    suggestions: list[Json] = [
+        part.suggestions for part in answer.parts if isinstance(part, SearchResult) and part.suggestions
+    ]
+    if Feature.SUGGESTIONS in lost and suggestions:
+        extension["suggestions"] = suggestions
+    if Feature.COST in lost and answer.usage.cost is not None:
+        extension["cost"] = answer.usage.cost
     if extension:
         body[FIELD] = {"version": VERSION, **extension}
     return body

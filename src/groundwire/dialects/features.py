@@ -154,7 +154,8 @@ def _dates(answer: Answer) -> object:
 
 def _finish(answer: Answer) -> object:
     # Pausing and refusing are features of their own; here they count as what they are nearest to.
-    return {"pause": "stop", "refused": "filtered"}.get(answer.finish or "", answer.finish)
+    near = {"pause": "stop", "other": "stop", "refused": "filtered"}
+    return near.get(answer.finish or "", answer.finish)
 
 
 _PROJECTIONS: Mapping[Feature, Projection] = {

@@ -122,6 +122,10 @@ class Fields:
                 raise self.fault(f"expected a string, found {_kind(value)}", key, index)
         return tuple(found)
 
+    def with_raw(self, raw: JsonObject) -> Fields:
+        """Another object in the same place."""
+        return type(self)(raw, self._fault, self._parent, self._key)
+
     def rest(self, *known: str) -> JsonObject:
         """Every field that is not among the known ones, verbatim."""
         return {key: value for key, value in self.raw.items() if key not in known}

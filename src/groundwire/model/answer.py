@@ -244,10 +244,12 @@ def sources_of(parts: Iterable[Part], citations: Iterable[Citation]) -> tuple[So
 
 
 def _mentions(parts: Iterable[Part], citations: Iterable[Citation]) -> Iterable[Source]:
+    parts = tuple(parts)
+    failed = {part.call_id for part in parts if isinstance(part, SearchResult) and part.error}
     for part in parts:
         if isinstance(part, SearchResult):
             yield from part.sources
-        elif isinstance(part, SearchCall) and part.url and part.kind != "search":
+        elif isinstance(part, SearchCall) and part.url and part.kind != "search" and part.id not in failed:
             yield Source(part.url, state="opened")
     for citation in citations:
         for item in citation.evidence:

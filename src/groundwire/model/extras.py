@@ -13,7 +13,17 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 JsonObject: TypeAlias = "dict[str, Json]"
 Extras: TypeAlias = Mapping[str, JsonObject]
 
-NO_EXTRAS: Extras = {}
+
+class _Nothing(dict[str, JsonObject]):
+    """Empty, and hashable, because dataclasses refuse a default that is not."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return 0
+
+
+NO_EXTRAS: Extras = _Nothing()
 
 
 def merge_extras(first: Extras, second: Extras) -> Extras:

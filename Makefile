@@ -1,0 +1,50 @@
+# Two commands do everything on a fresh machine: `make run` and `make test`.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+JOBS ?= auto
+
+.PHONY: help run test test-all check bench lock clean
+
+help:  ## what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+.venv/.run: requirements/run.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "groundwire needs Python 3.11 or newer")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/.dev: .venv/.run requirements/dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@touch $@
+
+run: .venv/.run  ## print a cited answer
+	@$(BIN)/python examples/cited_answer.py
+
+test: .venv/.dev check  ## all tests, and the checks before them
+	$(BIN)/python -m pytest -m "not thorough" -n $(JOBS) -rs
+
+test-all: .venv/.dev check  ## the same with the long forms
+	$(BIN)/python -m pytest -n $(JOBS) -rs
+
+check: .venv/.dev  ## format, lint, types, import rules, generated docs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/losses.py --check
+
+bench: .venv/.dev  ## what decoding, encoding and importing cost, as ratios
+	$(BIN)/python bench/codecs.py
+	$(BIN)/python bench/placement.py
+	$(BIN)/python bench/imports.py
+
+lock: .venv/.dev  ## renew the locked versions
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group run -o requirements/run.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group dev -o requirements/dev.lock
+
+clean:  ## remove the virtual environment and all caches
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

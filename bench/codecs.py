@@ -1,0 +1,85 @@
+"""Decode + encode of a streamed answer for every pair of dialects.
+
+The unit is the least that anybody must do: parse the JSON of the frames that come in and dump the JSON of
+the frames that go out, with nothing in between. Contenders take turns; medians of many rounds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from statistics import median
+from time import process_time_ns
+
+from sample import REPLY, encode, events
+
+from groundwire.dialects.base import Dialect
+from groundwire.dialects.framing import FrameReader
+from groundwire.dialects.registry import DIALECTS, dialect
+
+ROUNDS = 25
+CHUNK = 1400
+
+
+def chunks(data: bytes) -> list[bytes]:
+    return [data[start : start + CHUNK] for start in range(0, len(data), CHUNK)]
+
+
+def translate(source: Dialect, target: Dialect, data: list[bytes]) -> bytes:
+    decoder, encoder = source.decoder(), target.encoder(REPLY)
+    out = [encoder.feed(event) for chunk in data for event in decoder.feed(chunk)]
+    out += [encoder.feed(event) for event in decoder.close()]
+    out.append(encoder.close())
+    return b"".join(out)
+
+
+def documents(data: bytes) -> list[bytes]:
+    reader = FrameReader()
+    return [frame.data for frame in [*reader.feed(data), *reader.close()] if frame.data != b"[DONE]"]
+
+
+def taken(work: Callable[[], object]) -> int:
+    start = process_time_ns()
+    work()
+    return process_time_ns() - start
+
+
+def ratio(source: Dialect, target: Dialect, data: bytes) -> tuple[float, float]:
+    """Cost relative to JSON alone, and microseconds for each frame that comes in."""
+    pieces = chunks(data)
+    incoming = documents(data)
+    outgoing = [json.loads(text) for text in documents(translate(source, target, pieces))]
+
+    def bare() -> None:
+        for text in incoming:
+            json.loads(text)
+        for value in outgoing:
+            json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+    ours, base = [], []
+    for _ in range(ROUNDS):
+        ours.append(taken(lambda: translate(source, target, pieces)))
+        base.append(taken(bare))
+    return median(ours) / median(base), median(ours) / 1000 / len(incoming)
+
+
+def main() -> None:
+    told = events()
+    print("Decode + encode, as a multiple of parsing and dumping the same JSON (µs for each frame in):\n")
+    print("| from \\ to |", " | ".join(DIALECTS), "|")
+    print("|---" * (len(DIALECTS) + 1) + "|")
+    worst = 0.0
+    for name in DIALECTS:
+        source = dialect(name)
+        data = encode(source, told)
+        cells = []
+        for other in DIALECTS:
+            times, cost = ratio(source, dialect(other), data)
+            worst = max(worst, times)
+            cells.append(f"{times:.2f} ({cost:.1f})")
+        print(f"| {name} |", " | ".join(cells), "|")
+    print(f"\nThe dearest pair: {worst:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""Anthropic Messages, API versions 2023-06-01 and 2026-10-21."""
+
+from groundwire.dialects.anthropic_messages.ending import LOSSES
+from groundwire.dialects.anthropic_messages.errors import decode_error, encode_error
+from groundwire.dialects.anthropic_messages.request import decode_request, encode_request
+from groundwire.dialects.anthropic_messages.response import decode_response, encode_response
+from groundwire.dialects.anthropic_messages.search import NAME
+from groundwire.dialects.anthropic_messages.stream import Decoder, Encoder
+from groundwire.dialects.base import Dialect
+
+__all__ = ["DIALECT"]
+
+DIALECT = Dialect(
+    name=NAME,
+    decode_request=decode_request,
+    encode_request=encode_request,
+    decode_response=decode_response,
+    encode_response=encode_response,
+    decoder=Decoder,
+    encoder=Encoder,
+    decode_error=decode_error,
+    encode_error=encode_error,
+    losses=LOSSES,
+)

@@ -1,0 +1,234 @@
+"""Requests: messages, a system text beside them, tools and their choice.
+
+Same-dialect requests keep `thinking`, `output_config` and every unknown field as the caller wrote them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from groundwire.dialects.anthropic_messages.parts import rest_of
+from groundwire.dialects.anthropic_messages.messages import decode_message, encode_messages
+from groundwire.dialects.anthropic_messages.search import (
+    NAME,
+    TOOL_NAME,
+    decode_search,
+    encode_search,
+    is_search_tool,
+)
+from groundwire.dialects.base import Encoded
+from groundwire.dialects.fields import Fields
+from groundwire.errors import ClientWireError
+from groundwire.model import (
+    FunctionTool,
+    Json,
+    JsonObject,
+    Limits,
+    Message,
+    Opaque,
+    OpaqueTool,
+    OutputFormat,
+    ReasoningOptions,
+    Request,
+    SearchOptions,
+    Text,
+    Tool,
+    ToolChoice,
+)
+from groundwire.model.request import Effort
+
+DEFAULT_MAX_TOKENS = 8192
+
+_KNOWN = (
+    *("model", "messages", "system", "tools", "tool_choice", "max_tokens", "stop_sequences", "stream"),
+    *("temperature", "top_p", "top_k"),
+)
+_EFFORTS: frozenset[Effort] = frozenset({"low", "medium", "high", "xhigh", "max"})
+_MODES = {"auto": "auto", "any": "required", "none": "none"}
+
+
+def decode_request(body: JsonObject) -> Request:
+    """A caller's body."""
+    fields = Fields.of(body, ClientWireError)
+    tools = list(fields.objs("tools"))
+    search = next((decode_search(tool) for tool in tools if is_search_tool(tool)), None)
+    extras = fields.rest(*_KNOWN)
+    choice = fields.obj("tool_choice")
+    kept_choice = choice.rest("type", "name")
+    if kept_choice:
+        extras["tool_choice"] = kept_choice
+    return Request(
+        messages=tuple(decode_message(message) for message in fields.objs("messages")),
+        model=fields.text("model"),
+        system=_decode_system(fields),
+        tools=tuple(_decode_tool(tool) for tool in tools if not is_search_tool(tool)),
+        tool_choice=_decode_choice(choice, search),
+        search=search,
+        limits=Limits(
+            fields.integer("max_tokens"),
+            fields.texts("stop_sequences"),
+            fields.number("temperature"),
+            fields.number("top_p"),
+            fields.integer("top_k"),
+        ),
+        reasoning=_decode_reasoning(fields),
+        output=_decode_output(fields),
+        stream=fields.flag("stream") or False,
+        extras={NAME: extras} if extras else {},
+    )
+
+
+def encode_request(request: Request) -> Encoded:
+    """The body for the real API. It takes no sampling settings since 2026-10-21."""
+    kept = dict(request.extras.get(NAME, {}))
+    kept_choice = kept.pop("tool_choice", None)
+    head, turns = _split_head(request)
+    body: JsonObject = {
+        "model": request.model,
+        "max_tokens": request.limits.max_output_tokens or DEFAULT_MAX_TOKENS,
+        "messages": list(encode_messages(turns)),
+    }
+    if head:
+        body["system"] = [{"type": "text", "text": text.text, **text.extras.get(NAME, {})} for text in head]
+    tools, unsaid = _encode_tools(request)
+    if tools:
+        body["tools"] = tools
+    choice = _encode_choice(request.tool_choice)
+    if choice:
+        body["tool_choice"] = {**choice, **(kept_choice if isinstance(kept_choice, dict) else {})}
+    if request.limits.stop:
+        body["stop_sequences"] = list(request.limits.stop)
+    if request.stream:
+        body["stream"] = True
+    body.update(_encode_effort(request))
+    body.update(kept)
+    return Encoded(body, (*unsaid, *_unsaid(request)))
+
+
+def _decode_system(fields: Fields) -> tuple[Text, ...]:
+    if isinstance(fields.get("system"), str):
+        return (Text(fields.text("system")),)
+    return tuple(Text(block.text("text"), extras=rest_of(block, "text")) for block in fields.objs("system"))
+
+
+def _decode_tool(tool: Fields) -> Tool:
+    if tool.text("type", "custom") != "custom":
+        return OpaqueTool(NAME, tool.raw)
+    known = ("type", "name", "description", "input_schema", "strict")
+    rest = tool.rest(*known)
+    return FunctionTool(
+        tool.text("name"),
+        tool.text("description"),
+        tool.obj("input_schema").raw if tool.has("input_schema") else None,
+        tool.flag("strict"),
+        {NAME: rest} if rest else {},
+    )
+
+
+def _decode_choice(choice: Fields, search: SearchOptions | None) -> ToolChoice | None:
+    kind, name = choice.text("type"), choice.text("name")
+    if kind == "tool":
+        return ToolChoice("search") if search and name == TOOL_NAME else ToolChoice("function", name)
+    match _MODES.get(kind):
+        case "auto" | "required" | "none" as mode:
+            return ToolChoice(mode)
+    return None
+
+
+def _decode_reasoning(fields: Fields) -> ReasoningOptions | None:
+    thinking = fields.obj("thinking")
+    kind = thinking.text("type")
+    effort = next((name for name in _EFFORTS if name == fields.obj("output_config").text("effort")), None)
+    if kind == "disabled":
+        return ReasoningOptions("none")
+    if not kind and effort is None:
+        return None
+    return ReasoningOptions(effort, thinking.integer("budget_tokens"), True if kind else None)
+
+
+def _decode_output(fields: Fields) -> OutputFormat | None:
+    form = fields.obj("output_config").obj("format")
+    if form.text("type") != "json_schema":
+        form = fields.obj("output_format")
+    return OutputFormat(form.obj("schema").raw) if form.text("type") == "json_schema" else None
+
+
+def _split_head(request: Request) -> tuple[tuple[Text, ...], tuple[Message, ...]]:
+    """Instructions at the front belong in `system`; later ones stay where they are."""
+    turns = list(request.messages)
+    head = list(request.system)
+    while turns and turns[0].role in ("system", "developer"):
+        head.extend(part for part in turns.pop(0).parts if isinstance(part, Text))
+    return tuple(head), tuple(turns)
+
+
+def _encode_tools(request: Request) -> tuple[list[Json], tuple[str, ...]]:
+    tools: list[Json] = []
+    for tool in request.tools:
+        if isinstance(tool, FunctionTool):
+            tools.append(_encode_function(tool))
+        elif tool.dialect == NAME:
+            tools.append(tool.data)
+    if request.search is None:
+        return tools, ()
+    declaration = encode_search(request.search)
+    return [*tools, declaration.body], declaration.unsaid
+
+
+def _encode_function(tool: FunctionTool) -> JsonObject:
+    body: JsonObject = {"name": tool.name}
+    if tool.description:
+        body["description"] = tool.description
+    body["input_schema"] = tool.parameters if tool.parameters is not None else {"type": "object"}
+    if tool.strict is not None:
+        body["strict"] = tool.strict
+    return {**body, **tool.extras.get(NAME, {})}
+
+
+def _encode_choice(choice: ToolChoice | None) -> JsonObject:
+    match choice:
+        case ToolChoice("search"):
+            return {"type": "tool", "name": TOOL_NAME}
+        case ToolChoice("function", name):
+            return {"type": "tool", "name": name}
+        case ToolChoice("required"):
+            return {"type": "any"}
+        case ToolChoice(mode):
+            return {"type": mode}
+    return {}
+
+
+def _encode_effort(request: Request) -> JsonObject:
+    body: JsonObject = {}
+    config: JsonObject = {}
+    options = request.reasoning
+    if options is not None:
+        if options.effort == "none":
+            body["thinking"] = {"type": "disabled"}
+        elif options.budget_tokens is not None:
+            body["thinking"] = {"type": "enabled", "budget_tokens": options.budget_tokens}
+        elif options.visible:
+            body["thinking"] = {"type": "adaptive"}
+        if options.effort in _EFFORTS:
+            config["effort"] = options.effort
+        elif options.effort == "minimal":
+            config["effort"] = "low"
+    if request.output is not None and request.output.schema is not None:
+        config["format"] = {"type": "json_schema", "schema": request.output.schema}
+    if config:
+        body["output_config"] = config
+    return body
+
+
+def _unsaid(request: Request) -> Iterator[str]:
+    limits = request.limits
+    yield from (name for name in ("temperature", "top_p", "top_k") if getattr(limits, name) is not None)
+    if request.previous_id:
+        yield "previous_id"
+    if request.output is not None and request.output.schema is None:
+        yield "output"
+    if any(isinstance(tool, OpaqueTool) and tool.dialect != NAME for tool in request.tools):
+        yield "opaque_tools"
+    parts = (part for message in request.messages for part in message.parts)
+    if any(isinstance(part, Opaque) and part.dialect != NAME for part in parts):
+        yield "opaque_parts"

@@ -1,0 +1,76 @@
+"""The web search tool: `web_search_20250305` and its later, dated forms.
+
+All versions share the options that have a canonical meaning; the version itself and what only it knows
+(`allowed_callers`, `response_inclusion`, `search_profile`, …) are kept verbatim.
+"""
+
+from __future__ import annotations
+
+from groundwire.dialects.base import Encoded
+from groundwire.dialects.fields import Fields
+from groundwire.model import JsonObject, Location, SearchOptions
+
+NAME = "anthropic_messages"
+TOOL_NAME = "web_search"
+DEFAULT_TYPE = "web_search_20250305"
+
+_KNOWN = ("name", "allowed_domains", "blocked_domains", "user_location", "max_uses")
+_PLACES = ("country", "region", "city", "timezone")
+
+
+def is_search_tool(tool: Fields) -> bool:
+    """By prefix, so that versions to come are recognised too."""
+    return tool.text("type").startswith("web_search_")
+
+
+def decode_search(tool: Fields) -> SearchOptions:
+    """The declaration, as options."""
+    allowed, blocked = tool.texts("allowed_domains"), tool.texts("blocked_domains")
+    if allowed and blocked:
+        raise tool.fault("allowed_domains and blocked_domains cannot be used together", "blocked_domains")
+    return SearchOptions(
+        allowed_domains=allowed,
+        blocked_domains=blocked,
+        location=_decode_place(tool.obj("user_location")),
+        max_uses=tool.integer("max_uses"),
+        extras={NAME: tool.rest(*_KNOWN)},
+    )
+
+
+def encode_search(options: SearchOptions) -> Encoded:
+    """The options, as a declaration, and the names of those it has no field for."""
+    tool: JsonObject = {"type": DEFAULT_TYPE, "name": TOOL_NAME}
+    if options.allowed_domains:
+        tool["allowed_domains"] = list(options.allowed_domains)
+    elif options.blocked_domains:
+        tool["blocked_domains"] = list(options.blocked_domains)
+    place = _encode_place(options.location)
+    if place:
+        tool["user_location"] = {"type": "approximate", **place}
+    if options.max_uses is not None:
+        tool["max_uses"] = options.max_uses
+    tool.update(options.extras.get(NAME, {}))
+    unsaid = {
+        "blocked_domains": bool(options.allowed_domains and options.blocked_domains),
+        "location": options.location is not None and not place,
+        "language": bool(options.language),
+        "since": bool(options.since),
+        "until": bool(options.until),
+        "max_sources": options.max_sources is not None,
+        "context_size": options.context_size is not None,
+        "live": options.live is False,
+    }
+    return Encoded(tool, tuple(name for name, missing in unsaid.items() if missing))
+
+
+def _decode_place(place: Fields) -> Location | None:
+    if not place.raw:
+        return None
+    return Location(place.text("country"), place.text("region"), place.text("city"), place.text("timezone"))
+
+
+def _encode_place(location: Location | None) -> JsonObject:
+    if location is None:
+        return {}
+    values: tuple[str, ...] = tuple(getattr(location, name) for name in _PLACES)
+    return {name: value for name, value in zip(_PLACES, values, strict=True) if value}

@@ -1,0 +1,44 @@
+"""Usage: Anthropic counts cached input apart, canonical input holds all that was read."""
+
+from __future__ import annotations
+
+from groundwire.dialects.fields import Fields
+from groundwire.model import JsonObject, Usage
+
+
+def decode_usage(usage: Fields) -> Usage:
+    """The counts of a message so far."""
+    fresh = usage.integer("input_tokens")
+    cached = usage.integer("cache_read_input_tokens")
+    written = usage.integer("cache_creation_input_tokens")
+    server = usage.obj("server_tool_use")
+    return Usage(
+        input_tokens=None if fresh is None else fresh + (cached or 0) + (written or 0),
+        output_tokens=usage.integer("output_tokens"),
+        cached_tokens=cached,
+        cache_write_tokens=written,
+        reasoning_tokens=usage.obj("output_tokens_details").integer("thinking_tokens"),
+        searches=server.integer("web_search_requests"),
+        fetches=server.integer("web_fetch_requests"),
+    )
+
+
+def encode_usage(usage: Usage) -> JsonObject:
+    """The same, with the numbers clients rely on always there."""
+    cached, written = usage.cached_tokens or 0, usage.cache_write_tokens or 0
+    body: JsonObject = {
+        "input_tokens": max(0, (usage.input_tokens or 0) - cached - written),
+        "output_tokens": usage.output_tokens or 0,
+    }
+    if usage.cached_tokens is not None:
+        body["cache_read_input_tokens"] = cached
+    if usage.cache_write_tokens is not None:
+        body["cache_creation_input_tokens"] = written
+    if usage.reasoning_tokens is not None:
+        body["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
+    if usage.searches is not None or usage.fetches is not None:
+        body["server_tool_use"] = {
+            "web_search_requests": usage.searches or 0,
+            "web_fetch_requests": usage.fetches or 0,
+        }
+    return body

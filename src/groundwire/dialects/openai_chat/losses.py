@@ -1,0 +1,33 @@
+"""What a chat answer cannot say, and where it goes instead.
+
+Chat knows one text, one reasoning text and one list of function calls. It tells no searches, only sources:
+cited ones as annotations, merely found ones as Perplexity's `search_results`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from groundwire.dialects.features import Feature
+from groundwire.model import Answer
+
+LOSSES: Mapping[Feature, str] = {
+    Feature.TEXT_PARTS: "one `content`",
+    Feature.PHASE: "`content`; only a refusal stands apart, in `refusal`",
+    Feature.CONFIDENCE: "`groundwire.citations`",
+    Feature.QUERIES: "`groundwire.searches`",
+    Feature.SEARCH_CALLS: "`groundwire.searches`",
+    Feature.PAGES_OPENED: "`groundwire.searches`",
+    Feature.PATTERNS: "`groundwire.searches`",
+    Feature.SEARCH_ERRORS: "nowhere",
+    Feature.SUGGESTIONS: "nowhere",
+    Feature.CALLERS: "nowhere",
+    Feature.TOOL_TOKENS: "counted in `usage.prompt_tokens`",
+}
+
+
+def losses_of(answer: Answer) -> Collection[Feature]:
+    """What is lost of this answer: citations need no second telling if they have no confidence."""
+    if any(item.confidence is not None for citation in answer.citations for item in citation.evidence):
+        return LOSSES.keys()
+    return LOSSES.keys() - {Feature.CONFIDENCE}

@@ -1,0 +1,81 @@
+"""Counts.
+
+OpenAI's `prompt_tokens` and `completion_tokens` hold everything; xAI and Perplexity leave reasoning out of
+`completion_tokens`, and Perplexity counts what it read of pages apart. OpenRouter adds the price and its
+searches, Perplexity the same under names of its own.
+"""
+
+from __future__ import annotations
+
+from groundwire.dialects.fields import Fields
+from groundwire.model import JsonObject, Usage
+
+
+def decode_usage(usage: Fields) -> Usage:
+    """The `usage` object."""
+    read = usage.obj("prompt_tokens_details")
+    pages = usage.integer("citation_tokens")
+    prompt = usage.integer("prompt_tokens")
+    server = usage.obj("server_tool_use_details" if usage.has("server_tool_use_details") else "server_tool_use")
+    searches = server.integer("web_search_requests")
+    cached = read.integer("cached_tokens")
+    return Usage(
+        input_tokens=prompt if prompt is None else prompt + (pages or 0),
+        output_tokens=_written(usage),
+        cached_tokens=usage.integer("prompt_cache_hit_tokens") if cached is None else cached,
+        cache_write_tokens=read.integer("cache_write_tokens"),
+        reasoning_tokens=_reasoning(usage),
+        tool_tokens=pages,
+        searches=usage.integer("num_search_queries") if searches is None else searches,
+        fetches=server.integer("web_fetch_requests"),
+        cost=_cost(usage),
+    )
+
+
+def encode_usage(usage: Usage) -> JsonObject:
+    """The `usage` object; the three totals are required."""
+    body: JsonObject = {
+        "prompt_tokens": usage.input_tokens or 0,
+        "completion_tokens": usage.output_tokens or 0,
+        "total_tokens": (usage.input_tokens or 0) + (usage.output_tokens or 0),
+    }
+    groups: dict[str, dict[str, int | None]] = {
+        "prompt_tokens_details": {
+            "cached_tokens": usage.cached_tokens,
+            "cache_write_tokens": usage.cache_write_tokens,
+        },
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        "server_tool_use_details": {
+            "web_search_requests": usage.searches,
+            "web_fetch_requests": usage.fetches,
+        },
+    }
+    for name, group in groups.items():
+        known: JsonObject = {key: value for key, value in group.items() if value is not None}
+        if known:
+            body[name] = known
+    if usage.cost is not None:
+        body["cost"] = usage.cost
+    return body
+
+
+def _reasoning(usage: Fields) -> int | None:
+    told = usage.obj("completion_tokens_details").integer("reasoning_tokens")
+    return usage.integer("reasoning_tokens") if told is None else told
+
+
+def _written(usage: Fields) -> int | None:
+    """Everything written: reasoning is added where the provider's own sum shows that it stood apart."""
+    said = usage.integer("completion_tokens")
+    reasoning = _reasoning(usage) or 0
+    if said is None or not reasoning:
+        return said
+    prompt, total = usage.integer("prompt_tokens"), usage.integer("total_tokens")
+    apart = reasoning > said or (total is not None and total == (prompt or 0) + said + reasoning)
+    return said + reasoning if apart else said
+
+
+def _cost(usage: Fields) -> float | None:
+    if isinstance(usage.get("cost"), dict):  # Perplexity itemises it
+        return usage.obj("cost").number("total_cost")
+    return usage.number("cost")

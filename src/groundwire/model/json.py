@@ -1,0 +1,243 @@
+"""Canonical values as JSON, for keeping: `{"version": 1, "type": "Answer", …}`.
+
+Strategy: the fields of the values are the schema. Their types are read once, when first needed, and turned
+into a codec each. What has its default is left out; a value that may be one of several says its `type`;
+tuples are lists, a span is `[start, end]`, extras stand as they are.
+
+`decode(encode(x)) == x`. Reading passes over fields it does not know, and refuses a version it does not
+know or a value of the wrong type with the path to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from functools import cache
+from types import NoneType, UnionType
+from typing import Literal, NamedTuple, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
+
+from groundwire import errors
+from groundwire.errors import ClientWireError, GroundwireError
+from groundwire.model.answer import Answer
+from groundwire.model.events import Event
+from groundwire.model.extras import Json, JsonObject
+from groundwire.model.request import Message, Request
+from groundwire.model.source import Span
+
+VERSION = 1
+
+Stored: TypeAlias = Request | Message | Answer | Event
+
+
+def encode(value: Stored) -> JsonObject:
+    """The value as a JSON object that `decode` understands."""
+    return {"version": VERSION, **_object(_codec(Stored).write(value), "$")}
+
+
+def decode(body: Json) -> Stored:
+    """The value that was encoded; raises `ClientWireError` where there is none."""
+    version = _object(body, "$").get("version")
+    if type(version) is not int or version != VERSION:
+        raise ClientWireError(f"version {VERSION} is expected", "$.version")
+    return cast("Stored", _codec(Stored).read(body, "$"))
+
+
+class _Codec(NamedTuple):
+    """One type, both ways; reading knows the path of what it reads."""
+
+    write: Callable[[object], Json]
+    read: Callable[[Json, str], object]
+
+
+class _Verbatim:
+    """Stands for `JsonObject` in the types of fields."""
+
+
+class _VerbatimByName:
+    """Stands for `Extras` in the types of fields."""
+
+
+@cache
+def _codec(hint: object) -> _Codec:
+    if hint in _LEAVES:
+        return _LEAVES[hint]
+    origin, members = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return _choice(members)
+    if origin is tuple:
+        return _sequence(_codec(members[0]))
+    if origin in (Union, UnionType):
+        return _union(members)
+    return _record(cast("type", hint))
+
+
+def _union(members: tuple[object, ...]) -> _Codec:
+    kinds = tuple(member for member in members if member is not NoneType)
+    codec = _tagged(kinds) if len(kinds) > 1 else _codec(kinds[0])
+    return codec if len(kinds) == len(members) else _optional(codec)
+
+
+def _optional(codec: _Codec) -> _Codec:
+    return _Codec(
+        lambda value: None if value is None else codec.write(value),
+        lambda value, path: None if value is None else codec.read(value, path),
+    )
+
+
+def _sequence(codec: _Codec) -> _Codec:
+    def write(value: object) -> Json:
+        return [codec.write(item) for item in cast("tuple[object, ...]", value)]
+
+    def read(value: Json, path: str) -> object:
+        if not isinstance(value, list):
+            raise ClientWireError("expected a list", path)
+        return tuple(codec.read(item, f"{path}[{index}]") for index, item in enumerate(value))
+
+    return _Codec(write, read)
+
+
+def _record(kind: type) -> _Codec:
+    """The fields of a dataclass, those with their default left out."""
+    hints = get_type_hints(kind, localns={"JsonObject": _Verbatim, "Extras": _VerbatimByName})
+    members = [(item.name, _codec(hints[item.name]), item.default) for item in fields(kind)]
+
+    def write(value: object) -> Json:
+        body: JsonObject = {}
+        for name, codec, default in members:
+            item = getattr(value, name)
+            if default is MISSING or item != default:
+                body[name] = codec.write(item)
+        return body
+
+    def read(value: Json, path: str) -> object:
+        body = _object(value, path)
+        known = {}
+        for name, codec, default in members:
+            if name in body:
+                known[name] = codec.read(body[name], f"{path}.{name}")
+            elif default is MISSING:
+                raise ClientWireError(f"`{name}` is missing", path)
+        return kind(**known)
+
+    return _Codec(write, read)
+
+
+def _tagged(kinds: tuple[object, ...]) -> _Codec:
+    """One of several dataclasses, told apart by `type`."""
+    by_name = {cast("type", kind).__name__: _codec(kind) for kind in kinds}
+
+    def write(value: object) -> Json:
+        name = type(value).__name__
+        return {"type": name, **_object(by_name[name].write(value), "$")}
+
+    def read(value: Json, path: str) -> object:
+        name = _object(value, path).get("type")
+        if not isinstance(name, str) or name not in by_name:
+            raise ClientWireError(f"expected one of {', '.join(by_name)}", f"{path}.type")
+        return by_name[name].read(value, path)
+
+    return _Codec(write, read)
+
+
+def _leaf(what: str, *kinds: type) -> _Codec:
+    def read(value: Json, path: str) -> object:
+        if type(value) not in kinds:
+            raise ClientWireError(f"expected {what}", path)
+        return value
+
+    return _Codec(lambda value: cast("Json", value), read)
+
+
+def _choice(allowed: tuple[object, ...]) -> _Codec:
+    names = tuple(str(value) for value in allowed)
+
+    def read(value: Json, path: str) -> object:
+        if value not in names:
+            raise ClientWireError(f"expected one of {', '.join(map(repr, names))}", path)
+        return value
+
+    return _Codec(lambda value: cast("Json", value), read)
+
+
+def _object(value: Json, path: str) -> JsonObject:
+    if not isinstance(value, dict):
+        raise ClientWireError("expected an object", path)
+    return value
+
+
+def _write_extras(value: object) -> Json:
+    return dict(cast("Mapping[str, Json]", value))
+
+
+def _read_extras(value: Json, path: str) -> object:
+    return {name: _object(item, f"{path}.{name}") for name, item in _object(value, path).items()}
+
+
+def _write_span(value: object) -> Json:
+    return list(cast("Span", value))
+
+
+def _read_span(value: Json, path: str) -> object:
+    match value:
+        case [int(start), int(end)] if not isinstance(start, bool) and not isinstance(end, bool):
+            return Span(start, end)
+    raise ClientWireError("expected [start, end]", path)
+
+
+_TEXT = _leaf("a string", str)
+_WHOLE = _leaf("a whole number", int)
+_NUMBER = _leaf("a number", int, float)
+_FLAG = _leaf("true or false", bool)
+
+_ERROR_CLASSES = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, GroundwireError)
+}
+_CLASS_FIELDS = {"code": _TEXT, "status_hint": _WHOLE, "retryable": _FLAG}
+_ERROR_FIELDS = {
+    "message": _TEXT,
+    **_CLASS_FIELDS,
+    "path": _TEXT,
+    "reason": _TEXT,
+    "status": _optional(_WHOLE),
+    "upstream_code": _TEXT,
+    "retry_after": _optional(_NUMBER),
+    "request_id": _TEXT,
+}
+
+
+def _write_error(value: object) -> Json:
+    """What the error itself says; a class from elsewhere is told by its code, so that it stays known."""
+    error = cast("GroundwireError", value)
+    known = _ERROR_CLASSES.get(type(error).__name__)
+    blank = vars(known("")) if known else {}
+    said = {} if known else {name: getattr(error, name) for name in _CLASS_FIELDS}
+    said |= {name: item for name, item in vars(error).items() if name in _ERROR_FIELDS}
+    return {
+        "type": type(error).__name__,
+        **{name: item for name, item in said.items() if name not in blank or item != blank[name]},
+    }
+
+
+def _read_error(value: Json, path: str) -> object:
+    body = _object(value, path)
+    kind = _ERROR_CLASSES.get(cast("str", _TEXT.read(body.get("type"), f"{path}.type")), GroundwireError)
+    error = kind("")
+    for name, codec in _ERROR_FIELDS.items():
+        if name in body and hasattr(error, name):
+            setattr(error, name, codec.read(body[name], f"{path}.{name}"))
+    error.args = (error.message,)
+    return error
+
+
+_LEAVES: Mapping[object, _Codec] = {
+    str: _TEXT,
+    int: _WHOLE,
+    float: _NUMBER,
+    bool: _FLAG,
+    Span: _Codec(_write_span, _read_span),
+    GroundwireError: _Codec(_write_error, _read_error),
+    _Verbatim: _Codec(lambda value: cast("Json", value), _object),
+    _VerbatimByName: _Codec(_write_extras, _read_extras),
+}

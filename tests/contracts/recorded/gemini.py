@@ -1,0 +1,127 @@
+"""Gemini: offsets are UTF-8 bytes over all text that is not a thought, and each has a copy of its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from groundwire.model import FinishReason, Json, JsonObject, Usage
+from tests.contracts.recorded.raw import at, blobs, count, number, objects, string, strings, total
+from tests.contracts.recorded.told import Call, Mention, Place, Told, place_of_quote, shown
+
+_FINISH: dict[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length", "SAFETY": "filtered"}
+
+
+def read(body: JsonObject) -> Told:
+    """What a generated content says."""
+    candidate = at(body, "candidates", 0)
+    parts = objects(candidate, "content", "parts")
+    told = Told(
+        id=string(body, "responseId"),
+        model=string(body, "modelVersion"),
+        finish=_FINISH.get(string(candidate, "finishReason")),
+        usage=_usage(body),
+        blobs=blobs(candidate),
+        reasoning="".join(string(part, "text") for part in parts if part.get("thought") is True),
+    )
+    if candidate is None and string(body, "promptFeedback", "blockReason"):
+        told.finish = "filtered"
+    text = "".join(string(part, "text") for part in parts if part.get("thought") is not True)
+    if text:
+        told.texts.append(text)
+        told.phases.append("")
+    _read_grounding(at(candidate, "groundingMetadata"), told)
+    _read_tools(parts, told)
+    for page in objects(candidate, "urlContextMetadata", "urlMetadata"):
+        told.calls.append(Call("open", (string(page, "retrievedUrl"),)))
+    return told
+
+
+def _read_grounding(grounding: Json, told: Told) -> None:
+    chunks = [at(chunk, "web") for chunk in objects(grounding, "groundingChunks")]
+    told.found = {shown(string(chunk, "uri")) for chunk in chunks}
+    told.queries = strings(grounding, "webSearchQueries")
+    if string(grounding, "searchEntryPoint", "renderedContent"):
+        told.suggestions.add(string(grounding, "searchEntryPoint", "renderedContent"))
+    for support in objects(grounding, "groundingSupports"):
+        place = _place(told.text, at(support, "segment"))
+        indices = at(support, "groundingChunkIndices")
+        cited = (
+            [chunks[index] for index in indices if isinstance(index, int)]
+            if isinstance(indices, list)
+            else []
+        )
+        told.unverified += place is None
+        for position, chunk in enumerate(cited):
+            told.mentions.append(
+                Mention(
+                    place,
+                    shown(string(chunk, "uri")),
+                    string(chunk, "title"),
+                    confidence=number(support, "confidenceScores", position),
+                )
+            )
+
+
+def _place(text: str, segment: Json) -> Place:
+    raw = text.encode()
+    start = count(segment, "startIndex") or 0
+    end = count(segment, "endIndex") or 0
+    quote = string(segment, "text")
+    if raw[start:end] == quote.encode():
+        return len(raw[:start].decode()), len(raw[:end].decode())
+    return place_of_quote(text, -1, -1, quote)
+
+
+def _read_tools(parts: list[JsonObject], told: Told) -> None:
+    for part in parts:
+        told.queries = [*(told.queries or []), *strings(part, "toolCall", "args", "queries")]
+        if string(part, "toolResponse", "response", "search_suggestions"):
+            told.suggestions.add(string(part, "toolResponse", "response", "search_suggestions"))
+        if "functionCall" in part:
+            told.tool_calls.append((string(part, "functionCall", "id"), string(part, "functionCall", "name")))
+
+
+def _usage(body: JsonObject) -> Usage:
+    usage = at(body, "usageMetadata")
+    tools = count(usage, "toolUsePromptTokenCount")
+    thoughts = count(usage, "thoughtsTokenCount")
+    return Usage(
+        input_tokens=total(count(usage, "promptTokenCount"), tools),
+        output_tokens=total(count(usage, "candidatesTokenCount"), thoughts),
+        cached_tokens=count(usage, "cachedContentTokenCount"),
+        reasoning_tokens=thoughts,
+        tool_tokens=tools,
+    )
+
+
+def gather(frames: Iterable[JsonObject]) -> JsonObject:
+    """The one body that the chunks of a stream tell: lists grow, the last of everything else holds."""
+    body: JsonObject = {}
+    candidate: JsonObject = {}
+    grounding: JsonObject = {}
+    parts: list[JsonObject] = []
+    for frame in frames:
+        body.update(frame)
+        chunk = at(frame, "candidates", 0)
+        candidate.update(chunk if isinstance(chunk, dict) else {})
+        for part in objects(chunk, "content", "parts"):
+            _add_part(parts, part)
+        told = at(chunk, "groundingMetadata")
+        for key, value in told.items() if isinstance(told, dict) else ():
+            known = grounding.get(key)
+            grounding[key] = (
+                [*known, *value] if isinstance(known, list) and isinstance(value, list) else value
+            )
+    merged: JsonObject = {**candidate, "content": {"role": "model", "parts": [*parts]}}
+    if "groundingMetadata" in candidate:
+        merged["groundingMetadata"] = grounding
+    return {**body, "candidates": [merged]} if candidate else body
+
+
+def _add_part(parts: list[JsonObject], part: JsonObject) -> None:
+    """In a whole body the pieces of one text are one part, signature included."""
+    last = parts[-1] if parts else {}
+    if "text" in part and "text" in last and part.get("thought") == last.get("thought"):
+        parts[-1] = {**last, **part, "text": string(last, "text") + string(part, "text")}
+    elif part != {"text": ""}:
+        parts.append(part)

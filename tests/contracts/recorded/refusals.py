@@ -1,0 +1,69 @@
+"""Errors as providers tell them, and what they mean: by their own words first, by the status last."""
+
+from __future__ import annotations
+
+import re
+
+from groundwire.errors import (
+    AuthRejected,
+    NotFound,
+    Overloaded,
+    QuotaExhausted,
+    RateLimited,
+    Refused,
+    UpstreamError,
+)
+from groundwire.model import Json
+from tests.contracts.recorded.raw import at, number, objects, string
+from tests.contracts.recorded.told import Refusal
+
+_BY_WORD: dict[str, type[UpstreamError]] = {
+    "insufficient_quota": QuotaExhausted,
+    "usage_limit_reached": QuotaExhausted,
+    "invalid_api_key": AuthRejected,
+    "authentication_error": AuthRejected,
+    "API_KEY_INVALID": AuthRejected,
+    "model_not_found": NotFound,
+    "not_found_error": NotFound,
+    "NOT_FOUND": NotFound,
+    "rate_limit_exceeded": RateLimited,
+    "rate_limit_error": RateLimited,
+    "RESOURCE_EXHAUSTED": RateLimited,
+    "server_error": Overloaded,
+    "provider_unavailable": Overloaded,
+}
+_BY_STATUS: dict[int, type[UpstreamError]] = {401: AuthRejected, 404: NotFound, 429: RateLimited}
+
+
+def read_refusal(body: Json, status: int) -> Refusal:
+    """What an error body, or the error inside a frame, means."""
+    error = at(body, "error") if isinstance(at(body, "error"), dict) else body
+    words = [
+        string(error, "code"),
+        string(error, "type"),
+        string(error, "status"),
+        string(error, "metadata", "error_type"),
+        *(string(detail, "reason") for detail in objects(error, "details")),
+    ]
+    code = number(error, "code")
+    if code is not None:
+        status = int(code)
+        words.append(str(status))
+    kind = next((_BY_WORD[word] for word in words if word in _BY_WORD), None)
+    return Refusal(
+        kind or _BY_STATUS.get(status) or (Overloaded if status >= 500 else Refused),
+        string(error, "message") or string(body, "detail"),
+        frozenset(word for word in words if word),
+        _wait(error),
+    )
+
+
+def _wait(error: Json) -> float | None:
+    """Seconds, where the body has them: Google's RetryInfo, Codex' reset, OpenAI's sentence."""
+    for detail in objects(error, "details"):
+        if string(detail, "retryDelay"):
+            return float(string(detail, "retryDelay").removesuffix("s"))
+    said = re.search(r"try again in ([\d.]+)(ms|s)", string(error, "message"))
+    if said:
+        return float(said[1]) / (1000 if said[2] == "ms" else 1)
+    return number(error, "resets_in_seconds")

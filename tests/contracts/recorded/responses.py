@@ -1,0 +1,135 @@
+"""OpenAI Responses, also as Azure, xAI, OpenRouter and Codex speak it: a span is the link in its own part."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from groundwire.model import FinishReason, Json, JsonObject, Usage
+from tests.contracts.recorded.raw import at, blobs, count, number, objects, string, strings
+from tests.contracts.recorded.refusals import read_refusal
+from tests.contracts.recorded.told import Call, Mention, Told, place_of_link, shown
+
+_FINISH: dict[tuple[str, str], FinishReason] = {
+    ("completed", ""): "stop",
+    ("incomplete", "max_output_tokens"): "length",
+    ("incomplete", "content_filter"): "filtered",
+}
+_SEARCHES = ("web_search_call", "openrouter:web_search")
+
+
+def read(body: JsonObject) -> Told:
+    """What a response says."""
+    told = Told(
+        id=string(body, "id"),
+        model=string(body, "model"),
+        finish=_FINISH.get((string(body, "status"), string(body, "incomplete_details", "reason"))),
+        usage=_usage(body),
+        blobs=blobs(at(body, "output")),
+    )
+    if at(body, "error") is not None:
+        told.refusal = read_refusal(at(body, "error"), 500)
+    for item in objects(body, "output"):
+        kind = string(item, "type")
+        if kind == "message":
+            for part in objects(item, "content"):
+                _read_part(part, string(item, "phase"), told)
+        elif kind == "reasoning":
+            told.reasoning += "".join(string(part, "text") for part in objects(item, "summary"))
+        elif kind in _SEARCHES:
+            _read_search(item, told)
+        elif kind == "function_call":
+            told.tool_calls.append((string(item, "call_id"), string(item, "name")))
+    return told
+
+
+def _read_part(part: JsonObject, phase: str, told: Told) -> None:
+    start = len(told.text)
+    text = string(part, "text")
+    for annotation in objects(part, "annotations"):
+        told.mentions.append(read_annotation(annotation, text, start))
+        told.unverified += told.mentions[-1].place is None and not told.mentions[-1].placeless
+    if text:
+        told.texts.append(text)
+        told.phases.append(phase)
+
+
+def read_annotation(annotation: JsonObject, text: str, base: int) -> Mention:
+    """A flat `url_citation`; `base` is where its part begins in the answer."""
+    url = string(annotation, "url")
+    start = count(annotation, "start_index") or 0
+    end = count(annotation, "end_index") or 0
+    place = place_of_link(text, start, end, url) if end > start else None
+    return Mention(
+        place and (base + place[0], base + place[1]),
+        shown(url),
+        string(annotation, "title"),
+        string(annotation, "content"),
+        placeless=end <= start,
+    )
+
+
+def _read_search(item: JsonObject, told: Told) -> None:
+    action = at(item, "action")
+    kind = string(action, "type")
+    if kind == "open_page":
+        told.calls.append(Call("open", (string(action, "url"),)))
+    elif kind in ("find_in_page", "find"):
+        told.calls.append(Call("find", (string(action, "url"), string(action, "pattern"))))
+    else:
+        # Older items of xAI's have no action; the query stands in the arguments of a call.
+        arguments: Json = json.loads(string(item, "arguments") or "{}")
+        queries = strings(action, "queries") or [string(action, "query") or string(arguments, "query")]
+        told.calls.append(Call("search", tuple(query for query in queries if query)))
+    told.found |= {shown(string(source, "url")) for source in objects(action, "sources") if "url" in source}
+
+
+def _usage(body: JsonObject) -> Usage:
+    usage = at(body, "usage")
+    return Usage(
+        input_tokens=count(usage, "input_tokens"),
+        output_tokens=count(usage, "output_tokens"),
+        cached_tokens=count(usage, "input_tokens_details", "cached_tokens"),
+        cache_write_tokens=count(usage, "input_tokens_details", "cache_write_tokens"),
+        reasoning_tokens=count(usage, "output_tokens_details", "reasoning_tokens"),
+        searches=_searches(body),
+        cost=number(usage, "cost"),
+    )
+
+
+def _searches(body: JsonObject) -> int | None:
+    counted = count(body, "tool_usage", "web_search", "num_requests")
+    if counted is None:
+        return count(body, "usage", "server_tool_use_details", "web_search_requests")
+    return counted
+
+
+def gather(frames: Iterable[JsonObject]) -> JsonObject:
+    """The response at the end of a stream, or what had been said when it broke."""
+    response: JsonObject = {}
+    items: dict[int, JsonObject] = {}
+    for frame in frames:
+        kind = string(frame, "type")
+        index = count(frame, "output_index") or 0
+        item = at(frame, "item")
+        if isinstance(item, dict):
+            items[index] = dict(item)
+        elif kind == "response.output_text.delta":
+            told = "".join(string(part, "text") for part in objects(items[index], "content"))
+            items[index]["content"] = [{"type": "output_text", "text": told + string(frame, "delta")}]
+        elif kind == "error":
+            nested = at(frame, "error")
+            response["error"] = nested if isinstance(nested, dict) else frame
+        else:
+            _finish(response, at(frame, "response"))
+    if not objects(response, "output"):
+        response["output"] = [items[index] for index in sorted(items)]
+    return response
+
+
+def _finish(response: JsonObject, told: Json) -> None:
+    """Each response event has the whole object; an error told before stands."""
+    if isinstance(told, dict):
+        earlier = response.get("error")
+        response.update(told)
+        response["error"] = earlier or response.get("error")

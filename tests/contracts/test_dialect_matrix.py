@@ -1,0 +1,108 @@
+"""Every dialect into every other: all is kept that both can say, and no citation is moved or invented.
+
+The start is what the first dialect really carries: a sample after one trip through it. So a pair is judged
+by what its source can say, and a dialect into itself must give back the very same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+
+import pytest
+
+from groundwire.dialects.base import Dialect
+from groundwire.dialects.features import Feature, lost_between, project
+from groundwire.dialects.registry import DIALECTS, dialect
+from groundwire.model import Answer
+from tests.contracts.samples import BROKEN, SAMPLES, Form, Sample, carry, same
+
+PAIRS = list(product(DIALECTS, repeat=2))
+FORMS: tuple[Form, ...] = ("whole", "settled", "late")
+
+
+@cache
+def carried(source: str, form: Form) -> tuple[Sample, ...]:
+    """The samples as a dialect can say them."""
+    speaker = dialect(source)
+    return tuple(Sample(sample.name, carry(speaker, sample.answer, form)) for sample in SAMPLES)
+
+
+def differences(source: Dialect, target: Dialect, before: Answer, after: Answer) -> Iterator[str]:
+    lost = lost_between(source, target)
+    for feature in Feature:
+        if feature not in lost and not same(feature, before, after, target.losses):
+            yield f"{feature.name}: {project(before, feature)!r} became {project(after, feature)!r}"
+
+
+def claims(answer: Answer) -> set[tuple[str, str]]:
+    """The words of each claim with the address cited for them."""
+    return {
+        (answer.text[citation.span.start : citation.span.end], item.source.url)
+        for citation in answer.citations
+        if citation.span is not None and citation.anchor == "claim"
+        for item in citation.evidence
+    }
+
+
+def addresses(answer: Answer) -> set[str]:
+    return {item.source.url for citation in answer.citations for item in citation.evidence}
+
+
+def inventions(target: Dialect, before: Answer, after: Answer) -> Iterator[str]:
+    """Citations of `after` that `before` does not have."""
+    if made := addresses(after) - addresses(before):
+        yield f"cited from nowhere: {made}"
+    if Feature.SPAN_STARTS not in target.losses and (moved := claims(after) - claims(before)):
+        yield f"claims nobody made: {moved}"
+    ends, known = project(after, Feature.CITATIONS), project(before, Feature.CITATIONS)
+    assert isinstance(ends, set)
+    assert isinstance(known, set)
+    if Feature.TEXT not in target.losses and (moved := ends - known):
+        yield f"cited elsewhere: {moved}"
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_all_is_kept_that_both_dialects_can_say(source: str, target: str) -> None:
+    speaker, hearer = dialect(source), dialect(target)
+    lost = [
+        f"{first} to {second}: {sample.name}: {line}"
+        for first, second in product(FORMS[:2], FORMS)
+        for sample in carried(source, first)
+        for line in differences(speaker, hearer, sample.answer, carry(hearer, sample.answer, second))
+    ]
+    assert not lost, "\n".join(lost)
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_no_citation_is_moved_or_invented(source: str, target: str) -> None:
+    hearer = dialect(target)
+    wrong = [
+        f"{first} to {second}: {sample.name}: {line}"
+        for first, second in product(FORMS[:2], FORMS)
+        for sample in carried(source, first)
+        for line in inventions(hearer, sample.answer, carry(hearer, sample.answer, second))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_stream_and_a_whole_body_tell_the_same_answer(name: str) -> None:
+    apart = [
+        f"{whole.name}: {feature.name}: {project(whole.answer, feature)!r} {project(told.answer, feature)!r}"
+        for whole, told in zip(carried(name, "whole"), carried(name, "settled"), strict=True)
+        for feature in Feature
+        if project(whole.answer, feature) != project(told.answer, feature)
+    ]
+    assert not apart, "\n".join(apart)
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_an_error_in_a_stream_stays_an_error(source: str, target: str) -> None:
+    for sample in BROKEN:
+        before = carry(dialect(source), sample.answer, "settled")
+        after = carry(dialect(target), before, "settled")
+        assert before.error is not None
+        assert after.error is not None
+        assert after.error.retryable == before.error.retryable, sample.name

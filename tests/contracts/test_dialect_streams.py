@@ -1,0 +1,191 @@
+"""Streams mean the same however their bytes are cut, dressed or broken off.
+
+Over every recorded stream, and over streams that each dialect's own encoder makes of one answer with
+everything in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from random import Random
+from typing import NamedTuple
+
+import pytest
+
+from groundwire.dialects.base import StreamDecoder
+from groundwire.dialects.registry import DIALECTS, dialect
+from groundwire.model import Event, Failed, Finished, TextDelta, TextSettled, assemble
+from tests.contracts.recorded.catalogue import Recording, body_of, events_of, recordings_of, told_by
+from tests.contracts.recorded.frames import (
+    DRESSES,
+    LINE_ENDS,
+    borders,
+    decode,
+    is_sse,
+    pieces_of,
+    random_pieces,
+    with_line_ends,
+)
+from tests.contracts.recorded.rich import RICH, encoded
+
+BYTEWISE = 40_000
+"""Bytes up to which a stream is fed byte by byte; longer ones go in pieces of seven."""
+EFFORT = 400_000
+"""Bytes that a test reads of one stream, all its variations taken together."""
+
+ENDS = {
+    "anthropic_messages": rb'"stop_reason"\s*:\s*"',
+    "openai_responses": rb'"response\.(completed|incomplete|done)"',
+    "openai_chat": rb'"finish_reason"\s*:\s*"',
+    "gemini": rb'"(finishReason|blockReason)"',
+    "gemini_interactions": rb'"interaction\.completed"',
+}
+"""The words in which a wire says that the answer is complete."""
+
+
+class Stream(NamedTuple):
+    """A stream by name: recorded, or made by a dialect's encoder."""
+
+    dialect: str
+    recording: Recording | None
+    events: str = ""
+
+    @property
+    def data(self) -> bytes:
+        return self.recording.data if self.recording else _encoded(self.dialect, self.events)
+
+    def decoder(self) -> StreamDecoder:
+        return dialect(self.dialect).decoder()
+
+
+@cache
+def _encoded(name: str, events: str) -> bytes:
+    return encoded(name, RICH[events])
+
+
+@cache
+def _whole(stream: Stream) -> tuple[Event, ...]:
+    return tuple(decode(stream.decoder(), [stream.data]))
+
+
+def _name(stream: Stream) -> str:
+    return stream.recording.name if stream.recording else f"{stream.dialect} {stream.events}"
+
+
+STREAMS = [Stream(recording.dialect, recording) for recording in recordings_of("stream")]
+STREAMS += [Stream(name, None, events) for name in DIALECTS for events in RICH]
+every_stream = pytest.mark.parametrize("stream", STREAMS, ids=_name)
+
+
+def _check(stream: Stream, pieces: Iterable[bytes]) -> None:
+    assert decode(stream.decoder(), pieces) == [*_whole(stream)]
+
+
+@every_stream
+def test_a_stream_cut_into_bytes_tells_the_same(stream: Stream) -> None:
+    data = stream.data
+    _check(stream, pieces_of(data, 1 if len(data) <= BYTEWISE else 7))
+
+
+@every_stream
+def test_a_stream_cut_at_random_tells_the_same(stream: Stream) -> None:
+    random = Random(_name(stream))
+    for _ in range(max(4, min(200, EFFORT // len(stream.data)))):
+        _check(stream, random_pieces(stream.data, random))
+
+
+@pytest.mark.thorough
+@every_stream
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 64, 1021, 4096])
+def test_a_stream_cut_into_pieces_of_any_size_tells_the_same(stream: Stream, size: int) -> None:
+    _check(stream, pieces_of(stream.data, size))
+
+
+@pytest.mark.thorough
+@every_stream
+def test_a_stream_cut_at_random_two_hundred_times_tells_the_same(stream: Stream) -> None:
+    random = Random(_name(stream))
+    for _ in range(200):
+        _check(stream, random_pieces(stream.data, random))
+
+
+@every_stream
+@pytest.mark.parametrize("end", LINE_ENDS.values(), ids=LINE_ENDS)
+def test_line_ends_make_no_difference(stream: Stream, end: bytes) -> None:
+    data = with_line_ends(stream.data, end)
+    _check(stream, [data])
+    _check(stream, pieces_of(data, 5 if len(data) <= BYTEWISE else 101))
+
+
+@every_stream
+@pytest.mark.parametrize("dress", DRESSES)
+def test_the_same_events_in_another_dress_make_no_difference(stream: Stream, dress: str) -> None:
+    if is_sse(stream.data):
+        data = DRESSES[dress](stream.data)
+        _check(stream, [data])
+        _check(stream, pieces_of(data, 11 if len(data) <= BYTEWISE else 997))
+
+
+@every_stream
+def test_a_stream_ends_once_and_nothing_follows(stream: Stream) -> None:
+    decoder = stream.decoder()
+    events = decode(decoder, [stream.data])
+    assert [event for event in events if isinstance(event, Finished | Failed)] == events[-1:]
+    assert decoder.feed(stream.data) == []
+    assert decoder.close() == []
+
+
+@every_stream
+def test_every_text_is_settled_before_the_end(stream: Stream) -> None:
+    events = _whole(stream)
+    settled: set[int] = set()
+    for event in events:
+        if isinstance(event, TextSettled):
+            settled.add(event.part)
+        elif isinstance(event, TextDelta):
+            assert event.part not in settled, f"more text of part {event.part} after it was settled"
+    told = {event.part for event in events if isinstance(event, TextDelta) and event.text}
+    assert isinstance(events[-1], Failed) or told <= settled
+
+
+def _check_broken_off(stream: Stream, places: Iterable[int]) -> None:
+    data = stream.data
+    whole = assemble(_whole(stream)).text
+    end = re.search(ENDS[stream.dialect], data) if stream.dialect in ENDS else None
+    for place in places:
+        events = decode(stream.decoder(), [data[:place]])
+        assert [event for event in events if isinstance(event, Finished | Failed)] == events[-1:], place
+        assert whole.startswith(assemble(events).text), place
+        if end is not None and place <= end.start():
+            assert isinstance(events[-1], Failed), f"cut at {place}, it claims to be complete"
+
+
+@every_stream
+def test_a_stream_broken_off_between_frames_ends_once_with_the_text_so_far(stream: Stream) -> None:
+    places = borders(stream.data)
+    step = len(places) * len(stream.data) // (2 * EFFORT) + 1
+    _check_broken_off(stream, {0, *places[::step], *places[-5:]})
+
+
+@pytest.mark.thorough
+@every_stream
+def test_a_stream_broken_off_between_any_frames_ends_once_with_the_text_so_far(stream: Stream) -> None:
+    _check_broken_off(stream, borders(stream.data))
+
+
+@every_stream
+def test_a_stream_broken_off_anywhere_ends_once_with_the_text_so_far(stream: Stream) -> None:
+    random = Random(_name(stream))
+    count = max(4, min(60, EFFORT // len(stream.data)))
+    _check_broken_off(stream, [random.randrange(len(stream.data)) for _ in range(count)])
+
+
+COMPLETE = [recording for recording in recordings_of("stream") if told_by(recording).refusal is None]
+
+
+@pytest.mark.parametrize("recording", COMPLETE, ids=lambda recording: recording.name)
+def test_a_stream_and_the_body_of_the_same_answer_are_one_answer(recording: Recording) -> None:
+    body = assemble(dialect(recording.dialect).decode_response(body_of(recording)))
+    assert assemble(events_of(recording)) == body

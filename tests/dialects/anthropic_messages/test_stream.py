@@ -1,0 +1,203 @@
+"""Streams of Anthropic Messages: what the wire says is what the events say."""
+
+from __future__ import annotations
+
+from groundwire.dialects.anthropic_messages import DIALECT
+from groundwire.dialects.base import Reply
+from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.errors import Overloaded, UpstreamWireError
+from groundwire.model import (
+    Answer,
+    Citation,
+    Cited,
+    Event,
+    Evidence,
+    Failed,
+    Finished,
+    JsonObject,
+    Source,
+    Span,
+    Started,
+    TextDelta,
+    TextSettled,
+    assemble,
+)
+
+A = Evidence(Source("https://a.example/", "A", "cited"), "words of page A")
+B = Evidence(Source("https://b.example/", "B", "cited"), "words of page B")
+
+
+def sse(*payloads: JsonObject) -> bytes:
+    return b"".join(f"event: {p['type']}\ndata: {dump_json(p)}\n\n".encode() for p in payloads)
+
+
+def start() -> JsonObject:
+    return {"type": "message_start", "message": {"id": "msg_1", "model": "m", "usage": {"input_tokens": 3}}}
+
+
+def block(index: int, content: JsonObject, *deltas: JsonObject) -> list[JsonObject]:
+    filling: list[JsonObject] = [
+        {"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas
+    ]
+    return [
+        {"type": "content_block_start", "index": index, "content_block": content},
+        *filling,
+        {"type": "content_block_stop", "index": index},
+    ]
+
+
+def end(reason: str = "end_turn") -> list[JsonObject]:
+    return [
+        {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 7}},
+        {"type": "message_stop"},
+    ]
+
+
+def decode(data: bytes) -> list[Event]:
+    decoder = DIALECT.decoder()
+    return decoder.feed(data) + decoder.close()
+
+
+def encode(events: list[Event], **reply: str) -> bytes:
+    encoder = DIALECT.encoder(Reply(id="r", **reply))  # type: ignore[arg-type]  # only `citations` is given
+    return b"".join(encoder.feed(event) for event in events) + encoder.close()
+
+
+def payloads(data: bytes) -> list[JsonObject]:
+    lines = [line[6:] for line in data.split(b"\n") if line.startswith(b"data: ")]
+    return [value for line in lines if isinstance(value := load_json(line, UpstreamWireError), dict)]
+
+
+def test_a_citation_told_before_its_text_spans_the_whole_block() -> None:
+    citation: JsonObject = {
+        "type": "web_search_result_location",
+        "url": "https://a.example/",
+        "title": "A",
+        "encrypted_index": "opaque",
+        "cited_text": "It&#x27;s so",
+    }
+    events = decode(
+        sse(
+            start(),
+            *block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "Well, "}),
+            *block(
+                1,
+                {"type": "text", "text": "", "citations": []},
+                {"type": "citations_delta", "citation": citation},
+                {"type": "text_delta", "text": "東京 🏙"},
+                {"type": "text_delta", "text": "️ is big"},
+            ),
+            *end(),
+        )
+    )
+    answer = assemble(events)
+    (cited,) = answer.citations
+    assert cited.span == Span(6, 6 + len("東京 🏙️ is big"))
+    assert cited.evidence[0].quote == "It's so"
+    assert cited.evidence[0].extras["anthropic_messages"]["citation"] == citation
+    assert events.index(Cited(cited)) < events.index(TextSettled(1))
+
+
+def test_a_search_becomes_a_call_and_a_result_never_a_tool_call() -> None:
+    results: JsonObject = {
+        "type": "web_search_tool_result",
+        "tool_use_id": "srvtoolu_1",
+        "content": [
+            {
+                "type": "web_search_result",
+                "url": "https://a.example/",
+                "title": "A",
+                "encrypted_content": "E",
+                "page_age": "3 days ago",
+            }
+        ],
+    }
+    call: JsonObject = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+    answer = assemble(
+        decode(
+            sse(
+                start(),
+                *block(
+                    0,
+                    call,
+                    {"type": "input_json_delta", "partial_json": ""},
+                    {"type": "input_json_delta", "partial_json": '{"query": "a\\u00'},
+                    {"type": "input_json_delta", "partial_json": '62"}'},
+                ),
+                *block(1, results),
+                *end("pause_turn"),
+            )
+        )
+    )
+    assert [search.query for search in answer.searches] == ["ab"]
+    assert [(source.url, source.date) for source in answer.sources] == [("https://a.example/", "3 days ago")]
+    assert answer.finish == "pause"
+    assert answer.usage.output_tokens == 7
+
+
+def test_an_error_inside_a_stream_keeps_what_came_before() -> None:
+    error: JsonObject = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    events = decode(
+        sse(start(), *block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "Hm"}), error)
+    )
+    assert assemble(events).text == "Hm"
+    assert isinstance(events[-1], Failed)
+    assert isinstance(events[-1].error, Overloaded)
+
+
+def late_answer(*citations: Citation) -> list[Event]:
+    """Text first, citations last: as Gemini tells it."""
+    return [
+        Started("x", "m"),
+        TextDelta(0, "One claim"),
+        TextDelta(0, ". And another."),
+        *map(Cited, citations),
+        Finished("stop"),
+    ]
+
+
+def test_late_citations_cut_the_text_into_blocks_when_exact() -> None:
+    events = late_answer(Citation(Span(4, 9), (A,)), Citation(Span(0, 23), (B,)))
+    data = payloads(encode(events))
+    texts = {p["index"]: "" for p in data if p["type"] == "content_block_start"}
+    cited: dict[object, list[object]] = {index: [] for index in texts}
+    for payload in data:
+        match payload:
+            case {"index": int(index), "delta": {"type": "text_delta", "text": str(text)}}:
+                texts[index] += text
+            case {"index": int(index), "delta": {"type": "citations_delta", "citation": {"url": url}}}:
+                assert texts[index] == "", "citations stand before the text of their block"
+                cited[index].append(url)
+    assert list(texts.values()) == ["One ", "claim", ". And another."]
+    assert [set(map(str, urls)) for urls in cited.values()] == [
+        {"https://b.example/"},
+        {"https://a.example/", "https://b.example/"},
+        {"https://b.example/"},
+    ]
+
+
+def test_overlapping_citations_come_back_uncut() -> None:
+    citations = (Citation(Span(0, 23), (B,)), Citation(Span(4, 9), (A,)))
+    for policy in ("exact", "live"):
+        answer = assemble(decode(encode(late_answer(*citations), citations=policy)))
+        assert answer.citations == citations
+        assert answer.text == "One claim. And another."
+
+
+def test_live_text_is_sent_at_once_and_exact_text_is_held() -> None:
+    for policy, shown in (("live", True), ("exact", False)):
+        encoder = DIALECT.encoder(Reply(citations=policy))  # type: ignore[arg-type]  # a literal in a tuple
+        encoder.feed(Started())
+        assert (b"One claim" in encoder.feed(TextDelta(0, "One claim"))) is shown
+
+
+def test_settled_text_is_not_held_until_the_end() -> None:
+    encoder = DIALECT.encoder(Reply())
+    encoder.feed(TextDelta(0, "One claim"))
+    encoder.feed(Cited(Citation(Span(0, 9), (A,))))
+    assert b"One claim" in encoder.feed(TextSettled(0))
+
+
+def test_blocks_we_made_are_not_taken_for_anthropics() -> None:
+    answer: Answer = assemble(decode(encode(late_answer(Citation(Span(4, 9), (A,))))))
+    assert "anthropic_messages" not in answer.citations[0].evidence[0].extras

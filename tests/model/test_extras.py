@@ -1,0 +1,24 @@
+"""Extras of one dialect stand beside those of another."""
+
+from __future__ import annotations
+
+from groundwire.model import NO_EXTRAS, Extras
+from groundwire.model.extras import merge_extras
+
+
+def test_both_speak_and_the_second_wins() -> None:
+    merged = merge_extras({"a": {"x": 1, "y": 1}, "b": {}}, {"a": {"y": 2}, "c": {"z": 3}})
+    assert merged == {"a": {"x": 1, "y": 2}, "b": {}, "c": {"z": 3}}
+    assert list(merged) == ["a", "b", "c"]
+
+
+def test_nothing_beside_something_is_something() -> None:
+    something: Extras = {"a": {"x": 1}}
+    assert merge_extras(NO_EXTRAS, something) == something == merge_extras(something, NO_EXTRAS)
+
+
+def test_merging_leaves_both_as_they_were() -> None:
+    first: Extras = {"a": {"x": 1}}
+    second: Extras = {"a": {"x": 2}}
+    merge_extras(first, second)
+    assert (first, second) == ({"a": {"x": 1}}, {"a": {"x": 2}})

@@ -1,0 +1,90 @@
+"""The error tree: codes, statuses, equality."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundwire import errors
+from groundwire.errors import (
+    AuthRejected,
+    ClientWireError,
+    GroundwireError,
+    InvalidQuery,
+    NotFound,
+    Overloaded,
+    QuotaExhausted,
+    RateLimited,
+    Refused,
+    RequestError,
+    TimedOut,
+    UpstreamError,
+    UpstreamWireError,
+    WireError,
+    upstream_error_class,
+)
+
+CLASSES = [
+    kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, GroundwireError)
+]
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_error_takes_a_message_and_says_it(kind: type[GroundwireError]) -> None:
+    assert "what happened" in str(kind("what happened"))
+
+
+def test_every_error_has_a_code_of_its_own_and_a_status() -> None:
+    codes = [kind.code for kind in CLASSES]
+    assert len(codes) == len(set(codes))
+    assert all(code == code.upper() and code.replace("_", "").isalpha() for code in codes)
+    assert all(400 <= kind.status_hint <= 599 for kind in CLASSES)
+
+
+def test_the_callers_fault_is_4xx_and_the_providers_is_not_retryable_by_changing_nothing() -> None:
+    assert all(
+        400 <= kind.status_hint < 500 and not kind.retryable
+        for kind in CLASSES
+        if issubclass(kind, RequestError | ClientWireError)
+    )
+    assert not QuotaExhausted.retryable
+    assert RateLimited.retryable
+
+
+def test_a_wire_error_names_path_and_reason() -> None:
+    error = UpstreamWireError("expected a string", "$.a[1]")
+    assert str(error) == error.message == "$.a[1]: expected a string"
+    assert (error.path, error.reason) == ("$.a[1]", "expected a string")
+
+
+def test_errors_are_values() -> None:
+    assert RateLimited("x", retry_after=1.0) == RateLimited("x", retry_after=1.0)
+    assert RateLimited("x", retry_after=1.0) != RateLimited("x", retry_after=2.0)
+    assert RateLimited("x") != Overloaded("x")
+    assert InvalidQuery("x") != "x"
+    assert len({Refused("x"), Refused("x"), Refused("y")}) == 2
+    assert WireError("x", "$.a") != WireError("x", "$.b")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, Refused),
+        (401, AuthRejected),
+        (402, QuotaExhausted),
+        (403, AuthRejected),
+        (404, NotFound),
+        (408, TimedOut),
+        (409, Refused),
+        (413, Refused),
+        (422, Refused),
+        (429, RateLimited),
+        (500, Overloaded),
+        (502, Overloaded),
+        (503, Overloaded),
+        (504, TimedOut),
+        (524, TimedOut),
+        (529, Overloaded),
+    ],
+)
+def test_a_bare_status_gives_a_class(status: int, kind: type[UpstreamError]) -> None:
+    assert upstream_error_class(status) is kind
