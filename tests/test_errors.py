@@ -6,6 +6,7 @@ import pytest
 
 from groundwire import errors
 from groundwire.errors import (
+    AllTargetsFailed,
     AuthRejected,
     ClientWireError,
     GroundwireError,
@@ -28,7 +29,7 @@ CLASSES = [
 ]
 
 
-@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("kind", [kind for kind in CLASSES if kind is not AllTargetsFailed])
 def test_every_error_takes_a_message_and_says_it(kind: type[GroundwireError]) -> None:
     assert "what happened" in str(kind("what happened"))
 
@@ -54,6 +55,13 @@ def test_a_wire_error_names_path_and_reason() -> None:
     error = UpstreamWireError("expected a string", "$.a[1]")
     assert str(error) == error.message == "$.a[1]: expected a string"
     assert (error.path, error.reason) == ("$.a[1]", "expected a string")
+
+
+def test_many_attempts_are_told_in_order_and_may_be_retried_if_one_may() -> None:
+    error = AllTargetsFailed((("a", RateLimited("slow")), ("b", AuthRejected("no key"))))
+    assert str(error) == "a: slow; b: no key"
+    assert (error.status_hint, error.retryable) == (AuthRejected.status_hint, True)
+    assert not AllTargetsFailed((("b", AuthRejected("no key")),)).retryable
 
 
 def test_errors_are_values() -> None:

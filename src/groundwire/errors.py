@@ -10,16 +10,17 @@
     ├── WireError                   bytes that do not follow their dialect; carries the JSON path
     │   ├── ClientWireError         the caller's fault (400)
     │   └── UpstreamWireError       the provider's fault (502)
-    └── UpstreamError               the provider said no, or nothing
-        ├── AuthRejected            key or token refused
-        ├── QuotaExhausted          plan, credit or budget used up: waiting does not help
-        ├── RateLimited             too many requests: waiting helps
-        ├── Overloaded              the provider is in trouble
-        ├── Refused                 the request as such was turned down
-        ├── NotFound                no such model or resource
-        ├── TimedOut                no answer in time
-        ├── Unreachable             no connection, or it broke
-        └── Interrupted             the stream ended before its answer did
+    ├── UpstreamError               the provider said no, or nothing
+    │   ├── AuthRejected            key or token refused
+    │   ├── QuotaExhausted          plan, credit or budget used up: waiting does not help
+    │   ├── RateLimited             too many requests: waiting helps
+    │   ├── Overloaded              the provider is in trouble
+    │   ├── Refused                 the request as such was turned down
+    │   ├── NotFound                no such model or resource
+    │   ├── TimedOut                no answer in time
+    │   ├── Unreachable             no connection, or it broke
+    │   └── Interrupted             the stream ended before its answer did
+    └── AllTargetsFailed            nobody who was asked could answer
 
 Each class carries a `code` (stable, for programs), a `status_hint` (the HTTP status a face should
 answer with) and `retryable` (may the same request succeed later). Instances may refine all three.
@@ -203,6 +204,20 @@ class Interrupted(UpstreamError):
     code = "UPSTREAM_INTERRUPTED"
     status_hint = 502
     retryable = True
+
+
+class AllTargetsFailed(GroundwireError):
+    """Nobody who was asked could answer. `attempts` tells who said what, in order."""
+
+    code = "ALL_TARGETS_FAILED"
+    status_hint = 502
+
+    def __init__(self, attempts: tuple[tuple[str, GroundwireError], ...]) -> None:
+        super().__init__("; ".join(f"{name}: {error.message}" for name, error in attempts))
+        self.attempts = attempts
+        if attempts:
+            self.status_hint = attempts[-1][1].status_hint
+            self.retryable = any(error.retryable for _, error in attempts)
 
 
 _BY_STATUS: dict[int, type[UpstreamError]] = {

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from groundwire.model import JsonObject
-from tests.contracts.strictness import Checker, Sent, Violation, need, number, obj, objs, strict_json, text
+from tests.contracts.strictness import (
+    Checker,
+    Sent,
+    Violation,
+    events,
+    need,
+    number,
+    obj,
+    objs,
+    strict_json,
+    text,
+)
 
 _PAYLOADS = {
     *("text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode"),
@@ -86,7 +97,7 @@ class Gemini(Checker):
             self.words += text(part, "text").encode()
         if "functionCall" in part:
             call = obj(part, "functionCall")
-            need(bool(text(call, "name")) and isinstance(call.get("args", {}), dict), "a call")
+            need(isinstance(call.get("name"), str) and isinstance(call.get("args", {}), dict), "a call")
         if "inlineData" in part:
             for key in ("mimeType", "data"):
                 text(obj(part, "inlineData"), key)
@@ -124,11 +135,22 @@ _STEP_DELTAS: Mapping[str, tuple[str, ...]] = {
     "url_context_result": ("url_context_result",),
     "function_call": ("arguments_delta",),
 }
-_ENDS = {"completed", "requires_action", "incomplete", "failed", "cancelled", "budget_exceeded"}
+_ENDS = {
+    *("completed", "requires_action", "requires_continuation", "incomplete", "failed", "cancelled"),
+    "budget_exceeded",
+}
+
+
+class _Step:
+    """A step while it is open."""
+
+    def __init__(self, step: JsonObject) -> None:
+        self.kind = text(step, "type")
+        self.words = b""
 
 
 class GeminiInteractions(Checker):
-    """Steps one after the other, each opened, filled and closed."""
+    """Steps under their own index, each opened, filled and closed; a sentinel may close the bytes."""
 
     type_key = "event_type"
     named = False
@@ -136,9 +158,17 @@ class GeminiInteractions(Checker):
     def __init__(self) -> None:
         super().__init__()
         self.id = ""
-        self.open: JsonObject | None = None
-        self.index = -1
-        self.words = b""
+        self.open: dict[int, _Step] = {}
+        self.steps = 0
+
+    def check(self, data: bytes) -> None:
+        sent = events(data, comments=True)
+        if sent and sent[-1].data == "[DONE]":
+            need(sent.pop().name in ("", "done"), "name of the sentinel")
+        for event in sent:
+            need(not self.ended, f"{event.data[:80]} after the end")
+            self.take(event)
+        need(self.ended, "no end")
 
     def take(self, event: Sent) -> None:
         kind = text(strict_json(event.data), "event_type")
@@ -157,31 +187,31 @@ class GeminiInteractions(Checker):
         text(body, "status")
 
     def on_step_start(self, body: JsonObject) -> None:
-        need(self.open is None, "a step in a step")
-        self.index += 1
-        need(number(body, "index") == self.index, f"step {body['index']} is not {self.index}")
-        self.open, self.words = obj(body, "step"), b""
-        kind = text(self.open, "type")
-        need(kind in _STEP_DELTAS, f"unknown step {kind}")
-        if kind.endswith("_call"):
-            need(bool(text(self.open, "id")), "id of a call")
-        if kind.endswith("_result"):
-            need(bool(text(self.open, "call_id")), "call_id of a result")
-        if kind == "function_call":
-            need(bool(text(self.open, "name")), "name of a function")
+        need(number(body, "index") == self.steps, f"step {body['index']} is not {self.steps}")
+        step = obj(body, "step")
+        self.open[self.steps] = opened = _Step(step)
+        self.steps += 1
+        if opened.kind.endswith("_call"):
+            need(bool(text(step, "id")), "id of a call")
+        if opened.kind.endswith("_result"):
+            need(bool(text(step, "call_id")), "call_id of a result")
+        if opened.kind == "function_call":
+            text(step, "name")
 
     def on_step_delta(self, body: JsonObject) -> None:
-        if self.open is None or number(body, "index") != self.index:
+        step = self.open.get(number(body, "index"))
+        if step is None:
             raise Violation("a delta outside its step")
         delta = obj(body, "delta")
         kind = text(delta, "type")
-        need(kind in _STEP_DELTAS[text(self.open, "type")], f"{kind} in {self.open['type']}")
+        # A step of a kind we do not know is the provider's own, given on as it came.
+        need(kind in _STEP_DELTAS.get(step.kind, (kind,)), f"{kind} in {step.kind}")
         match kind:
             case "text":
-                self.words += text(delta, "text").encode()
+                step.words += text(delta, "text").encode()
             case "text_annotation_delta":
                 for annotation in objs(delta, "annotations"):
-                    self._annotation(annotation)
+                    self._annotation(annotation, step.words)
             case "google_search_call" | "url_context_call":
                 obj(delta, "arguments")
             case "google_search_result" | "url_context_result":
@@ -189,21 +219,20 @@ class GeminiInteractions(Checker):
             case "arguments_delta":
                 text(delta, "arguments")
 
-    def _annotation(self, annotation: JsonObject) -> None:
+    def _annotation(self, annotation: JsonObject, words: bytes) -> None:
         need(text(annotation, "type") == "url_citation", "annotation type")
         text(annotation, "url")
         start = number(annotation, "start_index") if "start_index" in annotation else 0
         end = number(annotation, "end_index") if "end_index" in annotation else 0
-        need(start <= end <= len(self.words), f"{start} to {end} of {len(self.words)}")
-        self.words[start:end].decode()
+        need(start <= end <= len(words), f"{start} to {end} of {len(words)}")
+        words[start:end].decode()
 
     def on_step_stop(self, body: JsonObject) -> None:
-        need(self.open is not None and number(body, "index") == self.index, "a stop without a start")
-        self.open = None
+        need(self.open.pop(number(body, "index"), None) is not None, "a stop without a start")
 
     def on_interaction_completed(self, body: JsonObject) -> None:
         interaction = obj(body, "interaction")
-        need(self.open is None and text(interaction, "id") == self.id, "completed out of place")
+        need(not self.open and text(interaction, "id") == self.id, "completed out of place")
         need(text(interaction, "status") in _ENDS, f"status {interaction['status']}")
         self.end()
 

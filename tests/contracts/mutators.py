@@ -42,6 +42,8 @@ def _joined(blocks: Blocks) -> bytes:
 def payload_of(block: bytes) -> tuple[bytes, Json]:
     """What stands before the JSON of a block, and the JSON; None where there is none."""
     head, mark, body = block.partition(b"data: ")
+    if not mark:
+        head, body = b"", block
     try:
         return head + mark, json.loads(body)
     except ValueError:
@@ -60,18 +62,27 @@ def paths(value: Json, path: Path = ()) -> Iterator[Path]:
             yield from paths(item, (*path, place))
 
 
-def holder_of(value: Json, path: Path) -> tuple[JsonObject | list[Json], str | int]:
-    """The object or list that holds a place, and the key there."""
-    for step in path[:-1]:
-        value = value[step]  # type: ignore[index, call-overload]
-    assert isinstance(value, dict | list)
-    return value, path[-1]
+def at(value: Json, path: Path) -> Json:
+    """What stands at a place."""
+    for step in path:
+        if isinstance(step, str):
+            assert isinstance(value, dict)
+            value = value[step]
+        else:
+            assert isinstance(value, list)
+            value = value[step]
+    return value
 
 
 def put(value: Json, path: Path, new: Json) -> None:
     """Set what stands at a place."""
-    holder, key = holder_of(value, path)
-    holder[key] = new  # type: ignore[index, call-overload]
+    holder, key = at(value, path[:-1]), path[-1]
+    if isinstance(key, str):
+        assert isinstance(holder, dict)
+        holder[key] = new
+    else:
+        assert isinstance(holder, list)
+        holder[key] = new
 
 
 def _on_blocks(change: Callable[[Random, Blocks], Blocks]) -> Mutator:
@@ -87,7 +98,7 @@ def _on_json(change: Callable[[Random, Json], str | None], keys: set[str] | None
         random.shuffle(order)
         for place in order:
             head, value = payload_of(blocks[place])
-            if not isinstance(value, dict) or (keys and not _holds(value, keys)):
+            if not isinstance(value, dict) or not _holds(value, keys):
                 continue
             literal = change(random, value)
             body = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -100,8 +111,8 @@ def _on_json(change: Callable[[Random, Json], str | None], keys: set[str] | None
     return mutate
 
 
-def _holds(value: Json, keys: set[str]) -> bool:
-    return any(path[-1] in keys for path in paths(value))
+def _holds(value: Json, keys: set[str] | None) -> bool:
+    return any(keys is None or path[-1] in keys for path in paths(value))
 
 
 def _place(random: Random, value: Json, keys: set[str] | None = None) -> Path:
@@ -117,12 +128,19 @@ def _hole(literal: Callable[[Random], str], keys: set[str] | None = None) -> Mut
 
 
 def _remove(random: Random, value: Json) -> None:
-    holder, key = holder_of(value, _place(random, value))
-    del holder[key]  # type: ignore[arg-type]
+    path = _place(random, value)
+    holder, key = at(value, path[:-1]), path[-1]
+    if isinstance(key, str):
+        assert isinstance(holder, dict)
+        del holder[key]
+    else:
+        assert isinstance(holder, list)
+        del holder[key]
 
 
 def _rename(random: Random, value: Json) -> None:
-    holder, key = holder_of(value, _place(random, value))
+    path = _place(random, value)
+    holder, key = at(value, path[:-1]), path[-1]
     if isinstance(holder, dict) and isinstance(key, str):
         holder[key + "_renamed"] = holder.pop(key)
 
@@ -142,12 +160,10 @@ def _wrong_index(random: Random, value: Json) -> None:
 
 
 def _wrong_offset(random: Random, value: Json) -> None:
-    holder, key = holder_of(value, _place(random, value, _OFFSET_KEYS))
-    assert isinstance(holder, dict)
-    assert isinstance(key, str)
-    now = holder[key]
+    path = _place(random, value, _OFFSET_KEYS)
+    now = at(value, path)
     near = now if isinstance(now, int) else 0
-    holder[key] = random.choice((-1, -(10**9), 10**9, 2**63, near + 1, near - 1, near + 2, 0, 1.0, None))
+    put(value, path, random.choice((-1, -(10**9), 10**9, 2**63, near + 1, near - 1, near + 2, 0, 1.0, None)))
 
 
 def _wrong_chunk(random: Random, value: Json) -> None:
@@ -157,24 +173,18 @@ def _wrong_chunk(random: Random, value: Json) -> None:
 
 def _shuffle_list(random: Random, value: Json) -> None:
     """Citations out of order, or any other list."""
-    lists = [path for path in paths(value) if isinstance(_at(value, path), list)]
-    found = _at(value, random.choice(lists)) if lists else None
+    lists = [path for path in paths(value) if isinstance(at(value, path), list)]
+    found = at(value, random.choice(lists)) if lists else None
     if isinstance(found, list):
         random.shuffle(found)
         found += found[: random.randint(0, 2)]
 
 
-def _at(value: Json, path: Path) -> Json:
-    for step in path:
-        value = value[step]  # type: ignore[index, call-overload]
-    return value
-
-
 def _odd_sign(random: Random, value: Json) -> None:
-    strings = [path for path in paths(value) if isinstance(_at(value, path), str)]
+    strings = [path for path in paths(value) if isinstance(at(value, path), str)]
     if strings:
         path = random.choice(strings)
-        now = str(_at(value, path))
+        now = str(at(value, path))
         cut = random.randint(0, len(now))
         put(value, path, now[:cut] + random.choice(_ODD_SIGNS) * random.randint(1, 3) + now[cut:])
 

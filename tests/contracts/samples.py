@@ -281,6 +281,8 @@ def _parts() -> Iterator[Sample]:
             cites=[cite(whole, "the Nile 🌍", RIVERS), cite(whole, third, AMAZON)],
         ),
     )
+    crossing = cite(whole, "the Nile 🌍. And the Amazon", RIVERS, AMAZON)
+    yield Sample("a claim across text parts", said(first, second, third, cites=[crossing]))
     yield Sample(
         "commentary and answer",
         said(
@@ -451,45 +453,51 @@ BROKEN: tuple[Sample, ...] = tuple(_broken())
 
 def tell(answer: Answer, order: Order = "settled", size: int = 7) -> list[Event]:
     """The events that tell an answer, its text in pieces of `size`."""
-    cited = [Cited(citation) for citation in answer.citations]
-    ends = _text_ends(answer.parts)
+    placed = [Cited(citation) for citation in answer.citations if citation.span is not None]
     events: list[Event] = [Started("r1", "model-1")]
     if order == "early":
-        events += cited
-    settled: list[Event] = []
+        events += placed
     for number, part in enumerate(answer.parts):
         events += _part_events(number, part, size)
-        if isinstance(part, Text):
-            due = [event for event in cited if _ends_in(event.citation, number, ends)]
-            (events if order == "settled" else settled).extend(
-                [*(due if order == "settled" else ()), TextSettled(number)]
-            )
+        if order == "settled" and isinstance(part, Text):
+            events += _settled(number, answer)
     if order == "late":
-        events += cited
-    events += settled
-    if order == "settled":
-        events += [event for event in cited if event not in events]
+        events += placed
+    if order != "settled":
+        events += [TextSettled(number) for number in _text_spans(answer.parts)]
+    events += [Cited(citation) for citation in answer.citations if citation.span is None]
     events.append(UsageSeen(answer.usage))
     events += answer.warnings
     events.append(Failed(answer.error) if answer.error else Finished(answer.finish or "stop", answer.detail))
     return events
 
 
-def _text_ends(parts: Sequence[Part]) -> dict[int, int]:
-    """Where the text of each text part ends in the whole."""
-    ends: dict[int, int] = {}
+def _text_spans(parts: Sequence[Part]) -> dict[int, Span]:
+    """Where the text of each text part stands in the whole."""
+    spans: dict[int, Span] = {}
     position = 0
     for number, part in enumerate(parts):
         if isinstance(part, Text):
+            spans[number] = Span(position, position + len(part.text))
             position += len(part.text)
-            ends[number] = position
-    return ends
+    return spans
 
 
-def _ends_in(citation: Citation, number: int, ends: dict[int, int]) -> bool:
-    if citation.span is None:
-        return False
-    return next((part for part, end in ends.items() if citation.span.end <= end), None) == number
+def _settled(number: int, answer: Answer) -> Iterator[Event]:
+    """The citations that end in a part, and the parts whose citations are now all told."""
+    spans = _text_spans(answer.parts)
+
+    def last(citation: Citation) -> int:
+        end = citation.span.end if citation.span else 0
+        return next(part for part, span in spans.items() if end <= span.end)
+
+    placed = [citation for citation in answer.citations if citation.span is not None]
+    yield from (Cited(citation) for citation in placed if last(citation) == number)
+    for part, span in spans.items():
+        touching = (item for item in placed if item.span and item.span.start < span.end)
+        due = max([part, *(last(item) for item in touching if item.span and item.span.end > span.start)])
+        if due == number:
+            yield TextSettled(part)
 
 
 def _part_events(number: int, part: Part, size: int) -> Iterator[Event]:

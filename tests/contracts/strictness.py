@@ -83,13 +83,17 @@ def strict_json(data: str) -> JsonObject:
     return value
 
 
-def events(data: bytes, *, comments: bool) -> list[Sent]:
-    """The events of a stream whose every block is whole."""
+def decoded(data: bytes) -> str:
+    """Bytes that must be UTF-8."""
     try:
-        stream = data.decode("utf-8", "strict")
+        return data.decode("utf-8", "strict")
     except UnicodeDecodeError as error:
         raise Violation(f"no UTF-8: {error}") from None
-    stream = stream.replace("\r\n", "\n")
+
+
+def events(data: bytes, *, comments: bool) -> list[Sent]:
+    """The events of a stream whose every block is whole."""
+    stream = decoded(data).replace("\r\n", "\n")
     need(not _BREAKERS.search(stream), "a character at which careless readers end a line")
     need(not stream or stream.endswith("\n\n"), "the last block is not closed")
     found = []
@@ -113,6 +117,7 @@ class Checker:
     comments = True
     type_key = "type"
     named = True
+    live = False
 
     def __init__(self) -> None:
         self.ended = False

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
-from groundwire.dialects.base import StreamDecoder
+from groundwire.dialects.base import CitationPolicy, StreamDecoder
+from groundwire.dialects.features import Feature, project
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.model import Event, Failed, Finished, TextDelta, TextSettled, assemble
 from tests.contracts.recorded.catalogue import Recording, body_of, events_of, recordings_of, told_by
@@ -24,6 +25,7 @@ from tests.contracts.recorded.frames import (
     borders,
     decode,
     is_sse,
+    payloads,
     pieces_of,
     random_pieces,
     with_line_ends,
@@ -32,7 +34,7 @@ from tests.contracts.recorded.rich import RICH, encoded
 
 BYTEWISE = 40_000
 """Bytes up to which a stream is fed byte by byte; longer ones go in pieces of seven."""
-EFFORT = 400_000
+EFFORT = 1_500_000
 """Bytes that a test reads of one stream, all its variations taken together."""
 
 ENDS = {
@@ -51,18 +53,21 @@ class Stream(NamedTuple):
     dialect: str
     recording: Recording | None
     events: str = ""
+    citations: CitationPolicy = "exact"
 
     @property
     def data(self) -> bytes:
-        return self.recording.data if self.recording else _encoded(self.dialect, self.events)
+        if self.recording is not None:
+            return self.recording.data
+        return _encoded(self.dialect, self.events, self.citations)
 
     def decoder(self) -> StreamDecoder:
         return dialect(self.dialect).decoder()
 
 
 @cache
-def _encoded(name: str, events: str) -> bytes:
-    return encoded(name, RICH[events])
+def _encoded(name: str, events: str, citations: CitationPolicy) -> bytes:
+    return encoded(name, RICH[events], citations)
 
 
 @cache
@@ -71,11 +76,13 @@ def _whole(stream: Stream) -> tuple[Event, ...]:
 
 
 def _name(stream: Stream) -> str:
-    return stream.recording.name if stream.recording else f"{stream.dialect} {stream.events}"
+    made = f"{stream.dialect} {stream.events} {stream.citations}"
+    return stream.recording.name if stream.recording else made
 
 
 STREAMS = [Stream(recording.dialect, recording) for recording in recordings_of("stream")]
 STREAMS += [Stream(name, None, events) for name in DIALECTS for events in RICH]
+STREAMS += [Stream(name, None, "whole", "live") for name in DIALECTS]
 every_stream = pytest.mark.parametrize("stream", STREAMS, ids=_name)
 
 
@@ -150,14 +157,24 @@ def test_every_text_is_settled_before_the_end(stream: Stream) -> None:
     assert isinstance(events[-1], Failed) or told <= settled
 
 
+def _texts(events: Iterable[Event]) -> dict[int, str]:
+    """The text of each part; those of one answer may come interleaved."""
+    texts: dict[int, str] = {}
+    for event in events:
+        if isinstance(event, TextDelta):
+            texts[event.part] = texts.get(event.part, "") + event.text
+    return texts
+
+
 def _check_broken_off(stream: Stream, places: Iterable[int]) -> None:
     data = stream.data
-    whole = assemble(_whole(stream)).text
+    whole = _texts(_whole(stream))
     end = re.search(ENDS[stream.dialect], data) if stream.dialect in ENDS else None
     for place in places:
         events = decode(stream.decoder(), [data[:place]])
         assert [event for event in events if isinstance(event, Finished | Failed)] == events[-1:], place
-        assert whole.startswith(assemble(events).text), place
+        for part, text in _texts(events).items():
+            assert whole[part].startswith(text), place
         if end is not None and place <= end.start():
             assert isinstance(events[-1], Failed), f"cut at {place}, it claims to be complete"
 
@@ -189,3 +206,16 @@ COMPLETE = [recording for recording in recordings_of("stream") if told_by(record
 def test_a_stream_and_the_body_of_the_same_answer_are_one_answer(recording: Recording) -> None:
     body = assemble(dialect(recording.dialect).decode_response(body_of(recording)))
     assert assemble(events_of(recording)) == body
+
+
+RESPONSES = [recording for recording in COMPLETE if recording.dialect == "openai_responses"]
+
+
+@pytest.mark.parametrize("recording", RESPONSES, ids=lambda recording: recording.name)
+def test_a_stream_says_what_the_response_in_its_last_event_says(recording: Recording) -> None:
+    final = payloads(recording.data)[-1]["response"]
+    assert isinstance(final, dict)
+    body = assemble(dialect(recording.dialect).decode_response(final))
+    streamed = assemble(events_of(recording))
+    for feature in Feature:
+        assert project(streamed, feature) == project(body, feature), feature

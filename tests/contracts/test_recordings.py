@@ -7,8 +7,8 @@ of wires, which share no code with the dialects.
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import html
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from groundwire.model import (
     Reasoning,
     SearchCall,
     SearchResult,
+    Span,
     Started,
     Text,
     ToolCall,
@@ -41,21 +42,18 @@ from tests.contracts.recorded.catalogue import (
     told_by,
 )
 from tests.contracts.recorded.deep import strings_in
-from tests.contracts.recorded.told import Call, Mention
+from tests.contracts.recorded.told import Call, Mention, Told
 
 ANSWERS = recordings_of("body", "stream")
 every_answer = pytest.mark.parametrize("recording", ANSWERS, ids=lambda recording: recording.name)
 
 
 def test_every_file_is_tested_or_listed_with_a_reason(recordings: Path) -> None:
-    for name in every_file():
-        assert not_an_answer(name) or find_recording(name), f"nobody tests {name}"
-    listed = {pattern for pattern in NOT_ANSWERS for name in every_file() if not_an_answer(name)}
-    assert listed == set(NOT_ANSWERS)
-    for meta in recordings_of("meta"):
-        assert any(
-            meta.name.removesuffix("meta.json") in other for other in every_file() if other != meta.name
-        )
+    names = every_file()
+    assert [name for name in names if not not_an_answer(name) and not find_recording(name)] == []
+    assert [pattern for pattern in NOT_ANSWERS if not fnmatch.filter(names, pattern)] == []
+    heads = {name.removesuffix("meta.json") for name in names if name.endswith(".meta.json")}
+    assert [head for head in heads if not fnmatch.filter(names, f"{head}[!m]*")] == []
 
 
 def test_every_family_has_recorded_answers(recordings: Path) -> None:
@@ -74,23 +72,23 @@ def test_the_text_is_the_text_part_by_part(recording: Recording) -> None:
 def test_each_source_is_cited_where_the_wire_put_it(recording: Recording) -> None:
     told = told_by(recording)
     answer = answer_of(recording)
-    expected = Counter((mention.place, mention.url) for mention in told.mentions if not mention.placeless)
-    cited = {(citation.span, item.source.url): citation for citation, item in _evidence(answer)}
-    for place, url in expected:
-        assert (place, url) in cited, f"{url} is not cited at {place}: {sorted(cited, key=str)}"
-    placeless = {mention.url for mention in told.mentions if mention.placeless}
-    for (span, url), citation in cited.items():
-        if (span, url) not in expected:
-            _check_unasked(answer, citation, url, placeless if told.mentions else None)
+    cited = {(citation.span, item.source.url) for citation, item in _evidence(answer)}
+    expected = {(mention.place, mention.url) for mention in told.mentions if not mention.placeless}
+    assert expected - cited == set()
+    for span, url in cited - expected:
+        assert _stands_for_itself(told, span, url), f"{url} was not cited at {span}"
 
 
-def _check_unasked(answer: Answer, citation: Citation, url: str, placeless: set[str] | None) -> None:
-    """What no annotation put there may only be a link of the text, standing for itself."""
-    assert placeless is None or url in placeless, f"{url} was never cited"
-    if citation.span is None:
-        return
-    said = answer.text[citation.span.start : citation.span.end]
-    assert url in said, f"{url} was never cited at {said!r}"
+def _stands_for_itself(told: Told, span: Span | None, url: str) -> bool:
+    """A link that nobody annotated, or that was annotated without a place, may be a citation where it stands.
+
+    OpenRouter's engines and xAI give no places, the Codex backend no annotations at all.
+    """
+    if any(mention.placeless and mention.url == url for mention in told.mentions) and span is None:
+        return True
+    if span is None or not all(mention.placeless for mention in told.mentions):
+        return False
+    return f"]({url})" in told.text[slice(*span)]
 
 
 @every_answer
@@ -221,11 +219,9 @@ def test_id_and_model_are_those_of_the_wire(recording: Recording) -> None:
 @every_answer
 def test_an_answer_starts_once_and_ends_once(recording: Recording) -> None:
     events = events_of(recording)
-    if told_by(recording).refusal is None or told_by(recording).texts:
-        assert isinstance(events[0], Started)
-    assert [event for event in events if isinstance(event, Started)] == [*events[:1]][
-        : isinstance(events[0], Started)
-    ]
+    told = told_by(recording)
+    starts = [place for place, event in enumerate(events) if isinstance(event, Started)]
+    assert starts == [0] or (starts == [] and told.refusal is not None and not told.texts)
     assert [event for event in events if isinstance(event, Finished | Failed)] == [events[-1]]
 
 

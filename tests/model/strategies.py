@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from groundwire import errors
-from groundwire.errors import GroundwireError, UpstreamError, WireError
+from groundwire.errors import AllTargetsFailed, GroundwireError, UpstreamError, WireError
 from groundwire.model import (
     Anchor,
     Answer,
@@ -210,6 +210,9 @@ def _errors_of(kind: type[GroundwireError]) -> SearchStrategy[GroundwireError]:
             retry_after=_or_none(_NUMBER),
             request_id=_WORD,
         )
+    if kind is AllTargetsFailed:
+        attempts = _some(st.tuples(_WORD, _errors_of(errors.Refused) | _errors_of(errors.ConfigError)))
+        return st.builds(AllTargetsFailed, attempts)
     return st.builds(kind, _WORD, _WORD) if issubclass(kind, WireError) else st.builds(kind, _WORD)
 
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 import groundwire
 from groundwire.dialects.jsontext import dump_json, load_json
 from groundwire.errors import (
+    AllTargetsFailed,
     ClientWireError,
     GroundwireError,
     InvalidQuery,
@@ -146,20 +147,27 @@ def test_an_error_refined_on_the_instance_stays_refined() -> None:
 
 
 def test_an_error_class_from_elsewhere_is_read_as_the_base_with_its_code() -> None:
-    class AllTargetsFailed(GroundwireError):
-        code = "ALL_TARGETS_FAILED"
+    class Meltdown(GroundwireError):
+        code = "MELTDOWN"
         status_hint = 502
         retryable = True
 
-    restored = through_text(Failed(AllTargetsFailed("none of three")))
+    restored = through_text(Failed(Meltdown("none of three")))
     assert isinstance(restored, Failed)
     assert type(restored.error) is GroundwireError
     assert restored.error.message == "none of three"
-    assert (restored.error.code, restored.error.status_hint, restored.error.retryable) == (
-        "ALL_TARGETS_FAILED",
-        502,
-        True,
-    )
+    assert restored.error.code == "MELTDOWN"
+    assert (restored.error.status_hint, restored.error.retryable) == (502, True)
+
+
+def test_an_error_of_many_attempts_keeps_them_all() -> None:
+    error = AllTargetsFailed((("gemini", RateLimited("a", retry_after=1.0)), ("openai", Refused("b"))))
+    restored = through_text(Failed(error))
+    assert restored == Failed(error)
+    assert isinstance(restored, Failed)
+    assert isinstance(restored.error, AllTargetsFailed)
+    assert restored.error.attempts[0] == ("gemini", RateLimited("a", retry_after=1.0))
+    assert (restored.error.status_hint, restored.error.retryable) == (error.status_hint, error.retryable)
 
 
 def test_fields_that_are_not_known_are_passed_over() -> None:
@@ -211,8 +219,13 @@ def test_an_unknown_version_is_refused(version: Json) -> None:
         ({"type": "Answer", "extras": {"gemini": []}}, "$.extras.gemini"),
         ({"type": "Answer", "error": {}}, "$.error.type"),
         ({"type": "Answer", "error": {"type": "Refused", "status": "x"}}, "$.error.status"),
+        ({"type": "Failed", "error": {"type": "AllTargetsFailed", "attempts": [[1]]}}, "$.error.attempts[0]"),
+        (
+            {"type": "Failed", "error": {"type": "AllTargetsFailed", "attempts": [["a", 1]]}},
+            "$.error.attempts[0][1]",
+        ),
         ({"type": "Cited", "citation": {"span": [1], "evidence": []}}, "$.citation.span"),
-        ({"type": "Cited", "citation": {"span": [True, 2], "evidence": []}}, "$.citation.span"),
+        ({"type": "Cited", "citation": {"span": [True, 2], "evidence": []}}, "$.citation.span[0]"),
         ({"type": "Cited", "citation": {"evidence": []}}, "$.citation"),
         ({"type": "Finished", "reason": "bored"}, "$.reason"),
     ],

@@ -83,10 +83,11 @@ def test_what_is_no_web_address_is_none(url: str) -> None:
         ("  https://a.example/x\n", "https://a.example/x"),
         ("https://a.example/a\tb\nc", "https://a.example/a%09b%0Ac"),
         ('https://a.example/"><script>', "https://a.example/%22%3E%3Cscript%3E"),
-        ("https://a.example/\u2028\u2029\x85\xa0", "https://a.example/%E2%80%A8%E2%80%A9%C2%85%C2%A0"),
+        ("https://a.example/\u2028\u2029\x85\xa0x", "https://a.example/%E2%80%A8%E2%80%A9%C2%85%C2%A0x"),
         ("https://a.example/\x1b]8;;\x07", "https://a.example/%1B]8;;%07"),
         ("https://a.example\\@b.example/x", "https://a.example/@b.example/x"),
         ("https:\\\\a.example\\x", "https://a.example/x"),
+        ("https://a.example/\ud800x", "https://a.example/%3Fx"),
         ("https://a.example/\u202egpj.exe", "https://a.example/%E2%80%AEgpj.exe"),
         (
             "https://a.example/\u200bx\ufeff\u3000\u2066",

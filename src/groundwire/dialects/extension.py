@@ -32,7 +32,7 @@ def extend(body: JsonObject, answer: Answer, lost: Collection[Feature]) -> JsonO
     if tells_citations or (not _SOURCES.isdisjoint(lost) and answer.sources):
         extension["sources"] = [encode_source(source) for source in answer.sources]
     if tells_citations:
-        places = {source.url or source.title: index for index, source in enumerate(answer.sources)}
+        places = {_key(source): index for index, source in enumerate(answer.sources)}
         extension["citations"] = [encode_citation(citation, places) for citation in answer.citations]
     suggestions: list[Json] = [
         part.suggestions for part in answer.parts if isinstance(part, SearchResult) and part.suggestions
@@ -69,9 +69,13 @@ def encode_citation(citation: Citation, places: dict[str, int]) -> JsonObject:
         "start": citation.span.start if citation.span else None,
         "end": citation.span.end if citation.span else None,
         "anchor": citation.anchor,
-        "sources": [places[item.source.url or item.source.title] for item in citation.evidence],
+        "sources": [places[_key(item.source)] for item in citation.evidence],
         "quotes": quotes,
     }
     if confidences:
         body["confidences"] = confidences
     return body
+
+
+def _key(source: Source) -> str:
+    return source.url or f"name:{source.title}"

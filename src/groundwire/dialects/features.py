@@ -10,11 +10,12 @@ source) is replaced when a dialect numbers sources itself.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
+from groundwire.dialects.jsontext import load_json
+from groundwire.errors import ClientWireError
 from groundwire.model import (
     Answer,
     Citation,
@@ -137,8 +138,8 @@ def _found(answer: Answer) -> Iterator[tuple[str, str, str]]:
 
 def _arguments(call: ToolCall) -> object:
     try:
-        return json.loads(call.arguments)
-    except ValueError:
+        return load_json(call.arguments, ClientWireError)
+    except ClientWireError:
         return call.arguments
 
 

@@ -7,6 +7,7 @@ provider sent) and names its path; fields nobody asks for are never looked at.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, TypeAlias
 
 from groundwire.errors import WireError
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Key: TypeAlias = "str | int"
+
+_LARGEST = 2**63
+"""Counts and offsets beyond it mean nothing, and their sums could not be written again."""
 
 
 class Fields:
@@ -62,12 +66,14 @@ class Fields:
     def integer(self, key: str) -> int | None:
         """A whole number; `5.0` is one, `true` is none."""
         value = self.get(key)
-        if type(value) is int:
-            return value
         if value is None:
             return None
         if isinstance(value, float) and value.is_integer():
-            return int(value)
+            value = int(value)
+        if type(value) is int:
+            if abs(value) > _LARGEST:
+                raise self.fault("expected a whole number, found one too large", key)
+            return value
         raise self.fault(f"expected a whole number, found {_kind(value)}", key)
 
     def number(self, key: str) -> float | None:
@@ -76,6 +82,8 @@ class Fields:
         if value is None:
             return None
         if isinstance(value, int | float) and not isinstance(value, bool):
+            if abs(value) > sys.float_info.max:
+                raise self.fault("expected a number, found one too large", key)
             return float(value)
         raise self.fault(f"expected a number, found {_kind(value)}", key)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_PENDING = 64 * 1024 * 1024
-"""Bytes of one unfinished line or value that are kept; a provider that sends more is broken."""
+"""Bytes of one unfinished event or value that are kept; a provider that sends more is broken."""
 
 
 class Frame(NamedTuple):
@@ -38,10 +38,9 @@ def encode_comment(text: str) -> bytes:
     return f": {text}\n\n".encode()
 
 
-def _bounded(pending: bytes) -> bytes:
-    if len(pending) > MAX_PENDING:
+def _check_size(pending: int) -> None:
+    if pending > MAX_PENDING:
         raise UpstreamWireError(f"more than {MAX_PENDING} bytes without an end")
-    return pending
 
 
 class FrameReader:
@@ -74,20 +73,27 @@ class FrameReader:
 
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+_CR = 13
 
 
 class SseReader:
     """The standard's parser, line by line."""
 
-    __slots__ = ("_data", "_event", "_rest")
+    __slots__ = ("_data", "_event", "_rest", "_size")
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()
         self._event = ""
         self._data: list[bytes] = []
+        self._size = 0
 
     def feed(self, data: bytes) -> list[Frame]:
-        data = self._rest + data if self._rest else data
+        if self._rest:
+            self._rest += data
+            if self._rest[-len(data) - 1] != _CR and not _LINE_END.search(data):
+                _check_size(self._size + len(self._rest))
+                return []  # the line goes on: it is looked at again when it ends, not with each piece
+            data = bytes(self._rest)
         frames: list[Frame] = []
         start = 0
         for match in _LINE_END.finditer(data):
@@ -96,13 +102,14 @@ class SseReader:
                 break  # its LF may be in the next bytes
             self._line(data[start : match.start()], frames)
             start = end
-        self._rest = _bounded(data[start:])
+        self._rest = bytearray(data[start:])
+        _check_size(self._size + len(self._rest))
         return frames
 
     def close(self) -> list[Frame]:
         frames: list[Frame] = []
-        rest = self._rest.removesuffix(b"\r")
-        self._rest = b""
+        rest = bytes(self._rest).removesuffix(b"\r")
+        self._rest.clear()
         if rest:
             self._line(rest, frames)
         self._line(b"", frames)
@@ -111,15 +118,18 @@ class SseReader:
     def _line(self, line: bytes, frames: list[Frame]) -> None:
         if line.startswith(b"data:"):
             self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+            self._size += len(line)
         elif not line:
             if self._data:
                 frames.append(Frame(self._event, b"\n".join(self._data)))
                 self._data = []
+                self._size = 0
             self._event = ""
         elif line.startswith(b"event:"):
             self._event = line[6:].strip().decode("utf-8", "replace")
         elif line == b"data":
             self._data.append(b"")
+            self._size += len(line)
 
 
 _STRUCTURE = re.compile(rb'["\\\[\]{}]')
@@ -131,7 +141,7 @@ class JsonReader:
     __slots__ = ("_buffer", "_depth", "_in_array", "_in_string", "_scanned", "_start")
 
     def __init__(self) -> None:
-        self._buffer = b""
+        self._buffer = bytearray()
         self._scanned = 0
         self._start = 0
         self._depth = 0
@@ -144,15 +154,16 @@ class JsonReader:
             self._in_array = self._buffer[:1] == b"["
             self._scanned = self._start = 1 if self._in_array else 0
         frames = list(self._elements())
-        self._buffer = _bounded(self._buffer[self._start :])
+        del self._buffer[: self._start]
+        _check_size(len(self._buffer))
         self._scanned -= self._start
         self._start = 0
         return frames
 
     def close(self) -> list[Frame]:
         """Whatever is left, if it is not just the end of the array, is a value cut short."""
-        rest = self._buffer.strip(b" \t\r\n,]")
-        self._buffer = b""
+        rest = bytes(self._buffer).strip(b" \t\r\n,]")
+        self._buffer.clear()
         return [Frame("", rest)] if rest else []
 
     def _elements(self) -> Iterator[Frame]:
@@ -174,6 +185,6 @@ class JsonReader:
             elif sign in b"}]" and self._depth:
                 self._depth -= 1
                 if self._depth == 0:
-                    yield Frame("", self._buffer[self._start : position])
+                    yield Frame("", bytes(self._buffer[self._start : position]))
                     self._start = position
         self._scanned = len(self._buffer)

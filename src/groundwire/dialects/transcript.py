@@ -28,7 +28,7 @@ class Transcript:
     def start(self, part: int) -> int:
         """Where the text of a part begins in the whole answer."""
         if part == self._newest:
-            return self._total - self._lengths[part]
+            return self._total - self._lengths.get(part, 0)
         return sum(length for number, length in self._lengths.items() if number < part)
 
     def text(self, part: int) -> str:

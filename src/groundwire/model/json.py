@@ -17,7 +17,7 @@ from types import NoneType, UnionType
 from typing import Literal, NamedTuple, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
 from groundwire import errors
-from groundwire.errors import ClientWireError, GroundwireError
+from groundwire.errors import AllTargetsFailed, ClientWireError, GroundwireError
 from groundwire.model.answer import Answer
 from groundwire.model.events import Event
 from groundwire.model.extras import Json, JsonObject
@@ -63,7 +63,7 @@ def _codec(hint: object) -> _Codec:
         return _LEAVES[hint]
     origin, members = get_origin(hint), get_args(hint)
     if origin is Literal:
-        return _choice(members)
+        return _leaf(f"one of {', '.join(map(repr, members))}", members.__contains__)
     if origin is tuple:
         return _sequence(_codec(members[0]))
     if origin in (Union, UnionType):
@@ -82,6 +82,19 @@ def _optional(codec: _Codec) -> _Codec:
         lambda value: None if value is None else codec.write(value),
         lambda value, path: None if value is None else codec.read(value, path),
     )
+
+
+def _pair(first: _Codec, second: _Codec, make: Callable[[tuple[object, object]], object]) -> _Codec:
+    def write(value: object) -> Json:
+        one, other = cast("tuple[object, object]", value)
+        return [first.write(one), second.write(other)]
+
+    def read(value: Json, path: str) -> object:
+        if not isinstance(value, list) or len(value) != 2:
+            raise ClientWireError("expected a list of two", path)
+        return make((first.read(value[0], f"{path}[0]"), second.read(value[1], f"{path}[1]")))
+
+    return _Codec(write, read)
 
 
 def _sequence(codec: _Codec) -> _Codec:
@@ -139,21 +152,10 @@ def _tagged(kinds: tuple[object, ...]) -> _Codec:
     return _Codec(write, read)
 
 
-def _leaf(what: str, *kinds: type) -> _Codec:
+def _leaf(what: str, fits: Callable[[Json], bool]) -> _Codec:
     def read(value: Json, path: str) -> object:
-        if type(value) not in kinds:
+        if not fits(value):
             raise ClientWireError(f"expected {what}", path)
-        return value
-
-    return _Codec(lambda value: cast("Json", value), read)
-
-
-def _choice(allowed: tuple[object, ...]) -> _Codec:
-    names = tuple(str(value) for value in allowed)
-
-    def read(value: Json, path: str) -> object:
-        if value not in names:
-            raise ClientWireError(f"expected one of {', '.join(map(repr, names))}", path)
         return value
 
     return _Codec(lambda value: cast("Json", value), read)
@@ -173,27 +175,50 @@ def _read_extras(value: Json, path: str) -> object:
     return {name: _object(item, f"{path}.{name}") for name, item in _object(value, path).items()}
 
 
-def _write_span(value: object) -> Json:
-    return list(cast("Span", value))
-
-
-def _read_span(value: Json, path: str) -> object:
-    match value:
-        case [int(start), int(end)] if not isinstance(start, bool) and not isinstance(end, bool):
-            return Span(start, end)
-    raise ClientWireError("expected [start, end]", path)
-
-
-_TEXT = _leaf("a string", str)
-_WHOLE = _leaf("a whole number", int)
-_NUMBER = _leaf("a number", int, float)
-_FLAG = _leaf("true or false", bool)
+_TEXT = _leaf("a string", lambda value: type(value) is str)
+_WHOLE = _leaf("a whole number", lambda value: type(value) is int)
+_NUMBER = _leaf("a number", lambda value: type(value) in (int, float))
+_FLAG = _leaf("true or false", lambda value: type(value) is bool)
 
 _ERROR_CLASSES = {
     name: kind
     for name, kind in vars(errors).items()
     if isinstance(kind, type) and issubclass(kind, GroundwireError)
 }
+
+
+def _blank(kind: type[GroundwireError]) -> GroundwireError:
+    return AllTargetsFailed(()) if kind is AllTargetsFailed else kind("")
+
+
+def _write_error(value: object) -> Json:
+    """What the error itself says; a class from elsewhere is told by its code, so that it stays known."""
+    error = cast("GroundwireError", value)
+    known = _ERROR_CLASSES.get(type(error).__name__)
+    blank = vars(_blank(known)) if known else {}
+    said = {} if known else {name: getattr(error, name) for name in _CLASS_FIELDS}
+    said |= {name: item for name, item in vars(error).items() if name in _ERROR_FIELDS}
+    return {
+        "type": type(error).__name__,
+        **{
+            name: _ERROR_FIELDS[name].write(item)
+            for name, item in said.items()
+            if name not in blank or item != blank[name]
+        },
+    }
+
+
+def _read_error(value: Json, path: str) -> object:
+    body = _object(value, path)
+    kind = _ERROR_CLASSES.get(cast("str", _TEXT.read(body.get("type"), f"{path}.type")), GroundwireError)
+    error = _blank(kind)
+    for name, codec in _ERROR_FIELDS.items():
+        if name in body and hasattr(error, name):
+            setattr(error, name, codec.read(body[name], f"{path}.{name}"))
+    error.args = (error.message,)
+    return error
+
+
 _CLASS_FIELDS = {"code": _TEXT, "status_hint": _WHOLE, "retryable": _FLAG}
 _ERROR_FIELDS = {
     "message": _TEXT,
@@ -204,39 +229,15 @@ _ERROR_FIELDS = {
     "upstream_code": _TEXT,
     "retry_after": _optional(_NUMBER),
     "request_id": _TEXT,
+    "attempts": _sequence(_pair(_TEXT, _Codec(_write_error, _read_error), tuple)),
 }
-
-
-def _write_error(value: object) -> Json:
-    """What the error itself says; a class from elsewhere is told by its code, so that it stays known."""
-    error = cast("GroundwireError", value)
-    known = _ERROR_CLASSES.get(type(error).__name__)
-    blank = vars(known("")) if known else {}
-    said = {} if known else {name: getattr(error, name) for name in _CLASS_FIELDS}
-    said |= {name: item for name, item in vars(error).items() if name in _ERROR_FIELDS}
-    return {
-        "type": type(error).__name__,
-        **{name: item for name, item in said.items() if name not in blank or item != blank[name]},
-    }
-
-
-def _read_error(value: Json, path: str) -> object:
-    body = _object(value, path)
-    kind = _ERROR_CLASSES.get(cast("str", _TEXT.read(body.get("type"), f"{path}.type")), GroundwireError)
-    error = kind("")
-    for name, codec in _ERROR_FIELDS.items():
-        if name in body and hasattr(error, name):
-            setattr(error, name, codec.read(body[name], f"{path}.{name}"))
-    error.args = (error.message,)
-    return error
-
 
 _LEAVES: Mapping[object, _Codec] = {
     str: _TEXT,
     int: _WHOLE,
     float: _NUMBER,
     bool: _FLAG,
-    Span: _Codec(_write_span, _read_span),
+    Span: _pair(_WHOLE, _WHOLE, Span._make),
     GroundwireError: _Codec(_write_error, _read_error),
     _Verbatim: _Codec(lambda value: cast("Json", value), _object),
     _VerbatimByName: _Codec(_write_extras, _read_extras),

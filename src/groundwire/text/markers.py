@@ -12,8 +12,8 @@ from groundwire.text.links import find_links
 # Signs that leak from inside providers: `【3:2†source】` (Assistants, Copilot) and U+E200 cite … U+E201
 # (ChatGPT's private form). Neither closes over a line.
 _PRIVATE = re.compile("\ue200[^\ue200\ue201\n]{0,200}\ue201")
-_FOREIGN = re.compile(f"{_PRIVATE.pattern}|【\\d+:\\d+†[^】\n]{{0,40}}】")
-_UNFINISHED = re.compile("\ue200[^\ue200\ue201\n]{0,200}$|【[^】\n]{0,60}$")
+_FOREIGN = re.compile(f"{_PRIVATE.pattern}|【\\d{{1,8}}:\\d{{1,8}}†[^】\ue200\ue201\n]{{0,40}}】")
+_UNFINISHED = re.compile("\ue200[^\ue200\ue201\n]{0,200}$|【[^】\ue200\ue201\n]{0,60}$")
 _UNFINISHED_PRIVATE = re.compile("\ue200[^\ue200\ue201\n]{0,200}$")
 
 
@@ -83,19 +83,23 @@ def place_markers(
     Numbers never land inside a link or an address. `breaks` are positions that get an empty line.
     """
     cuts, marks = _edits(text, citations, number)
-    for position in breaks:
-        marks.setdefault(position, set())
     paragraphs = set(breaks)
     pieces: list[str] = []
     position = 0
-    for point in sorted({*cuts, *marks}):
-        if point < position:
-            continue
-        pieces.append(text[position:point])
+    placed: set[int] = set()
+    for point in sorted({*cuts, *marks, *paragraphs}):
+        if point > position:
+            pieces.append(text[position:point])
+            placed.clear()
+        # Inside or right behind a marker that was taken out, only numbers it does not have are added.
+        numbers = sorted(marks.get(point, set()) - placed)
+        placed.update(numbers)
+        signs = "".join(f"[{value}]" for value in numbers)
         if point in paragraphs:
-            pieces.append("\n\n")
-        pieces.extend(f"[{value}]" for value in sorted(marks.get(point, ())))
-        position = cuts.get(point, point)
+            # A claim that ends at a break belongs before it, a marker that begins there behind it.
+            signs = f"\n\n{signs}" if point in cuts else f"{signs}\n\n"
+        pieces.append(signs)
+        position = max(position, cuts.get(point, point))
     pieces.append(text[position:])
     return "".join(pieces)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import get_args
 
-from groundwire.model import Answer, Source
+from groundwire.model import Answer, Source, SourceState
 from groundwire.text.addresses import canonical_address, domain_of
 
 
@@ -61,5 +62,5 @@ def _join(known: Source, other: Source) -> Source:
         excerpts=known.excerpts + new,
         date=known.date or other.date,
         domain=known.domain or other.domain,
-        state="cited" if "cited" in (known.state, other.state) else known.state,
+        state=max(known.state, other.state, key=get_args(SourceState).index),
     )

@@ -88,6 +88,7 @@ class Recording(NamedTuple):
         return sse_of_lines(data) if self.name.endswith(".events.jsonl") else data
 
 
+@cache
 def every_file() -> list[str]:
     """The names of all files there are; none if the recordings are not on this machine."""
     return sorted(

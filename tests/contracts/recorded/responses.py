@@ -105,7 +105,11 @@ def _searches(body: JsonObject) -> int | None:
 
 
 def gather(frames: Iterable[JsonObject]) -> JsonObject:
-    """The response at the end of a stream, or what had been said when it broke."""
+    """The response that a stream tells, or what had been said when it broke.
+
+    Items are taken as `output_item.done` gives them: the last event lists the sources of a search in another
+    order and encrypts reasoning anew. Only the status it gives them is the newer one.
+    """
     response: JsonObject = {}
     items: dict[int, JsonObject] = {}
     for frame in frames:
@@ -122,9 +126,15 @@ def gather(frames: Iterable[JsonObject]) -> JsonObject:
             response["error"] = nested if isinstance(nested, dict) else frame
         else:
             _finish(response, at(frame, "response"))
-    if not objects(response, "output"):
-        response["output"] = [items[index] for index in sorted(items)]
-    return response
+    states = {
+        string(item, "id"): {"status": item["status"]}
+        for item in objects(response, "output")
+        if "status" in item
+    }
+    output: list[Json] = [
+        {**items[index], **states.get(string(items[index], "id"), {})} for index in sorted(items)
+    ]
+    return {**response, "output": output}
 
 
 def _finish(response: JsonObject, told: Json) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groundwire.dialects.base import Reply
+from groundwire.dialects.base import CitationPolicy, Reply
 from groundwire.dialects.registry import dialect
 from groundwire.errors import Overloaded
 from groundwire.model import (
@@ -91,7 +91,8 @@ RICH: dict[str, list[Event]] = {
 }
 
 
-def encoded(name: str, events: list[Event]) -> bytes:
+def encoded(name: str, events: list[Event], citations: CitationPolicy = "exact") -> bytes:
     """The stream in which a dialect tells these events."""
-    encoder = dialect(name).encoder(Reply(id="rich", model="model-1", created=1_790_000_000))
+    reply = Reply(id="rich", model="model-1", created=1_790_000_000, citations=citations)
+    encoder = dialect(name).encoder(reply)
     return b"".join(encoder.feed(event) for event in events) + encoder.close()

@@ -91,11 +91,14 @@ def place_of_quote(text: str, start: int, end: int, quote: str) -> Place:
 
 
 def place_of_link(text: str, start: int, end: int, url: str) -> Place:
-    """Where a link stands of which the wire gives offsets: there, or at the link nearest to them."""
-    if url in text[start:end]:
+    """Where a link stands of which the wire gives offsets: there, or at the link nearest to them.
+
+    Offsets that cut a link in two were not meant.
+    """
+    label, target = r"\[[^\]]*\]", re.escape(f"({url})")
+    if re.search(label + target, text[start:end]):
         return start, end
-    link = re.compile(r"\(?\[[^\]]*\]\(" + re.escape(url) + r"\)\)?")
-    links = [match.span() for match in link.finditer(text)]
+    links = [match.span() for match in re.finditer(rf"\(?{label}{target}\)?", text)]
     if links:
         return min(links, key=lambda span: abs(span[0] - start))
     return (start, end) if end <= len(text) else None

@@ -29,10 +29,12 @@ class CallTold(NamedTuple):
 
 def decode_call(call: Fields) -> CallTold:
     """An entry of `tool_calls`."""
-    verbatim = {key: value for key, value in call.rest(*_KNOWN).items() if value is not None}
+    verbatim: JsonObject = {key: value for key, value in call.rest(*_KNOWN).items() if value is not None}
     if call.has("custom"):
         body = call.obj("custom")
-        return CallTold(call.text("id"), body.text("name"), body.text("input"), {**verbatim, "type": "custom"})
+        return CallTold(
+            call.text("id"), body.text("name"), body.text("input"), {**verbatim, "type": "custom"}
+        )
     body = call.obj("function")
     return CallTold(call.text("id"), body.text("name"), _arguments(body), verbatim)
 

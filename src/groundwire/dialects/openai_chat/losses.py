@@ -20,7 +20,7 @@ LOSSES: Mapping[Feature, str] = {
     Feature.PAGES_OPENED: "`groundwire.searches`",
     Feature.PATTERNS: "`groundwire.searches`",
     Feature.SEARCH_ERRORS: "nowhere",
-    Feature.SUGGESTIONS: "nowhere",
+    Feature.SUGGESTIONS: "`groundwire.suggestions`",
     Feature.CALLERS: "nowhere",
     Feature.TOOL_TOKENS: "counted in `usage.prompt_tokens`",
 }

@@ -84,5 +84,5 @@ class Details:
         return self._entries[-1]
 
 
-def _key(detail: JsonObject) -> tuple[Json, ...]:
-    return detail.get("type"), detail.get("index")
+def _key(detail: JsonObject) -> str:
+    return f"{detail.get('type')} {detail.get('index')}"

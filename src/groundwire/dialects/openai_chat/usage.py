@@ -14,20 +14,22 @@ from groundwire.model import JsonObject, Usage
 def decode_usage(usage: Fields) -> Usage:
     """The `usage` object."""
     read = usage.obj("prompt_tokens_details")
-    pages = usage.integer("citation_tokens")
-    prompt = usage.integer("prompt_tokens")
-    server = usage.obj("server_tool_use_details" if usage.has("server_tool_use_details") else "server_tool_use")
-    searches = server.integer("web_search_requests")
-    cached = read.integer("cached_tokens")
+    pages = _count(usage, "citation_tokens")
+    prompt = _count(usage, "prompt_tokens")
+    server = usage.obj(
+        "server_tool_use_details" if usage.has("server_tool_use_details") else "server_tool_use"
+    )
+    searches = _count(server, "web_search_requests")
+    cached = _count(read, "cached_tokens")
     return Usage(
         input_tokens=prompt if prompt is None else prompt + (pages or 0),
         output_tokens=_written(usage),
-        cached_tokens=usage.integer("prompt_cache_hit_tokens") if cached is None else cached,
-        cache_write_tokens=read.integer("cache_write_tokens"),
+        cached_tokens=_count(usage, "prompt_cache_hit_tokens") if cached is None else cached,
+        cache_write_tokens=_count(read, "cache_write_tokens"),
         reasoning_tokens=_reasoning(usage),
         tool_tokens=pages,
-        searches=usage.integer("num_search_queries") if searches is None else searches,
-        fetches=server.integer("web_fetch_requests"),
+        searches=_count(usage, "num_search_queries") if searches is None else searches,
+        fetches=_count(server, "web_fetch_requests"),
         cost=_cost(usage),
     )
 
@@ -60,17 +62,17 @@ def encode_usage(usage: Usage) -> JsonObject:
 
 
 def _reasoning(usage: Fields) -> int | None:
-    told = usage.obj("completion_tokens_details").integer("reasoning_tokens")
-    return usage.integer("reasoning_tokens") if told is None else told
+    told = _count(usage.obj("completion_tokens_details"), "reasoning_tokens")
+    return _count(usage, "reasoning_tokens") if told is None else told
 
 
 def _written(usage: Fields) -> int | None:
     """Everything written: reasoning is added where the provider's own sum shows that it stood apart."""
-    said = usage.integer("completion_tokens")
+    said = _count(usage, "completion_tokens")
     reasoning = _reasoning(usage) or 0
     if said is None or not reasoning:
         return said
-    prompt, total = usage.integer("prompt_tokens"), usage.integer("total_tokens")
+    prompt, total = _count(usage, "prompt_tokens"), _count(usage, "total_tokens")
     apart = reasoning > said or (total is not None and total == (prompt or 0) + said + reasoning)
     return said + reasoning if apart else said
 
@@ -79,3 +81,9 @@ def _cost(usage: Fields) -> float | None:
     if isinstance(usage.get("cost"), dict):  # Perplexity itemises it
         return usage.obj("cost").number("total_cost")
     return usage.number("cost")
+
+
+def _count(holder: Fields, key: str) -> int | None:
+    """A number of things; less than none is no number."""
+    value = holder.integer(key)
+    return value if value is None or value >= 0 else None

@@ -1,0 +1,1 @@
+"""What the user wants: our own files, the environment, and OpenCode's files."""

@@ -1,0 +1,63 @@
+"""The configuration as values. Every setting knows where it came from.
+
+Files of a project (`./groundwire.toml`, a repository's `opencode.json`) may choose models and options, never
+hosts or keys: whoever writes a repository must not decide where a user's key is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from groundwire.model import Json, SearchOptions
+from groundwire.model.value import value
+
+DEFAULT_ORDER = (
+    *("anthropic", "openai", "gemini", "openrouter", "openai_oauth", "openai_chat"),
+    *("brave", "tavily", "exa", "searxng", "web", "local"),
+)
+
+
+@value
+class ProviderSettings:
+    """`[providers.NAME]`: adjusts a built-in provider, or describes one of the user's own."""
+
+    dialect: str = ""
+    base_url: str = ""
+    key_env: str = ""
+    model: str = ""
+    search: str = ""
+    """`native`, `engine:NAME` or `none`."""
+    search_form: str = ""
+    timeout: float | None = None
+    enabled: bool | None = None
+
+
+@value
+class Setting:
+    """One value, its dotted name, and the place that won."""
+
+    name: str
+    value: Json
+    origin: str
+
+
+@value
+class Config:
+    """Everything that can be configured."""
+
+    providers: Mapping[str, ProviderSettings] = {}
+    order: tuple[str, ...] = DEFAULT_ORDER
+    """Whom `auto` asks, in this order, as far as they can be used."""
+    search: SearchOptions = SearchOptions()
+    aliases: Mapping[str, str] = {}
+    timeout: float | None = None
+    data_dir: str = ""
+    config_dir: str = ""
+    geminisearch: Mapping[str, str] = {}
+    """OpenCode's `provider.geminisearch.options`: `apiKey`, `model`."""
+    settings: tuple[Setting, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def provider(self, name: str) -> ProviderSettings:
+        """The settings of a provider, empty if there are none."""
+        return self.providers.get(name, ProviderSettings())

@@ -1,0 +1,119 @@
+"""Refreshing a ChatGPT session: the question and its answer, without sending anything.
+
+Facts: the endpoint takes the standard form; refresh tokens are spent by use and replaced by the answer;
+`expires_in` may be missing, then the access token says when it ends. A refusal of the token itself is final;
+anything else (403 is the network's or the country's, never the token's) may pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import urlencode, urlsplit
+
+from groundwire.credentials.jwt import account_id, expiry
+from groundwire.credentials.secret import Secret, Tokens, sendable
+from groundwire.dialects.jsontext import load_json
+from groundwire.errors import AuthRejected, ConfigError, Refused, UpstreamWireError, WireError
+from groundwire.errors import upstream_error_class as class_of
+from groundwire.model import Json
+
+TOKEN_URL = "https://auth.openai.com/oauth/token"  # noqa: S105  an address
+TOKEN_URL_VARIABLES = ("GROUNDWIRE_OPENAI_OAUTH_TOKEN_URL", "CODEX_REFRESH_TOKEN_URL_OVERRIDE")
+CLIENT_ID = "app_EMoamEEZ73f0CkXaXp7hrann"
+
+FINAL_CODES = frozenset(
+    {
+        "invalid_grant",
+        "refresh_token_expired",
+        "refresh_token_invalidated",
+        "refresh_token_reused",
+    }
+)
+_USUAL_LIFE = 3600.0
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_LONGEST_CODE = 64
+
+
+class RefreshRequest(NamedTuple):
+    """What to POST where."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def token_url(env: Mapping[str, str]) -> str:
+    """The token endpoint, or the one the environment names instead."""
+    for name in TOKEN_URL_VARIABLES:
+        if url := env.get(name, "").strip():
+            parts = urlsplit(url)
+            if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK):
+                return url
+            raise ConfigError(f"{name} must be an https address, because a secret is sent to it; change it")
+    return TOKEN_URL
+
+
+def refresh_request(refresh: Secret, client_id: str = CLIENT_ID, url: str = TOKEN_URL) -> RefreshRequest:
+    """The request that spends a refresh token."""
+    form = {"grant_type": "refresh_token", "refresh_token": refresh.reveal(), "client_id": client_id}
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+    return RefreshRequest(url, headers, urlencode(form).encode("ascii"))
+
+
+def read_refresh_answer(status: int, body: bytes, now: float) -> Tokens:
+    """The new tokens. Raises `AuthRejected` when the old one is refused for good, else another error."""
+    if not 200 <= status < 300:
+        raise _refusal(status, body)
+    answer = load_json(body, UpstreamWireError)
+    if not isinstance(answer, dict):
+        raise UpstreamWireError("expected an object")
+    access = sendable(answer.get("access_token"))
+    if not access:
+        raise UpstreamWireError("no access token in the answer", "$.access_token")
+    id_token = sendable(answer.get("id_token"))
+    return Tokens(
+        access,
+        _end(answer.get("expires_in"), access, now),
+        sendable(answer.get("refresh_token")),
+        id_token,
+        account_id(access.reveal(), id_token.reveal()),
+    )
+
+
+def _end(expires_in: Json, access: Secret, now: float) -> float:
+    if isinstance(expires_in, int | float) and not isinstance(expires_in, bool) and expires_in > 0:
+        return now + expires_in
+    told = expiry(access.reveal())
+    return now + _USUAL_LIFE if told is None else told
+
+
+def _refusal(status: int, body: bytes) -> Exception:
+    code = _error_code(body)
+    if status == 403:
+        return Refused(
+            "the login service refused this network (403); try from another network or later",
+            status=status,
+            upstream_code=code,
+        )
+    final = status == 401 or code in FINAL_CODES
+    kind = AuthRejected if final else class_of(status)
+    said = f", {code}" if code else ""
+    return kind(f"the login service said no ({status}{said})", status=status, upstream_code=code)
+
+
+def _error_code(body: bytes) -> str:
+    """The code in an error body, in any of the shapes seen. Free text is left out: it may quote the token."""
+    try:
+        answer = load_json(body, UpstreamWireError)
+    except WireError:
+        return ""
+    match answer:
+        case {"error": {"code": str(code)}} | {"error": {"type": str(code)}}:
+            pass
+        case {"error": str(code)} | {"code": str(code)}:
+            pass
+        case _:
+            return ""
+    fits = len(code) <= _LONGEST_CODE and code.replace("_", "").isalpha() and code.isascii()
+    return code if fits else ""

@@ -1,0 +1,24 @@
+"""Gemini: generateContent and streamGenerateContent, of the Developer API and of Vertex AI."""
+
+from groundwire.dialects.base import Dialect
+from groundwire.dialects.gemini.errors import decode_error, encode_error
+from groundwire.dialects.gemini.losses import LOSSES
+from groundwire.dialects.gemini.proto import NAME
+from groundwire.dialects.gemini.request import decode_request, encode_request
+from groundwire.dialects.gemini.response import decode_response, encode_response
+from groundwire.dialects.gemini.stream import Decoder, Encoder
+
+__all__ = ["DIALECT"]
+
+DIALECT = Dialect(
+    name=NAME,
+    decode_request=decode_request,
+    encode_request=encode_request,
+    decode_response=decode_response,
+    encode_response=encode_response,
+    decoder=Decoder,
+    encoder=Encoder,
+    decode_error=decode_error,
+    encode_error=encode_error,
+    losses=LOSSES,
+)

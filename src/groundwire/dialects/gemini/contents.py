@@ -1,0 +1,204 @@
+"""Turns of a conversation: contents to messages and back.
+
+A model's turn is read by the very code that reads answers. Calls and results may come without ids; then they
+are numbered, and a result answers the first open call of its name. Gemini 3 refuses a call that was not
+signed, so a turn of another model's gets the sign that Google gives out for such histories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from groundwire.dialects.evidence import is_native, readable_parts
+from groundwire.dialects.fields import Fields
+from groundwire.dialects.gemini.parts import (
+    NO_ID,
+    decode_blob,
+    decode_file,
+    encode_parts,
+    parse_object,
+)
+from groundwire.dialects.gemini.proto import NAME, extras_of, many
+from groundwire.dialects.gemini.turns import SIGNATURE, TurnReader
+from groundwire.dialects.jsontext import dump_json
+from groundwire.model import (
+    Event,
+    Image,
+    Json,
+    JsonObject,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    SearchReturned,
+    Text,
+    ToolCall,
+    ToolCallDelta,
+    ToolResult,
+    assemble,
+)
+from groundwire.model.request import Role
+
+UNSIGNED = "skip_thought_signature_validator"
+_ROLES: dict[str, Role] = {
+    "": "user",
+    "user": "user",
+    "function": "user",
+    "model": "assistant",
+    "system": "system",
+}
+_PLAIN_KEYS = ("output", "result", "content", "error")
+
+
+class ContentReader:
+    """Reads contents in order, and remembers which calls are still open."""
+
+    def __init__(self) -> None:
+        self._called = 0
+        self._open: list[tuple[str, str]] = []
+
+    def read(self, content: Fields) -> Message:
+        """One turn."""
+        role = _ROLES.get(content.text("role"))
+        if role is None:
+            raise content.fault("expected user or model", "role")
+        if role == "assistant":
+            return Message(role, self._read_model(content))
+        return Message(role, tuple(self._read_part(part) for part in many(content, "parts")))
+
+    def _read_model(self, content: Fields) -> tuple[Part, ...]:
+        events: list[Event] = []
+        reader = TurnReader(events.append)
+        reader.name_call = self._name_call
+        reader.read(content)
+        events += (SearchReturned(number, result) for number, result in reader.results)
+        self._open += ((event.id, event.name) for event in events if isinstance(event, ToolCallDelta))
+        return assemble(events).parts
+
+    def _name_call(self) -> str:
+        self._called += 1
+        return f"call_{self._called - 1}"
+
+    def _read_part(self, part: Fields) -> Part:
+        if part.has("functionResponse"):
+            return self._read_result(part)
+        if part.has("inlineData"):
+            return decode_blob(part)
+        if part.has("fileData"):
+            return decode_file(part)
+        if part.has("text") and not part.flag("thought"):
+            return Text(part.text("text"), extras=extras_of(part.rest("text", "thought")))
+        return Opaque(NAME, part.raw)
+
+    def _read_result(self, part: Fields) -> ToolResult:
+        response = part.obj("functionResponse")
+        name = response.text("name")
+        call_id = response.text("id")
+        text, is_error, rest = _decode_outcome(response.obj("response").raw)
+        rest |= part.rest("functionResponse")
+        if inside := response.rest("id", "name", "response", "parts"):
+            rest["functionResponse"] = inside
+        if not call_id:
+            rest[NO_ID] = True
+        pieces = (_decode_piece(piece) for piece in many(response, "parts"))
+        content = ((Text(text),) if text else ()) + tuple(pieces)
+        return ToolResult(self._answered(call_id, name), content, name, is_error, extras_of(rest))
+
+    def _answered(self, call_id: str, name: str) -> str:
+        """The id of the call that is answered, which then is no longer open."""
+        found = next(
+            (call for call in self._open if call_id == call[0] or (not call_id and name == call[1])), None
+        )
+        if found is None:
+            return call_id or self._name_call()
+        self._open.remove(found)
+        return found[0]
+
+
+def _decode_outcome(response: JsonObject) -> tuple[str, bool, JsonObject]:
+    """What a function gave back: text under one of the usual keys, or JSON; is it an error; which key."""
+    is_error = "error" in response
+    if len(response) == 1:
+        key, value = next(iter(response.items()))
+        if key in _PLAIN_KEYS and isinstance(value, str):
+            return value, is_error, {"key": key}
+    return (dump_json(response) if response else ""), is_error, {}
+
+
+def _decode_piece(piece: Fields) -> Image | Opaque:
+    if piece.has("inlineData"):
+        return decode_blob(piece)
+    return decode_file(piece) if piece.has("fileData") else Opaque(NAME, piece.raw)
+
+
+def encode_contents(messages: Iterable[Message], *, signed: bool) -> list[Json]:
+    """The turns; results of one round stand in one. With `signed`, calls that nobody signed get a sign."""
+    messages = list(messages)
+    names = {
+        part.id: part.name for message in messages for part in message.parts if isinstance(part, ToolCall)
+    }
+    contents: list[Json] = []
+    results: list[Json] | None = None
+    for message in messages:
+        parts: list[Json] = [*_encode_message(message, names, signed=signed)]
+        is_answer = bool(parts) and all(isinstance(part, ToolResult) for part in message.parts)
+        if is_answer and results is not None:
+            results += parts
+            continue
+        results = parts if is_answer else None
+        if parts:
+            contents.append({"role": "model" if message.role == "assistant" else "user", "parts": parts})
+    return contents
+
+
+def _encode_message(message: Message, names: dict[str, str], *, signed: bool) -> Iterator[JsonObject]:
+    if message.role == "assistant":
+        parts = message.parts if is_native(message, NAME) else readable_parts(message, NAME)
+        own = (part for part in parts if not isinstance(part, Reasoning) or NAME in part.extras)
+        yield from _sign(encode_parts(own)) if signed else encode_parts(own)
+        return
+    for part in message.parts:
+        if isinstance(part, ToolResult):
+            yield _encode_result(part, part.name or names.get(part.call_id) or part.call_id)
+        else:
+            yield from encode_parts([part])
+
+
+def _sign(parts: list[JsonObject]) -> list[JsonObject]:
+    """Only the first of several calls in one turn carries a signature."""
+    calls = [part for part in parts if "functionCall" in part]
+    if calls and not any(SIGNATURE in part for part in calls):
+        calls[0][SIGNATURE] = UNSIGNED
+    return parts
+
+
+def _encode_result(result: ToolResult, name: str) -> JsonObject:
+    rest = dict(result.extras.get(NAME, {}))
+    key = rest.pop("key", None)
+    inside = rest.pop("functionResponse", None)
+    response: JsonObject = {} if rest.pop(NO_ID, False) else {"id": result.call_id}
+    response |= {"name": name, "response": _encode_outcome(result, key)}
+    pieces: list[Json] = [*encode_parts(part for part in result.content if not isinstance(part, Text))]
+    if pieces:
+        response["parts"] = pieces
+    return {"functionResponse": {**response, **(inside if isinstance(inside, dict) else {})}, **rest}
+
+
+def _encode_outcome(result: ToolResult, key: Json) -> JsonObject:
+    text = "\n".join(part.text for part in result.content if isinstance(part, Text))
+    if isinstance(key, str):
+        return {key: text}
+    found = parse_object(text)
+    if found is not None and (not result.is_error or "error" in found):
+        return found
+    return {"error" if result.is_error else "output": text} if text else {}
+
+
+def foreign_parts(messages: Iterable[Message]) -> bool:
+    """Is there a part that only another dialect understands?"""
+    return any(
+        isinstance(part, Opaque) and part.dialect != NAME
+        for message in messages
+        for holder in message.parts
+        for part in (holder.content if isinstance(holder, ToolResult) else (holder,))
+    )

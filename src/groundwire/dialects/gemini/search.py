@@ -1,0 +1,93 @@
+"""Search declarations: `googleSearch`, its forerunner `googleSearchRetrieval`, and `enterpriseWebSearch`.
+
+Only the Developer API has a time range, and takes both its ends or neither; only Vertex AI can leave out
+domains, so that it must be asked for: `extras["gemini"] = {"vertex": true}`. There is no list of allowed
+domains, no limit of uses and no size of context. Where the asker is can be said in degrees alone, and stands
+in `toolConfig.retrievalConfig`, beside the language.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from groundwire.dialects.fields import Fields
+from groundwire.dialects.gemini.proto import NAME, extras_of
+from groundwire.model import JsonObject, Location, SearchOptions
+
+GOOGLE_SEARCH = "googleSearch"
+SEARCH_TOOLS = (GOOGLE_SEARCH, "googleSearchRetrieval", "enterpriseWebSearch")
+
+_TOOL = "tool"
+_VERTEX = "vertex"
+_OURS = frozenset({_TOOL, _VERTEX})
+
+
+class Declaration(NamedTuple):
+    """A search in the dialect's words: an entry of `tools`, the retrieval config, and what neither says."""
+
+    tool: JsonObject
+    retrieval: JsonObject
+    unsaid: tuple[str, ...]
+
+
+def decode_search(name: str, tool: Fields, retrieval: Fields) -> SearchOptions:
+    """The options of a search tool, and of the retrieval config beside it."""
+    declared = tool.obj(name)
+    period = declared.obj("timeRangeFilter")
+    point = retrieval.obj("latLng")
+    location = Location(latitude=point.number("latitude"), longitude=point.number("longitude"))
+    rest = declared.rest("timeRangeFilter", "excludeDomains")
+    if name != GOOGLE_SEARCH:
+        rest[_TOOL] = name
+    return SearchOptions(
+        blocked_domains=tuple(domain for domain in declared.texts("excludeDomains") if domain),
+        location=location if location != Location() else None,
+        language=retrieval.text("languageCode"),
+        since=period.text("startTime"),
+        until=period.text("endTime"),
+        extras=extras_of(rest),
+    )
+
+
+def encode_search(search: SearchOptions) -> Declaration:
+    """The declaration of a search."""
+    extras = search.extras.get(NAME, {})
+    vertex = extras.get(_VERTEX) is True
+    name = extras.get(_TOOL)
+    tool: JsonObject = {key: value for key, value in extras.items() if key not in _OURS}
+    retrieval: JsonObject = {}
+    if has_period := bool(search.since and search.until and not vertex):
+        tool["timeRangeFilter"] = {"startTime": search.since, "endTime": search.until}
+    if vertex and search.blocked_domains:
+        tool["excludeDomains"] = list(search.blocked_domains)
+    if point := _encode_point(search.location):
+        retrieval["latLng"] = point
+    if search.language:
+        retrieval["languageCode"] = search.language
+    unsaid = {
+        "allowed_domains": search.allowed_domains,
+        "blocked_domains": search.blocked_domains and not vertex,
+        "location": search.location is not None and search.location != Location() and not point,
+        "since": search.since and not has_period,
+        "until": search.until and not has_period,
+        "max_uses": search.max_uses is not None,
+        "max_sources": search.max_sources is not None,
+        "context_size": search.context_size,
+        "live": search.live is not None,
+    }
+    return Declaration(
+        {name if isinstance(name, str) else GOOGLE_SEARCH: tool},
+        retrieval,
+        tuple(option for option, is_lost in unsaid.items() if is_lost),
+    )
+
+
+def is_vertex(search: SearchOptions | None) -> bool:
+    """Is this for Vertex AI, which is another server with a dialect all but the same?"""
+    return search is not None and search.extras.get(NAME, {}).get(_VERTEX) is True
+
+
+def _encode_point(location: Location | None) -> JsonObject:
+    if location is None or location.latitude is None or location.longitude is None:
+        return {}
+    return {"latitude": location.latitude, "longitude": location.longitude}

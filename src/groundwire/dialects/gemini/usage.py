@@ -1,0 +1,45 @@
+"""Counts. The wire counts prompt, tool input, candidates and thoughts apart; ours are sums of those.
+
+`promptTokenCount` includes what came from a cache. Every chunk of a stream repeats the counts so far; the
+last one holds. There is no counter of searches.
+"""
+
+from __future__ import annotations
+
+from groundwire.dialects.fields import Fields
+from groundwire.model import JsonObject, Usage
+
+
+def decode_usage(fields: Fields) -> Usage:
+    """The counts of a `usageMetadata`."""
+    tools = fields.integer("toolUsePromptTokenCount")
+    thoughts = fields.integer("thoughtsTokenCount")
+    return Usage(
+        input_tokens=_total(fields.integer("promptTokenCount"), tools),
+        output_tokens=_total(fields.integer("candidatesTokenCount"), thoughts),
+        cached_tokens=fields.integer("cachedContentTokenCount"),
+        reasoning_tokens=thoughts,
+        tool_tokens=tools,
+    )
+
+
+def encode_usage(usage: Usage) -> JsonObject:
+    """A `usageMetadata`, empty if nothing was counted."""
+    counts = {
+        "promptTokenCount": _without(usage.input_tokens, usage.tool_tokens),
+        "candidatesTokenCount": _without(usage.output_tokens, usage.reasoning_tokens),
+        "totalTokenCount": _total(usage.input_tokens, usage.output_tokens),
+        "thoughtsTokenCount": usage.reasoning_tokens,
+        "toolUsePromptTokenCount": usage.tool_tokens,
+        "cachedContentTokenCount": usage.cached_tokens,
+    }
+    return {key: value for key, value in counts.items() if value is not None}
+
+
+def _total(*counts: int | None) -> int | None:
+    told = [count for count in counts if count is not None]
+    return sum(told) if told else None
+
+
+def _without(whole: int | None, part: int | None) -> int | None:
+    return None if whole is None else max(0, whole - (part or 0))

@@ -1,0 +1,234 @@
+"""Errors and endings.
+
+An error is `{"error": {"code": "rate_limit_exceeded", "message": …}}` with a snake_case code, the same as
+body and as `error` event; gateways before the API answer with Google's older form (`code` a number, `status`
+`RESOURCE_EXHAUSTED`, `details`). Some codes say that a filter blocked the output: that is an ending, not a
+failure. An interaction that ended badly lists its `errors` beside its `status`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from groundwire.dialects.base import ErrorBody, Headers, Reply
+from groundwire.dialects.fields import Fields
+from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.retry import request_id, retry_after
+from groundwire.errors import (
+    AuthRejected,
+    ClientWireError,
+    GroundwireError,
+    Interrupted,
+    MissingCredential,
+    NotFound,
+    Overloaded,
+    QuotaExhausted,
+    RateLimited,
+    Refused,
+    RequestError,
+    TimedOut,
+    Unreachable,
+    UpstreamError,
+    UpstreamWireError,
+    WireError,
+    upstream_error_class,
+)
+from groundwire.model import FinishReason, JsonObject
+
+_CLASSES: Mapping[str, type[UpstreamError]] = {
+    "invalid_request": Refused,
+    "invalid_argument": Refused,
+    "failed_precondition": Refused,
+    "out_of_range": Refused,
+    "parameter_unknown": Refused,
+    "already_exists": Refused,
+    "unimplemented": Refused,
+    "authentication": AuthRejected,
+    "unauthenticated": AuthRejected,
+    "permission_denied": AuthRejected,
+    "api_key_invalid": AuthRejected,
+    "payment_required": QuotaExhausted,
+    "quota_exceeded": QuotaExhausted,
+    "not_found": NotFound,
+    "model_not_found": NotFound,
+    "rate_limit_exceeded": RateLimited,
+    "too_many_requests": RateLimited,
+    "resource_exhausted": RateLimited,
+    "aborted": Overloaded,
+    "api_error": Overloaded,
+    "internal": Overloaded,
+    "unavailable": Overloaded,
+    "service_unavailable": Overloaded,
+    "cancelled": Interrupted,
+    "deadline_exceeded": TimedOut,
+    "gateway_timeout": TimedOut,
+}
+
+_BLOCKED = frozenset(
+    {
+        "safety",
+        "recitation",
+        "language",
+        "prohibited_content",
+        "spii",
+        "blocklist",
+        "image_safety",
+        "image_prohibited_content",
+        "image_recitation",
+        "image_other",
+        "content_blocked",
+    }
+)
+
+_CODES: Mapping[type[GroundwireError], str] = {
+    GroundwireError: "api_error",
+    RequestError: "invalid_request",
+    ClientWireError: "invalid_request",
+    MissingCredential: "authentication",
+    AuthRejected: "authentication",
+    QuotaExhausted: "quota_exceeded",
+    RateLimited: "rate_limit_exceeded",
+    Overloaded: "service_unavailable",
+    Refused: "invalid_request",
+    NotFound: "not_found",
+    TimedOut: "deadline_exceeded",
+    Unreachable: "service_unavailable",
+}
+
+_PAUSED = "requires_continuation"
+
+_REASONS: Mapping[str, FinishReason] = {
+    "completed": "stop",
+    "requires_action": "tool_calls",
+    "incomplete": "length",
+    "budget_exceeded": "length",
+    _PAUSED: "pause",
+}
+_STATUSES: Mapping[FinishReason, str] = {
+    "stop": "completed",
+    "tool_calls": "requires_action",
+    "length": "incomplete",
+    "pause": "incomplete",
+    "filtered": "failed",
+    "refused": "failed",
+    "other": "incomplete",
+}
+# Endings that only the provider's own word tells apart.
+_OWN_STATUSES = frozenset({"cancelled", "budget_exceeded", "in_progress", "queued", _PAUSED})
+
+_RETRY = re.compile(r"retry in (\d{1,9}(?:\.\d{1,9})?)s", re.IGNORECASE)
+_DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+
+class Ending(NamedTuple):
+    """Why an interaction ended, and in whose words."""
+
+    reason: FinishReason
+    detail: str = ""
+
+
+def decode_ending(status: str, errors: list[Fields], *, called: bool) -> Ending | UpstreamError:
+    """What a status means, with the errors recorded beside it; `called` tells of function calls.
+
+    An answer with function calls waits for the client even where its status says `completed`.
+    """
+    error = decode_error_object(errors[-1]) if errors else None
+    code = error.upstream_code if error else ""
+    if code in _BLOCKED:
+        return Ending("filtered", code)
+    if status == "failed":
+        return error or UpstreamError("the interaction failed")
+    if status == "incomplete" and code:
+        return Ending("pause") if code == _PAUSED else Ending("other", code)
+    if status == "completed" and called:
+        return Ending("tool_calls")
+    reason = _REASONS.get(status, "other")
+    return Ending(reason, "" if _STATUSES[reason] == status else status)
+
+
+def encode_ending(reason: FinishReason | None, detail: str) -> JsonObject:
+    """`status`, and `errors` where it says too little.
+
+    Clients know six statuses and fail on others, so those are used only if the provider itself used them.
+    """
+    if detail in _OWN_STATUSES:
+        return {"status": detail}
+    body: JsonObject = {"status": _STATUSES[reason or "other"]}
+    if reason in ("filtered", "refused"):
+        code = detail if detail in _BLOCKED else "content_blocked"
+        body["errors"] = [{"code": code, "message": detail or "The output was blocked."}]
+    elif reason == "pause":
+        body["errors"] = [{"code": _PAUSED, "message": "The turn was paused and can be continued."}]
+    elif reason in ("other", None):
+        body["errors"] = [{"code": detail or "other", "message": detail or "The answer ended early."}]
+    return body
+
+
+def encode_error_object(error: GroundwireError) -> JsonObject:
+    """`code` and `message`."""
+    code = next(_CODES[kind] for kind in type(error).__mro__ if kind in _CODES)
+    return {"code": code, "message": error.message}
+
+
+def is_blocked(error: UpstreamError) -> bool:
+    """Does this error say that a filter blocked the output?"""
+    return error.upstream_code in _BLOCKED
+
+
+def decode_error_object(error: Fields, status: int | None = None) -> UpstreamError:
+    """The error an object tells, in either form."""
+    code = _code_of(error)
+    message = error.text("message") or code or "the provider told no reason"
+    if code in _CLASSES:
+        kind = _CLASSES[code]
+    elif code in _BLOCKED:
+        kind = Refused
+    else:
+        kind = UpstreamError if status is None else upstream_error_class(status)
+    return kind(message, status=status, upstream_code=code, retry_after=_delay_of(error))
+
+
+def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
+    """The error of an HTTP answer."""
+    try:
+        document = load_json(body, UpstreamWireError)
+        if isinstance(document, list) and document:
+            document = document[0]  # without `alt=sse` the older form stands in a list
+        error = decode_error_object(Fields.of(document, UpstreamWireError).obj("error"), status)
+    except WireError:
+        excerpt = _CONTROL.sub(" ", body[:800].decode("utf-8", "replace")).strip()[:200]
+        error = upstream_error_class(status)(excerpt or f"HTTP {status}", status=status)
+    delay = retry_after(headers)
+    error.retry_after = error.retry_after if delay is None else delay
+    error.request_id = request_id(headers)
+    return error
+
+
+def encode_error(error: GroundwireError, reply: Reply) -> ErrorBody:  # noqa: ARG001 (the reply is not named in errors)
+    """An error before the first event."""
+    return ErrorBody(error.status_hint, {"error": encode_error_object(error)})
+
+
+def _code_of(error: Fields) -> str:
+    """The most telling of its names: a reason among the details, the status, the code."""
+    for detail in error.objs("details"):
+        reason = detail.get("reason")
+        if isinstance(reason, str) and reason.lower() in _CLASSES:
+            return reason.lower()
+        if "PerDay" in str(detail.get("violations")):
+            return "quota_exceeded"
+    code = error.get("code")
+    named = error.text("status") or (code if isinstance(code, str) else "")
+    return named.rpartition("/")[2].lower()
+
+
+def _delay_of(error: Fields) -> float | None:
+    for detail in error.objs("details"):
+        delay = detail.get("retryDelay")
+        if isinstance(delay, str) and (match := _DELAY.fullmatch(delay)):
+            return float(match[1])
+    match = _RETRY.search(error.text("message"))
+    return float(match[1]) if match else None

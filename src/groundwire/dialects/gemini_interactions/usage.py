@@ -1,0 +1,60 @@
+"""Counts: `total_input_tokens` leaves out what tools read, `total_output_tokens` what was thought.
+
+Recorded sums bear it out: total = input + output + tool use + thought.
+"""
+
+from __future__ import annotations
+
+from groundwire.dialects.fields import Fields
+from groundwire.model import JsonObject, Usage
+
+_SEARCH = "google_search"
+
+
+def decode_usage(body: Fields) -> Usage:
+    """The counts of an interaction."""
+    thought = body.integer("total_thought_tokens")
+    tools = body.integer("total_tool_use_tokens")
+    return Usage(
+        input_tokens=_plus(body.integer("total_input_tokens"), tools),
+        output_tokens=_plus(body.integer("total_output_tokens"), thought),
+        cached_tokens=body.integer("total_cached_tokens"),
+        reasoning_tokens=thought,
+        tool_tokens=tools,
+        searches=_searches(body),
+    )
+
+
+def encode_usage(usage: Usage) -> JsonObject:
+    """The counts that are known."""
+    counts: dict[str, int | None] = {
+        "total_tokens": _plus(usage.input_tokens, usage.output_tokens),
+        "total_input_tokens": _minus(usage.input_tokens, usage.tool_tokens),
+        "total_cached_tokens": usage.cached_tokens,
+        "total_output_tokens": _minus(usage.output_tokens, usage.reasoning_tokens),
+        "total_tool_use_tokens": usage.tool_tokens,
+        "total_thought_tokens": usage.reasoning_tokens,
+    }
+    body: JsonObject = {name: count for name, count in counts.items() if count is not None}
+    if usage.searches is not None:
+        body["grounding_tool_count"] = [{"type": _SEARCH, "count": usage.searches}]
+    return body
+
+
+def _searches(body: Fields) -> int | None:
+    counts = [
+        item.integer("count") or 0 for item in body.objs("grounding_tool_count") if _counts_searches(item)
+    ]
+    return sum(counts) if counts else None
+
+
+def _counts_searches(item: Fields) -> bool:
+    return item.text("type") == _SEARCH
+
+
+def _plus(count: int | None, more: int | None) -> int | None:
+    return None if count is None else count + (more or 0)
+
+
+def _minus(count: int | None, less: int | None) -> int | None:
+    return None if count is None else max(count - (less or 0), 0)

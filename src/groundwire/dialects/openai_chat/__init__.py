@@ -1,0 +1,22 @@
+"""OpenAI's Chat Completions, as OpenAI, OpenRouter, Perplexity and a hundred compatible servers speak it."""
+
+from groundwire.dialects.base import Dialect
+from groundwire.dialects.openai_chat.errors import decode_error, encode_error
+from groundwire.dialects.openai_chat.losses import LOSSES
+from groundwire.dialects.openai_chat.parts import NAME
+from groundwire.dialects.openai_chat.request import decode_request, encode_request
+from groundwire.dialects.openai_chat.response import decode_response, encode_response
+from groundwire.dialects.openai_chat.stream import Decoder, Encoder
+
+DIALECT = Dialect(
+    name=NAME,
+    decode_request=decode_request,
+    encode_request=encode_request,
+    decode_response=decode_response,
+    encode_response=encode_response,
+    decoder=Decoder,
+    encoder=Encoder,
+    decode_error=decode_error,
+    encode_error=encode_error,
+    losses=LOSSES,
+)

@@ -1,0 +1,279 @@
+"""From chunks to events.
+
+A body is a stream of one chunk whose `message` stands where a chunk has its `delta`, so both are read by the
+same table. The parts of an answer have fixed numbers in the order in which a message lists them, because
+streams do not keep to it: OpenRouter tells encrypted reasoning after the text, Perplexity its pages at the
+end. Only the choice with index 0 is read.
+
+Annotations may come before, between and after the text, and again; citations are told when it is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from groundwire.dialects.base import StreamDecoder
+from groundwire.dialects.fields import Fields
+from groundwire.dialects.framing import Frame
+from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.openai_chat.calls import CallTold, decode_call, decode_legacy_call
+from groundwire.dialects.openai_chat.citations import Told, resolve
+from groundwire.dialects.openai_chat.errors import decode_finish, decode_told_error
+from groundwire.dialects.openai_chat.parts import NAME, decode_content, decode_image, marked
+from groundwire.dialects.openai_chat.reasoning import (
+    DETAILS,
+    Details,
+    decode_reasoning,
+    verbatim_reasoning,
+)
+from groundwire.dialects.openai_chat.usage import decode_usage
+from groundwire.errors import Interrupted, UpstreamError, UpstreamWireError, WireError
+from groundwire.model import (
+    Event,
+    ExtrasSeen,
+    Failed,
+    Finished,
+    JsonObject,
+    PartAdded,
+    ReasoningDelta,
+    SearchResult,
+    SearchReturned,
+    Source,
+    Started,
+    Text,
+    TextDelta,
+    TextSettled,
+    ToolCallDelta,
+    Usage,
+    UsageSeen,
+)
+from groundwire.text.markers import MarkerStripper
+
+
+class Decoder(StreamDecoder):
+    """Reads a stream, or a whole body."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._search, self._thoughts, self._text, self._refusal = (self.next_part() for _ in range(4))
+        self._told = Told()
+        self._stripper = MarkerStripper(private_only=True)
+        self._details = Details()
+        self._field = ""
+        self._calls: dict[int, int] = {}
+        self._named: set[int] = set()
+        self._kept: dict[int, JsonObject] = {}
+        self._call_id = ""
+        self._pages: tuple[Source, ...] = ()
+        self._usage: Usage | None = None
+        self._reason = self._native = ""
+        self._started = self._streamed = self._refused = self._settled = False
+
+    def read(self, body: JsonObject) -> list[Event]:
+        """The events of a whole body."""
+        answer = Fields.of(body, UpstreamWireError)
+        if not answer.items("choices") and not answer.has("error") and answer.get("object") != "error":
+            raise answer.fault("expected a choice", "choices")
+        self.on_chunk(answer)
+        self.conclude()
+        events, self._events = self._events, []
+        return events
+
+    def on_frame(self, frame: Frame) -> None:
+        """One chunk, or the sentinel `[DONE]`."""
+        data = frame.data
+        if data[:1] != b"{":
+            data = data.strip()
+            if data == b"[DONE]":
+                self.conclude()
+                return
+            if not data:
+                return
+        try:
+            chunk = Fields.of(load_json(data, UpstreamWireError), UpstreamWireError)
+            self.on_chunk(chunk)
+            if frame.event == "error":
+                self.fail(decode_told_error(chunk.raw))
+        except WireError:
+            self.settle()
+            raise
+
+    def on_end(self) -> None:
+        """Some servers leave `[DONE]` out: an answer that said why it ended is whole."""
+        if self._reason:
+            self.conclude()
+        else:
+            self.settle()
+
+    def on_chunk(self, chunk: Fields) -> None:
+        """A chunk of a stream, or a body."""
+        raw = chunk.raw
+        if not self._started:
+            self._started = True
+            self.emit(Started(chunk.text("id"), chunk.text("model")))
+        if "citations" in raw or "search_results" in raw:
+            self._told.read_lists(chunk)
+        if raw.get("usage") is not None:
+            self._usage = decode_usage(chunk.obj("usage"))
+        error = raw.get("error")
+        for choice in chunk.objs("choices"):
+            if not choice.integer("index"):
+                self._on_choice(choice)
+                error = error or choice.get("error")
+                break
+        if raw.get("object") == "error":  # vLLM
+            error = error or raw
+        if error or self._reason == "error":
+            self.fail(decode_told_error(error if isinstance(error, dict) else {"error": error}))
+
+    def _on_choice(self, choice: Fields) -> None:
+        if choice.raw.get("delta") is not None:
+            self._streamed = True
+            self._on_message(choice.obj("delta"))
+        elif not self._streamed and choice.has("message"):
+            # Perplexity repeats the whole message beside its deltas.
+            self._on_message(choice.obj("message"))
+        self._reason = choice.text("finish_reason") or self._reason
+        self._native = choice.text("native_finish_reason") or self._native
+
+    def _on_message(self, message: Fields) -> None:
+        raw = message.raw
+        # A delta has one or two fields; a whole message is read in the order of the table.
+        for key in raw if self._streamed else _READERS:
+            if key in _READERS and raw.get(key) is not None:
+                _READERS[key](self, message)
+
+    def _on_reasoning_content(self, message: Fields) -> None:
+        self._think(message.text("reasoning_content"), "reasoning_content")
+
+    def _on_reasoning(self, message: Fields) -> None:
+        if not message.text("reasoning_content"):
+            self._think(message.text("reasoning"), "reasoning")
+
+    def _on_details(self, message: Fields) -> None:
+        self._details.add(message.objs(DETAILS))
+        text, field = decode_reasoning(message)
+        if field == DETAILS and message.items(DETAILS):
+            self._field = self._field or DETAILS
+            self.emit(ReasoningDelta(self._thoughts, text))
+
+    def _think(self, text: str, field: str) -> None:
+        if text:
+            self._field = field
+            self._tell_pages()
+            self.emit(ReasoningDelta(self._thoughts, text))
+
+    def _on_content(self, message: Fields) -> None:
+        content = message.get("content")
+        if not isinstance(content, str):
+            content = "".join(part.text for part in decode_content(message) if isinstance(part, Text))
+        text = self._stripper.feed(content)
+        if text:
+            self._tell_pages()
+            self.emit(TextDelta(self._text, text))
+
+    def _on_refusal(self, message: Fields) -> None:
+        text = message.text("refusal")
+        if text:
+            self._refused = True
+            self.emit(TextDelta(self._refusal, text, "refusal"))
+
+    def _on_images(self, message: Fields) -> None:
+        for image in message.objs("images"):
+            self.emit(PartAdded(self.next_part(), decode_image(image)))
+
+    def _on_calls(self, message: Fields) -> None:
+        for position, call in enumerate(message.objs("tool_calls")):
+            told = decode_call(call)
+            index = call.integer("index")
+            self._call(told, self._guess(told, position) if index is None else index)
+
+    def _guess(self, told: CallTold, position: int) -> int:
+        """Servers that leave the index out send calls whole, or name a new one by its id."""
+        if not self._streamed:
+            return position
+        new = told.id not in ("", self._call_id) or not self._calls
+        self._call_id = told.id or self._call_id
+        return len(self._calls) if new else len(self._calls) - 1
+
+    def _on_legacy_call(self, message: Fields) -> None:
+        self._call(decode_legacy_call(message.obj("function_call")), 0)
+
+    def _call(self, told: CallTold, index: int) -> None:
+        part = self._calls.get(index)
+        new = part is None
+        if part is None:
+            part = self._calls[index] = self.next_part()
+        if told.verbatim != self._kept.get(part, {}) and told.verbatim:
+            self._kept[part] = told.verbatim
+            self.emit(ExtrasSeen(part, marked(told.verbatim)))
+        call_id = (told.id or f"call_{len(self._calls) - 1}") if new else ""
+        name = "" if part in self._named else told.name
+        if name:
+            self._named.add(part)
+        if call_id or name or told.arguments:
+            self.emit(ToolCallDelta(part, call_id, name, told.arguments))
+
+    def _on_annotations(self, message: Fields) -> None:
+        self._told.annotate(message)
+
+    def conclude(self) -> None:
+        """Everything has been said: tell what could only be told now, and how it ended."""
+        self.settle()
+        said = self._reason or len(self.transcript) or self._calls
+        if not said:
+            self.emit(Failed(Interrupted("the answer ended before it began")))
+            return
+        reason, detail = decode_finish(self._reason, self._native)
+        if self._refused and reason == "stop":
+            reason = "refused"
+        elif self._calls and (reason == "stop" or not self._reason):
+            reason = "tool_calls"  # a forced function ends with `stop`
+        self.emit(Finished(reason, detail))
+
+    def fail(self, error: UpstreamError) -> None:
+        """The provider told an error; what came before stands."""
+        self.settle()
+        self.emit(Failed(error))
+
+    def settle(self) -> None:
+        """Tell what waits for the end of the text."""
+        if self._settled:
+            return
+        self._settled = True
+        rest = self._stripper.close()
+        if rest:
+            self.emit(TextDelta(self._text, rest))
+        self._tell_pages()
+        if self._field:
+            self.emit(ExtrasSeen(self._thoughts, verbatim_reasoning(self._field, self._details.whole())))
+        text = self.transcript.text(self._text)
+        if text and (files := self._told.files()):
+            self.emit(ExtrasSeen(self._text, {NAME: {"annotations": files}}))
+        for event in resolve(text, self._told, self._stripper.place):
+            self.emit(event)
+        for part in (self._text, self._refusal):
+            if self.transcript.text(part):
+                self.emit(TextSettled(part))
+        if self._usage is not None:
+            self.emit(UsageSeen(self._usage))
+
+    def _tell_pages(self) -> None:
+        """Before the first words if they are known by then; again if there came more."""
+        pages = self._told.pages
+        if pages is not self._pages:
+            self._pages = pages
+            self.emit(SearchReturned(self._search, SearchResult("search_0", pages, extras={NAME: {}})))
+
+
+_READERS: Mapping[str, Callable[[Decoder, Fields], None]] = {
+    "reasoning_content": Decoder._on_reasoning_content,
+    "reasoning": Decoder._on_reasoning,
+    DETAILS: Decoder._on_details,
+    "content": Decoder._on_content,
+    "refusal": Decoder._on_refusal,
+    "images": Decoder._on_images,
+    "tool_calls": Decoder._on_calls,
+    "function_call": Decoder._on_legacy_call,
+    "annotations": Decoder._on_annotations,
+}

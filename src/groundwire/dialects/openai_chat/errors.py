@@ -1,0 +1,241 @@
+"""Errors and finish reasons.
+
+OpenAI says `{"error": {message, type, param, code}}`; OpenRouter puts the HTTP status into `code` and the
+truth into `metadata` (`error_type`, what the provider behind it said in `raw`); compatible servers say
+`{"error": "text"}`, `{"detail": …}` or a bare `{message, code}`. The code is believed before the type,
+because OpenAI calls a wrong key an `invalid_request_error`; both before the status.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from groundwire.dialects.base import ErrorBody, Headers, Reply
+from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.retry import request_id, retry_after
+from groundwire.errors import (
+    AuthRejected,
+    GroundwireError,
+    Interrupted,
+    MissingCredential,
+    NotFound,
+    Overloaded,
+    QuotaExhausted,
+    RateLimited,
+    Refused,
+    RequestError,
+    TimedOut,
+    Unreachable,
+    UpstreamError,
+    UpstreamWireError,
+    WireError,
+    upstream_error_class,
+)
+from groundwire.model import FinishReason, Json, JsonObject
+
+FINISH_REASONS: dict[str, FinishReason] = {
+    "stop": "stop",
+    "length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "filtered",
+}
+# OpenRouter's `native_finish_reason`: where the reason of the model's own maker says more.
+NATIVE_REASONS: dict[str, FinishReason] = {"refusal": "refused", "pause_turn": "pause", "other": "other"}
+
+_SAID_AS: dict[FinishReason | None, tuple[str, str]] = {
+    None: ("stop", ""),
+    "stop": ("stop", ""),
+    "length": ("length", ""),
+    "tool_calls": ("tool_calls", ""),
+    "filtered": ("content_filter", ""),
+    "refused": ("content_filter", "refusal"),
+    "pause": ("stop", "pause_turn"),
+    "other": ("stop", "other"),
+}
+
+_CLASSES: dict[str, type[UpstreamError]] = {
+    "invalid_api_key": AuthRejected,
+    "authentication": AuthRejected,
+    "authentication_error": AuthRejected,
+    "permission_denied": AuthRejected,
+    "permission_error": AuthRejected,
+    "insufficient_quota": QuotaExhausted,
+    "billing_hard_limit_reached": QuotaExhausted,
+    "billing_not_active": QuotaExhausted,
+    "payment_required": QuotaExhausted,
+    "usage_limit_reached": QuotaExhausted,
+    "usage_not_included": QuotaExhausted,
+    "rate_limit_exceeded": RateLimited,
+    "rate_limit_error": RateLimited,
+    "slow_down": RateLimited,
+    "server_error": Overloaded,
+    "server": Overloaded,
+    "server_is_overloaded": Overloaded,
+    "overloaded_error": Overloaded,
+    "provider_overloaded": Overloaded,
+    "provider_unavailable": Overloaded,
+    "model_not_found": NotFound,
+    "not_found": NotFound,
+    "not_found_error": NotFound,
+    "timeout": TimedOut,
+    "unreachable": Unreachable,
+    "interrupted": Interrupted,
+    "context_length_exceeded": Refused,
+    "content_filter": Refused,
+    "content_policy_violation": Refused,
+    "invalid_request": Refused,
+    "unknown_parameter": Refused,
+    "unsupported_parameter": Refused,
+}
+# Types too wide to be believed before the status.
+_WIDE: dict[str, type[UpstreamError]] = {"invalid_request_error": Refused, "api_error": Overloaded}
+
+_TRY_AGAIN = re.compile(r"try again in (?:(\d{1,4})m)?(\d{1,6}(?:\.\d{1,6})?)(ms|s)")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_EXCERPT = 200
+_MESSAGE = 2000
+
+
+class _Told(NamedTuple):
+    """What a body says about its error."""
+
+    message: str
+    code: str
+    kinds: tuple[str, ...]
+    wait: float | None
+
+
+def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
+    """An HTTP error, whatever its body."""
+    try:
+        value = load_json(body, UpstreamWireError)
+    except WireError:
+        value = None
+    told = _read(value)
+    wait = retry_after(headers)
+    return _error_class(told, status)(
+        told.message or _plain(body.decode("utf-8", "replace"), _EXCERPT) or f"HTTP status {status}",
+        status=status,
+        upstream_code=told.code,
+        retry_after=told.wait if wait is None else wait,
+        request_id=request_id(headers),
+    )
+
+
+def decode_told_error(value: Json) -> UpstreamError:
+    """An error told inside an answer: a body, or the value of its `error`."""
+    told = _read(value)
+    return _error_class(told, 0)(
+        told.message or "the provider reported an error",
+        upstream_code=told.code,
+        retry_after=told.wait,
+    )
+
+
+def encode_error(error: GroundwireError, _reply: Reply) -> ErrorBody:
+    """Any error in OpenAI's shape."""
+    return ErrorBody(error.status_hint, {"error": encode_told_error(error)})
+
+
+def encode_told_error(error: GroundwireError) -> JsonObject:
+    """The value of `error`."""
+    kind, code = _shape(error)
+    path = error.path.removeprefix("$").removeprefix(".") if isinstance(error, WireError) else ""
+    return {"message": error.message, "type": kind, "param": path or None, "code": code}
+
+
+def decode_finish(reason: str, native: str) -> tuple[FinishReason, str]:
+    """The reason, and the provider's own word where that says more."""
+    known = FINISH_REASONS.get(reason)
+    if known is None:
+        return "other", native or reason
+    if known in ("stop", "filtered"):
+        known = NATIVE_REASONS.get(native.lower(), known)
+    return known, "" if known in ("stop", "tool_calls") else native
+
+
+def encode_finish(finish: FinishReason | None, detail: str, *, refusal: bool, legacy: bool) -> JsonObject:
+    """`finish_reason`, and `native_finish_reason` if there is more to say."""
+    reason, native = _SAID_AS[finish]
+    if refusal and finish == "refused":
+        reason = "stop"  # as OpenAI has it where `refusal` tells the rest
+    if legacy and reason == "tool_calls":
+        reason = "function_call"
+    body: JsonObject = {"finish_reason": reason}
+    if native or detail:
+        body["native_finish_reason"] = native or detail
+    return body
+
+
+def _read(value: Json) -> _Told:
+    if not isinstance(value, dict):
+        return _Told("", "", (), None)
+    error = value.get("error", value)
+    if not isinstance(error, dict):
+        error = {"message": error}
+    metadata = error.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    kinds = (error.get("code"), metadata.get("error_type"), error.get("type"))
+    words = [error.get("message") or error.get("detail"), metadata.get("raw")]
+    message = ": ".join(_plain(word, _MESSAGE) for word in words if isinstance(word, str) and word)
+    return _Told(
+        message,
+        next((str(kind) for kind in (kinds[1], kinds[0], kinds[2]) if kind and _is_name(kind)), ""),
+        tuple(str(kind) for kind in kinds if _is_name(kind)),
+        _wait(error, message),
+    )
+
+
+def _is_name(value: Json) -> bool:
+    return isinstance(value, str) or (type(value) is int and 0 <= value < 10_000)
+
+
+def _error_class(told: _Told, status: int) -> type[UpstreamError]:
+    for kind in told.kinds:
+        if kind in _CLASSES:
+            return _CLASSES[kind]
+    statuses = (status, *(int(kind) for kind in told.kinds if kind.isascii() and kind.isdigit()))
+    for number in statuses:
+        if number >= 400:
+            return upstream_error_class(number)
+    return next((_WIDE[kind] for kind in told.kinds if kind in _WIDE), Overloaded)
+
+
+def _wait(error: JsonObject, message: str) -> float | None:
+    seconds = error.get("resets_in_seconds")
+    if isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0:
+        return float(seconds)
+    match = _TRY_AGAIN.search(message)
+    if match is None:
+        return None
+    return int(match[1] or 0) * 60 + float(match[2]) * (0.001 if match[3] == "ms" else 1)
+
+
+def _plain(text: str, limit: int) -> str:
+    return _CONTROL.sub(" ", text[: 4 * limit]).strip()[:limit]
+
+
+_SHAPES: tuple[tuple[type[GroundwireError], str, str], ...] = (
+    (MissingCredential, "authentication_error", "missing_credential"),
+    (AuthRejected, "authentication_error", "invalid_api_key"),
+    (QuotaExhausted, "insufficient_quota", "insufficient_quota"),
+    (RateLimited, "rate_limit_error", "rate_limit_exceeded"),
+    (NotFound, "invalid_request_error", "model_not_found"),
+    (TimedOut, "server_error", "timeout"),
+    (Unreachable, "server_error", "unreachable"),
+    (Interrupted, "server_error", "interrupted"),
+    (Overloaded, "server_error", "server_is_overloaded"),
+)
+
+
+def _shape(error: GroundwireError) -> tuple[str, Json]:
+    for kind, name, code in _SHAPES:
+        if isinstance(error, kind):
+            return name, code
+    if isinstance(error, Refused):
+        return "invalid_request_error", error.upstream_code or "invalid_request"
+    if isinstance(error, RequestError | WireError) and error.status_hint < 500:
+        return "invalid_request_error", error.code.lower()
+    return "server_error", error.code.lower()

@@ -1,0 +1,164 @@
+"""Streams. The decoder is in `decoding`; here is its mirror.
+
+Order of what we send: the role, content as it comes, then one last delta with all annotations and the
+`finish_reason`, as OpenAI does, the counts if asked for, and `[DONE]`. Reasoning goes out as
+`reasoning_content`, which most clients read. After an error nothing follows, not even `[DONE]`.
+"""
+
+from __future__ import annotations
+
+from groundwire.dialects.base import Reply, StreamEncoder
+from groundwire.dialects.fields import as_object
+from groundwire.dialects.framing import encode_frame
+from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.openai_chat.calls import encode_call, encode_legacy_call, encode_more, expects_legacy
+from groundwire.dialects.openai_chat.decoding import Decoder
+from groundwire.dialects.openai_chat.errors import encode_told_error
+from groundwire.dialects.openai_chat.layout import Layout
+from groundwire.dialects.openai_chat.parts import NAME, encode_image, marked, own
+from groundwire.dialects.openai_chat.reasoning import DETAILS, encode_reasoning
+from groundwire.dialects.openai_chat.response import encode_beside, encode_ending
+from groundwire.dialects.openai_chat.usage import encode_usage
+from groundwire.errors import GroundwireError
+from groundwire.model import (
+    Answer,
+    Assembler,
+    Event,
+    ExtrasSeen,
+    Failed,
+    Finished,
+    Image,
+    JsonObject,
+    PartAdded,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    ToolCall,
+    ToolCallDelta,
+    Usage,
+)
+
+__all__ = ["Decoder", "Encoder"]
+
+_GOES_ON: JsonObject = {"finish_reason": None}
+
+
+class Encoder(StreamEncoder):
+    """Writes a stream of `chat.completion.chunk`s."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply)
+        self._assembler = Assembler()
+        self._layout = Layout()
+        self._refusals: set[int] = set()
+        self._calls: dict[int, int] = {}
+        self._kept: dict[int, JsonObject] = {}
+        self._legacy = expects_legacy(reply.request)
+        self._model = reply.model
+        self._opened = False
+        self._around = ("", "")
+
+    def on_event(self, event: Event) -> None:
+        """Tell one event."""
+        self._assembler.feed(event)
+        match event:
+            case TextDelta():
+                self._say(event)
+            case ReasoningDelta(text=text) if text:
+                self._delta({"reasoning_content": text})
+            case ToolCallDelta():
+                self._call(event)
+            case PartAdded(value=Image() as image):
+                self._delta({"images": [encode_image(image)]})
+            case ExtrasSeen(part, extras) if NAME in extras:
+                self._keep(part, extras[NAME])
+            case Started():
+                self._model = self._model or event.model
+                self._open()
+            case Finished():
+                self._finish()
+            case Failed(error):
+                self._fail(error)
+
+    def _say(self, event: TextDelta) -> None:
+        if event.phase == "refusal":
+            self._refusals.add(event.part)
+        refusal = event.part in self._refusals
+        self._layout.add(event.part, len(event.text), shown=not refusal)
+        if refusal:
+            self._delta({"refusal": event.text})
+        elif event.text:
+            self._open()
+            before, after = self._around
+            self.send_raw(encode_frame("", f"{before}{dump_json(event.text)}{after}"))
+
+    def _keep(self, part: int, verbatim: JsonObject) -> None:
+        """Verbatim fields of a call come before it, or go out as a delta of their own."""
+        self._kept[part] = {**self._kept.get(part, {}), **verbatim}
+        fields = {key: value for key, value in verbatim.items() if key != "type"}
+        if fields and part in self._calls and not self._legacy:
+            nothing = encode_more(ToolCall("", "", "", marked(self._kept[part])))
+            self._delta({"tool_calls": [{"index": self._calls[part], **fields, **nothing}]})
+
+    def _call(self, event: ToolCallDelta) -> None:
+        new = event.part not in self._calls
+        index = self._calls.setdefault(event.part, len(self._calls))
+        call_id = event.id or f"call_{self.reply.id}_{index}"
+        call = ToolCall(call_id, event.name, event.arguments, marked(self._kept.get(event.part, {})))
+        if self._legacy:
+            if index == 0:
+                named = encode_legacy_call(call)
+                self._delta({"function_call": named if new else {"arguments": event.arguments}})
+        else:
+            self._delta({"tool_calls": [{"index": index, **(encode_call if new else encode_more)(call)}]})
+
+    def _finish(self) -> None:
+        answer = self._assembler.answer()
+        chunk = self._chunk(self._last_delta(answer), encode_ending(answer, legacy=self._legacy))
+        self.send("", encode_beside(chunk, answer))
+        if answer.usage != Usage() and self._wants_usage():
+            self.send("", {**self._frame(), "choices": [], "usage": encode_usage(answer.usage)})
+        self.send_raw(b"data: [DONE]\n\n")
+
+    def _fail(self, error: GroundwireError) -> None:
+        """The citations so far, if any, then the error."""
+        answer = self._assembler.answer()
+        chunk = encode_beside(self._chunk(self._last_delta(answer), _GOES_ON), answer)
+        if answer.citations or chunk.keys() - self._frame().keys() - {"choices"}:
+            self.send("", chunk)
+        self.send("", {"error": encode_told_error(error)})
+
+    def _last_delta(self, answer: Answer) -> JsonObject:
+        delta: JsonObject = {"annotations": self._layout.annotations(answer.parts, answer.citations)}
+        details = encode_reasoning(answer.parts).get(DETAILS)
+        return {**delta, DETAILS: details} if details else delta
+
+    def _wants_usage(self) -> bool:
+        """A caller of this dialect must ask for it; of others we do not know."""
+        extras = self.reply.request.extras
+        if NAME not in extras:
+            return True
+        return as_object(own(extras).get("stream_options")).get("include_usage") is True
+
+    def _open(self) -> None:
+        if not self._opened:
+            self._opened = True
+            # Words are most of a stream; what stands around them is written once.
+            before, _, after = dump_json(self._chunk({"content": 0}, _GOES_ON)).rpartition('"content":0')
+            self._around = (f'{before}"content":', after)
+            self._delta({"role": "assistant", "content": "", "refusal": None})
+
+    def _delta(self, delta: JsonObject) -> None:
+        self._open()
+        self.send("", self._chunk(delta, _GOES_ON))
+
+    def _chunk(self, delta: JsonObject, ending: JsonObject) -> JsonObject:
+        return {**self._frame(), "choices": [{"index": 0, "delta": delta, **ending}]}
+
+    def _frame(self) -> JsonObject:
+        return {
+            "id": f"chatcmpl-{self.reply.id}",
+            "object": "chat.completion.chunk",
+            "created": self.reply.created,
+            "model": self._model,
+        }

@@ -1,0 +1,23 @@
+"""OpenAI Responses, as OpenAI, the Codex backend, OpenRouter, Azure and xAI speak it."""
+
+from groundwire.dialects.base import Dialect
+from groundwire.dialects.openai_responses.errors import decode_error, encode_error
+from groundwire.dialects.openai_responses.request import decode_request, encode_request
+from groundwire.dialects.openai_responses.response import LOSSES, decode_response, encode_response
+from groundwire.dialects.openai_responses.stream import Decoder, Encoder
+from groundwire.dialects.openai_responses.wire import NAME
+
+__all__ = ["DIALECT"]
+
+DIALECT = Dialect(
+    name=NAME,
+    decode_request=decode_request,
+    encode_request=encode_request,
+    decode_response=decode_response,
+    encode_response=encode_response,
+    decoder=Decoder,
+    encoder=Encoder,
+    decode_error=decode_error,
+    encode_error=encode_error,
+    losses=LOSSES,
+)

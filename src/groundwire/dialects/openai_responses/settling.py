@@ -1,0 +1,273 @@
+"""Text while it comes in, and the moment when a citation of it may be told.
+
+Annotations lag behind or run ahead of the text, and are repeated by every `done` event. A citation is told
+once, as soon as its place is certain: at once if the text is there and bears it out, else when the part is
+complete. Parts settle in their order, so that the place of each in the whole answer is known.
+
+The Codex backend searches and links its sources without annotating anything. An answer with a search and no
+annotation at all is cited by its links; until that is certain, a part with links is not settled.
+"""
+
+from __future__ import annotations
+
+from groundwire.dialects.base import StreamDecoder
+from groundwire.dialects.fields import Fields
+from groundwire.dialects.openai_responses.citations import (
+    Annotation,
+    decode_annotation,
+    derive,
+    is_misplaced,
+    place,
+    place_early,
+)
+from groundwire.dialects.openai_responses.parts import part_extras
+from groundwire.dialects.openai_responses.wire import NAME
+from groundwire.model import (
+    NO_EXTRAS,
+    Citation,
+    Cited,
+    Extras,
+    ExtrasSeen,
+    Json,
+    Span,
+    TextDelta,
+    TextSettled,
+    Warned,
+)
+from groundwire.model.parts import Phase
+from groundwire.text.markers import MarkerStripper
+
+
+class TextReader:
+    """One content part of a message."""
+
+    __slots__ = (
+        "_decoder",
+        "_is_described",
+        "_message",
+        "_others",
+        "_stripper",
+        "is_complete",
+        "is_done",
+        "is_last",
+        "is_settled",
+        "known",
+        "length",
+        "part",
+        "pending",
+        "phase",
+        "start",
+    )
+
+    def __init__(self, decoder: StreamDecoder, item_id: str, phase: Phase) -> None:
+        self._decoder = decoder
+        self._message: Extras = {NAME: {"id": item_id}} if item_id else NO_EXTRAS
+        self._stripper = MarkerStripper(private_only=True)
+        self._others: list[Json] = []
+        self._is_described = False
+        self.part = decoder.next_part()
+        self.phase = phase
+        self.length = 0
+        self.start = 0
+        self.is_complete = False
+        self.is_done = False
+        self.is_last = False
+        self.is_settled = False
+        self.known: set[tuple[int, int, str, str]] = set()
+        self.pending: list[Annotation] = []
+
+    def feed(self, delta: str) -> None:
+        """More of the text."""
+        if not self.is_complete:
+            self._tell(self._stripper.feed(delta))
+
+    def complete(self, whole: str | None = None) -> None:
+        """The text has ended; `whole` is all of it, where it is repeated."""
+        if self.is_complete:
+            return
+        rest = self._stripper.close()
+        if whole is not None:
+            # What the deltas left out is told now; what they told cannot be taken back.
+            stripper = MarkerStripper(private_only=True)
+            text = stripper.feed(whole) + stripper.close()
+            told = self.text
+            if text.startswith(told):
+                rest, self._stripper = text[len(told) :], stripper
+        self._tell(rest)
+        self.is_complete = True
+
+    def describe(self, part: Fields) -> None:
+        """What belongs to the text besides its web citations."""
+        if self._is_described:
+            return
+        self._is_described = True
+        extras = part_extras(part, self._others)
+        if extras and not self.length:
+            self._decoder.emit(TextDelta(self.part, "", self.phase))
+        if extras:
+            self._decoder.emit(ExtrasSeen(self.part, extras))
+
+    def describe_message(self, extras: Extras) -> None:
+        """What belongs to the message of the text; an empty text needs none of it."""
+        if self.length and extras != self._message:
+            self._message = extras
+            self._decoder.emit(ExtrasSeen(self.part, extras))
+
+    def keep(self, annotation: Fields) -> None:
+        """An annotation that is no web citation."""
+        if annotation.raw not in self._others:
+            self._others.append(annotation.raw)
+
+    def rename(self, phase: Phase) -> None:
+        """Some servers tell the phase of a message only at its end."""
+        if phase and not self.phase:
+            self.phase = phase
+            if self.length:
+                self._decoder.emit(TextDelta(self.part, "", phase))
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return self._decoder.transcript.text(self.part)
+
+    def certain(self) -> list[Citation]:
+        """The pending citations whose place is certain by now, in offsets of the part."""
+        text = self.text
+        pending, self.pending = self.pending, []
+        found: list[Citation] = []
+        for annotation in pending:
+            if annotation.whole is not None and self._is_piece(annotation):
+                found += self._join(annotation, annotation.whole)
+                continue
+            if self.is_complete:
+                found += self._place(annotation, text)
+                continue
+            citation = place_early(annotation, text, self._stripper.place)
+            if citation is None:
+                self.pending.append(annotation)
+            else:
+                found.append(citation)
+        return found
+
+    def _is_piece(self, annotation: Annotation) -> bool:
+        whole, start = annotation.whole, self.start
+        return whole is not None and max(whole.start, start) == start + annotation.start < whole.end
+
+    def _join(self, annotation: Annotation, whole: Span) -> list[Citation]:
+        """A citation of which the part has a piece: it is told when all its text is there."""
+        length = len(self._decoder.transcript)
+        if whole.end > length and not self.is_last:
+            self.pending.append(annotation)
+            return []
+        span = Span(whole.start - self.start, min(whole.end, length) - self.start)
+        return [
+            Citation(span, (annotation.evidence,), "marker" if annotation.anchor == "marker" else "claim")
+        ]
+
+    def _place(self, annotation: Annotation, text: str) -> list[Citation]:
+        placed = place(annotation, text, self._stripper.place)
+        if is_misplaced(annotation, placed[0]):
+            message = f"The place of a citation of {annotation.url} is not in the text."
+            self._decoder.emit(Warned("citation_unplaced", message))
+        return placed
+
+    def _tell(self, text: str) -> None:
+        if not text:
+            return
+        if not self.length and self._message:
+            # Who passes the text on needs the id of its message before the first word.
+            self._decoder.emit(ExtrasSeen(self.part, self._message))
+        self.length += len(text)
+        self._decoder.emit(TextDelta(self.part, text, self.phase))
+
+
+class Settling:
+    """All text parts of an answer, in order."""
+
+    def __init__(self, decoder: StreamDecoder) -> None:
+        self._decoder = decoder
+        self._texts: list[TextReader] = []
+        self._settled = 0
+        self._base = 0
+        self._is_annotated = False
+        self._pieces: set[tuple[int, int, str, str]] = set()
+        self.has_searched = False
+
+    def open(self, item_id: str, phase: Phase) -> TextReader:
+        """A new text part."""
+        text = TextReader(self._decoder, item_id, phase)
+        self._texts.append(text)
+        return text
+
+    def annotate(self, text: TextReader, fields: Fields) -> None:
+        """An annotation, perhaps told before."""
+        annotation = decode_annotation(fields)
+        if annotation is None:
+            text.keep(fields)
+            return
+        if annotation.key in text.known:
+            return
+        text.known.add(annotation.key)
+        if annotation.whole is not None:
+            # Only the first piece of a citation speaks for it.
+            piece = (*annotation.whole, annotation.url, annotation.evidence.quote)
+            if piece in self._pieces:
+                return
+            self._pieces.add(piece)
+        text.pending.append(annotation)
+        if not self._is_annotated:
+            self._is_annotated = True
+            self.advance()
+        self.tell(text)
+
+    def tell(self, text: TextReader) -> None:
+        """The citations of a part that are certain, if it is certain where the part begins."""
+        if not text.pending:
+            return
+        if not text.is_settled:
+            if text is not self._texts[self._settled]:
+                return
+            text.start = self._base
+        self._cite(text, text.certain())
+
+    def advance(self) -> None:
+        """Settle what is done, as far as nothing before it is open."""
+        while self._settled < len(self._texts):
+            text = self._texts[self._settled]
+            self.tell(text)
+            if not text.is_done or text.pending or self._may_be_derived(text):
+                return
+            self._settle(text)
+
+    def finish(self, *, derive_citations: bool) -> None:
+        """All text has been told."""
+        for text in self._texts:
+            text.complete()
+            text.is_done = text.is_last = True
+        is_bare = self.has_searched and not self._is_annotated
+        self._is_annotated = True
+        start = 0
+        for text in self._texts if derive_citations and is_bare else ():
+            text.start = start
+            if text.phase != "refusal":
+                self._cite(text, list(derive(text.text)))
+            start += text.length
+        self.advance()
+
+    def _may_be_derived(self, text: TextReader) -> bool:
+        return self.has_searched and not self._is_annotated and "](http" in text.text
+
+    def _settle(self, text: TextReader) -> None:
+        text.is_settled = True
+        text.start = self._base
+        self._base += text.length
+        self._settled += 1
+        if text.length:
+            self._decoder.emit(TextSettled(text.part))
+
+    def _cite(self, text: TextReader, citations: list[Citation]) -> None:
+        for citation in citations:
+            span = citation.span
+            if span is not None:
+                span = Span(text.start + span.start, text.start + span.end)
+            self._decoder.emit(Cited(Citation(span, citation.evidence, citation.anchor)))

@@ -1,0 +1,162 @@
+"""Errors as results: `llmContent` tells the model, `returnDisplay` the user, `error` programs.
+
+    Error: {what happened, for the user}
+
+    Details: {what happened, in detail}
+
+`error.type` is the error's code. The codes of single tools (`MISSING_GEMINI_API_KEY`,
+`OPENROUTER_WEB_SEARCH_FAILED`) are set by who knows the tool; here they only need words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from groundwire.dialects.base import ErrorBody, Headers, Reply
+from groundwire.dialects.fields import Fields
+from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.retry import request_id, retry_after
+from groundwire.errors import (
+    AuthRejected,
+    ConfigError,
+    GroundwireError,
+    Interrupted,
+    InvalidArguments,
+    InvalidQuery,
+    MissingCredential,
+    NotFound,
+    Overloaded,
+    QuotaExhausted,
+    RateLimited,
+    Refused,
+    RequestError,
+    TimedOut,
+    Unreachable,
+    UnsupportedFeature,
+    UpstreamError,
+    UpstreamWireError,
+    WireError,
+    upstream_error_class,
+)
+from groundwire.model import JsonObject
+
+_DISPLAYS: Mapping[str, str] = {
+    InvalidArguments.code: "The search tool was called with arguments it does not take.",
+    InvalidQuery.code: "A search query is required.",
+    UnsupportedFeature.code: "The search cannot be done as asked.",
+    RequestError.code: "The search cannot be done as asked.",
+    ConfigError.code: "Web search is not configured correctly.",
+    MissingCredential.code: "No key or session is configured for this search.",
+    AuthRejected.code: "The search provider refused the credentials.",
+    QuotaExhausted.code: "The search quota is used up.",
+    RateLimited.code: "Too many searches at once. Try again later.",
+    Overloaded.code: "The search provider is overloaded. Try again later.",
+    NotFound.code: "The search provider does not know this model.",
+    TimedOut.code: "The search took too long.",
+    Unreachable.code: "The search provider cannot be reached.",
+    Interrupted.code: "The search was interrupted.",
+}
+_DISPLAY = "Web search failed."
+
+# Codes of single tools, and their words.
+_OF_TOOLS = (
+    (re.compile(r"MISSING_(\w+)_API_KEY"), "{} API key is missing."),
+    (re.compile(r"MISSING_(\w+)_OAUTH_SESSION"), "{} OAuth session is missing."),
+    (re.compile(r"(\w+)_WEB_SEARCH_FAILED"), "{} web search failed."),
+)
+_NAMES = {
+    "OPENAI": "OpenAI",
+    "OPENAI_OAUTH": "OpenAI (OAuth)",
+    "OPENROUTER": "OpenRouter",
+    "WEB": "Live",
+}
+
+_UPSTREAM: Mapping[str, type[UpstreamError]] = {
+    kind.code: kind
+    for kind in (
+        UpstreamError,
+        AuthRejected,
+        QuotaExhausted,
+        RateLimited,
+        Overloaded,
+        Refused,
+        NotFound,
+        TimedOut,
+        Unreachable,
+        Interrupted,
+    )
+}
+_OTHERS: Mapping[str, type[GroundwireError]] = {
+    kind.code: kind
+    for kind in (InvalidQuery, UnsupportedFeature, RequestError, MissingCredential, ConfigError)
+}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+
+class WrongArguments(InvalidArguments):
+    """A tool was called with arguments it does not take; `display` says so in the tool's name."""
+
+    def __init__(self, message: str, display: str) -> None:
+        super().__init__(message)
+        self.display = display
+
+
+def display_of(error: GroundwireError) -> str:
+    """One sentence for the user."""
+    if isinstance(error, WrongArguments):
+        return error.display
+    for pattern, words in _OF_TOOLS:
+        if match := pattern.fullmatch(error.code):
+            return words.format(_NAMES.get(match[1], match[1].replace("_", " ").title()))
+    return _DISPLAYS.get(error.code, _DISPLAY)
+
+
+def encode_error_result(error: GroundwireError) -> JsonObject:
+    """The result that tells an error."""
+    display = display_of(error)
+    return {
+        "llmContent": f"Error: {display}\n\nDetails: {error.message}",
+        "returnDisplay": display,
+        "error": {"message": error.message, "type": error.code},
+    }
+
+
+def decode_error_result(result: Fields) -> GroundwireError:
+    """The error that a result tells."""
+    error = result.obj("error")
+    code, message = error.text("type"), error.text("message")
+    if code == InvalidArguments.code:
+        return WrongArguments(message, result.text("returnDisplay"))
+    if code in _OTHERS:
+        return _OTHERS[code](message)
+    return _refined(_UPSTREAM.get(code, UpstreamError)(message), code)
+
+
+def encode_error(error: GroundwireError, reply: Reply) -> ErrorBody:  # noqa: ARG001 (an error names no reply)
+    """An error before anything was said: the same result, under the status that fits it."""
+    return ErrorBody(error.status_hint, encode_error_result(error))
+
+
+def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
+    """The error of an HTTP answer."""
+    by_status = upstream_error_class(status)
+    try:
+        error = Fields.of(load_json(body, UpstreamWireError), UpstreamWireError).obj("error")
+        code = error.text("type")
+        kind = _UPSTREAM.get(code, by_status)
+        decoded = kind(error.text("message") or f"HTTP {status}", status=status, upstream_code=code)
+    except WireError:
+        excerpt = _CONTROL.sub(" ", body[:800].decode("utf-8", "replace")).strip()[:200]
+        decoded = by_status(excerpt or f"HTTP {status}", status=status)
+    decoded.retry_after = retry_after(headers)
+    decoded.request_id = request_id(headers)
+    return decoded
+
+
+def _refined(error: UpstreamError, code: str) -> UpstreamError:
+    """The error under the code it came with."""
+    if code and code != error.code:
+        error.code = code
+        error.upstream_code = code
+    return error

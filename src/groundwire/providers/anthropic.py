@@ -1,0 +1,43 @@
+"""Anthropic, Messages API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from groundwire.credentials.lookup import Lookup
+from groundwire.credentials.secret import Credential
+from groundwire.providers.base import Row, path
+from groundwire.providers.capabilities import Capabilities
+
+API_VERSION = "2023-06-01"
+
+
+def headers(credential: Credential | None) -> Mapping[str, str]:
+    key = {} if credential is None else {"x-api-key": credential.secret.reveal()}
+    return {"anthropic-version": API_VERSION, **key}
+
+
+ROW = Row(
+    name="anthropic",
+    title="Anthropic",
+    dialect="anthropic_messages",
+    base_url="https://api.anthropic.com",
+    url=path("/v1/messages"),
+    model="claude-sonnet-4-6",
+    lookups=(
+        Lookup("environment", "ANTHROPIC_API_KEY"),
+        Lookup("opencode", "anthropic", "api"),
+        Lookup("own", "anthropic"),
+    ),
+    missing="MISSING_ANTHROPIC_API_KEY",
+    advice="Set ANTHROPIC_API_KEY, or log in with OpenCode.",
+    headers=headers,
+    capabilities=Capabilities(
+        options={
+            "allowed_domains": "native",
+            "blocked_domains": "native",
+            "location": "native",
+            "max_uses": "native",
+        }
+    ),
+)

@@ -1,0 +1,72 @@
+"""What a provider is: for most, a row of data and a way to adjust a body.
+
+Everything a vendor requires beyond its dialect (headers, fields it insists on or rejects) stands in its own
+file, in `adjust` and `headers`, never in the codec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Protocol, TypeAlias
+
+from groundwire.credentials.lookup import Lookup
+from groundwire.credentials.secret import Credential
+from groundwire.model import Event, JsonObject, Request
+from groundwire.model.value import value
+from groundwire.providers.capabilities import Capabilities
+from groundwire.transport.deadlines import Deadlines
+
+Adjust: TypeAlias = Callable[[JsonObject, Request], JsonObject]
+Headers: TypeAlias = Callable[[Credential | None], Mapping[str, str]]
+Url: TypeAlias = Callable[[str, Request], str]
+
+
+def unchanged(body: JsonObject, _: Request) -> JsonObject:
+    """The body as the dialect wrote it."""
+    return body
+
+
+def bearer(credential: Credential | None) -> Mapping[str, str]:
+    """The usual way to show a key; none without one (Ollama, vLLM)."""
+    return {} if credential is None else {"authorization": f"Bearer {credential.secret.reveal()}"}
+
+
+def path(suffix: str) -> Url:
+    """The base address and a fixed path."""
+    return lambda base, _: base.rstrip("/") + suffix
+
+
+@value
+class Row:
+    """A provider that speaks a dialect over HTTP."""
+
+    name: str
+    title: str
+    dialect: str
+    base_url: str
+    url: Url
+    model: str
+    lookups: tuple[Lookup, ...] = ()
+    missing: str = ""
+    """The code of the error when no credential is found; empty if none is needed."""
+    advice: str = ""
+    """What to do then, in one sentence."""
+    headers: Headers = bearer
+    adjust: Adjust = unchanged
+    capabilities: Capabilities = Capabilities()
+    always_streams: bool = False
+    deadlines: Deadlines = Deadlines()
+
+
+class Provider(Protocol):
+    """Anybody who answers a request with events."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def events(self, request: Request) -> AsyncGenerator[Event, None]:
+        """The answer. Errors before it begins are raised; later ones are told by `Failed`."""

@@ -1,0 +1,33 @@
+"""What a provider can do, as data: it feeds the warnings, the refusals and the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from groundwire.model.value import value
+
+Support: TypeAlias = Literal["native", "emulated", "ignored", "refused"]
+"""native: the provider does it; emulated: we ask for it in words and audit the answer; ignored: a hint that
+is dropped with a warning; refused: a restriction nobody would keep, so the request is turned down."""
+
+OPTIONS = (
+    *("allowed_domains", "blocked_domains", "live"),
+    *("location", "language", "since", "until", "max_uses", "max_sources", "context_size"),
+)
+RESTRICTIONS = frozenset({"allowed_domains", "blocked_domains", "live"})
+
+
+@value
+class Capabilities:
+    """What to expect of a provider's search."""
+
+    citations: Literal["spans", "sources", "none"] = "spans"
+    streaming: bool = True
+    search: Literal["native", "none"] = "native"
+    functions_with_search: bool = True
+    options: Mapping[str, Support] = {}
+
+    def support(self, option: str) -> Support:
+        """How an option is treated; what nobody listed is a hint ignored or a restriction refused."""
+        return self.options.get(option, "refused" if option in RESTRICTIONS else "ignored")

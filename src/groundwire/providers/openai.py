@@ -1,0 +1,32 @@
+"""OpenAI, Responses API."""
+
+from __future__ import annotations
+
+from groundwire.credentials.lookup import Lookup
+from groundwire.providers.base import Row, path
+from groundwire.providers.capabilities import Capabilities, Support
+
+KEYS = (Lookup("environment", "OPENAI_API_KEY"), Lookup("opencode", "openai", "api"), Lookup("own", "openai"))
+ADVICE = "Set OPENAI_API_KEY, or log in with OpenCode."
+
+SEARCH_OPTIONS: dict[str, Support] = {
+    "allowed_domains": "native",
+    "blocked_domains": "native",
+    "live": "native",
+    "location": "native",
+    "max_uses": "native",
+    "context_size": "native",
+}
+
+ROW = Row(
+    name="openai",
+    title="OpenAI",
+    dialect="openai_responses",
+    base_url="https://api.openai.com/v1",
+    url=path("/responses"),
+    model="gpt-5.5",
+    lookups=KEYS,
+    missing="MISSING_OPENAI_API_KEY",
+    advice=ADVICE,
+    capabilities=Capabilities(options=SEARCH_OPTIONS),
+)

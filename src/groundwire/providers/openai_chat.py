@@ -1,0 +1,31 @@
+"""OpenAI, Chat Completions, with its search models. They always search, and take few options."""
+
+from __future__ import annotations
+
+from groundwire.credentials.lookup import Lookup
+from groundwire.providers.base import Row, path
+from groundwire.providers.capabilities import Capabilities
+
+ROW = Row(
+    name="openai_chat",
+    title="OpenAI Chat",
+    dialect="openai_chat",
+    base_url="https://api.openai.com/v1",
+    url=path("/chat/completions"),
+    model="gpt-5-search-api",
+    lookups=(
+        Lookup("environment", "OPENAI_API_KEY"),
+        Lookup("opencode", "openai", "api"),
+        Lookup("own", "openai_chat"),
+    ),
+    missing="MISSING_OPENAI_API_KEY",
+    advice="Set OPENAI_API_KEY, or log in with OpenCode.",
+    capabilities=Capabilities(
+        options={
+            "allowed_domains": "emulated",
+            "blocked_domains": "emulated",
+            "location": "native",
+            "context_size": "native",
+        }
+    ),
+)

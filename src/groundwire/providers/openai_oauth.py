@@ -1,0 +1,90 @@
+"""The ChatGPT Codex backend, with a ChatGPT login instead of a key.
+
+It insists on `stream: true`, `store: false`, non-empty `instructions` and a list of items without ids; it
+rejects limits and sampling settings; and with `tool_choice: auto` it often does not search at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from groundwire.credentials.lookup import Lookup
+from groundwire.credentials.secret import Credential
+from groundwire.model import Json, JsonObject, Request
+from groundwire.providers.base import Row, path
+from groundwire.providers.capabilities import Capabilities
+
+_INSTRUCTIONS = "Answer the question. Search the web where it helps, and cite what you found."
+_REJECTED = (
+    *("max_output_tokens", "max_completion_tokens", "max_tool_calls", "stream_options", "metadata", "user"),
+    *("temperature", "top_p", "truncation", "previous_response_id", "prompt_cache_retention"),
+)
+
+
+def headers(credential: Credential | None) -> Mapping[str, str]:
+    if credential is None:
+        return {}
+    return {
+        "authorization": f"Bearer {credential.secret.reveal()}",
+        "chatgpt-account-id": credential.account_id,
+        "originator": "codex_cli_rs",
+        "openai-beta": "responses=experimental",
+    }
+
+
+def adjust(body: JsonObject, request: Request) -> JsonObject:
+    """The body as this backend accepts it."""
+    adjusted = {key: value for key, value in body.items() if key not in _REJECTED}
+    adjusted["stream"] = True
+    adjusted["store"] = False
+    adjusted["model"] = str(adjusted.get("model", "")).removeprefix("openai/")
+    adjusted["instructions"] = adjusted.get("instructions") or _INSTRUCTIONS
+    items = adjusted.get("input")
+    adjusted["input"] = [_stateless(item) for item in items] if isinstance(items, list) else _as_items(items)
+    functions = any(isinstance(tool, dict) and tool.get("type") == "function" for tool in _tools(body))
+    if request.search is not None and not functions and request.tool_choice is None:
+        adjusted["tool_choice"] = {"type": "web_search"}
+    return adjusted
+
+
+def _tools(body: JsonObject) -> list[Json]:
+    tools = body.get("tools")
+    return tools if isinstance(tools, list) else []
+
+
+def _stateless(item: Json) -> Json:
+    if not isinstance(item, dict):
+        return item
+    role = "developer" if item.get("role") == "system" else item.get("role")
+    kept: JsonObject = {key: value for key, value in item.items() if key != "id"}
+    return {**kept, "role": role} if role else kept
+
+
+def _as_items(text: Json) -> list[Json]:
+    content: Json = [{"type": "input_text", "text": text or ""}]
+    return [{"type": "message", "role": "user", "content": content}]
+
+
+ROW = Row(
+    name="openai_oauth",
+    title="ChatGPT (Codex)",
+    dialect="openai_responses",
+    base_url="https://chatgpt.com/backend-api/codex",
+    url=path("/responses"),
+    model="gpt-5.5",
+    lookups=(Lookup("opencode", "openai", "oauth"), Lookup("codex", "tokens", "oauth")),
+    missing="MISSING_OPENAI_OAUTH_SESSION",
+    advice="Log in with `opencode auth login` or `codex login`.",
+    headers=headers,
+    adjust=adjust,
+    always_streams=True,
+    capabilities=Capabilities(
+        options={
+            "allowed_domains": "native",
+            "blocked_domains": "native",
+            "live": "native",
+            "location": "native",
+            "context_size": "native",
+        }
+    ),
+)

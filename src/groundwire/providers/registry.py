@@ -1,0 +1,81 @@
+"""The providers by name: built in, installed by others, or described in the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import cast
+
+from groundwire.credentials.lookup import Lookup
+from groundwire.dialects.registry import DIALECTS
+from groundwire.errors import ConfigError
+from groundwire.model.value import replace
+from groundwire.providers.base import Headers, Row, Url, path
+from groundwire.providers.capabilities import Capabilities, Support
+
+BUILT_IN = ("anthropic", "openai", "gemini", "openrouter", "openai_oauth", "openai_chat")
+ENTRY_POINTS = "groundwire.providers"
+
+_PATHS: Mapping[str, str] = {
+    "openai_responses": "/responses",
+    "openai_chat": "/chat/completions",
+    "anthropic_messages": "/v1/messages",
+    "gemini_interactions": "/v1beta/interactions",
+}
+_HINTS_ONLY: Mapping[str, Support] = {"allowed_domains": "emulated", "blocked_domains": "emulated"}
+
+
+def built_in(name: str) -> Row | None:
+    """The row of a provider that comes with groundwire, or with an installed package."""
+    if name in BUILT_IN:
+        return cast("Row", import_module(f"groundwire.providers.{name}").ROW)
+    from importlib.metadata import entry_points  # noqa: PLC0415  slow, and needed by few
+
+    for point in entry_points(group=ENTRY_POINTS, name=name):
+        found = point.load()
+        if isinstance(found, Row):
+            return found
+    return None
+
+
+def describe(name: str, dialect: str, base_url: str, key_env: str) -> Row:
+    """A row for a compatible server that only the configuration knows."""
+    if dialect not in DIALECTS:
+        raise ConfigError(
+            f"providers.{name}.dialect: {dialect!r} is none of {', '.join(DIALECTS)}"
+            if dialect
+            else f"providers.{name}: unknown provider; give it a dialect and a base_url to define it"
+        )
+    if not base_url:
+        raise ConfigError(f"providers.{name}.base_url is missing")
+    return Row(
+        name=name,
+        title=name,
+        dialect=dialect,
+        base_url=base_url,
+        url=_url_of(dialect),
+        model="",
+        lookups=(Lookup("environment", key_env), Lookup("own", name)) if key_env else (),
+        missing=f"MISSING_{name.upper()}_API_KEY" if key_env else "",
+        advice=f"Set {key_env}." if key_env else "",
+        headers=_headers_of(dialect),
+        capabilities=Capabilities(options=_HINTS_ONLY),
+    )
+
+
+def _headers_of(dialect: str) -> Headers:
+    return _speaker(dialect).headers
+
+
+def _speaker(dialect: str) -> Row:
+    names = {"anthropic_messages": "anthropic", "gemini": "gemini", "gemini_interactions": "gemini"}
+    return cast("Row", built_in(names.get(dialect, "openai")))
+
+
+def _url_of(dialect: str) -> Url:
+    return path(_PATHS[dialect]) if dialect in _PATHS else _speaker(dialect).url
+
+
+def adjusted(row: Row, *, base_url: str = "", model: str = "") -> Row:
+    """A row with what the configuration says instead."""
+    return replace(row, base_url=base_url or row.base_url, model=model or row.model)

@@ -1,0 +1,92 @@
+"""A circuit breaker for each provider. The clock is passed in.
+
+Open after five failures in a row, or half of at least twenty calls within ten seconds; then closed to all
+but one probe at a time. Who asks `admits` still asks the last provider there is: a broken answer is better
+than none.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from groundwire.model.value import value
+
+
+@value
+class BreakerPolicy:
+    """When a provider counts as broken, and for how long."""
+
+    in_a_row: int = 5
+    share: float = 0.5
+    at_least: int = 20
+    window: float = 10.0
+    rest: float = 30.0
+
+
+class Breaker:
+    """The health of one provider."""
+
+    __slots__ = ("_calls", "_clock", "_failures", "_opened", "_policy", "_probing")
+
+    def __init__(self, policy: BreakerPolicy, clock: Callable[[], float]) -> None:
+        self._policy = policy
+        self._clock = clock
+        self._failures = 0
+        self._calls: deque[tuple[float, bool]] = deque()
+        self._opened: float | None = None
+        self._probing = False
+
+    @property
+    def is_open(self) -> bool:
+        return self._opened is not None
+
+    def admits(self) -> bool:
+        """May a call be made now? A yes while open is the probe."""
+        if self._opened is None:
+            return True
+        if self._probing or self._clock() - self._opened < self._policy.rest:
+            return False
+        self._probing = True
+        return True
+
+    def record(self, *, ok: bool) -> None:
+        """A call ended."""
+        now = self._clock()
+        self._probing = False
+        self._calls.append((now, ok))
+        while self._calls and self._calls[0][0] <= now - self._policy.window:
+            self._calls.popleft()
+        self._failures = 0 if ok else self._failures + 1
+        if ok:
+            if self._opened is not None:
+                self._calls.clear()
+            self._opened = None
+        elif self._opened is not None or self._is_broken():
+            self._opened = now
+
+    def release(self) -> None:
+        """A call ended without saying anything about the provider (cancelled, refused for its content)."""
+        self._probing = False
+
+    def _is_broken(self) -> bool:
+        failed = sum(not ok for _, ok in self._calls)
+        many = len(self._calls) >= self._policy.at_least
+        return self._failures >= self._policy.in_a_row or (
+            many and failed >= self._policy.share * len(self._calls)
+        )
+
+
+class Health:
+    """The breakers of all providers."""
+
+    def __init__(self, clock: Callable[[], float], policy: BreakerPolicy = BreakerPolicy()) -> None:
+        self._clock = clock
+        self._policy = policy
+        self._breakers: dict[str, Breaker] = {}
+
+    def of(self, provider: str) -> Breaker:
+        """The breaker of a provider."""
+        if provider not in self._breakers:
+            self._breakers[provider] = Breaker(self._policy, self._clock)
+        return self._breakers[provider]

@@ -1,0 +1,27 @@
+"""Choosing whom to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from groundwire.errors import ConfigError, MissingCredential
+from groundwire.routing.run import Plan, Target
+
+AUTO = "auto"
+
+
+def choose(provider: str, model: str, order: Iterable[str], usable: Mapping[str, bool]) -> Plan:
+    """A plan for one named provider, or for all that can be used, in order of preference."""
+    if provider != AUTO:
+        if provider not in usable:
+            known = ", ".join(sorted(usable)) or "none"
+            raise ConfigError(f"unknown provider {provider!r}; known are: {known}")
+        return Plan((Target(provider, model),))
+    targets = tuple(Target(name, model) for name in order if usable.get(name))
+    if not targets:
+        raise MissingCredential(
+            "no provider can be used: set a key such as GEMINI_API_KEY, OPENAI_API_KEY, ANTHROPIC_API_KEY "
+            "or OPENROUTER_API_KEY (see: groundwire doctor)"
+        )
+    # A model belongs to one provider: named without one, it is meant for the first.
+    return Plan(targets[:1] if model else targets)

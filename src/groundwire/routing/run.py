@@ -1,0 +1,140 @@
+"""Running a plan: one target after the other, until one begins to answer.
+
+Whatever goes wrong before the first visible event is nobody's business but ours: try again, or ask the
+next. After it, nothing is repeated: a broken answer is told as broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+
+from groundwire.errors import AllTargetsFailed, GroundwireError, Overloaded
+from groundwire.model import Event, Failed, Finished, Request, Started, UsageSeen, Warned
+from groundwire.model.value import replace, value
+from groundwire.providers.base import Provider
+from groundwire.routing.continuation import continued
+from groundwire.routing.health import Breaker, Health
+from groundwire.routing.reactions import is_unhealthy, reaction
+from groundwire.routing.retry import RetryBudget, RetryPolicy, delay
+
+
+@value
+class Target:
+    """A provider, and which of its models; empty for its default."""
+
+    provider: str
+    model: str = ""
+
+
+@value
+class Plan:
+    """Whom to ask, in order."""
+
+    targets: tuple[Target, ...]
+
+
+class Router:
+    """Runs plans over live providers. Time and chance are passed in."""
+
+    def __init__(
+        self,
+        providers: Mapping[str, Provider],
+        *,
+        health: Health,
+        sleep: Callable[[float], Awaitable[None]],
+        chance: Callable[[], float],
+        policy: RetryPolicy = RetryPolicy(),
+    ) -> None:
+        self._providers = providers
+        self._health = health
+        self._sleep = sleep
+        self._chance = chance
+        self._policy = policy
+        self._budget = RetryBudget()
+
+    async def events(self, request: Request, plan: Plan) -> AsyncGenerator[Event, None]:
+        """The answer of the first target that gives one."""
+        self._budget.request()
+        failures: list[tuple[str, GroundwireError]] = []
+        for number, target in enumerate(plan.targets):
+            last = number == len(plan.targets) - 1
+            breaker = self._health.of(target.provider)
+            if not breaker.admits() and not last:
+                failures.append(
+                    (target.provider, Overloaded("has been failing and is left alone for a moment"))
+                )
+                continue
+            attempt = _Attempt(self._providers[target.provider], breaker)
+            async with aclosing(
+                self._target(attempt, replace(request, model=target.model), failures)
+            ) as events:
+                async for event in events:
+                    yield event
+            if attempt.visible:
+                return
+            if failures and reaction(failures[-1][1]) == "stop":
+                break
+        raise failures[0][1] if len(failures) == 1 else AllTargetsFailed(tuple(failures))
+
+    async def _target(
+        self, attempt: _Attempt, request: Request, failures: list[tuple[str, GroundwireError]]
+    ) -> AsyncGenerator[Event, None]:
+        """One target, with its retries; ends without a visible event if it failed."""
+        for number in range(self._policy.attempts):
+            try:
+                async with aclosing(attempt.events(request)) as events:
+                    async for event in events:
+                        yield event
+            except GroundwireError as error:
+                wait = delay(error, number, self._policy, self._chance)
+                again = number + 1 < self._policy.attempts and reaction(error) == "retry"
+                if not again or wait is None or not self._budget.take():
+                    failures.append((attempt.provider.name, error))
+                    return
+                await self._sleep(wait)
+            else:
+                return
+
+
+class _Attempt:
+    """A provider being asked; remembers whether anything was shown."""
+
+    def __init__(self, provider: Provider, breaker: Breaker) -> None:
+        self.provider = provider
+        self.visible = False
+        self._breaker = breaker
+
+    async def events(self, request: Request) -> AsyncGenerator[Event, None]:
+        """Events from the first visible one on; errors before it are raised, later ones are told."""
+        held: list[Event] = []
+        try:
+            async with aclosing(continued(self.provider, request)) as events:
+                async for event in events:
+                    if not self.visible:
+                        held.append(event)
+                        if isinstance(event, Failed):
+                            raise event.error
+                        if isinstance(event, _INVISIBLE):
+                            continue
+                        self.visible = True
+                        for early in held:
+                            yield early
+                    else:
+                        yield event
+                    if isinstance(event, Finished | Failed):
+                        self._judge(event.error if isinstance(event, Failed) else None)
+        except GroundwireError as error:
+            self._judge(error)
+            if not self.visible:
+                raise
+            yield Failed(error)
+        finally:
+            self._breaker.release()
+
+    def _judge(self, error: GroundwireError | None) -> None:
+        if error is None or is_unhealthy(error):
+            self._breaker.record(ok=error is None)
+
+
+_INVISIBLE = (Started, Warned, UsageSeen)

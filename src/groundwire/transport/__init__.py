@@ -1,0 +1,1 @@
+"""Bytes in and out: the only layer that opens connections and starts processes."""

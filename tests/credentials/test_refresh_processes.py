@@ -1,0 +1,214 @@
+"""Several processes, one session: exactly one refresh for each end of it, whoever is killed.
+
+Time is a number that the test gives to all processes, so every expiry is one round. A round in which somebody
+is killed inside the refresh goes on with the others, and must still cost one refresh; only who is killed
+between the service's decision and our first write loses the session, and that is told as a login to repeat.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.credentials.builders import Rotation, jwt, stored_refresh, write_session
+from tests.credentials.login_service import LoginService, login_service
+
+WORKER = Path(__file__).with_name("worker.py")
+STEP = 10_000.0
+LIFE = 1_000.0
+FIRST = "refresh-first"
+
+# Every system call of a refresh before which a process can be killed without losing anything: the journal's
+# question (write, sync, sync of the directory), [the request], its answer (sync), the new file (sync), the
+# rename, the sync of the directory, the end of the journal. The answer's write is the one that is left out.
+HARMLESS = [
+    ("pwrite", 1),
+    ("fsync", 1),
+    ("fsync", 2),
+    ("fsync", 3),
+    ("fsync", 4),
+    ("replace", 1),
+    ("fsync", 5),
+    ("unlink", 1),
+]
+
+
+def access(number: int) -> str:
+    """The access token that the refresh of a round gives; Codex CLI's file has no other place for its end."""
+    return jwt({"exp": number * STEP + LIFE, "number": number})
+
+
+class Team:
+    """Processes that share a session."""
+
+    def __init__(self, size: int, home: Path, kind: str, service: LoginService) -> None:
+        self._command = [sys.executable, str(WORKER), str(home), kind, service.url]
+        self._service = service
+        self.members = [self._hire() for _ in range(size)]
+
+    def _hire(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
+
+    def tell(self, number: int, now: float, die: tuple[str, int] | None = None) -> None:
+        pipe = self.members[number].stdin
+        assert pipe is not None
+        pipe.write(json.dumps({"now": now, "die": die}) + "\n")
+        pipe.flush()
+
+    def hear(self, number: int) -> dict[str, str] | None:
+        """The answer of a member; who was killed gives none, and is replaced."""
+        member = self.members[number]
+        assert member.stdout is not None
+        line = member.stdout.readline()
+        if line:
+            answer: dict[str, str] = json.loads(line)
+            return answer
+        self._dismiss(member)
+        self.members[number] = self._hire()
+        return None
+
+    def round(self, now: float) -> list[dict[str, str] | None]:
+        """Everybody at once."""
+        numbers = range(len(self.members))
+        for number in numbers:
+            self.tell(number, now)
+        return [self.hear(number) for number in numbers]
+
+    def close(self) -> None:
+        for member in self.members:
+            self._dismiss(member)
+
+    @staticmethod
+    def _dismiss(member: subprocess.Popen[str]) -> None:
+        assert member.stdin is not None
+        assert member.stdout is not None
+        member.stdin.close()
+        try:
+            member.wait(20)
+        except subprocess.TimeoutExpired:
+            member.kill()
+            member.wait(20)
+        member.stdout.close()
+
+
+@contextmanager
+def team(size: int, home: Path, kind: str, service: LoginService) -> Iterator[Team]:
+    made = Team(size, home, kind, service)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@contextmanager
+def always_parses(path: Path) -> Iterator[None]:
+    """Somebody reads the file all the time, and never sees half of it."""
+    done = threading.Event()
+    broken: list[str] = []
+
+    def read() -> None:
+        while not done.wait(0.001):
+            text = path.read_text("utf-8")
+            try:
+                json.loads(text)
+            except ValueError:
+                broken.append(text)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        yield
+    finally:
+        done.set()
+        reader.join(5)
+    assert broken == []
+
+
+def expire(rounds: int, size: int, home: Path, kind: str, kills: int = 0) -> None:
+    """Let a session end again and again, in some rounds with a kill inside the refresh."""
+    path = write_session(home, kind, "access-first", FIRST, 0.0)
+    rotation = Rotation(FIRST, LIFE, access)
+    chance = random.Random(rounds)
+    deadly = set(chance.sample(range(1, rounds + 1), kills))
+    with login_service(rotation) as service, always_parses(path), team(size, home, kind, service) as workers:
+        for number in range(1, rounds + 1):
+            if number in deadly:
+                murder(workers, service, number, chance)
+            answers = workers.round(number * STEP)
+            alive = [answer for answer in answers if answer is not None]
+            assert alive == [{"access": access(number)}] * len(alive)
+            assert len(alive) >= size - (number in deadly)
+            assert (rotation.rotations, rotation.reuses) == (number, 0)
+            assert stored_refresh(path) == rotation.current
+        assert service.posts <= rounds + kills
+
+
+def murder(workers: Team, service: LoginService, number: int, chance: random.Random) -> None:
+    """Kill a process inside the refresh of a round."""
+    place = chance.choice([*HARMLESS, None])
+    if place is None:
+        service.kill = "before"  # whoever asks first
+        return
+    victim = chance.randrange(len(workers.members))
+    workers.tell(victim, number * STEP, place)
+    assert workers.hear(victim) is None
+
+
+@pytest.mark.parametrize("kind", ["opencode", "codex"])
+def test_each_end_of_a_session_costs_one_refresh(tmp_path: Path, kind: str) -> None:
+    expire(20, 4, tmp_path, kind)
+
+
+def test_a_process_killed_inside_a_refresh_loses_nothing(tmp_path: Path) -> None:
+    path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
+    rotation = Rotation(FIRST, LIFE, access)
+    with (
+        login_service(rotation) as service,
+        always_parses(path),
+        team(1, tmp_path, "codex", service) as workers,
+    ):
+        for number, place in enumerate(HARMLESS, 1):
+            workers.tell(0, number * STEP, place)
+            assert workers.hear(0) is None, place
+            assert workers.round(number * STEP) == [{"access": access(number)}], place
+            assert (rotation.rotations, rotation.reuses) == (number, 0), place
+            assert stored_refresh(path) == rotation.current
+        workers.round((len(HARMLESS) + 1) * STEP)
+        assert sorted(item.name for item in path.parent.iterdir()) == ["auth.json", "auth.json.lock"]
+
+
+def test_a_process_killed_with_the_answer_on_its_way_costs_a_login_and_one_question(tmp_path: Path) -> None:
+    path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
+    before = path.read_bytes()
+    rotation = Rotation(FIRST, LIFE, access)
+    with login_service(rotation) as service, team(3, tmp_path, "codex", service) as workers:
+        service.kill = "after"
+        answers = [*workers.round(STEP), *workers.round(STEP)]
+        assert answers.count(None) == 1
+        told = [answer["error"] for answer in answers if answer is not None]
+        assert all("refresh_token_reused" in error and "`codex login`" in error for error in told)
+        assert sum("an earlier refresh was cut off" in error for error in told) == 1
+        assert (service.posts, rotation.reuses) == (2, 1)
+        assert path.read_bytes() == before
+        rotation.login("refresh-again")
+        write_session(tmp_path, "codex", "access-again", "refresh-again", 0.0)
+        assert workers.round(STEP) == [{"access": access(2)}] * 3
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["opencode", "codex"])
+def test_eight_processes_and_two_hundred_ends(tmp_path: Path, kind: str) -> None:
+    expire(200, 8, tmp_path, kind)
+
+
+@pytest.mark.thorough
+def test_eight_processes_two_hundred_ends_and_a_hundred_kills(tmp_path: Path) -> None:
+    expire(200, 8, tmp_path, "codex", kills=100)

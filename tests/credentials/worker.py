@@ -1,0 +1,84 @@
+"""A process that uses a shared session, told by lines on its standard input what time it is.
+
+`python worker.py HOME KIND URL`; each line is an object with `now`, and perhaps `die`: the name of a system
+call, which of its calls, and the process kills itself right before that one. Each answer is an object with
+`access`, or with `error`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
+
+from groundwire.credentials.lookup import Lookup, Places, find
+from groundwire.credentials.refresh import Pace, ensure_fresh
+from groundwire.errors import GroundwireError
+
+LOOKUPS = {"opencode": Lookup("opencode", "openai", "oauth"), "codex": Lookup("codex", "tokens", "oauth")}
+PACE = Pace(rival=0.2, poll=0.005)
+
+
+def post(url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
+    """Ask the login service, telling it who we are, so that it can kill us."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
+    try:
+        connection.request("POST", parts.path, body, {**headers, "x-process": str(os.getpid())})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+async def send(url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
+    """`post`, beside the event loop."""
+    return await asyncio.to_thread(post, url, headers, body)
+
+
+def arm(name: str, which: int) -> None:
+    """Die right before a call of a system function."""
+    real: Callable[..., object] = getattr(os, name)
+    calls = 0
+
+    def deadly(*arguments: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls == which:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*arguments)
+
+    setattr(os, name, deadly)
+
+
+async def turn(home: str, kind: str, url: str, now: float) -> dict[str, str]:
+    """What one search does before it asks."""
+    credential = find((LOOKUPS[kind],), Places({}, home, home))
+    if credential is None:
+        return {"error": "no session"}
+    try:
+        found = await ensure_fresh(credential, send, now, url=url, pace=PACE)
+    except GroundwireError as error:
+        return {"error": error.message}
+    return {"access": found.secret.reveal()}
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    home, kind, url = sys.argv[1:]
+    for line in sys.stdin:
+        told = json.loads(line)
+        if told.get("die"):
+            arm(*told["die"])
+        answer = asyncio.run(turn(home, kind, url, told["now"]))
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

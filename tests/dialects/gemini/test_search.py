@@ -1,0 +1,152 @@
+"""Search declarations: every spelling read, every option said or named as unsaid."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from groundwire.dialects.gemini import DIALECT
+from groundwire.model import (
+    Extras,
+    Json,
+    JsonObject,
+    Location,
+    Message,
+    OpaqueTool,
+    Request,
+    SearchOptions,
+    Text,
+)
+from tests.dialects.gemini.bodies import at
+
+ASK = Request((Message("user", (Text("q"),)),))
+SINCE, UNTIL = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
+VERTEX: Extras = {"gemini": {"vertex": True}}
+
+
+def read(*tools: Json, config: Json = None) -> Request:
+    return DIALECT.decode_request(
+        {"contents": [{"parts": [{"text": "q"}]}], "tools": [*tools], "toolConfig": config}
+    )
+
+
+def said(search: SearchOptions) -> tuple[JsonObject, tuple[str, ...]]:
+    encoded = DIALECT.encode_request(replace(ASK, search=search))
+    return encoded.body, encoded.unsaid
+
+
+@pytest.mark.parametrize("tool", [{"googleSearch": {}}, {"google_search": {}}])
+def test_search_is_on_in_either_spelling(tool: JsonObject) -> None:
+    request = read(tool)
+    assert (request.search, request.tools) == (SearchOptions(), ())
+
+
+@pytest.mark.parametrize("tool", [{"googleSearch": None}, {}])
+def test_a_search_that_is_null_is_none(tool: JsonObject) -> None:
+    assert read(tool).search is None
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        {
+            "googleSearchRetrieval": {
+                "dynamicRetrievalConfig": {"mode": "MODE_DYNAMIC", "dynamicThreshold": 0.3}
+            }
+        },
+        {"enterpriseWebSearch": {"excludeDomains": []}},
+        {"googleSearch": {"blockingConfidence": "BLOCK_HIGH_AND_ABOVE", "searchTypes": {"imageSearch": {}}}},
+    ],
+)
+def test_other_searches_are_searches_and_go_back_as_they_were(tool: JsonObject) -> None:
+    request = read(tool)
+    assert request.search is not None
+    body = DIALECT.encode_request(request).body
+    [name] = tool
+    expected = {key: value for key, value in _object(tool[name]).items() if value != []}
+    assert at(body, "tools") == [{name: expected}]
+
+
+def _object(value: Json) -> JsonObject:
+    assert isinstance(value, dict)
+    return value
+
+
+def test_one_search_is_the_search_and_another_beside_it_is_kept() -> None:
+    request = read({"googleSearch": {}, "urlContext": {}}, {"enterpriseWebSearch": {}})
+    assert request.search == SearchOptions()
+    assert request.tools == (
+        OpaqueTool("gemini", {"urlContext": {}}),
+        OpaqueTool("gemini", {"enterpriseWebSearch": {}}),
+    )
+    tools = at(DIALECT.encode_request(request).body, "tools")
+    assert isinstance(tools, list)
+    assert {"googleSearch": {}} in tools
+    assert len(tools) == 3
+
+
+def test_tools_that_do_not_search_turn_nothing_on() -> None:
+    request = read({"urlContext": {}}, {"codeExecution": {}}, {"tool_of_tomorrow": {"x": 1}})
+    assert request.search is None
+    assert [tool.data for tool in request.tools if isinstance(tool, OpaqueTool)] == [
+        {"urlContext": {}},
+        {"codeExecution": {}},
+        {"tool_of_tomorrow": {"x": 1}},
+    ]
+
+
+def test_a_time_range_has_both_its_ends_or_is_unsaid() -> None:
+    body, unsaid = said(SearchOptions(since=SINCE, until=UNTIL))
+    assert at(body, "tools", 0, "googleSearch") == {"timeRangeFilter": {"startTime": SINCE, "endTime": UNTIL}}
+    assert unsaid == ()
+    assert said(SearchOptions(since=SINCE)) == (said(SearchOptions())[0], ("since",))
+    assert said(SearchOptions(until=UNTIL)) == (said(SearchOptions())[0], ("until",))
+    assert said(SearchOptions(since=SINCE, until=UNTIL, extras=VERTEX))[1] == ("since", "until")
+
+
+def test_domains_can_be_left_out_on_vertex_alone() -> None:
+    blocked = SearchOptions(blocked_domains=("a.test", "b.test"))
+    body, unsaid = said(blocked)
+    assert (at(body, "tools"), unsaid) == ([{"googleSearch": {}}], ("blocked_domains",))
+    body, unsaid = said(replace(blocked, extras=VERTEX))
+    assert at(body, "tools") == [{"googleSearch": {"excludeDomains": ["a.test", "b.test"]}}]
+    assert unsaid == ()
+
+
+def test_domains_left_out_are_blocked_domains() -> None:
+    search = read({"googleSearch": {"exclude_domains": ["a.test", ""]}}).search
+    assert search is not None
+    assert search.blocked_domains == ("a.test",)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (SearchOptions(allowed_domains=("a.test",)), "allowed_domains"),
+        (SearchOptions(max_uses=3), "max_uses"),
+        (SearchOptions(max_uses=0), "max_uses"),
+        (SearchOptions(max_sources=3), "max_sources"),
+        (SearchOptions(context_size="high"), "context_size"),
+        (SearchOptions(live=False), "live"),
+        (SearchOptions(location=Location(country="DE", city="Köln")), "location"),
+        (SearchOptions(location=Location(latitude=1.0)), "location"),
+    ],
+)
+def test_what_has_no_place_is_named(options: SearchOptions, name: str) -> None:
+    assert said(options) == (said(SearchOptions())[0], (name,))
+
+
+def test_where_the_asker_is_goes_beside_the_tools() -> None:
+    body, unsaid = said(SearchOptions(location=Location("DE", latitude=0.0, longitude=6.9), language="de"))
+    assert at(body, "toolConfig") == {
+        "retrievalConfig": {"latLng": {"latitude": 0.0, "longitude": 6.9}, "languageCode": "de"}
+    }
+    assert unsaid == ()
+
+
+def test_a_place_without_a_search_is_kept_as_it_was() -> None:
+    config: JsonObject = {"retrievalConfig": {"latLng": {"latitude": 1, "longitude": 2}}}
+    request = read({"googleMaps": {}}, config=config)
+    assert request.search is None
+    assert at(DIALECT.encode_request(request).body, "toolConfig") == config

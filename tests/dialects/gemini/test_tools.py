@@ -1,0 +1,133 @@
+"""Functions, which of them may be called, and the search beside them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from groundwire.model import FunctionTool, Json, JsonObject, Message, Request, SearchOptions, Text, ToolChoice
+from tests.dialects.gemini.bodies import at, decode, encode
+
+ASK = Request((Message("user", (Text("Which river?"),)),))
+SCHEMA: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+WEATHER = FunctionTool("weather", "Tells it", SCHEMA)
+
+
+def _object(value: Json) -> JsonObject:
+    assert isinstance(value, dict)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("calling", "choice"),
+    [
+        ({"mode": "AUTO"}, ToolChoice("auto")),
+        ({"mode": "ANY"}, ToolChoice("required")),
+        ({"mode": "any"}, ToolChoice("required")),
+        ({"mode": "NONE"}, ToolChoice("none")),
+        ({"mode": "ANY", "allowedFunctionNames": ["weather"]}, ToolChoice("function", "weather")),
+        ({"mode": "VALIDATED"}, ToolChoice("auto")),
+        ({"mode": "MODE_UNSPECIFIED"}, None),
+        ({}, None),
+    ],
+)
+def test_how_functions_are_called_is_a_choice_of_tools(
+    calling: JsonObject, choice: ToolChoice | None
+) -> None:
+    tools: list[Json] = [{"functionDeclarations": [{"name": "weather"}, {"name": "clock"}]}]
+    request = decode(tools=tools, toolConfig={"functionCallingConfig": calling})
+    assert request.tool_choice == choice
+    body, unsaid = encode(request)
+    assert unsaid == ()
+    if choice is not None:
+        again = _object(at(body, "toolConfig", "functionCallingConfig"))
+        assert again == {**calling, "mode": str(calling["mode"]).upper()}
+    else:
+        assert "toolConfig" not in body
+
+
+def test_several_allowed_functions_are_kept_for_the_dialect_that_knows_them() -> None:
+    calling: JsonObject = {"mode": "ANY", "allowedFunctionNames": ["a", "b"]}
+    tools: list[Json] = [{"functionDeclarations": [{"name": name} for name in "abc"]}]
+    body, _ = encode(decode(tools=tools, toolConfig={"functionCallingConfig": calling}))
+    assert at(body, "toolConfig", "functionCallingConfig") == calling
+
+
+def test_arguments_always_come_whole() -> None:
+    calling: JsonObject = {"mode": "VALIDATED", "streamFunctionCallArguments": True}
+    tools: list[Json] = [{"functionDeclarations": [{"name": "a"}]}]
+    body, _ = encode(decode(tools=tools, toolConfig={"functionCallingConfig": calling}))
+    assert at(body, "toolConfig", "functionCallingConfig") == {"mode": "VALIDATED"}
+
+
+@pytest.mark.parametrize("mode", ["search", "required", "function"])
+def test_nothing_is_said_of_functions_where_none_is_declared(mode: str) -> None:
+    choice = {"search": ToolChoice("search"), "required": ToolChoice("required")}.get(
+        mode, ToolChoice("function", "f")
+    )
+    body, unsaid = encode(replace(ASK, search=SearchOptions(), tool_choice=choice))
+    assert "toolConfig" not in body
+    assert unsaid == ("tool_choice",)
+
+
+def test_who_wants_no_tools_gets_no_search() -> None:
+    request = replace(ASK, search=SearchOptions(), tools=(WEATHER,), tool_choice=ToolChoice("none"))
+    body, _ = encode(request)
+    assert at(body, "tools") == [
+        {
+            "functionDeclarations": [
+                {"name": "weather", "description": "Tells it", "parametersJsonSchema": SCHEMA}
+            ]
+        }
+    ]
+    assert at(body, "toolConfig") == {"functionCallingConfig": {"mode": "NONE"}}
+
+
+def test_a_caller_who_forbids_functions_alone_keeps_the_search() -> None:
+    tools: list[Json] = [{"googleSearch": {}}, {"functionDeclarations": [{"name": "a"}]}]
+    body, _ = encode(decode(tools=tools, toolConfig={"functionCallingConfig": {"mode": "NONE"}}))
+    assert {"googleSearch": {}} in _list(at(body, "tools"))
+
+
+def _list(value: Json) -> list[Json]:
+    assert isinstance(value, list)
+    return value
+
+
+def test_search_and_functions_together_need_a_flag() -> None:
+    body, _ = encode(replace(ASK, search=SearchOptions(), tools=(WEATHER,), tool_choice=ToolChoice("auto")))
+    assert at(body, "toolConfig") == {
+        "includeServerSideToolInvocations": True,
+        "functionCallingConfig": {"mode": "VALIDATED"},
+    }
+    vertex = SearchOptions(extras={"gemini": {"vertex": True}})
+    body, _ = encode(replace(ASK, search=vertex, tools=(WEATHER,)))
+    assert "toolConfig" not in body
+
+
+def test_a_strict_schema_cannot_be_demanded() -> None:
+    _, unsaid = encode(replace(ASK, tools=(replace(WEATHER, strict=True),)))
+    assert unsaid == ("strict",)
+
+
+def test_schemas_are_read_alike_under_either_name() -> None:
+    schema: JsonObject = {
+        "type": "OBJECT",
+        "properties": {
+            "type": {"type": "STRING"},
+            "any": {"anyOf": [{"type": "NUMBER"}, {"type": ["NULL", "STRING"]}]},
+        },
+    }
+    lowered = {
+        "type": "object",
+        "properties": {
+            "type": {"type": "string"},
+            "any": {"anyOf": [{"type": "number"}, {"type": ["null", "string"]}]},
+        },
+    }
+    for key in ("parameters", "parametersJsonSchema"):
+        request = decode(tools=[{"functionDeclarations": [{"name": "f", key: schema}]}])
+        tool = request.tools[0]
+        assert isinstance(tool, FunctionTool)
+        assert tool.parameters == lowered

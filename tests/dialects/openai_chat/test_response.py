@@ -1,0 +1,409 @@
+"""Whole answers, read and written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from groundwire.dialects.base import Reply
+from groundwire.dialects.fields import as_object
+from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.openai_chat import DIALECT
+from groundwire.errors import Overloaded, RateLimited, UpstreamWireError
+from groundwire.model import (
+    Answer,
+    Citation,
+    Evidence,
+    Failed,
+    Finished,
+    FunctionTool,
+    Image,
+    JsonObject,
+    Message,
+    Reasoning,
+    Request,
+    SearchCall,
+    SearchResult,
+    Source,
+    Span,
+    Started,
+    Text,
+    ToolCall,
+    Usage,
+    Warned,
+    assemble,
+)
+
+REPLY = Reply("7", "m", 1790000000)
+
+
+def _body(message: object, finish: str | None = "stop", **fields: object) -> JsonObject:
+    choice = {"index": 0, "message": message, "finish_reason": finish}
+    return cast("JsonObject", {"id": "c", "model": "m", "choices": [choice], **fields})
+
+
+def _read(body: JsonObject) -> Answer:
+    events = DIALECT.decode_response(body)
+    assert isinstance(events[0], Started)
+    assert [event for event in events if isinstance(event, Finished | Failed)] == events[-1:]
+    return assemble(events)
+
+
+def _message(answer: Answer, reply: Reply = REPLY) -> JsonObject:
+    (choice,) = cast("list[JsonObject]", DIALECT.encode_response(answer, reply)["choices"])
+    return as_object(choice["message"])
+
+
+def test_an_answer_with_everything_is_read() -> None:
+    answer = _read(
+        _body(
+            {
+                "content": "Hello",
+                "reasoning": "hm",
+                "images": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}],
+                "tool_calls": [
+                    {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}},
+                    {"id": "c2", "type": "function", "function": {"name": "g", "arguments": '{"a":1}'}},
+                ],
+            },
+            "tool_calls",
+        )
+    )
+    kinds = [type(part) for part in answer.parts]
+    assert kinds == [Reasoning, Text, Image, ToolCall, ToolCall]
+    assert (answer.text, answer.finish, answer.id, answer.model) == ("Hello", "tool_calls", "c", "m")
+
+
+@pytest.mark.parametrize(
+    ("wire", "native", "finish"),
+    [
+        ("stop", "", "stop"),
+        ("length", "MAX_TOKENS", "length"),
+        ("tool_calls", "", "tool_calls"),
+        ("function_call", "", "tool_calls"),
+        ("content_filter", "", "filtered"),
+        ("content_filter", "refusal", "refused"),
+        ("stop", "pause_turn", "pause"),
+        ("eos", "", "other"),
+        (None, "", "other"),
+    ],
+)
+def test_finish_reasons(wire: str | None, native: str, finish: str) -> None:
+    body = _body({"content": "x"}, wire)
+    as_object(cast("list[JsonObject]", body["choices"])[0])["native_finish_reason"] = native or None
+    assert _read(body).finish == finish
+
+
+def test_calls_that_end_with_stop_are_for_the_client_to_run() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    assert _read(_body({"content": None, "tool_calls": [call]})).finish == "tool_calls"
+
+
+def test_a_refusal_is_a_text_and_a_reason() -> None:
+    answer = _read(_body({"content": None, "refusal": "No."}))
+    assert answer.parts == (Text("No.", "refusal"),)
+    assert answer.finish == "refused"
+
+
+def test_a_function_call_of_old_is_a_call() -> None:
+    answer = _read(
+        _body({"content": None, "function_call": {"name": "f", "arguments": "{}"}}, "function_call")
+    )
+    (call,) = answer.parts
+    assert isinstance(call, ToolCall)
+    assert (call.name, call.id) == ("f", "call_0")
+
+
+def test_arguments_sent_as_an_object_become_text() -> None:
+    call = {"id": "c", "function": {"name": "f", "arguments": {"a": 1}}}
+    (part,) = _read(_body({"tool_calls": [call]})).parts
+    assert isinstance(part, ToolCall)
+    assert json.loads(part.arguments) == {"a": 1}
+
+
+def test_content_may_be_a_list() -> None:
+    parts = [
+        {"type": "text", "text": "a"},
+        {"type": "thinking", "thinking": []},
+        {"type": "text", "text": "b"},
+    ]
+    assert _read(_body({"content": parts})).text == "ab"
+
+
+def test_only_the_first_choice_is_read() -> None:
+    choices = [
+        {"index": 1, "message": {"content": "other"}, "finish_reason": "length"},
+        {"index": 0, "message": {"content": "this"}, "finish_reason": "stop"},
+    ]
+    answer = _read(cast("JsonObject", {"choices": choices}))
+    assert (answer.text, answer.finish) == ("this", "stop")
+
+
+def test_an_error_with_status_200_is_a_failure() -> None:
+    answer = _read({"error": {"code": 429, "message": "slow"}, "user_id": "u"})
+    assert answer.error == RateLimited("slow", upstream_code="429")
+
+
+def test_an_error_beside_an_answer_keeps_the_answer() -> None:
+    answer = _read(_body({"content": "Part"}, "error", error={"code": 502, "message": "gone"}))
+    assert answer.text == "Part"
+    assert isinstance(answer.error, Overloaded)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"choices": []},
+        {"choices": {}},
+        {"choices": [5]},
+        {"choices": [{"message": {"content": 5}}]},
+        {"choices": [{"message": {"content": "x", "annotations": [{"url_citation": 1}]}}]},
+        {"choices": [{"message": {"content": "x"}, "finish_reason": 1}]},
+        {"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": "many"}},
+    ],
+)
+def test_a_malformed_answer_is_a_wire_error(body: JsonObject) -> None:
+    with pytest.raises(UpstreamWireError):
+        DIALECT.decode_response(body)
+
+
+def test_usage_counts_everything_once() -> None:
+    usage = {
+        "prompt_tokens": 10,
+        "completion_tokens": 20,
+        "total_tokens": 30,
+        "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 2},
+        "completion_tokens_details": {"reasoning_tokens": 5},
+        "server_tool_use_details": {"web_search_requests": 3},
+        "cost": 0.25,
+    }
+    expected = Usage(10, 20, 4, 2, 5, None, 3, None, 0.25)
+    assert _read(_body({"content": "x"}, usage=usage)).usage == expected
+    written = as_object(DIALECT.encode_response(Answer(usage=expected), REPLY)["usage"])
+    assert written == usage
+
+
+@pytest.mark.parametrize(
+    ("usage", "written"),
+    [
+        ({"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 8, "reasoning_tokens": 5}, 7),
+        ({"prompt_tokens": 1, "completion_tokens": 9, "total_tokens": 10, "reasoning_tokens": 5}, 9),
+        ({"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3, "reasoning_tokens": 50}, 52),
+    ],
+)
+def test_reasoning_that_was_counted_apart_is_added(usage: JsonObject, written: int) -> None:
+    assert _read(_body({"content": "x"}, usage=usage)).usage.output_tokens == written
+
+
+def test_perplexitys_counts() -> None:
+    usage = {
+        "prompt_tokens": 3,
+        "completion_tokens": 4,
+        "total_tokens": 7,
+        "citation_tokens": 100,
+        "num_search_queries": 2,
+        "cost": {"total_cost": 0.5, "request_cost": 0.4},
+    }
+    told = _read(_body({"content": "x"}, usage=usage)).usage
+    assert (told.input_tokens, told.tool_tokens, told.searches, told.cost) == (103, 100, 2, 0.5)
+
+
+def test_an_answer_without_usage_tells_none() -> None:
+    assert "usage" not in DIALECT.encode_response(Answer((Text("x"),), finish="stop"), REPLY)
+
+
+CITED = Answer(
+    (
+        Reasoning("hm"),
+        SearchCall("s", ("rain",)),
+        SearchResult("s", (Source("https://c.example", "C", date="2026-01-01"),)),
+        Text("It rains. Or not."),
+    ),
+    (
+        Citation(
+            Span(0, 9),
+            (
+                Evidence(Source("https://a.example", "A"), "wet", 0.5),
+                Evidence(Source("https://b.example")),
+            ),
+        ),
+        Citation(None, (Evidence(Source("https://d.example", "D")),)),
+    ),
+    finish="stop",
+    warnings=(Warned("code", "message"),),
+)
+
+
+def test_a_cited_answer_is_written_with_nested_annotations() -> None:
+    body = DIALECT.encode_response(CITED, REPLY)
+    assert (body["id"], body["object"], body["created"], body["model"]) == (
+        "chatcmpl-7",
+        "chat.completion",
+        1790000000,
+        "m",
+    )
+    message = _message(CITED)
+    assert message["content"] == "It rains. Or not."
+    assert message["reasoning_content"] == "hm"
+    assert message["annotations"] == [
+        {
+            "type": "url_citation",
+            "url_citation": {
+                "start_index": start,
+                "end_index": end,
+                "title": title,
+                "url": f"https://{host}.example",
+                **rest,
+            },
+        }
+        for host, title, start, end, rest in (
+            ("a", "A", 0, 9, {"content": "wet"}),
+            ("b", "", 0, 9, {}),
+            ("d", "D", 0, 0, {}),
+        )
+    ]
+    assert body["search_results"] == [
+        {"title": "C", "url": "https://c.example", "date": "2026-01-01", "snippet": ""}
+    ]
+    extension = as_object(body["groundwire"])
+    assert extension["warnings"] == [{"code": "code", "message": "message"}]
+    assert extension["searches"] == [{"query": "rain", "kind": "search", "state": "done"}]
+    assert "citations" in extension
+
+
+def test_a_cited_answer_comes_back() -> None:
+    answer = _read(DIALECT.encode_response(CITED, REPLY))
+    assert answer.text == CITED.text
+    assert [
+        (citation.span, [(item.source.url, item.source.title, item.quote) for item in citation.evidence])
+        for citation in answer.citations
+    ] == [
+        (citation.span, [(item.source.url, item.source.title, item.quote) for item in citation.evidence])
+        for citation in CITED.citations
+    ]
+    (result,) = [part for part in answer.parts if isinstance(part, SearchResult)]
+    assert [(source.url, source.title, source.date) for source in result.sources] == [
+        ("https://c.example", "C", "2026-01-01")
+    ]
+
+
+def test_annotations_and_nothing_else_are_always_there() -> None:
+    body = DIALECT.encode_response(Answer((Text("x"),), finish="stop"), REPLY)
+    assert _message(Answer((Text("x"),)))["annotations"] == []
+    assert "search_results" not in body
+    assert "groundwire" not in body
+
+
+def test_spans_count_over_content_without_the_refusal() -> None:
+    answer = Answer(
+        (Text("No. ", "refusal"), Text("It rains.")),
+        (Citation(Span(4, 13), (Evidence(Source("https://a.example")),)),),
+        finish="refused",
+    )
+    message = _message(answer)
+    assert (message["refusal"], message["content"]) == ("No. ", "It rains.")
+    (annotation,) = cast("list[JsonObject]", message["annotations"])
+    place = as_object(annotation["url_citation"])
+    assert (place["start_index"], place["end_index"]) == (0, 9)
+
+
+def test_calls_are_written_with_null_content() -> None:
+    message = _message(Answer((ToolCall("c", "f", '{"a":1}'),), finish="tool_calls"))
+    assert message["content"] is None
+    assert message["tool_calls"] == [
+        {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
+    ]
+
+
+def test_a_caller_who_declared_functions_reads_a_function_call() -> None:
+    tool = FunctionTool("f", extras={"openai_chat": {"legacy": True}})
+    reply = Reply(request=Request((Message("user", (Text("q"),)),), tools=(tool,)))
+    answer = Answer((ToolCall("c", "f", "{}"),), finish="tool_calls")
+    (choice,) = cast("list[JsonObject]", DIALECT.encode_response(answer, reply)["choices"])
+    assert choice["finish_reason"] == "function_call"
+    assert as_object(choice["message"])["function_call"] == {"name": "f", "arguments": "{}"}
+    assert "tool_calls" not in as_object(choice["message"])
+
+
+def test_a_broken_answer_keeps_its_words_and_tells_the_error() -> None:
+    answer = _read(DIALECT.encode_response(Answer((Text("Half"),), error=RateLimited("slow")), REPLY))
+    assert answer.text == "Half"
+    assert isinstance(answer.error, RateLimited)
+
+
+def test_parsed_files_are_given_back() -> None:
+    other = {"type": "file", "file": {"hash": "h"}}
+    message = {"content": "x", "annotations": [other, {"type": "odd"}]}
+    answer = _read(_body(message))
+    assert answer.citations == ()
+    assert _message(answer)["annotations"] == [other]
+
+
+def test_recorded_annotations_stand_where_they_say(recordings: Path) -> None:
+    seen = 0
+    for name in (
+        "openai-chat/json-2026-08-4o-mini-search-preview",
+        "openrouter-chat/json-2026-08-servertool-gpt52",
+    ):
+        body = json.loads((recordings / f"{name}.json").read_text())
+        message = body["choices"][0]["message"]
+        answer = _read(body)
+        assert answer.text == message["content"]
+        told = [note["url_citation"] for note in message["annotations"]]
+        assert [
+            (
+                citation.span,
+                citation.evidence[0].source.url,
+                citation.evidence[0].source.title,
+                citation.anchor,
+            )
+            for citation in answer.citations
+        ] == [
+            (Span(note["start_index"], note["end_index"]), note["url"], note["title"], "marker")
+            for note in told
+        ]
+        seen += len(told)
+    assert seen == 4
+
+
+def test_a_recorded_body_behind_blanks_is_read(recordings: Path) -> None:
+    name = "openrouter-chat/json-2026-08-servertool-gpt52"
+    data = (recordings / f"{name}.raw.txt").read_bytes()
+    assert data[:1].isspace()
+    body = load_json(data, UpstreamWireError)
+    decoder = DIALECT.decoder()
+    streamed = assemble([*decoder.feed(data), *decoder.close()])
+    assert streamed == _read(as_object(body))
+    assert (
+        streamed.text
+        == json.loads((recordings / f"{name}.json").read_text())["choices"][0]["message"]["content"]
+    )
+
+
+def test_recorded_reasoning_details_come_back_byte_for_byte(recordings: Path) -> None:
+    body = json.loads((recordings / "openrouter-chat/json-2026-08-servertool-gpt52.json").read_text())
+    told = body["choices"][0]["message"]["reasoning_details"]
+    answer = _read(body)
+    (reasoning,) = [part for part in answer.parts if isinstance(part, Reasoning)]
+    assert reasoning.text == "".join(detail.get("summary", "") for detail in told)
+    request = Request((Message("user", (Text("q"),)), answer.message))
+    said = cast("list[JsonObject]", DIALECT.encode_request(request).body["messages"])[1]
+    assert said["reasoning_details"] == told
+    assert said["annotations"]
+
+
+def test_recorded_lists_without_places_are_kept_as_sources_of_the_whole(recordings: Path) -> None:
+    body = json.loads((recordings / "openrouter-chat/json-servertool-exa-annotations.json").read_text())
+    told = [note["url_citation"] for note in body["choices"][0]["message"]["annotations"]]
+    answer = _read(body)
+    (citation,) = answer.citations
+    assert citation.span is None
+    assert [(item.source.url, item.quote) for item in citation.evidence] == [
+        (note["url"], note["content"]) for note in told
+    ]
+    assert answer.warnings == ()
+    assert answer.usage.searches == body["usage"]["server_tool_use_details"]["web_search_requests"]

@@ -1,0 +1,142 @@
+"""Where citations are, whoever counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundwire.dialects.openai_responses import DIALECT
+from groundwire.model import Answer, Citation, Evidence, SearchCall, Source, Span, Text, assemble
+from tests.dialects.openai_responses.wire import (
+    END,
+    PAGE,
+    REPLY,
+    START,
+    TEXT,
+    at,
+    citation,
+    items_of,
+    message,
+    search,
+    text_part,
+    whole,
+)
+
+
+def spans(answer: Answer) -> list[tuple[int, int] | None]:
+    return [cited.span for cited in answer.citations]
+
+
+def test_offsets_in_utf16_are_understood_where_the_text_proves_them() -> None:
+    units = len(TEXT[:START].encode("utf-16-le")) // 2
+    answer = whole(message(text_part(TEXT, citation(units, units + END - START))))
+    assert units != START
+    assert spans(answer) == [(START, END)]
+
+
+def test_wrong_offsets_lead_to_the_nearest_link() -> None:
+    text = f"a {PAGE} [x]({PAGE}) b [y]({PAGE}) c"
+    second = text.index("[y]")
+    answer = whole(message(text_part(text, citation(second - 2, second + 5))))
+    assert spans(answer) == [(second, second + len(f"[y]({PAGE})"))]
+    assert answer.warnings == ()
+
+
+def test_the_tracking_parameter_may_be_missing_on_either_side() -> None:
+    bare = PAGE.partition("?")[0]
+    answer = whole(message(text_part(TEXT, citation(url=bare))))
+    assert spans(answer) == [(START, END)]
+    assert answer.citations[0].evidence[0].source.url == bare
+
+
+def test_xais_double_brackets_are_a_marker() -> None:
+    text = f"Rain.[[1]]({PAGE}) Sun."
+    answer = whole(message(text_part(text, citation(5, 5 + len(f"[[1]]({PAGE})")))))
+    assert spans(answer) == [(5, 5 + len(f"[[1]]({PAGE})"))]
+    assert answer.citations[0].anchor == "marker"
+
+
+def test_without_offsets_every_link_to_the_page_is_meant() -> None:
+    text = f"a [x]({PAGE}) b [y]({PAGE}) c [z](https://other.example/)"
+    answer = whole(message(text_part(text, citation(None, None))))
+    assert [text[span[0] : span[1]] for span in spans(answer) if span] == [f"[x]({PAGE})", f"[y]({PAGE})"]
+
+
+@pytest.mark.parametrize("offsets", [(None, None), (0, 0)])
+def test_without_offsets_and_links_the_whole_answer_is_meant(offsets: tuple[int | None, int | None]) -> None:
+    answer = whole(message(text_part("It rains.", citation(*offsets, content="Rain in Bern."))))
+    assert spans(answer) == [None]
+    assert answer.citations[0].evidence[0].quote == "Rain in Bern."
+    assert answer.warnings == ()
+
+
+def test_a_place_that_is_not_there_is_warned_of() -> None:
+    answer = whole(message(text_part("It rains.", citation(50, 60))))
+    assert spans(answer) == [None]
+    assert [warning.code for warning in answer.warnings] == ["citation_unplaced"]
+
+
+def test_the_same_page_with_two_passages_is_two_pieces_of_evidence() -> None:
+    notes = [citation(0, 0, content=content) for content in ("One.", "Two.", "One.")]
+    answer = whole(message(text_part("It rains.", *notes)))
+    assert [item.quote for item in answer.citations[0].evidence] == ["One.", "Two."]
+
+
+def test_an_unsafe_address_is_not_shown() -> None:
+    answer = whole(message(text_part("It rains.", citation(0, 2, "javascript:alert(1)"))))
+    assert answer.citations[0].evidence[0].source == Source("", "Example A", "cited")
+
+
+def test_links_are_citations_if_there_was_a_search_and_no_annotation() -> None:
+    searched = search({"type": "search", "query": "rain"})
+    answer = whole(searched, message(text_part(f"{TEXT} And [the news](https://news.example/1).")))
+    assert [item.source for cited in answer.citations for item in cited.evidence] == [
+        Source(PAGE, "", "cited"),
+        Source("https://news.example/1", "the news", "cited"),
+    ]
+    assert spans(answer)[0] == (START, END)
+    assert all(
+        item.extras == {"openai_responses": {"derived": True}}
+        for cited in answer.citations
+        for item in cited.evidence
+    )
+
+
+def test_links_are_just_links_without_a_search_or_with_an_annotation() -> None:
+    linked = message(text_part(f"{TEXT} And [the news](https://news.example/1)."))
+    assert whole(linked).citations == ()
+    searched = search({"type": "search", "query": "rain"})
+    both = whole(searched, linked, message(text_part(TEXT, citation()), item_id="msg_2"))
+    assert len(both.citations) == 1
+
+
+def test_links_of_an_answer_of_ours_that_cites_nothing_are_just_links() -> None:
+    parts = (SearchCall("s", ("rain",)), Text(TEXT))
+    body = DIALECT.encode_response(Answer(parts, finish="stop"), REPLY)
+    assert assemble(DIALECT.decode_response(body)).citations == ()
+
+
+def test_a_claim_stays_where_it_is_although_its_page_is_linked_elsewhere() -> None:
+    claim = Citation(Span(0, 8), (Evidence(Source(PAGE, "A", "cited")),))
+    body = DIALECT.encode_response(Answer((Text(TEXT),), (claim,), finish="stop"), REPLY)
+    again = assemble(DIALECT.decode_response(body))
+    assert (again.citations[0].span, again.citations[0].anchor) == ((0, 8), "claim")
+
+
+def test_a_point_stays_a_point() -> None:
+    point = Citation(Span(8, 8), (Evidence(Source(PAGE, "A", "cited")),))
+    body = DIALECT.encode_response(Answer((Text(TEXT),), (point,), finish="stop"), REPLY)
+    assert spans(assemble(DIALECT.decode_response(body))) == [(8, 8)]
+
+
+def test_a_link_is_written_as_openai_writes_it() -> None:
+    link = Citation(Span(START, END), (Evidence(Source(PAGE, "Example A", "cited")),), "marker")
+    body = DIALECT.encode_response(Answer((Text(TEXT),), (link,), finish="stop"), REPLY)
+    assert at(body, "output", 0, "content", 0, "annotations") == [citation()]
+
+
+def test_impossible_spans_become_citations_of_the_whole() -> None:
+    evidence = (Evidence(Source(PAGE, "A", "cited")),)
+    odd = tuple(Citation(span, evidence) for span in (Span(90, 99), Span(7, 3), Span(-4, 0)))
+    body = DIALECT.encode_response(Answer((Text("Hello"),), odd, finish="stop"), REPLY)
+    notes = items_of(at(body, "output", 0, "content", 0), "annotations")
+    assert [(note["start_index"], note["end_index"]) for note in notes] == [(0, 0)]

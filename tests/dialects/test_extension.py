@@ -1,0 +1,134 @@
+"""The field for what a dialect has no words for."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from groundwire.dialects.extension import extend
+from groundwire.dialects.features import Feature
+from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.errors import UpstreamWireError
+from groundwire.model import (
+    Answer,
+    Citation,
+    Evidence,
+    SearchCall,
+    SearchResult,
+    Source,
+    Span,
+    Text,
+    Usage,
+    Warned,
+)
+from tests.model.strategies import answers
+
+ANSWER = Answer(
+    (
+        SearchCall("s", ("q",)),
+        SearchResult("s", (Source("https://b.example/y"),), suggestions="<b>more</b>"),
+        Text("A fact."),
+    ),
+    (
+        Citation(Span(0, 7), (Evidence(Source("https://www.a.example/x", "A"), "quote", 0.5),)),
+        Citation(None, (Evidence(Source("", "oai-weather")), Evidence(Source("https://b.example/y")))),
+    ),
+    Usage(cost=0.25),
+    (Warned("citation_unplaced", "one citation has no place"),),
+)
+
+SOURCES = [
+    {"url": "https://b.example/y", "title": "", "domain": "b.example", "state": "cited"},
+    {"url": "https://www.a.example/x", "title": "A", "domain": "a.example", "state": "cited"},
+    {"url": "", "title": "oai-weather", "domain": "", "state": "cited"},
+]
+
+
+def test_nothing_to_say_adds_nothing() -> None:
+    assert extend({"id": "x"}, Answer((Text("x"),)), tuple(Feature)) == {"id": "x"}
+
+
+def test_a_dialect_that_loses_nothing_tells_only_warnings() -> None:
+    assert extend({}, ANSWER, ()) == {
+        "groundwire": {
+            "version": 1,
+            "warnings": [{"code": "citation_unplaced", "message": "one citation has no place"}],
+        }
+    }
+
+
+def test_what_is_lost_is_told() -> None:
+    assert extend({}, ANSWER, tuple(Feature)) == {
+        "groundwire": {
+            "version": 1,
+            "warnings": [{"code": "citation_unplaced", "message": "one citation has no place"}],
+            "searches": [{"query": "q", "kind": "search", "state": "done"}],
+            "sources": SOURCES,
+            "citations": [
+                {
+                    "start": 0,
+                    "end": 7,
+                    "anchor": "claim",
+                    "sources": [1],
+                    "quotes": ["quote"],
+                    "confidences": [0.5],
+                },
+                {"start": None, "end": None, "anchor": "claim", "sources": [2, 0], "quotes": []},
+            ],
+            "suggestions": ["<b>more</b>"],
+            "cost": 0.25,
+        }
+    }
+
+
+def test_only_what_is_lost_is_told() -> None:
+    quiet = Answer(ANSWER.parts, ANSWER.citations, ANSWER.usage)
+    assert extend({}, quiet, [Feature.REASONING]) == {}
+    assert set(_told(quiet, Feature.QUERIES)) == {"version", "searches"}
+    assert set(_told(quiet, Feature.RETRIEVED)) == {"version", "sources"}
+    assert set(_told(quiet, Feature.QUOTES)) == {"version", "sources", "citations"}
+    assert set(_told(quiet, Feature.SUGGESTIONS)) == {"version", "suggestions"}
+    assert set(_told(quiet, Feature.COST)) == {"version", "cost"}
+
+
+def _told(answer: Answer, *lost: Feature) -> dict[str, object]:
+    extension = extend({}, answer, lost)["groundwire"]
+    assert isinstance(extension, dict)
+    return dict(extension)
+
+
+def test_a_name_that_looks_like_an_address_is_not_taken_for_it() -> None:
+    named, real = Source("", "https://a.example"), Source("https://a.example", "A")
+    answer = Answer((), (Citation(None, (Evidence(real),)), Citation(Span(0, 1), (Evidence(named),))))
+    told = _told(answer, *Feature)
+    assert told["citations"] == [
+        {"start": None, "end": None, "anchor": "claim", "sources": [0], "quotes": []},
+        {"start": 0, "end": 1, "anchor": "claim", "sources": [1], "quotes": []},
+    ]
+
+
+@settings(max_examples=200, deadline=None)
+@given(answers(), st.sets(st.sampled_from(Feature)))
+def test_any_answer_can_be_told_and_its_indices_lead_to_its_sources(
+    answer: Answer, lost: set[Feature]
+) -> None:
+    body = extend({}, answer, lost)
+    assert load_json(dump_json(body), UpstreamWireError) == body
+    extension = body.get("groundwire")
+    if not isinstance(extension, dict) or "citations" not in extension:
+        return
+    told, sources = extension["citations"], extension["sources"]
+    assert isinstance(told, list)
+    assert isinstance(sources, list)
+    for item, citation in zip(told, answer.citations, strict=True):
+        assert isinstance(item, dict)
+        assert isinstance(item["sources"], list)
+        urls = [
+            source["url"] for index in item["sources"] if isinstance(source := sources[_index(index)], dict)
+        ]
+        assert urls == [evidence.source.url for evidence in citation.evidence]
+
+
+def _index(value: object) -> int:
+    assert isinstance(value, int)
+    return value

@@ -1,0 +1,136 @@
+"""Citations that come after their text, in both policies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from groundwire.dialects.late import LateCitations
+from groundwire.errors import Interrupted
+from groundwire.model import (
+    Citation,
+    Cited,
+    Event,
+    Evidence,
+    Failed,
+    Finished,
+    SearchCall,
+    SearchCalled,
+    Source,
+    Span,
+    Started,
+    TextDelta,
+    TextSettled,
+    Warned,
+    assemble,
+)
+from tests.model.strategies import events
+
+
+def cited(start: int, end: int) -> Cited:
+    return Cited(Citation(Span(start, end), (Evidence(Source("https://a.example")),)))
+
+
+def through(policy: str, told: Sequence[Event]) -> list[list[Event]]:
+    late = LateCitations("exact" if policy == "exact" else "live")
+    return [late.feed(event) for event in told]
+
+
+ONE, TWO = cited(0, 3), cited(3, 6)
+
+
+def test_exact_holds_text_until_it_is_settled_and_tells_its_citations_first() -> None:
+    told: list[Event] = [
+        Started(),
+        TextDelta(0, "abc"),
+        TextDelta(0, "def"),
+        ONE,
+        TWO,
+        TextSettled(0),
+        Finished(),
+    ]
+    assert through("exact", told) == [
+        [Started()],
+        [],
+        [],
+        [],
+        [],
+        [ONE, TWO, TextDelta(0, "abc"), TextDelta(0, "def"), TextSettled(0)],
+        [Finished()],
+    ]
+
+
+def test_live_lets_everything_through_at_once() -> None:
+    told: list[Event] = [TextDelta(0, "abc"), ONE, TextSettled(0), Finished()]
+    assert through("live", told) == [[event] for event in told]
+
+
+@pytest.mark.parametrize("end", [Finished(), Failed(Interrupted("cut"))])
+def test_exact_gives_everything_out_when_the_answer_ends_unsettled(end: Event) -> None:
+    assert through("exact", [TextDelta(0, "abc"), ONE, end])[-1] == [ONE, TextDelta(0, "abc"), end]
+
+
+def test_exact_keeps_the_order_of_what_is_no_citation() -> None:
+    search = SearchCalled(1, SearchCall("s", ("q",)))
+    told: list[Event] = [
+        TextDelta(0, "abc"),
+        search,
+        TextDelta(2, "def"),
+        TextSettled(2),
+        ONE,
+        TWO,
+        TextSettled(0),
+    ]
+    assert through("exact", told)[-1] == [
+        ONE,
+        TWO,
+        TextDelta(0, "abc"),
+        search,
+        TextDelta(2, "def"),
+        TextSettled(2),
+        TextSettled(0),
+    ]
+
+
+def test_exact_does_not_hold_what_comes_before_any_text() -> None:
+    search = SearchCalled(0, SearchCall("s", ("q",)))
+    assert through("exact", [Started(), search, Warned("a", "b")]) == [
+        [Started()],
+        [search],
+        [Warned("a", "b")],
+    ]
+
+
+def test_exact_lets_a_settled_part_go_while_the_next_one_is_told() -> None:
+    told: list[Event] = [TextDelta(0, "abc"), ONE, TextSettled(0), TextDelta(1, "def"), TWO, TextSettled(1)]
+    assert through("exact", told)[2] == [ONE, TextDelta(0, "abc"), TextSettled(0)]
+    assert through("exact", told)[5] == [TWO, TextDelta(1, "def"), TextSettled(1)]
+
+
+def test_a_citation_of_text_that_is_already_out_is_told_at_the_latest_before_the_end() -> None:
+    told: list[Event] = [TextDelta(0, "abc"), TextSettled(0), ONE, Finished()]
+    assert through("exact", told) == [
+        [],
+        [TextDelta(0, "abc"), TextSettled(0)],
+        [],
+        [ONE, Finished()],
+    ]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(events().filter(lambda event: not isinstance(event, Finished | Failed)), max_size=10))
+@pytest.mark.parametrize("policy", ["exact", "live"])
+def test_nothing_is_lost_or_told_twice_and_the_answer_is_the_same(policy: str, told: list[Event]) -> None:
+    told = [*told, Finished()]
+    out = [event for batch in through(policy, told) for event in batch]
+    assert [event for event in out if not isinstance(event, Cited)] == [
+        event for event in told if not isinstance(event, Cited)
+    ]
+    assert [event for event in out if isinstance(event, Cited)] == [
+        event for event in told if isinstance(event, Cited)
+    ]
+    assert assemble(out) == assemble(told)
+    assert out[-1] == Finished()

@@ -1,0 +1,75 @@
+"""What a client must find in an answer, taken from the canonical value and from nothing else."""
+
+from __future__ import annotations
+
+import json
+
+from groundwire.dialects.base import Dialect
+from groundwire.dialects.features import Feature
+from groundwire.model import Answer, Json, SearchCall, Text, ToolCall
+from tests.contracts.samples import SAMPLES, Sample
+
+Cited = set[tuple[str, str]]
+
+
+def claims(answer: Answer) -> Cited:
+    """The words of every span that has any, with the address cited for them."""
+    return {
+        (answer.text[citation.span.start : citation.span.end], item.source.url)
+        for citation in answer.citations
+        if citation.span is not None and citation.span.start < citation.span.end
+        for item in citation.evidence
+    }
+
+
+def claims_by_part(answer: Answer) -> Cited:
+    """The same, each claim cut where a text part ends: for clients that count within one part."""
+    found: Cited = set()
+    position = 0
+    for text in (part.text for part in answer.parts if isinstance(part, Text)):
+        for citation in answer.citations:
+            start, end = citation.span or (0, 0)
+            fragment = text[max(start - position, 0) : max(end - position, 0)]
+            if fragment:
+                found |= {(fragment, item.source.url) for item in citation.evidence}
+        position += len(text)
+    return found
+
+
+def covered(answer: Answer) -> dict[str, set[int]]:
+    """For each address the places in the text that lean on it."""
+    places: dict[str, set[int]] = {}
+    for citation in answer.citations:
+        if citation.span is not None:
+            for item in citation.evidence:
+                places.setdefault(item.source.url, set()).update(range(*citation.span))
+    return places
+
+
+def queries(answer: Answer) -> set[str]:
+    return {query for part in answer.parts if isinstance(part, SearchCall) for query in part.queries}
+
+
+def tool_calls(answer: Answer) -> list[tuple[str, str, Json]]:
+    return [
+        (part.id, part.name, json.loads(part.arguments))
+        for part in answer.parts
+        if isinstance(part, ToolCall)
+    ]
+
+
+def has_points(answer: Answer) -> bool:
+    """Does a citation say where a claim ends, but not where it begins?"""
+    return any(item.span is not None and item.span.start == item.span.end for item in answer.citations)
+
+
+def keeps(speaker: Dialect, *features: Feature) -> bool:
+    """Can the dialect say all of these?"""
+    return not any(feature in speaker.losses for feature in features)
+
+
+NAMES = [sample.name for sample in SAMPLES]
+
+
+def named(name: str) -> Sample:
+    return next(sample for sample in SAMPLES if sample.name == name)

@@ -1,0 +1,197 @@
+"""Running a plan: what is tried again, who is asked next, and what is never repeated."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+
+import pytest
+
+from groundwire.errors import (
+    AllTargetsFailed,
+    AuthRejected,
+    GroundwireError,
+    Interrupted,
+    Overloaded,
+    RateLimited,
+    Refused,
+    Unreachable,
+)
+from groundwire.model import Event, Failed, Finished, Message, Request, Started, Text, TextDelta, Warned
+from groundwire.providers.capabilities import Capabilities
+from groundwire.routing.health import Health
+from groundwire.routing.run import Plan, Router, Target
+
+QUESTION = Request((Message("user", (Text("why?"),)),))
+GOOD: list[Event] = [Started("1", "m"), TextDelta(0, "because"), Finished("stop")]
+
+
+class Scripted:
+    """A provider that plays one script after the other; an exception in a script is raised."""
+
+    model = "m"
+    capabilities = Capabilities()
+
+    def __init__(self, name: str, *scripts: list[Event | GroundwireError]) -> None:
+        self.name = name
+        self.calls: list[Request] = []
+        self.closed = 0
+        self._scripts = list(scripts)
+
+    async def events(self, request: Request) -> AsyncGenerator[Event, None]:
+        self.calls.append(request)
+        script = self._scripts.pop(0) if len(self._scripts) > 1 else self._scripts[0]
+        try:
+            for step in script:
+                if isinstance(step, GroundwireError):
+                    raise step
+                yield step
+        finally:
+            self.closed += 1
+
+
+class World:
+    """Time that passes only when somebody waits."""
+
+    def __init__(self, *providers: Scripted, chance: float = 1.0) -> None:
+        self.now = 0.0
+        self.waits: list[float] = []
+        self.router = Router(
+            {provider.name: provider for provider in providers},
+            health=Health(lambda: self.now),
+            sleep=self.sleep,
+            chance=lambda: chance,
+        )
+        self.plan = Plan(tuple(Target(provider.name) for provider in providers))
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.now += seconds
+
+    def ask(self, plan: Plan | None = None) -> list[Event]:
+        async def collect() -> list[Event]:
+            return [event async for event in self.router.events(QUESTION, plan or self.plan)]
+
+        return asyncio.run(collect())
+
+
+def failing(make: Callable[[], GroundwireError]) -> list[Event | GroundwireError]:
+    return [make()]
+
+
+def test_an_overloaded_provider_is_tried_again_and_its_answer_is_told_once() -> None:
+    provider = Scripted("a", [Overloaded("busy")], [*GOOD])
+    world = World(provider)
+    assert world.ask() == GOOD
+    assert len(provider.calls) == 2
+    assert world.waits == [0.5]
+
+
+def test_retry_after_is_waited_out_exactly() -> None:
+    provider = Scripted("a", [RateLimited("slow", retry_after=7.25)], [*GOOD])
+    world = World(provider)
+    assert world.ask() == GOOD
+    assert world.waits == [7.25]
+
+
+def test_a_wait_that_is_too_long_asks_the_next_at_once() -> None:
+    first = Scripted("a", [RateLimited("tomorrow", retry_after=86400)])
+    world = World(first, Scripted("b", [*GOOD]))
+    assert world.ask() == GOOD
+    assert world.waits == []
+    assert len(first.calls) == 1
+
+
+@pytest.mark.parametrize("error", [AuthRejected("no"), Unreachable("gone")])
+def test_the_next_provider_answers_when_the_first_cannot(error: GroundwireError) -> None:
+    world = World(Scripted("a", [error]), Scripted("b", [*GOOD]))
+    assert world.ask() == GOOD
+
+
+def test_a_refused_request_is_not_carried_to_others() -> None:
+    second = Scripted("b", [*GOOD])
+    world = World(Scripted("a", [Refused("bad request")]), second)
+    with pytest.raises(Refused):
+        world.ask()
+    assert second.calls == []
+
+
+def test_nothing_is_repeated_after_the_first_visible_event() -> None:
+    broken: list[Event | GroundwireError] = [Started(), TextDelta(0, "bec"), Interrupted("cut")]
+    second = Scripted("b", [*GOOD])
+    world = World(Scripted("a", broken), second)
+    assert world.ask() == [Started(), TextDelta(0, "bec"), Failed(Interrupted("cut"))]
+    assert second.calls == []
+
+
+def test_warnings_before_a_failure_do_not_count_as_an_answer() -> None:
+    first: list[Event | GroundwireError] = [Warned("w", "first"), Started(), Failed(Overloaded("no"))]
+    world = World(Scripted("a", first), Scripted("b", [Warned("w", "second"), *GOOD]))
+    assert world.ask() == [Warned("w", "second"), *GOOD]
+
+
+def test_when_all_fail_the_error_tells_who_said_what() -> None:
+    world = World(Scripted("a", [AuthRejected("bad key")]), Scripted("b", [AuthRejected("expired")]))
+    with pytest.raises(AllTargetsFailed) as caught:
+        world.ask()
+    assert [name for name, _ in caught.value.attempts] == ["a", "b"]
+    assert "a: bad key" in str(caught.value)
+
+
+def test_an_outage_costs_at_most_a_quarter_more_attempts() -> None:
+    provider = Scripted("a", failing(lambda: Overloaded("down")))
+    world = World(provider)
+    for _ in range(1000):
+        with pytest.raises(GroundwireError):
+            world.ask()
+    assert len(provider.calls) <= 1250
+
+
+def test_a_broken_provider_is_left_alone_until_its_rest_is_over() -> None:
+    first = Scripted("a", failing(lambda: AuthRejected("no")))
+    first_broken = Scripted("a", failing(lambda: Unreachable("down")))
+    world = World(first_broken, Scripted("b", [*GOOD]))
+    for _ in range(5):
+        world.ask()
+    calls = len(first_broken.calls)
+    world.ask()
+    assert len(first_broken.calls) == calls, "the breaker is open"
+    world.now += 31
+    world.ask()
+    assert len(first_broken.calls) > calls, "one probe is let through"
+    assert first.calls == []
+
+
+def test_the_last_provider_is_always_asked() -> None:
+    provider = Scripted("a", *[failing(lambda: Unreachable("down"))] * 8, [*GOOD])
+    world = World(provider)
+    answers = []
+    for _ in range(8):
+        try:
+            answers.append(world.ask())
+        except GroundwireError:
+            continue
+    assert answers
+    assert answers[-1] == GOOD
+
+
+def test_a_paused_turn_is_continued_and_told_as_one() -> None:
+    first: list[Event | GroundwireError] = [Started("1", "m"), TextDelta(0, "be"), Finished("pause")]
+    second: list[Event | GroundwireError] = [Started("2", "m"), TextDelta(0, "cause"), Finished("stop")]
+    provider = Scripted("a", first, second)
+    world = World(provider)
+    assert world.ask() == [Started("1", "m"), TextDelta(0, "be"), TextDelta(1, "cause"), Finished("stop")]
+    assert provider.calls[1].messages[-1] == Message("assistant", (Text("be"),))
+
+
+def test_a_caller_who_leaves_closes_the_provider() -> None:
+    provider = Scripted("a", [TextDelta(0, "one"), TextDelta(0, "two"), Finished("stop")])
+    world = World(provider)
+
+    async def leave() -> None:
+        events = world.router.events(QUESTION, world.plan)
+        assert await anext(events) == TextDelta(0, "one")
+        await events.aclose()
+
+    asyncio.run(leave())
+    assert provider.closed == 1
