@@ -156,7 +156,7 @@ class Websearch(Checker):
         text(body, "returnDisplay")
         for source in objs(body, "sources") if "sources" in body else ():
             web = obj(source, "web")
-            need(set(web) <= {"title", "uri"} and bool(web), "a source")
+            need(set(web) <= {"title", "uri"}, "a source")
             need(all(isinstance(value, str) for value in web.values()), "the words of a source")
         if "error" in body:
             for key in ("message", "type"):

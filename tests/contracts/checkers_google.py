@@ -135,6 +135,7 @@ _STEP_DELTAS: Mapping[str, tuple[str, ...]] = {
     "url_context_result": ("url_context_result",),
     "function_call": ("arguments_delta",),
 }
+_KNOWN_DELTAS = {kind for kinds in _STEP_DELTAS.values() for kind in kinds}
 _ENDS = {
     *("completed", "requires_action", "requires_continuation", "incomplete", "failed", "cancelled"),
     "budget_exceeded",
@@ -204,8 +205,9 @@ class GeminiInteractions(Checker):
             raise Violation("a delta outside its step")
         delta = obj(body, "delta")
         kind = text(delta, "type")
-        # A step of a kind we do not know is the provider's own, given on as it came.
-        need(kind in _STEP_DELTAS.get(step.kind, (kind,)), f"{kind} in {step.kind}")
+        # Steps and deltas of a kind we do not know are the provider's own, given on as they came.
+        own = kind not in _KNOWN_DELTAS or step.kind not in _STEP_DELTAS
+        need(own or kind in _STEP_DELTAS[step.kind], f"{kind} in {step.kind}")
         match kind:
             case "text":
                 step.words += text(delta, "text").encode()

@@ -266,6 +266,12 @@ def _multi_line(_: Random, blocks: Blocks) -> Blocks:
     return changed
 
 
+def _bare_array(_: Random, data: bytes) -> bytes:
+    """What Gemini sends without `alt=sse`."""
+    bodies = [block.partition(b"data: ")[2] or block for block in blocks_of(data)]
+    return b"[" + b"\r\n,\r\n".join(bodies) + b"]"
+
+
 def _not_a_stream(random: Random, _: bytes) -> bytes:
     bodies = (
         b"<!DOCTYPE html><html><title>502 Bad Gateway</title></html>",
@@ -294,6 +300,7 @@ MUTATORS: dict[str, Mutator] = {
     "bytes after the end": lambda random, data: (
         data + random.choice((b"\x00", b"data: {}\n\n", b"xyz", data))
     ),
+    "bare array": _bare_array,
     "not a stream": _not_a_stream,
     "drop": _on_blocks(_drop),
     "duplicate": _on_blocks(_duplicate),

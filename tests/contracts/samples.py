@@ -8,7 +8,7 @@ Basic Multilingual Plane, marks that combine, line ends that are none, brackets 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal, TypeAlias, get_args
 
@@ -52,6 +52,7 @@ from groundwire.model import (
     Warned,
     assemble,
 )
+from groundwire.model.value import replace
 
 Order: TypeAlias = Literal["settled", "late", "early"]
 ORDERS: tuple[Order, ...] = get_args(Order)

@@ -7,7 +7,6 @@ and written by another; a strict reader judges what comes out. A failure names t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -19,6 +18,7 @@ from groundwire.dialects.jsontext import dump_json, load_json
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.errors import UpstreamError, UpstreamWireError
 from groundwire.model import Citation, Cited, Event, Failed, Finished, Span, assemble
+from groundwire.model.value import replace
 from tests.conftest import RECORDINGS
 from tests.contracts.checkers import check_stream
 from tests.contracts.mutators import chunks, mutate, mutate_json

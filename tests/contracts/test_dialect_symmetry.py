@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -37,6 +36,7 @@ from groundwire.model import (
     ToolChoice,
     ToolResult,
 )
+from groundwire.model.value import field_names, replace
 from tests.contracts.mutators import Path, at, paths, put
 
 QUESTION = Message("user", (Text("How long is the Nile? 🐊\r\nIn km\u2028please."),))
@@ -152,7 +152,7 @@ def meaning(request: Request) -> dict[str, object]:
 
 
 def search_meaning(options: SearchOptions) -> dict[str, object]:
-    said = {field.name: getattr(options, field.name) for field in fields(options) if field.name != "extras"}
+    said = {name: getattr(options, name) for name in field_names(SearchOptions) if name != "extras"}
     return said | {"live": options.live is not False}
 
 
@@ -223,6 +223,11 @@ def test_a_request_is_read_as_it_was_meant(name: str, case: str) -> None:
         request = replace(request, search=request.search or SearchOptions())
     lost = silent_losses(meaning(request), meaning(after), unsaid)
     assert not lost, "\n".join(lost)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_plain_search_leaves_nothing_unsaid(name: str) -> None:
+    assert dialect(name).encode_request(REQUESTS["search"]).unsaid == ()
 
 
 @pytest.mark.parametrize("name", DIALECTS)

@@ -6,7 +6,6 @@ of wires, which share no code with the dialects.
 
 from __future__ import annotations
 
-import dataclasses
 import fnmatch
 import html
 from collections.abc import Iterator
@@ -29,6 +28,7 @@ from groundwire.model import (
     Text,
     ToolCall,
 )
+from groundwire.model.value import replace
 from tests.contracts.recorded.catalogue import (
     NOT_ANSWERS,
     READERS,
@@ -192,7 +192,7 @@ def test_usage_is_what_the_wire_counts(recording: Recording) -> None:
     told = told_by(recording).usage
     if recording.dialect == "gemini" and usage.searches is not None:
         # Gemini has no counter; whoever counts its queries must count right.
-        told = dataclasses.replace(told, searches=len(set(told_by(recording).queries or ())))
+        told = replace(told, searches=len(set(told_by(recording).queries or ())))
     assert usage == told
 
 

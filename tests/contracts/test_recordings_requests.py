@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from functools import cache
 
@@ -11,6 +10,7 @@ import pytest
 from groundwire.dialects.registry import dialect
 from groundwire.errors import ClientWireError, RequestError
 from groundwire.model import FunctionTool, Json, JsonObject, OpaqueTool, Request
+from groundwire.model.value import replace
 from tests.contracts.recorded.asked import Asked, read_request
 from tests.contracts.recorded.catalogue import Recording, recordings_of
 from tests.contracts.recorded.deep import strings_in
@@ -71,7 +71,7 @@ def test_tools_are_kept_and_search_is_none_of_them(recording: Recording) -> None
 @every_request
 def test_search_options_are_kept(recording: Recording) -> None:
     search = _request(recording).search
-    assert (search and dataclasses.replace(search, extras={})) == _asked(recording).search
+    assert (search and replace(search, extras={})) == _asked(recording).search
 
 
 @every_request
@@ -104,7 +104,7 @@ def test_said_again_in_its_own_dialect_it_is_the_same_request(recording: Recordi
 def _essence(request: Request) -> Request:
     """Without what stands in the path of Gemini's address, and what a dialect may ask for in addition."""
     extras = {name: kept for name, fields in request.extras.items() if (kept := _without_sources(fields))}
-    return dataclasses.replace(request, model="", stream=False, extras=extras)
+    return replace(request, model="", stream=False, extras=extras)
 
 
 def _without_sources(fields: JsonObject) -> JsonObject:

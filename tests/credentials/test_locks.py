@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import stat
 import subprocess
@@ -75,8 +76,9 @@ def test_the_lock_file_is_private_whatever_the_umask_and_stays(tmp_path: Path) -
     assert stat.S_IMODE((tmp_path / "a.lock").stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("replaced", [False, True])
 def test_a_lock_file_removed_by_a_stranger_does_not_let_two_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaced: bool
 ) -> None:
     path = tmp_path / "a.lock"
     removed = False
@@ -87,6 +89,8 @@ def test_a_lock_file_removed_by_a_stranger_does_not_let_two_in(
         if not removed:
             removed = True
             path.unlink()
+            if replaced:
+                path.touch()
         return real_fstat(descriptor)
 
     monkeypatch.setattr(os, "fstat", fstat)
@@ -111,6 +115,20 @@ def test_a_lock_that_cannot_be_made_is_an_error_that_says_what_to_do(tmp_path: P
         with pytest.raises(ConfigError, match=r"cannot be locked .* make its directory writable"):
             asyncio.run(main(name))
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_file_system_without_locks_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+
+    async def main() -> None:
+        async with locked(str(tmp_path / "a"), 1, 0.01):
+            pass
+
+    with pytest.raises(ConfigError, match="No locks available"):
+        asyncio.run(main())
 
 
 def test_a_cancelled_caller_leaves_when_the_work_is_done() -> None:

@@ -367,6 +367,23 @@ def test_a_store_that_breaks_while_the_answer_comes_loses_nothing(tmp_path: Path
     assert stored_refresh(path) == "refresh-000001"
 
 
+def test_a_store_that_becomes_something_else_while_the_answer_comes_loses_nothing(tmp_path: Path) -> None:
+    path = write_session(tmp_path, "codex", "a-0", "r-0", NOW)
+    rotation = Rotation("r-0", life=5000)
+
+    def moved(body: bytes) -> tuple[int, bytes]:
+        path.unlink()
+        path.mkdir()
+        return rotation.answer(body)
+
+    found = fresh(session(tmp_path, "codex"), Service(moved))
+    assert found.secret == Secret("access-000001")
+    assert "is not a file" in found.warnings[0]
+    path.rmdir()
+    write_session(tmp_path, "codex", "a-0", "r-0", NOW)
+    assert fresh(session(tmp_path, "codex"), Service(never)).refresh == found.refresh
+
+
 def test_a_cancelled_search_does_not_lose_the_answer(tmp_path: Path) -> None:
     path = write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
     rotation = Rotation("r-0")

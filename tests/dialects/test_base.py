@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.dialects.base import Reply, StreamDecoder, StreamEncoder
@@ -18,6 +18,7 @@ from groundwire.errors import (
     UpstreamWireError,
 )
 from groundwire.model import Event, Failed, Finished, TextDelta, Warned
+from tests.model.strategies import cases
 
 
 class Decoder(StreamDecoder):
@@ -124,7 +125,7 @@ def test_a_bare_json_body_is_read_as_one_frame() -> None:
     assert said(b' {"say": "x",\n "end": true}', Decoder()) == [TextDelta(0, "x"), Finished()]
 
 
-@settings(max_examples=200, deadline=None)
+@cases(200)
 @given(
     st.lists(
         st.sampled_from([HELLO, END, b"data: x\n\n", b": c\n", b'data: {"say": "\xc3\xa9"}\n\n']), max_size=5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from groundwire.dialects.evidence import is_native, readable_parts, readable_text
 from groundwire.model import (
@@ -23,7 +23,7 @@ from groundwire.model import (
 )
 from groundwire.text.addresses import canonical_address
 from groundwire.text.sources import label_of
-from tests.model.strategies import messages
+from tests.model.strategies import cases, messages
 
 OURS: Extras = {"gemini": {"x": 1}}
 A = Source("https://a.example/x", "Page A", excerpts=("An excerpt.",))
@@ -108,7 +108,7 @@ def test_pages_opened_and_patterns_looked_for_are_told() -> None:
     assert "(https://a.example/x)" in readable_text(message)
 
 
-@settings(max_examples=200, deadline=None)
+@cases(60)
 @given(messages())
 def test_every_page_and_every_quote_stays_readable(message: Message) -> None:
     text = readable_text(message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.dialects.extension import extend
@@ -21,7 +21,7 @@ from groundwire.model import (
     Usage,
     Warned,
 )
-from tests.model.strategies import answers
+from tests.model.strategies import answers, cases
 
 ANSWER = Answer(
     (
@@ -107,7 +107,7 @@ def test_a_name_that_looks_like_an_address_is_not_taken_for_it() -> None:
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@cases(60)
 @given(answers(), st.sets(st.sampled_from(Feature)))
 def test_any_answer_can_be_told_and_its_indices_lead_to_its_sources(
     answer: Answer, lost: set[Feature]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.dialects.base import Dialect
@@ -27,7 +26,8 @@ from groundwire.model import (
     ToolCall,
     Usage,
 )
-from tests.model.strategies import answers
+from groundwire.model.value import replace
+from tests.model.strategies import answers, cases
 
 LINK = "([a](https://a.example))"
 A = Evidence(Source("https://a.example", "A"), "quote", 0.5)
@@ -128,6 +128,11 @@ def test_a_citation_keeps_its_place_when_markers_before_it_are_replaced() -> Non
     assert project(linked, Feature.MARKER_TEXT) != project(numbered, Feature.MARKER_TEXT)
 
 
+def test_markers_that_overlap_are_taken_out_once() -> None:
+    both = (Citation(Span(0, 4), (A,), "marker"), Citation(Span(2, 6), (A,), "marker"))
+    assert project(Answer((Text("ABCDEFGH"),), both), Feature.TEXT) == "EFGH"
+
+
 def test_arguments_are_compared_by_meaning_and_nonsense_by_its_letters() -> None:
     def calls(arguments: str) -> object:
         return project(Answer((ToolCall("c", "f", arguments),)), Feature.TOOL_CALLS)
@@ -147,7 +152,7 @@ def test_what_is_lost_is_what_the_one_can_say_and_the_other_cannot() -> None:
     assert lost_between(poor, poor) == {}
 
 
-@settings(max_examples=200, deadline=None)
+@cases(60)
 @given(answers(), st.sampled_from(Feature))
 def test_any_answer_can_be_looked_at_and_equals_itself(answer: Answer, feature: Feature) -> None:
     assert project(answer, feature) == project(answer, feature)

@@ -7,7 +7,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.dialects import framing
@@ -22,7 +22,7 @@ from groundwire.dialects.framing import (
 from groundwire.dialects.jsontext import dump_json
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Json
-from tests.model.strategies import json_values, texts
+from tests.model.strategies import cases, json_values, texts
 
 BOM = b"\xef\xbb\xbf"
 
@@ -115,7 +115,7 @@ LINES = st.sampled_from(
 ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
 
 
-@settings(max_examples=500, deadline=None)
+@cases(300)
 @given(
     st.lists(st.tuples(LINES, ENDS), max_size=12), st.lists(st.integers(0, 120), max_size=8), st.booleans()
 )
@@ -136,7 +136,7 @@ def test_an_event_is_told_as_soon_as_its_blank_line_is_there() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "message_start"])
-@settings(max_examples=100, deadline=None)
+@cases(100)
 @given(value=json_values())
 def test_what_is_written_is_read_again(name: str, value: Json) -> None:
     data = dump_json(value)
@@ -144,7 +144,7 @@ def test_what_is_written_is_read_again(name: str, value: Json) -> None:
     assert encode_frame(name, data).count(b"\n") == (3 if name else 2)
 
 
-@settings(max_examples=100, deadline=None)
+@cases(100)
 @given(texts())
 def test_readers_that_split_at_every_line_separator_see_one_line(text: str) -> None:
     frame = encode_frame("", dump_json([text])).decode()
@@ -191,7 +191,7 @@ def test_elements_of_a_json_body_are_frames_wherever_it_is_cut(index: int) -> No
         assert read(data, cut) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@cases(200)
 @given(
     st.lists(st.dictionaries(texts(3), json_values(), max_size=3), max_size=4),
     st.lists(st.integers(0, 300), max_size=6),

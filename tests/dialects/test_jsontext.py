@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.dialects.jsontext import MAX_DEPTH, dump_json, load_json
 from groundwire.errors import ClientWireError, UpstreamWireError, WireError
 from groundwire.model import Json
-from tests.model.strategies import json_values, texts
+from tests.model.strategies import cases, json_values, texts
 
 
 def load(data: bytes | str) -> Json:
     return load_json(data, UpstreamWireError)
 
 
-@settings(max_examples=300, deadline=None)
+@cases(300)
 @given(json_values())
 def test_what_is_written_is_read_again(value: Json) -> None:
     assert load(dump_json(value)) == value
@@ -86,7 +86,7 @@ def test_large_numbers_within_reason_are_read() -> None:
         (rb'"\udc00"', "\ufffd"),
         (rb'"\ud83d"', "\ufffd"),
         (rb'"\ude00\ud83d"', "\ufffd\ufffd"),
-        (rb'{"\ud800": ["\uDFFF"]}', {"\ufffd": ["\ufffd"]}),
+        (rb'{"\ud800": ["\uDFFF", 1, null]}', {"\ufffd": ["\ufffd", 1, None]}),
         (rb'"\ud83d\u0041"', "\ufffdA"),
         (b'"\xed\xa0\x80"', "\ufffd\ufffd\ufffd"),
         (b'"\xff"', "\ufffd"),
@@ -128,7 +128,7 @@ def test_output_never_holds_what_is_no_number(number: float) -> None:
         dump_json([number])
 
 
-@settings(max_examples=300, deadline=None)
+@cases(300)
 @given(st.binary(max_size=40) | texts().map(str.encode))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     try:

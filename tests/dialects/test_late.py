@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.dialects.late import LateCitations
@@ -27,7 +27,7 @@ from groundwire.model import (
     Warned,
     assemble,
 )
-from tests.model.strategies import events
+from tests.model.strategies import cases, events
 
 
 def cited(start: int, end: int) -> Cited:
@@ -120,7 +120,7 @@ def test_a_citation_of_text_that_is_already_out_is_told_at_the_latest_before_the
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@cases(50)
 @given(st.lists(events().filter(lambda event: not isinstance(event, Finished | Failed)), max_size=10))
 @pytest.mark.parametrize("policy", ["exact", "live"])
 def test_nothing_is_lost_or_told_twice_and_the_answer_is_the_same(policy: str, told: list[Event]) -> None:

@@ -7,9 +7,9 @@ that is not drawn here is an error at import.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TypeVar, get_args
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -66,6 +66,7 @@ from groundwire.model import (
 )
 from groundwire.model.parts import Phase, SearchKind
 from groundwire.model.request import ContextSize, Effort, Role, ToolMode
+from groundwire.model.value import field_names
 
 T = TypeVar("T")
 
@@ -103,6 +104,17 @@ PIECES = (
     ),
 )
 """What texts are made of."""
+
+
+def cases(count: int) -> settings:
+    """So many cases, the same in every run, however busy the machine is."""
+    return settings(
+        max_examples=count,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 
 
 def texts(max_size: int = 10) -> SearchStrategy[str]:
@@ -226,7 +238,7 @@ def _refined(error: GroundwireError) -> SearchStrategy[GroundwireError]:
 
 
 def _draw(kind: type[T], /, **values: SearchStrategy[object]) -> SearchStrategy[T]:
-    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]  # all of them are dataclasses
+    names = set(field_names(kind))
     if names != set(values):
         raise TypeError(f"{kind.__name__}: {names ^ set(values)} is not drawn")
     return st.builds(kind, **values)
@@ -346,6 +358,6 @@ _LIMITS = _draw(
 )
 _USAGE = _draw(
     Usage,
-    **{field.name: _or_none(_NUMBER if field.name == "cost" else _WHOLE) for field in fields(Usage)},
+    **{name: _or_none(_NUMBER if name == "cost" else _WHOLE) for name in field_names(Usage)},
 )
 _WARNINGS = _draw(Warned, code=_WORD, message=_WORD)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.errors import Interrupted
@@ -43,7 +43,7 @@ from groundwire.model import (
     Warned,
     assemble,
 )
-from tests.model.strategies import events
+from tests.model.strategies import cases, events
 
 A = Evidence(Source("https://a.example", "A"))
 B = Evidence(Source("https://b.example", "B"))
@@ -267,7 +267,7 @@ def test_the_answer_as_a_message_has_all_its_parts_and_citations() -> None:
     assert answer.message.text == "x"
 
 
-@settings(max_examples=200, deadline=None)
+@cases(80)
 @given(st.lists(events(), max_size=8))
 def test_any_events_in_any_order_fold_into_normal_form(told: list[Event]) -> None:
     answer = assemble(told)
@@ -279,7 +279,7 @@ def test_any_events_in_any_order_fold_into_normal_form(told: list[Event]) -> Non
     assert len(addresses) == len(set(addresses))
 
 
-@settings(max_examples=200, deadline=None)
+@cases(80)
 @given(st.lists(events(), max_size=6))
 def test_asking_for_the_answer_in_between_changes_nothing(told: list[Event]) -> None:
     assembler = Assembler()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import groundwire
 from groundwire.dialects.jsontext import dump_json, load_json
@@ -44,33 +44,33 @@ from groundwire.model import (
     Usage,
 )
 from groundwire.model.json import Stored, decode, encode
-from tests.model.strategies import answers, events, messages, requests
+from tests.model.strategies import answers, cases, events, messages, requests
 
 
 def through_text(value: Stored) -> Stored:
     return decode(load_json(dump_json(encode(value)), ClientWireError))
 
 
-@settings(max_examples=100, deadline=None)
+@cases(100)
 @given(answers())
 def test_every_answer_comes_back_equal(answer: Answer) -> None:
     assert decode(encode(answer)) == answer
     assert through_text(answer) == answer
 
 
-@settings(max_examples=100, deadline=None)
+@cases(100)
 @given(requests())
 def test_every_request_comes_back_equal(request: Request) -> None:
     assert through_text(request) == request
 
 
-@settings(max_examples=300, deadline=None)
+@cases(150)
 @given(events())
 def test_every_event_comes_back_equal(event: Event) -> None:
     assert through_text(event) == event
 
 
-@settings(max_examples=50, deadline=None)
+@cases(50)
 @given(messages())
 def test_every_message_comes_back_equal(message: Message) -> None:
     assert through_text(message) == message

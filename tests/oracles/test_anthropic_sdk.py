@@ -103,7 +103,7 @@ def test_an_error_raises_the_clients_own_exception(case: str) -> None:
         429: anthropic.RateLimitError,
     }
     assert isinstance(caught.value, expected.get(status, anthropic.APIStatusError))
-    assert ERRORS[case].message.partition(":")[2].strip() in caught.value.message
+    assert ERRORS[case].message.rpartition(": ")[2] in caught.value.message
 
 
 @pytest.mark.parametrize("sample", BROKEN, ids=lambda sample: sample.name)

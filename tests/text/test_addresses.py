@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundwire.text.addresses import canonical_address, domain_of, safe_address
-from tests.model.strategies import texts
+from tests.model.strategies import cases, texts
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_what_is_no_address_is_its_own_key() -> None:
     assert canonical_address("oai-weather") == "oai-weather"
 
 
-@settings(max_examples=500, deadline=None)
+@cases(300)
 @given(st.one_of(texts(), texts().map("https://".__add__), texts().map("https://a.example/".__add__)))
 @example("https://\n")
 @example("https://@")
@@ -196,7 +196,7 @@ def test_a_safe_address_is_safe_and_stays_so(url: str) -> None:
     assert bool(domain_of(safe)) == bool(safe)
 
 
-@settings(max_examples=300, deadline=None)
+@cases(300)
 @given(texts().map("https://a.example/".__add__))
 def test_making_an_address_safe_does_not_change_its_host(url: str) -> None:
     assert domain_of(safe_address(url)) == domain_of(url) == "a.example"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.model import Span
 from groundwire.text.anchors import anchor_kind, is_link, place_link, place_quote
 from groundwire.text.offsets import from_points
-from tests.model.strategies import texts
+from tests.model.strategies import cases, texts
 from tests.text.test_links import HOSTILE
 
 URL = "https://a.example/x"
@@ -128,7 +128,7 @@ def test_offsets_beyond_the_end_find_the_link() -> None:
     assert place_link(text, 500, 600, URL) == Span(5, 5 + len(LINK))
 
 
-@settings(max_examples=300, deadline=None)
+@cases(300)
 @given(texts(), st.integers(-3, 60), st.integers(-3, 60), texts(3))
 def test_a_placed_link_lies_within_the_text(text: str, start: int, end: int, url: str) -> None:
     span = place_link(text, start, end, url)
@@ -168,7 +168,7 @@ def test_negative_offsets_do_not_count_from_the_end() -> None:
     assert place_quote("one two two", -3, 11, "two") is None
 
 
-@settings(max_examples=300, deadline=None)
+@cases(300)
 @given(texts(), st.integers(-5, 60), st.integers(-5, 60), texts(2))
 def test_a_placed_quote_reads_as_the_quote(text: str, start: int, end: int, quote: str) -> None:
     span = place_quote(text, start, end, quote)

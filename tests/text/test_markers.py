@@ -6,11 +6,12 @@ import random
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundwire.model import Anchor, Citation, Evidence, Source, Span
 from groundwire.text.markers import MarkerStripper, place_markers, strip_markers
+from tests.model.strategies import cases
 from tests.text.test_links import HOSTILE
 
 NUMBERS = {"https://a.example": 1, "https://b.example": 2, "https://c.example": 3}
@@ -219,14 +220,14 @@ def test_cut_anywhere_the_text_is_stripped_as_a_whole(text: str, private_only: b
     assert fed(text, list(range(len(text))), private_only=private_only)[0] == whole
 
 
-@settings(max_examples=400, deadline=None)
+@cases(300)
 @given(marked_texts, st.lists(st.integers(0, 60), max_size=6))
 @example("【1:2†\ue200】", [7])
 def test_cut_into_any_pieces_the_text_is_stripped_as_a_whole(text: str, cuts: list[int]) -> None:
     assert fed(text, [min(cut, len(text)) for cut in cuts])[0] == strip_markers(text)
 
 
-@settings(max_examples=400, deadline=None)
+@cases(300)
 @given(marked_texts, st.lists(st.integers(0, 60), max_size=6), st.booleans())
 def test_positions_of_kept_signs_are_known(text: str, cuts: list[int], private_only: bool) -> None:
     kept, stripper = fed(text, [min(cut, len(text)) for cut in cuts], private_only=private_only)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import groundwire.text.offsets as offsets_module
 from groundwire.text.offsets import Unit, from_points, to_points
-from tests.model.strategies import PIECES, texts
+from tests.model.strategies import PIECES, cases, texts
 
 UNITS: tuple[Unit, ...] = ("point", "utf8", "utf16")
 WIDTHS: dict[Unit, Callable[[str], int]] = {
@@ -70,7 +70,7 @@ def test_back_and_there_never_goes_beyond_the_offset(unit: Unit) -> None:
         assert offset - 4 < there <= offset
 
 
-@settings(max_examples=300, deadline=None)
+@cases(300)
 @given(texts(30), st.lists(st.integers(-5, 200), max_size=8), st.sampled_from(UNITS))
 def test_many_at_a_time_are_as_one_at_a_time_in_the_order_given(
     text: str, offsets: list[int], unit: Unit
@@ -79,7 +79,7 @@ def test_many_at_a_time_are_as_one_at_a_time_in_the_order_given(
     assert from_points(text, offsets, unit) == [from_points(text, [offset], unit)[0] for offset in offsets]
 
 
-@settings(max_examples=300, deadline=None)
+@cases(300)
 @given(texts(30), st.lists(st.integers(-5, 200), max_size=8), st.sampled_from(UNITS))
 def test_order_is_preserved(text: str, offsets: list[int], unit: Unit) -> None:
     ascending = sorted(offsets)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.model import Answer, Citation, Evidence, SearchResult, Source, SourceState
 from groundwire.text.sources import label_of, number_answer, number_sources, source_key
+from tests.model.strategies import cases
 
 PAGE = "https://a.example/x?b=1"
 ALIASES = (
@@ -102,7 +103,7 @@ def test_a_source_is_called_by_the_best_name_it_has(source: Source, label: str) 
     assert label_of(source) == label
 
 
-@settings(max_examples=200, deadline=None)
+@cases(200)
 @given(st.lists(st.sampled_from([PAGE, *ALIASES, "https://b.example", "https://c.example/?q=1"]), max_size=8))
 def test_every_source_has_a_number_and_numbers_have_no_gaps(urls: list[str]) -> None:
     numbering = number_sources(Source(url, excerpts=(url,)) for url in urls)

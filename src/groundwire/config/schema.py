@@ -16,6 +16,19 @@ DEFAULT_ORDER = (
     *("brave", "tavily", "exa", "searxng", "web", "local"),
 )
 
+KNOWN_PROVIDERS = (*DEFAULT_ORDER, "copilot")
+"""Providers that need no description; `copilot` is never asked unless the user chooses it."""
+
+
+class HiddenKey(dict[str, str]):
+    """Options with a key among them, which printing does not show."""
+
+    def __repr__(self) -> str:
+        shown = {name: "[secret]" if name == "apiKey" else text for name, text in self.items()}
+        return repr(shown)
+
+    __str__ = __repr__
+
 
 @value
 class ProviderSettings:

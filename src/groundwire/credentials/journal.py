@@ -12,7 +12,8 @@ Whoever holds the lock next finds either no journal, or one whose token is not t
 it means nothing), or tokens to put into the store, or a refusal to remember, or an unanswered question.
 The last is what cannot be mended: a process that is killed between the login service's decision and
 our first write takes the answer with it. The token is then tried once more, since only so can be learnt
-whether it was spent; if it was, the session is over and the user is told to log in again.
+whether it was spent; if it was, the session is over and the user is told to log in again. And tokens that
+wait in a journal are known to us alone: OpenCode or Codex CLI, started before us, would try the spent one.
 """
 
 from __future__ import annotations

@@ -92,9 +92,8 @@ class Redactor:
             return
         self._known.add(text)
         for form in {text, *_forms(text)}:
-            if len(form) >= SHORTEST:
-                self._pieces.update(_windows(form, SHORTEST))
-                self._probes.update(_windows(form, _PROBE))
+            self._pieces.update(_windows(form, SHORTEST))
+            self._probes.update(_windows(form, _PROBE))
 
     def add_credential(self, credential: Credential) -> None:
         """Learn all secrets of a credential."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from groundwire.dialects.framing import Frame, FrameReader, encode_comment, encode_frame
@@ -28,6 +27,7 @@ from groundwire.model import (
     Request,
     TextDelta,
 )
+from groundwire.model.value import value
 
 if TYPE_CHECKING:
     from groundwire.dialects.features import Feature
@@ -37,7 +37,7 @@ DEFAULT_KEY = b"groundwire"
 CitationPolicy: TypeAlias = Literal["exact", "live"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reply:
     """What an encoder must know and cannot see in the events. Identity and time come from outside."""
 
@@ -70,6 +70,9 @@ Headers: TypeAlias = Mapping[str, str]
 """Response headers with lower-case names."""
 
 
+_TERMINAL = (Finished, Failed)
+
+
 class StreamDecoder(ABC):
     """Bytes in, events out."""
 
@@ -96,8 +99,9 @@ class StreamDecoder(ABC):
             return
         if isinstance(event, TextDelta):
             self.transcript.add(event.part, event.text)
+        elif isinstance(event, _TERMINAL):
+            self._ended = True
         self._events.append(event)
-        self._ended = isinstance(event, Finished | Failed)
 
     def next_part(self) -> int:
         """A number for a new part."""
@@ -140,7 +144,7 @@ class StreamEncoder(ABC):
         """The bytes that tell this event, if any are due yet."""
         if self._ended:
             return b""
-        self._ended = isinstance(event, Finished | Failed)
+        self._ended = isinstance(event, _TERMINAL)
         self.on_event(event)
         return self._flush()
 
@@ -172,7 +176,7 @@ class StreamEncoder(ABC):
         return data
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Dialect:
     """A wire language, spoken in both directions."""
 

@@ -76,6 +76,17 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 _CR = 13
 
 
+def _split_lines(data: bytes) -> tuple[list[bytes], bytes]:
+    """The lines that have ended, and the rest. A CR at the very end may be half of a CRLF: it waits."""
+    half = b""
+    if b"\r" in data:
+        if data.endswith(b"\r"):
+            data, half = data[:-1], b"\r"
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    *lines, rest = data.split(b"\n")
+    return lines, rest + half
+
+
 class SseReader:
     """The standard's parser, line by line."""
 
@@ -95,15 +106,11 @@ class SseReader:
                 return []  # the line goes on: it is looked at again when it ends, not with each piece
             data = bytes(self._rest)
         frames: list[Frame] = []
-        start = 0
-        for match in _LINE_END.finditer(data):
-            end = match.end()
-            if end == len(data) and match[0] == b"\r":
-                break  # its LF may be in the next bytes
-            self._line(data[start : match.start()], frames)
-            start = end
-        self._rest = bytearray(data[start:])
-        _check_size(self._size + len(self._rest))
+        lines, rest = _split_lines(data)
+        for line in lines:
+            self._line(line, frames)
+        self._rest = bytearray(rest)
+        _check_size(self._size + len(rest))
         return frames
 
     def close(self) -> list[Frame]:
@@ -116,20 +123,20 @@ class SseReader:
         return frames
 
     def _line(self, line: bytes, frames: list[Frame]) -> None:
-        if line.startswith(b"data:"):
-            self._data.append(line[6:] if line[5:6] == b" " else line[5:])
-            self._size += len(line)
-        elif not line:
+        if not line:
             if self._data:
-                frames.append(Frame(self._event, b"\n".join(self._data)))
-                self._data = []
+                data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+                frames.append(Frame(self._event, data))
+                self._data.clear()
                 self._size = 0
             self._event = ""
-        elif line.startswith(b"event:"):
-            self._event = line[6:].strip().decode("utf-8", "replace")
-        elif line == b"data":
-            self._data.append(b"")
+            return
+        name, _, content = line.partition(b":")
+        if name == b"data":
+            self._data.append(content.removeprefix(b" "))
             self._size += len(line)
+        elif name == b"event":
+            self._event = content.strip().decode("utf-8", "replace")
 
 
 _STRUCTURE = re.compile(rb'["\\\[\]{}]')

@@ -44,15 +44,19 @@ def load_json(data: bytes | str, fault: type[WireError]) -> Json:
     if isinstance(data, str):
         data = data.encode("utf-8", "replace")
     try:
-        value: Json = _read(data.decode("utf-8-sig", "replace"))
+        value: Json = _read(data.decode("utf-8", "replace").removeprefix("\ufeff"))
     except RecursionError:
         raise fault("nested too deeply") from None
     except ValueError as error:
         # The message of a JSONDecodeError is about positions; its text never holds the document.
         raise fault(f"malformed JSON ({error})") from None
-    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _depth_exceeded(value):
+    if (
+        len(data) > 2 * MAX_DEPTH
+        and data.count(b"[") + data.count(b"{") > MAX_DEPTH
+        and _depth_exceeded(value)
+    ):
         raise fault("nested too deeply")
-    if _ESCAPED_SURROGATE.search(data):
+    if b"\\u" in data and _ESCAPED_SURROGATE.search(data):
         value = _mend(value)
     return value
 
@@ -62,8 +66,13 @@ def dump_json(value: Json) -> str:
     text = _write(value)
     if text.isascii():
         return text
-    text = _LONE_SURROGATE.sub("\ufffd", text)
-    return _LINE_BREAKERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = _LONE_SURROGATE.sub("\ufffd", text)
+    if "\u2028" in text or "\u2029" in text or "\x85" in text:
+        text = _LINE_BREAKERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return text
 
 
 def _depth_exceeded(value: Json) -> bool:

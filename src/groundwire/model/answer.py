@@ -8,7 +8,6 @@ span, sorted by position, each source of a span once.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from groundwire.errors import GroundwireError
@@ -44,6 +43,7 @@ from groundwire.model.parts import (
 from groundwire.model.request import Message
 from groundwire.model.source import Anchor, Citation, Evidence, Source, SourceState, Span
 from groundwire.model.usage import Usage
+from groundwire.model.value import replace, value
 
 
 class Search(NamedTuple):
@@ -54,7 +54,7 @@ class Search(NamedTuple):
     state: Literal["running", "done", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Answer:
     """What came back, whole."""
 

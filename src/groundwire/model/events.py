@@ -7,7 +7,6 @@ or `Failed`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from groundwire.errors import GroundwireError
@@ -15,13 +14,14 @@ from groundwire.model.extras import NO_EXTRAS, Extras
 from groundwire.model.parts import Image, Opaque, Phase, SearchCall, SearchResult
 from groundwire.model.source import Citation
 from groundwire.model.usage import Usage
+from groundwire.model.value import value
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "pause", "filtered", "refused", "other"]
 """stop: said all; length: a limit cut it; tool_calls: the client must act; pause: continue with the same
 request; filtered: a filter of the provider's cut or blocked it; refused: the model declined."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Started:
     """The provider took the request."""
 
@@ -29,7 +29,7 @@ class Started:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TextDelta:
     """More words of a text part."""
 
@@ -38,14 +38,14 @@ class TextDelta:
     phase: Phase = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TextSettled:
     """This text part is complete and all its citations have been told."""
 
     part: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReasoningDelta:
     """More of a reasoning part."""
 
@@ -53,7 +53,7 @@ class ReasoningDelta:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolCallDelta:
     """More of a function call: `id` and `name` come with its first delta, `arguments` piece by piece."""
 
@@ -63,7 +63,7 @@ class ToolCallDelta:
     arguments: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SearchStarted:
     """The provider began to search; for what is told by the `SearchCalled` of the same part."""
 
@@ -71,7 +71,7 @@ class SearchStarted:
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SearchCalled:
     """The search, with its queries."""
 
@@ -79,7 +79,7 @@ class SearchCalled:
     call: SearchCall
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SearchReturned:
     """What the search found."""
 
@@ -87,7 +87,7 @@ class SearchReturned:
     result: SearchResult
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PartAdded:
     """A part that comes whole."""
 
@@ -95,7 +95,7 @@ class PartAdded:
     value: Image | Opaque
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ExtrasSeen:
     """Something verbatim that belongs to a part: a signature, an item id."""
 
@@ -103,21 +103,21 @@ class ExtrasSeen:
     extras: Extras
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Cited:
     """A citation. Its span counts over the text of the whole answer."""
 
     citation: Citation
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class UsageSeen:
     """The counts so far; the last one told is the one that holds."""
 
     usage: Usage
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Warned:
     """Something the caller should know though the answer goes on. `code` is for programs."""
 
@@ -125,7 +125,7 @@ class Warned:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Finished:
     """The answer is complete (terminal)."""
 
@@ -135,7 +135,7 @@ class Finished:
     extras: Extras = NO_EXTRAS
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Failed:
     """The answer broke off (terminal). What came before stands."""
 

@@ -14,16 +14,7 @@ JsonObject: TypeAlias = "dict[str, Json]"
 Extras: TypeAlias = Mapping[str, JsonObject]
 
 
-class _Nothing(dict[str, JsonObject]):
-    """Empty, and hashable, because dataclasses refuse a default that is not."""
-
-    __slots__ = ()
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return 0
-
-
-NO_EXTRAS: Extras = _Nothing()
+NO_EXTRAS: Extras = {}
 
 
 def merge_extras(first: Extras, second: Extras) -> Extras:

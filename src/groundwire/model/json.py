@@ -11,7 +11,6 @@ know or a value of the wrong type with the path to it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
 from functools import cache
 from types import NoneType, UnionType
 from typing import Literal, NamedTuple, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
@@ -23,8 +22,10 @@ from groundwire.model.events import Event
 from groundwire.model.extras import Json, JsonObject
 from groundwire.model.request import Message, Request
 from groundwire.model.source import Span
+from groundwire.model.value import field_defaults, field_names
 
 VERSION = 1
+_REQUIRED = object()
 
 Stored: TypeAlias = Request | Message | Answer | Event
 
@@ -110,15 +111,16 @@ def _sequence(codec: _Codec) -> _Codec:
 
 
 def _record(kind: type) -> _Codec:
-    """The fields of a dataclass, those with their default left out."""
+    """The fields of a value, those with their default left out."""
     hints = get_type_hints(kind, localns={"JsonObject": _Verbatim, "Extras": _VerbatimByName})
-    members = [(item.name, _codec(hints[item.name]), item.default) for item in fields(kind)]
+    defaults = field_defaults(kind)
+    members = [(name, _codec(hints[name]), defaults.get(name, _REQUIRED)) for name in field_names(kind)]
 
     def write(value: object) -> Json:
         body: JsonObject = {}
         for name, codec, default in members:
             item = getattr(value, name)
-            if default is MISSING or item != default:
+            if default is _REQUIRED or item != default:
                 body[name] = codec.write(item)
         return body
 
@@ -128,7 +130,7 @@ def _record(kind: type) -> _Codec:
         for name, codec, default in members:
             if name in body:
                 known[name] = codec.read(body[name], f"{path}.{name}")
-            elif default is MISSING:
+            elif default is _REQUIRED:
                 raise ClientWireError(f"`{name}` is missing", path)
         return kind(**known)
 
@@ -136,7 +138,7 @@ def _record(kind: type) -> _Codec:
 
 
 def _tagged(kinds: tuple[object, ...]) -> _Codec:
-    """One of several dataclasses, told apart by `type`."""
+    """One of several types, told apart by `type`."""
     by_name = {cast("type", kind).__name__: _codec(kind) for kind in kinds}
 
     def write(value: object) -> Json:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from groundwire.model.extras import NO_EXTRAS, Extras, JsonObject
 from groundwire.model.source import Source
+from groundwire.model.value import value
 
 Phase: TypeAlias = Literal["", "commentary", "final_answer", "refusal"]
 SearchKind: TypeAlias = Literal["search", "open", "find"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Text:
     """Plain words. `phase` tells a running commentary or a refusal from the answer proper."""
 
@@ -21,7 +21,7 @@ class Text:
     extras: Extras = NO_EXTRAS
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reasoning:
     """Thinking that the model showed. Signatures and encrypted forms are extras."""
 
@@ -29,7 +29,7 @@ class Reasoning:
     extras: Extras = NO_EXTRAS
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Image:
     """A picture, inline (`data`, base64) or by address."""
 
@@ -39,7 +39,7 @@ class Image:
     extras: Extras = NO_EXTRAS
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolCall:
     """The model asks the client to run a function. `arguments` is JSON text, verbatim."""
 
@@ -49,7 +49,7 @@ class ToolCall:
     extras: Extras = NO_EXTRAS
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolResult:
     """What the client's function gave back: text and images."""
 
@@ -60,7 +60,7 @@ class ToolResult:
     extras: Extras = NO_EXTRAS
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SearchCall:
     """The provider's own act: search the web, open a page, or find a pattern in one.
 
@@ -76,7 +76,7 @@ class SearchCall:
     extras: Extras = NO_EXTRAS
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SearchResult:
     """What a search call came back with. `error` is a short code, empty when it went well."""
 
@@ -89,7 +89,7 @@ class SearchResult:
     extras: Extras = NO_EXTRAS
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Opaque:
     """A part of one dialect that has no canonical meaning: kept whole, given back to it alone."""
 

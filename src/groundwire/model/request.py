@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from groundwire.model.extras import NO_EXTRAS, Extras, JsonObject
 from groundwire.model.parts import Part, Text
 from groundwire.model.source import Citation
+from groundwire.model.value import value
 
 Role: TypeAlias = Literal["user", "assistant", "system", "developer"]
 ContextSize: TypeAlias = Literal["low", "medium", "high"]
@@ -15,7 +15,7 @@ ToolMode: TypeAlias = Literal["auto", "none", "required", "search", "function"]
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Message:
     """One turn. Spans of `citations` count over the concatenated text of its `Text` parts.
 
@@ -33,7 +33,7 @@ class Message:
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Location:
     """Where the asker is, roughly. Country is ISO 3166 alpha-2, timezone an IANA name."""
 
@@ -45,7 +45,7 @@ class Location:
     longitude: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SearchOptions:
     """How to search. Its presence in a request is what turns web search on.
 
@@ -66,7 +66,7 @@ class SearchOptions:
     extras: Extras = NO_EXTRAS
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FunctionTool:
     """A function of the client's that the model may call."""
 
@@ -77,7 +77,7 @@ class FunctionTool:
     extras: Extras = NO_EXTRAS
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class OpaqueTool:
     """A tool of one dialect that has no canonical meaning (code execution, file search, …)."""
 
@@ -88,7 +88,7 @@ class OpaqueTool:
 Tool: TypeAlias = FunctionTool | OpaqueTool
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolChoice:
     """`search` forces a web search, `function` the one named."""
 
@@ -96,7 +96,7 @@ class ToolChoice:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Limits:
     """How much, and how freely."""
 
@@ -107,7 +107,7 @@ class Limits:
     top_k: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReasoningOptions:
     """How hard to think, and whether to show it."""
 
@@ -116,7 +116,7 @@ class ReasoningOptions:
     visible: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class OutputFormat:
     """JSON output; without a schema any JSON object will do."""
 
@@ -125,7 +125,7 @@ class OutputFormat:
     strict: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Request:
     """One question with all that belongs to it."""
 

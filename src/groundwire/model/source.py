@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from groundwire.model.extras import NO_EXTRAS, Extras
+from groundwire.model.value import value
 
 SourceState: TypeAlias = Literal["retrieved", "opened", "cited"]
 """retrieved: a search listed it; opened: somebody read the page; cited: the answer leans on it."""
@@ -25,7 +25,7 @@ class Span(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Source:
     """A page, as a provider named it. `url` is verbatim, and empty for feeds that have only a name."""
 
@@ -41,7 +41,7 @@ class Source:
     extras: Extras = NO_EXTRAS
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Evidence:
     """One source behind a citation, and the passage it was taken from (page text, or empty)."""
 
@@ -51,7 +51,7 @@ class Evidence:
     extras: Extras = NO_EXTRAS
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Citation:
     """A span of the answer and its evidence. Without a span it speaks for the whole answer."""
 

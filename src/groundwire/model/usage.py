@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from groundwire.model.value import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Usage:
     """Counts for one request. `None` means the provider did not say.
 

@@ -19,14 +19,23 @@ _REQUIRED: Any = object()
 @dataclass_transform(frozen_default=True)
 def value(cls: type[T]) -> type[T]:
     """Make a class of annotated fields a type of frozen, comparable values."""
-    names = tuple(vars(cls).get("__annotations__", ()))
     body = {key: item for key, item in vars(cls).items() if key not in ("__dict__", "__weakref__")}
+    names = tuple(body.get("__annotations__", ()))
     defaults = {name: body.pop(name, _REQUIRED) for name in names}
-    made: Any = type(cls)(cls.__name__, cls.__bases__, {**body, **_METHODS, "__slots__": names})
-    made.__match_args__ = names
-    made.__qualname__ = cls.__qualname__
-    made.__init__ = _initializer(made, defaults)
-    made.__values__ = staticmethod(attrgetter(*names) if len(names) > 1 else _single(names))
+    made: Any = type(
+        cls.__name__,
+        cls.__bases__,
+        {
+            **body,
+            **_METHODS,
+            "__slots__": names,
+            "__match_args__": names,
+            "__qualname__": cls.__qualname__,
+            "__values__": staticmethod(attrgetter(*names) if len(names) > 1 else _single(names)),
+            "__field_defaults__": {name: item for name, item in defaults.items() if item is not _REQUIRED},
+        },
+    )
+    made.__init__ = _first_init(made, defaults)
     result: type[T] = made
     return result
 
@@ -38,6 +47,11 @@ def replace(item: T, /, **changes: object) -> T:
     return type(item)(**kept, **changes)
 
 
+def is_value(item: object) -> bool:
+    """Is its type made by `value`?"""
+    return "__field_defaults__" in type(item).__dict__
+
+
 def field_names(cls: type) -> tuple[str, ...]:
     """The fields of a value type, in order."""
     names: tuple[str, ...] = cls.__dict__["__match_args__"]
@@ -46,42 +60,41 @@ def field_names(cls: type) -> tuple[str, ...]:
 
 def field_defaults(cls: type) -> Mapping[str, object]:
     """The fields that may be left out, and what they are then."""
-    defaults: Mapping[str, object] = cls.__dict__["__init__"].__kwdefaults__["defaults"]
-    return {name: item for name, item in defaults.items() if item is not _REQUIRED}
+    defaults: Mapping[str, object] = cls.__dict__["__field_defaults__"]
+    return defaults
 
 
-def _initializer(cls: type, defaults: dict[str, Any]) -> Callable[..., None]:
-    setters = tuple(cls.__dict__[name].__set__ for name in defaults)
-    fields = tuple(zip(defaults, setters, defaults.values(), strict=True))
-    tails = tuple(fields[count:] for count in range(len(fields) + 1))
+def _first_init(made: Any, defaults: dict[str, Any]) -> Callable[..., None]:
+    """Stands in until the first value of a type is made: most programs use few of the types they import."""
 
-    def __init__(self: object, *args: Any, defaults: Any = defaults, **named: Any) -> None:  # noqa: N807
-        for put, item in zip(setters, args):  # noqa: B905  too many are found below
-            put(self, item)
-        if len(args) == len(tails) - 1 and not named:
-            return
-        if len(args) >= len(tails):
-            raise TypeError(f"{cls.__name__} takes {len(fields)} fields, {len(args)} were given")
-        for name, put, default in tails[len(args)]:
-            item = named.pop(name, default) if named else default
-            if item is _REQUIRED:
-                raise TypeError(f"{cls.__name__} needs {name}")
-            put(self, item)
-        if named:
-            raise TypeError(f"{cls.__name__} has no field {', '.join(named)}")
+    def __init__(self: object, *args: Any, **named: Any) -> None:  # noqa: N807
+        made.__init__ = _written_init(made, defaults)
+        made.__init__(self, *args, **named)
 
     return __init__
+
+
+def _written_init(made: Any, defaults: dict[str, Any]) -> Callable[..., None]:
+    """`__init__` with its parameters written out: the one method whose speed every event pays for."""
+    scope: dict[str, Any] = {f"put_{name}": made.__dict__[name].__set__ for name in defaults}
+    scope |= {f"default_{name}": item for name, item in defaults.items() if item is not _REQUIRED}
+    parameters = [f"{name}=default_{name}" if f"default_{name}" in scope else name for name in defaults]
+    body = [f"put_{name}(self, {name})" for name in defaults] or ["pass"]
+    source = f"def __init__({', '.join(['self', *parameters])}): " + "; ".join(body)
+    exec(source, scope)  # noqa: S102  field names of our own classes, as dataclasses does
+    written: Callable[..., None] = scope["__init__"]
+    written.__qualname__ = f"{made.__qualname__}.__init__"
+    return written
 
 
 def _single(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda item: tuple(getattr(item, name) for name in names)
 
 
-def _equal(self: Any, other: object) -> bool:
+def _equal(self: Any, other: Any) -> Any:
     if type(self) is not type(other):
         return NotImplemented
-    same: bool = self.__values__(self) == self.__values__(other)
-    return same
+    return self.__values__(self) == self.__values__(other)
 
 
 def _hash(self: Any) -> int:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import get_args
 
 from groundwire.model import Answer, Source, SourceState
+from groundwire.model.value import replace, value
 from groundwire.text.addresses import canonical_address, domain_of
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Numbering:
     """Sources in order; the first has number 1."""
 

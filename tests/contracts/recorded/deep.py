@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
+
+from groundwire.model.value import field_names, is_value
 
 
 def strings_in(value: object) -> Iterator[str]:
@@ -16,6 +17,6 @@ def strings_in(value: object) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from strings_in(item)
-    elif dataclasses.is_dataclass(value):
-        for field in dataclasses.fields(value):
-            yield from strings_in(getattr(value, field.name))
+    elif is_value(value):
+        for name in field_names(type(value)):
+            yield from strings_in(getattr(value, name))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from groundwire.dialects.gemini import DIALECT
 from groundwire.model import JsonObject, Message, OutputFormat, ReasoningOptions, Request, Text
 from groundwire.model.request import Effort
+from groundwire.model.value import replace
 from tests.dialects.gemini.bodies import at, decode, encode
 
 ASK = Request((Message("user", (Text("Which river?"),)),))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -35,6 +34,7 @@ from groundwire.model import (
     ToolChoice,
     ToolResult,
 )
+from groundwire.model.value import replace
 from tests.dialects.gemini.bodies import at, chunk, decode, encode, web, whole
 
 QUESTION: JsonObject = {"role": "user", "parts": [{"text": "Which river?"}]}

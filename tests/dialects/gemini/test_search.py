@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from groundwire.dialects.gemini import DIALECT
@@ -18,6 +16,7 @@ from groundwire.model import (
     SearchOptions,
     Text,
 )
+from groundwire.model.value import replace
 from tests.dialects.gemini.bodies import at
 
 ASK = Request((Message("user", (Text("q"),)),))

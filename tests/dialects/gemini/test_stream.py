@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -39,6 +38,7 @@ from groundwire.model import (
     Warned,
     assemble,
 )
+from groundwire.model.value import replace
 from tests.dialects.gemini.bodies import REPLY, at, chunk, events_of, parts_of, sent, streamed, support, web
 
 ONE, TWO = chunk({"text": "Köln "}), chunk({"text": "liegt am Rhein."}, finishReason="STOP")

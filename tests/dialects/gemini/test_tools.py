@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from groundwire.model import FunctionTool, Json, JsonObject, Message, Request, SearchOptions, Text, ToolChoice
+from groundwire.model.value import replace
 from tests.dialects.gemini.bodies import at, decode, encode
 
 ASK = Request((Message("user", (Text("Which river?"),)),))

@@ -255,6 +255,36 @@ def test_pictures_in_results_follow_in_a_user_message() -> None:
     ]
 
 
+def test_pictures_of_the_assistant_come_back_only_if_they_were_told_here() -> None:
+    message: JsonObject = {
+        "role": "assistant",
+        "content": [{"type": "refusal", "refusal": "No."}, {"type": "audio", "audio": {"id": "a"}}],
+        "images": [{"type": "image_url", "image_url": {"url": "https://a.example/b.png"}, "index": 0}],
+    }
+    request = _history(USER, message)
+    said = _messages(request)[1]
+    assert said["images"] == message["images"]
+    assert said["content"] == [{"type": "audio", "audio": {"id": "a"}}]
+    assert said["refusal"] == "No."
+    foreign = Request((Message("assistant", (Image(url="https://a.example/b.png"), Text("x"))),))
+    assert DIALECT.encode_request(foreign).unsaid == ("images",)
+
+
+def test_openrouter_is_asked_to_reason_with_an_object() -> None:
+    search = SearchOptions(extras={"openai_chat": {"form": "openrouter"}})
+    options = ReasoningOptions("low", 100, visible=True)
+    request = Request((Message("user", (Text("q"),)),), "m", search=search, reasoning=options)
+    body, unsaid = DIALECT.encode_request(request)
+    assert body["reasoning"] == {"effort": "low", "max_tokens": 100, "exclude": False}
+    assert unsaid == ()
+
+
+def test_json_without_a_schema_is_any_object() -> None:
+    request = DIALECT.decode_request(_body(response_format={"type": "json_object"}))
+    assert request.output == OutputFormat()
+    assert DIALECT.encode_request(request).body["response_format"] == {"type": "json_object"}
+
+
 def test_a_failed_result_says_so_in_words() -> None:
     (tool,) = _messages(Request((Message("user", (ToolResult("c", (Text("boom"),), is_error=True),)),)))
     assert tool["content"] == "Error: boom"

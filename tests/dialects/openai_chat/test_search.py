@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
 
 import pytest
 
 from groundwire.dialects.openai_chat import DIALECT
 from groundwire.model import JsonObject, Location, Message, Request, SearchOptions, Text
+from groundwire.model.value import replace
 
 BERLIN = Location("DE", "Berlin", "Berlin", "Europe/Berlin")
 PLACE = {"country": "DE", "region": "Berlin", "city": "Berlin", "timezone": "Europe/Berlin"}
@@ -241,6 +241,19 @@ def test_coordinates_alone_are_named_where_they_cannot_be_said() -> None:
     search = SearchOptions(location=Location(latitude=1.0, longitude=2.0))
     _, unsaid = DIALECT.encode_request(Request((Message("user", (Text("q"),)),), "m", search=search))
     assert unsaid == ("location",)
+
+
+def test_several_languages_are_kept_beside_the_options() -> None:
+    body = _body(search_language_filter=["de", "en"])
+    assert _search(body).language == ""
+    assert DIALECT.encode_request(DIALECT.decode_request(body)).body == body
+
+
+def test_a_date_that_is_none_is_named() -> None:
+    search = SearchOptions(since="yesterday", extras={"openai_chat": {"form": "perplexity"}})
+    body, unsaid = DIALECT.encode_request(Request((Message("user", (Text("q"),)),), "m", search=search))
+    assert "search_after_date_filter" not in body
+    assert unsaid == ("since",)
 
 
 def test_a_search_tool_stands_beside_functions() -> None:

@@ -175,6 +175,10 @@ def test_openrouters_repeated_end_and_comments() -> None:
     assert (answer.text, answer.finish, answer.usage.cost) == ("Sun", "stop", 0.5)
 
 
+def test_blank_frames_are_passed_over() -> None:
+    assert _read(_chunk({"content": "Sun"}), b"data:\n\n", b"data:  \n\n", _chunk({}, "stop")).text == "Sun"
+
+
 def test_calls_are_put_together_by_index() -> None:
     answer = _read(
         _chunk({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}]}),

@@ -140,3 +140,22 @@ def test_impossible_spans_become_citations_of_the_whole() -> None:
     body = DIALECT.encode_response(Answer((Text("Hello"),), odd, finish="stop"), REPLY)
     notes = items_of(at(body, "output", 0, "content", 0), "annotations")
     assert [(note["start_index"], note["end_index"]) for note in notes] == [(0, 0)]
+
+
+def test_citations_that_begin_alike_and_end_in_another_part_stay_two() -> None:
+    evidence = (Evidence(Source(PAGE, "A", "cited")),)
+    both = (Citation(Span(0, 7), evidence), Citation(Span(0, 9), evidence))
+    body = DIALECT.encode_response(Answer((Text("Hello"), Text(" world")), both, finish="stop"), REPLY)
+    assert spans(assemble(DIALECT.decode_response(body))) == [(0, 7), (0, 9)]
+
+
+@pytest.mark.parametrize("own", [{"start": -5, "end": 3}, {"start": 2, "end": 1}, {"start": 50, "end": 90}])
+def test_a_false_word_about_the_whole_is_not_believed(own: dict[str, int]) -> None:
+    note = citation(0, 2, groundwire={"anchor": "claim", **own})
+    answer = whole(message(text_part("It rains.", note)))
+    assert spans(answer) == [(0, 2)]
+
+
+def test_a_whole_that_broke_off_is_as_long_as_its_text() -> None:
+    note = citation(0, 9, groundwire={"anchor": "claim", "start": 0, "end": 90})
+    assert spans(whole(message(text_part("It rains.", note)))) == [(0, 9)]

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from groundwire.errors import Interrupted, Overloaded, QuotaExhausted, RateLimited, UpstreamWireError
+from groundwire.errors import (
+    Interrupted,
+    Overloaded,
+    QuotaExhausted,
+    RateLimited,
+    Refused,
+    UpstreamWireError,
+)
 from groundwire.model import (
     Cited,
     Event,
@@ -21,7 +28,6 @@ from groundwire.model import (
     TextDelta,
     TextSettled,
     ToolCall,
-    UsageSeen,
     assemble,
 )
 from tests.dialects.openai_responses.wire import (
@@ -234,9 +240,7 @@ def test_the_codex_backend_links_without_annotating() -> None:
             ]
         )
     )
-    assert position(told, Cited) < position(told, TextSettled) < position(told, UsageSeen) or (
-        position(told, UsageSeen) < position(told, Cited) < position(told, TextSettled)
-    )
+    assert position(told, Cited) < position(told, TextSettled)
     answer = assemble(told)
     assert answer.citations[0].span == (START, END)
     assert answer.finish == "stop"
@@ -362,3 +366,68 @@ def test_a_search_that_never_returned_is_still_running() -> None:
     [part] = answer.parts
     assert isinstance(part, SearchCall)
     assert answer.searches[0].state == "running"
+
+
+def test_reasoning_and_calls_nobody_announced_are_understood() -> None:
+    open_text: JsonObject = {
+        "id": "rs_1",
+        "type": "reasoning",
+        "summary": [],
+        "content": [{"type": "reasoning_text", "text": "Hm."}],
+    }
+    answer = streamed(
+        {
+            "type": "response.reasoning_text.delta",
+            "item_id": "rs_1",
+            "output_index": 0,
+            "content_index": 0,
+            "delta": "Hm.",
+        },
+        {"type": "response.content_part.added", "output_index": 0, "part": {"type": "reasoning_text"}},
+        {"type": "response.content_part.done", "output_index": 0, "part": {"type": "reasoning_text"}},
+        {"type": "response.output_item.done", "output_index": 0, "item": open_text},
+        {"type": "response.function_call_arguments.delta", "output_index": 1, "delta": '{"city": "Bern"}'},
+        {"type": "response.output_item.done", "output_index": 1, "item": call()},
+        completed(),
+    )
+    assert answer == whole(open_text, call())
+
+
+def test_events_without_an_index_are_about_the_last_item() -> None:
+    events = [
+        {key: value for key, value in event.items() if key != "output_index"}
+        for event in text_events(["Hi."])
+    ]
+    assert streamed(*search_events(SEARCHED), *events, completed()).text == "Hi."
+
+
+def test_an_item_that_turns_out_to_be_another_is_the_other() -> None:
+    added: JsonObject = {"type": "response.output_item.added", "output_index": 0, "item": {"type": "x"}}
+    done: JsonObject = {"type": "response.output_item.done", "output_index": 0, "item": call()}
+    assert streamed(added, done, completed()).finish == "tool_calls"
+
+
+def test_an_annotation_that_is_null_and_a_frame_that_says_nothing_are_passed_over() -> None:
+    note: JsonObject = {"type": "response.output_text.annotation.added", "annotation": None}
+    events = decode(sse([created(), note]) + b"data: {}\n\n" + sse([completed()]))
+    assert kinds(events) == ["Started", "Finished"]
+
+
+def test_text_that_contradicts_its_deltas_is_not_told_again() -> None:
+    events = text_events(["Hello."])
+    events[3] = {**events[3], "text": "Other."}
+    assert streamed(*events, completed()).text == "Hello."
+
+
+def test_an_empty_text_is_no_part_but_one_that_cites_a_file_is() -> None:
+    file: JsonObject = {"type": "file_path", "file_id": "file_1", "index": 0}
+    assert whole(message(text_part(""))).parts == ()
+    [part] = whole(message(text_part("", file))).parts
+    assert isinstance(part, Text)
+    assert part.extras["openai_responses"]["annotations"] == [file]
+
+
+def test_errors_of_a_stream_blame_the_request_or_the_provider() -> None:
+    for code, expected in (("invalid_prompt", Refused), ("cyber_policy", Refused), ("mystery", Overloaded)):
+        answer = streamed({"type": "error", "code": code, "message": "No."})
+        assert type(answer.error) is expected

@@ -16,6 +16,7 @@ from groundwire.model import (
     ExtrasSeen,
     Failed,
     Finished,
+    FinishReason,
     Image,
     JsonObject,
     Opaque,
@@ -122,17 +123,20 @@ def test_the_last_event_is_the_response_that_others_get_whole() -> None:
     assert at(final(data), "groundwire", "warnings", 0, "code") == "careful"
 
 
-def test_ends_have_their_events() -> None:
-    for reason, name, why in (
+@pytest.mark.parametrize(
+    ("reason", "name", "why"),
+    [
         ("stop", "completed", None),
         ("length", "incomplete", {"reason": "max_output_tokens"}),
         ("filtered", "incomplete", {"reason": "content_filter"}),
         ("tool_calls", "completed", None),
         ("pause", "completed", None),
-    ):
-        data = encode([TextDelta(0, "Hi."), Finished(reason)])  # type: ignore[arg-type]
-        assert types(data)[-1] == name
-        assert final(data)["incomplete_details"] == why
+    ],
+)
+def test_ends_have_their_events(reason: FinishReason, name: str, why: JsonObject | None) -> None:
+    data = encode([TextDelta(0, "Hi."), Finished(reason)])
+    assert types(data)[-1] == name
+    assert final(data)["incomplete_details"] == why
 
 
 @pytest.mark.parametrize("before", [[], [Started("r", "m"), TextDelta(0, "It rains."), cited(0, 2)]])
@@ -377,3 +381,62 @@ def test_a_citation_too_late_for_its_part_is_told_beside_the_output() -> None:
 def test_errors_of_every_kind_are_written() -> None:
     data = encode([Failed(Overloaded("Busy.", upstream_code="slow_down"))])
     assert at(payloads(data)[-2], "error", "code") == "slow_down"
+
+
+def test_a_point_at_the_end_of_a_part_belongs_to_it_though_another_citation_reaches_beyond() -> None:
+    data = encode(
+        [
+            cited(0, 6),
+            cited(4, 4),
+            TextDelta(0, "One."),
+            TextSettled(0),
+            TextDelta(1, "Two."),
+            TextSettled(1),
+            Finished(),
+        ]
+    )
+    assert {(found.span, found.anchor) for found in assemble(decode(data)).citations} == {
+        ((0, 6), "claim"),
+        ((4, 4), "claim"),
+    }
+    assert [note["content_index"] for note in _notes(data)] == [0, 0, 1]
+
+
+def test_a_refusal_without_words_closes_the_message_or_is_one() -> None:
+    after_text = encode([TextDelta(0, "I stop."), TextSettled(0), Finished("refused")])
+    assert at(final(after_text), "output", 0, "content", 1) == {"type": "refusal", "refusal": ""}
+    alone = encode([SearchCalled(0, SearchCall("s", ("x",))), Finished("refused")])
+    assert at(final(alone), "output", 1, "content") == [{"type": "refusal", "refusal": ""}]
+    for data in (after_text, alone):
+        assert assemble(decode(data)).finish == "refused"
+        assert events_of(data, "output_item.done")[-1]["item"] == items_of(final(data), "output")[-1]
+
+
+def test_text_that_comes_after_its_part_was_closed_is_not_told() -> None:
+    data = encode(
+        [TextDelta(0, "One."), TextSettled(0), ToolCallDelta(1, "c", "f"), TextDelta(0, "late"), Finished()]
+    )
+    assert at(final(data), "output", 0, "content", 0, "text") == "One."
+
+
+def test_two_texts_that_are_not_settled_are_two_messages() -> None:
+    data = encode([TextDelta(0, "One."), TextDelta(1, "Two."), cited(0, 3), Finished()])
+    assert [item["type"] for item in items_of(final(data), "output")] == ["message", "message"]
+    assert assemble(decode(data)).citations[0].span == (0, 3)
+
+
+def test_annotations_of_files_are_told_after_the_others() -> None:
+    file: JsonObject = {"type": "file_citation", "file_id": "file_1", "filename": "a.txt", "index": 3}
+    events: list[Event] = [
+        TextDelta(0, "One."),
+        cited(0, 3),
+        ExtrasSeen(0, {NATIVE: {"annotations": [file]}}),
+        TextSettled(0),
+        Finished(),
+    ]
+    data = encode(events)
+    assert [(note["annotation_index"], at(note, "annotation", "type")) for note in _notes(data)] == [
+        (0, "url_citation"),
+        (1, "file_citation"),
+    ]
+    assert final(data) == DIALECT.encode_response(assemble(events), REPLY)

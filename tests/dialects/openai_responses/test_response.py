@@ -202,22 +202,22 @@ def test_a_refusal_is_words_and_an_end() -> None:
     assert encoded(answer)[0]["content"] == [{"type": "refusal", "refusal": "I cannot."}]
 
 
-def test_unknown_items_and_parts_come_back_whole() -> None:
+def test_unknown_items_come_back_whole() -> None:
     item: JsonObject = {"id": "ci_1", "type": "code_interpreter_call", "code": "1+1"}
-    custom: JsonObject = {
-        "id": "ctc_1",
-        "type": "custom_tool_call",
-        "call_id": "c",
-        "name": "x",
-        "input": "y",
-    }
-    audio: JsonObject = {"type": "output_audio", "data": "AAAA"}
-    answer = whole(item, message(audio), custom)
+    custom: JsonObject = {"id": "c_1", "type": "custom_tool_call", "call_id": "c", "name": "x", "input": "y"}
+    answer = whole(item, custom, {"no": "type"})
     assert next(part for part in answer.parts if isinstance(part, Opaque)).data == item
     assert answer.finish == "tool_calls"
-    first, kept, last = encoded(answer)
-    assert (first, last) == (item, custom)
-    assert kept["content"] == [audio]
+    assert encoded(answer) == [item, custom]
+
+
+def test_content_of_unknown_kinds_is_its_words_or_kept_for_the_history() -> None:
+    audio: JsonObject = {"type": "output_audio", "data": "AAAA"}
+    answer = whole(message({"type": "output_poem", "text": "Rain."}, audio))
+    assert answer.text == "Rain."
+    assert len(encoded(answer)) == 1
+    replayed = items_of(DIALECT.encode_request(Request((answer.message,))).body, "input")
+    assert replayed[1]["content"] == [audio]
 
 
 def test_a_picture_is_a_picture() -> None:
@@ -436,3 +436,48 @@ def test_a_response_repeats_what_was_asked_with_defaults() -> None:
         "metadata": {"a": "b"},
     }
     assert (body["store"], body["tool_choice"], body["parallel_tool_calls"]) == (False, "auto", True)
+
+
+def test_an_incomplete_reason_of_openais_is_given_back() -> None:
+    body = DIALECT.encode_response(Answer((Text("Hel"),), finish="other", detail="steered"), REPLY)
+    assert body["incomplete_details"] == {"reason": "steered"}
+
+
+def test_results_nobody_searched_for_stay_results() -> None:
+    found = SearchResult("x", (Source(PAGE, "A", date="July 14, 2026", excerpts=("One.", "Two.")),))
+    body = DIALECT.encode_response(Answer((found, Text("Hm.")), finish="stop"), REPLY)
+    again = assemble(DIALECT.decode_response(body))
+    assert again.searches == ()
+    assert again.sources == found.sources
+
+
+def test_pages_that_were_opened_keep_their_titles() -> None:
+    parts = (
+        SearchCall("o", kind="open", url=PAGE),
+        SearchResult("o", (Source(PAGE, "A", "opened"),)),
+    )
+    body = DIALECT.encode_response(Answer(parts, finish="stop"), REPLY)
+    assert assemble(DIALECT.decode_response(body)).sources == (Source(PAGE, "A", "opened"),)
+
+
+def test_xai_opens_pages_by_arguments() -> None:
+    [opened] = [
+        part
+        for part in whole(search(None, name="browse_page", arguments=f'{{"url":"{PAGE}"}}')).parts
+        if isinstance(part, SearchCall)
+    ]
+    assert (opened.kind, opened.url) == ("open", PAGE)
+
+
+def test_unknown_fields_of_a_message_and_its_text_come_back() -> None:
+    part = text_part("Hi.", content_filters=[1], logprobs=[{"token": "Hi", "logprob": -0.5}])
+    item = message(part, agent="a")
+    [again] = encoded(whole(item))
+    assert again == item
+
+
+def test_an_id_is_given_to_one_item_only() -> None:
+    item: JsonObject = {"id": "msg_9_0", "type": "x_call"}
+    answer = Answer((Opaque(NATIVE, item), Text("Hi."), Reasoning(""), Text("Ho.")), finish="stop")
+    ids = [entry["id"] for entry in encoded(answer)]
+    assert ids == ["msg_9_0", "msg_9_1", "rs_9_0", "msg_9_2"]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from groundwire.dialects.anthropic_messages.parts import rest_of
 from groundwire.dialects.anthropic_messages.messages import decode_message, encode_messages
+from groundwire.dialects.anthropic_messages.parts import rest_of
 from groundwire.dialects.anthropic_messages.search import (
     NAME,
     TOOL_NAME,

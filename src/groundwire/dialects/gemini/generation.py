@@ -8,12 +8,12 @@ decides which of the two is said.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.gemini.schemas import decode_schema
 from groundwire.model import JsonObject, Limits, OutputFormat, ReasoningOptions, Request
 from groundwire.model.request import Effort
+from groundwire.model.value import replace
 
 _JSON = "application/json"
 _KNOWN = (

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 from groundwire.dialects.fields import Fields, as_object
@@ -30,6 +29,7 @@ from groundwire.model import (
     Span,
     Warned,
 )
+from groundwire.model.value import replace
 from groundwire.text.addresses import safe_address
 from groundwire.text.anchors import anchor_kind, place_quote
 from groundwire.text.offsets import from_points, to_points

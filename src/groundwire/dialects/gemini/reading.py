@@ -8,7 +8,6 @@ only in the metadata, and its parts come after the text. Only the first candidat
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.gemini.errors import FINISH_REASONS, error_in, read_error
@@ -33,6 +32,7 @@ from groundwire.model import (
     Usage,
     UsageSeen,
 )
+from groundwire.model.value import replace
 from groundwire.text.addresses import safe_address
 
 _UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"

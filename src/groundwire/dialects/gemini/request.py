@@ -6,7 +6,6 @@ Model and streaming are in the address, not in the body: reading leaves them ope
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from groundwire.dialects.base import Encoded
 from groundwire.dialects.fields import Fields, as_object
@@ -18,6 +17,7 @@ from groundwire.dialects.gemini.search import is_vertex
 from groundwire.dialects.gemini.tools import SERVER_PARTS, asked_config, decode_tools, encode_tools
 from groundwire.errors import ClientWireError
 from groundwire.model import JsonObject, Message, Request, SearchCall, Text
+from groundwire.model.value import replace
 
 _KNOWN = ("model", "contents", "systemInstruction", "tools", "toolConfig", "generationConfig")
 _SIGNING_MODELS = re.compile(r"gemini-(?![12][.-])")

@@ -113,7 +113,10 @@ class Encoder(StreamEncoder):
         if not thought:
             self._words.append(text)
         piece: JsonObject = {"text": text, "thought": True} if thought else {"text": text}
-        self._send_part({**piece, **extras} if extras else piece)
+        if extras:
+            self._send_part({**piece, **extras})
+        else:
+            self._send_shown(piece)
 
     def _note_extras(self, part: int, extras: Extras) -> None:
         """A signature goes with its part; where the words are out already, with an empty piece after them."""
@@ -149,8 +152,11 @@ class Encoder(StreamEncoder):
     def _send_part(self, part: JsonObject | None) -> None:
         shown = show_part(part) if part is not None else None
         if shown is not None:
-            candidate: JsonObject = {"content": {"parts": [shown], "role": "model"}, "index": 0}
-            self.send("", {"candidates": [candidate], **self._head})
+            self._send_shown(shown)
+
+    def _send_shown(self, part: JsonObject) -> None:
+        candidate: JsonObject = {"content": {"parts": [part], "role": "model"}, "index": 0}
+        self.send("", {"candidates": [candidate], **self._head})
 
     def _finish(self) -> None:
         self._release_calls(all_of_them=True)

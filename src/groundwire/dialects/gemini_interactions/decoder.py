@@ -55,6 +55,7 @@ class Decoder(StreamDecoder):
             read_whole(body, self, self._steps)
 
     def _on_created(self, body: Fields) -> None:
+        """The start, or the first event of a stream that lacks it."""
         if not self._started:
             self._started = True
             tell_start(body.obj("interaction"), self)
@@ -65,9 +66,11 @@ class Decoder(StreamDecoder):
             self.emit(UsageSeen(decode_usage(body.obj("usage"))))
 
     def _on_step(self, body: Fields) -> None:
+        self._on_created(body)
         self._steps.begin(body.integer("index"), body.obj("step"))
 
     def _on_delta(self, body: Fields) -> None:
+        self._on_created(body)
         self._steps.delta(body.integer("index"), body.obj("delta"))
 
     def _on_stop(self, body: Fields) -> None:

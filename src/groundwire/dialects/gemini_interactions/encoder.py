@@ -13,14 +13,13 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from groundwire.dialects.base import Reply, StreamEncoder
-from groundwire.dialects.fields import Fields
 from groundwire.dialects.gemini_interactions.citations import encode_annotations, ends_within
 from groundwire.dialects.gemini_interactions.errors import encode_error_object
 from groundwire.dialects.gemini_interactions.interaction import encode_head, encode_part
 from groundwire.dialects.gemini_interactions.losses import extend_used
-from groundwire.dialects.gemini_interactions.parts import own
+from groundwire.dialects.gemini_interactions.parts import encode_image, own
 from groundwire.dialects.gemini_interactions.response import encode_end
-from groundwire.errors import GroundwireError, UpstreamWireError
+from groundwire.errors import GroundwireError
 from groundwire.model import (
     Assembler,
     Citation,
@@ -29,6 +28,7 @@ from groundwire.model import (
     ExtrasSeen,
     Failed,
     Finished,
+    Image,
     Json,
     JsonObject,
     PartAdded,
@@ -49,7 +49,6 @@ _PAYLOADS = {
     "google_search_result": ("result", "is_error"),
     "url_context_call": ("arguments",),
     "url_context_result": ("result", "is_error"),
-    "model_output": ("content",),
 }
 
 
@@ -108,6 +107,8 @@ class Encoder(StreamEncoder):
                 self._think(event)
             case ToolCallDelta():
                 self._call(event)
+            case PartAdded(_, Image() as image):
+                self._picture(image)
             case SearchCalled(_, value) | SearchReturned(_, value) | PartAdded(_, value):
                 self._whole(encode_part(value, self._searches))
             case ExtrasSeen():
@@ -254,6 +255,12 @@ class Encoder(StreamEncoder):
 
     # other steps
 
+    def _picture(self, image: Image) -> None:
+        self._part_texts()
+        index = self._start({"type": "model_output"})
+        self._delta(index, encode_image(image))
+        self._stop(index)
+
     def _whole(self, step: JsonObject | None) -> None:
         """A step that comes complete."""
         if step is None:
@@ -262,10 +269,7 @@ class Encoder(StreamEncoder):
         kind = step.get("type")
         keys = _PAYLOADS.get(kind, ()) if isinstance(kind, str) else ()
         index = self._start({key: value for key, value in step.items() if key not in keys})
-        if kind == "model_output":
-            for block in Fields(step, UpstreamWireError).objs("content"):
-                self._delta(index, block.raw)
-        elif keys:
+        if keys:
             self._delta(index, {"type": kind} | {key: step[key] for key in keys if key in step})
         self._stop(index)
 

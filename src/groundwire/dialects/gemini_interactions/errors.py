@@ -116,7 +116,7 @@ _STATUSES: Mapping[FinishReason, str] = {
     "other": "incomplete",
 }
 # Endings that only the provider's own word tells apart.
-_OWN_STATUSES = frozenset({"cancelled", "budget_exceeded", "in_progress", "queued", _PAUSED})
+_OWN_STATUSES = frozenset({"cancelled", "budget_exceeded", _PAUSED})
 
 _RETRY = re.compile(r"retry in (\d{1,9}(?:\.\d{1,9})?)s", re.IGNORECASE)
 _DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")

@@ -17,6 +17,7 @@ from groundwire.model import Json, JsonObject, SearchCall, SearchResult, Source
 from groundwire.text.addresses import safe_address
 
 _OPENED_STATES = ("error", "paywall", "unsafe")
+_NAMELESS = "search"  # ids are required
 _FAILED = "unavailable"  # Google tells that a search failed, not why
 
 
@@ -70,10 +71,10 @@ def encode_call(call: SearchCall) -> JsonObject | None:
     if call.kind == "find" or "part_of" in own(call.extras):
         return None
     if call.kind == "open":
-        step: JsonObject = {"type": "url_context_call", "id": call.id, "arguments": {"urls": [call.url]}}
+        step: JsonObject = {"type": "url_context_call", "arguments": {"urls": [call.url]}}
     else:
-        step = {"type": "google_search_call", "id": call.id, "arguments": _queries(call.queries)}
-    return step | own(call.extras)
+        step = {"type": "google_search_call", "arguments": _queries(call.queries)}
+    return step | {"id": call.id or _NAMELESS} | own(call.extras)
 
 
 def encode_result(result: SearchResult, call: SearchCall | None) -> JsonObject | None:
@@ -86,7 +87,7 @@ def encode_result(result: SearchResult, call: SearchCall | None) -> JsonObject |
         return None
     step: JsonObject = {
         "type": "google_search_result",
-        "call_id": result.call_id,
+        "call_id": result.call_id or _NAMELESS,
         "result": _result_items(result.sources, result.suggestions),
         "is_error": bool(result.error),
     }
@@ -96,7 +97,7 @@ def encode_result(result: SearchResult, call: SearchCall | None) -> JsonObject |
 def _encode_opened(result: SearchResult, call: SearchCall) -> JsonObject:
     native = own(result.extras)
     if "result" in native:
-        return {"type": "url_context_result", "call_id": result.call_id, **native}
+        return {"type": "url_context_result", "call_id": result.call_id or _NAMELESS, **native}
     items: list[Json] = [
         _with_title({"url": source.url, "status": "success"}, source) for source in result.sources
     ]
@@ -105,7 +106,7 @@ def _encode_opened(result: SearchResult, call: SearchCall) -> JsonObject:
         items = [{"url": call.url, "status": status}]
     step: JsonObject = {
         "type": "url_context_result",
-        "call_id": result.call_id,
+        "call_id": result.call_id or _NAMELESS,
         "result": items,
         "is_error": bool(result.error),
     }

@@ -69,7 +69,7 @@ class Steps:
         self._open: dict[int | None, _Step] = {}
         self._pages: dict[str, dict[str, str]] = {}
         self._searches = 0
-        self._last_call = ""
+        self._last_call = "search_0"
         self.any = False
         """Has there been a step at all?"""
         self.called = False
@@ -87,17 +87,17 @@ class Steps:
             begin(self, opened, step)
 
     def delta(self, index: int | None, delta: Fields) -> None:
-        """More of a step; one that was never begun is taken for what its delta says it is."""
+        """More of a step; one that was not begun by name is taken for what its delta says it is."""
         kind = delta.text("type")
         step = self._open.get(index)
-        if step is None:
+        if step is None or not step.kind:
             self.begin(index, Fields({"type": _IMPLIED.get(kind, kind)}, self._fault))
             step = self._open[index]
         if _IMPLIED.get(kind) == step.kind:
             self._DELTA[kind](self, step, delta)
         elif step.kind == "model_output":
             self._add_opaque(step, delta)
-        else:
+        elif kind:
             step.body = Fields(step.body.raw | delta.rest("type"), self._fault)
 
     def stop(self, index: int | None) -> None:
@@ -150,6 +150,8 @@ class Steps:
         self._teller.emit(PartAdded(self._teller.next_part(), decode_image(delta)))
 
     def _add_opaque(self, step: _Step, delta: Fields) -> None:
+        if not delta.text("type"):
+            return
         self._settle_text(step)
         data: JsonObject = {"type": "model_output", "content": [delta.raw]}
         self._teller.emit(PartAdded(self._teller.next_part(), Opaque(NAME, data)))
@@ -276,7 +278,8 @@ class Steps:
         """What the user said is no part of the answer."""
 
     def _end_opaque(self, step: _Step, body: Fields) -> None:
-        self._teller.emit(PartAdded(self._part_of(step), Opaque(NAME, body.raw)))
+        if step.kind:
+            self._teller.emit(PartAdded(self._part_of(step), Opaque(NAME, body.raw)))
 
     _BEGIN: ClassVar[Mapping[str, Callable[[Steps, _Step, Fields], None]]] = {
         "model_output": _begin_output,

@@ -13,12 +13,12 @@ _SEARCH = "google_search"
 
 def decode_usage(body: Fields) -> Usage:
     """The counts of an interaction."""
-    thought = body.integer("total_thought_tokens")
-    tools = body.integer("total_tool_use_tokens")
+    thought = _count(body, "total_thought_tokens")
+    tools = _count(body, "total_tool_use_tokens")
     return Usage(
-        input_tokens=_plus(body.integer("total_input_tokens"), tools),
-        output_tokens=_plus(body.integer("total_output_tokens"), thought),
-        cached_tokens=body.integer("total_cached_tokens"),
+        input_tokens=_plus(_count(body, "total_input_tokens"), tools),
+        output_tokens=_plus(_count(body, "total_output_tokens"), thought),
+        cached_tokens=_count(body, "total_cached_tokens"),
         reasoning_tokens=thought,
         tool_tokens=tools,
         searches=_searches(body),
@@ -39,6 +39,11 @@ def encode_usage(usage: Usage) -> JsonObject:
     if usage.searches is not None:
         body["grounding_tool_count"] = [{"type": _SEARCH, "count": usage.searches}]
     return body
+
+
+def _count(body: Fields, name: str) -> int | None:
+    count = body.integer(name)
+    return None if count is None or count < 0 else count
 
 
 def _searches(body: Fields) -> int | None:

@@ -7,17 +7,16 @@ like that, with the passage in `content`. Perplexity lists pages as `search_resu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.openai_chat.parts import NAME, marked, own
 from groundwire.model import Evidence, Json, JsonObject, Source, Span
+from groundwire.model.value import value
 from groundwire.text.addresses import safe_address
 
 _PAGE = ("url", "title", "date", "snippet")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Annotation:
     """A `url_citation` as told: the place is not verified yet."""
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.jsontext import dump_json
@@ -24,6 +23,7 @@ from groundwire.dialects.openai_chat.annotations import (
     decode_page,
 )
 from groundwire.model import Citation, Cited, Evidence, Json, Source, Span, Warned
+from groundwire.model.value import replace
 from groundwire.text.addresses import canonical_address, safe_address
 from groundwire.text.anchors import anchor_kind, place_link
 from groundwire.text.links import find_markdown_links

@@ -33,6 +33,7 @@ from groundwire.model import (
     ExtrasSeen,
     Failed,
     Finished,
+    Json,
     JsonObject,
     PartAdded,
     ReasoningDelta,
@@ -90,7 +91,11 @@ class Decoder(StreamDecoder):
             if not data:
                 return
         try:
-            chunk = Fields.of(load_json(data, UpstreamWireError), UpstreamWireError)
+            value = load_json(data, UpstreamWireError)
+            if self._streamed and (words := _words_alone(value)):
+                self._say(words)
+                return
+            chunk = Fields.of(value, UpstreamWireError)
             self.on_chunk(chunk)
             if frame.event == "error":
                 self.fail(decode_told_error(chunk.raw))
@@ -167,9 +172,12 @@ class Decoder(StreamDecoder):
         content = message.get("content")
         if not isinstance(content, str):
             content = "".join(part.text for part in decode_content(message) if isinstance(part, Text))
-        text = self._stripper.feed(content)
-        if text:
-            self._tell_pages()
+        self._say(content)
+
+    def _say(self, words: str) -> None:
+        if text := self._stripper.feed(words):
+            if self._told.pages is not self._pages:
+                self._tell_pages()
             self.emit(TextDelta(self._text, text))
 
     def _on_refusal(self, message: Fields) -> None:
@@ -264,6 +272,38 @@ class Decoder(StreamDecoder):
         if pages is not self._pages:
             self._pages = pages
             self.emit(SearchReturned(self._search, SearchResult("search_0", pages, extras={NAME: {}})))
+
+
+_QUIET = frozenset(
+    {
+        "id",
+        "object",
+        "created",
+        "model",
+        "choices",
+        "provider",
+        "service_tier",
+        "system_fingerprint",
+        "obfuscation",
+    }
+)
+_SPOKEN = frozenset({"role", "content"})
+_OPEN = frozenset({"index", "delta", "logprobs", "finish_reason", "native_finish_reason"})
+
+
+def _words_alone(chunk: Json) -> str:
+    """The words of a chunk that says nothing else: nearly all of a stream is made of such."""
+    if not isinstance(chunk, dict) or not _QUIET.issuperset(chunk):
+        return ""
+    choices = chunk.get("choices")
+    choice = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
+    if not isinstance(choice, dict) or not _OPEN.issuperset(choice):
+        return ""
+    delta = choice.get("delta")
+    if choice.get("index") or choice.get("finish_reason") or not isinstance(delta, dict):
+        return ""
+    words = delta.get("content")
+    return words if isinstance(words, str) and _SPOKEN.issuperset(delta) else ""
 
 
 _READERS: Mapping[str, Callable[[Decoder, Fields], None]] = {

@@ -248,13 +248,12 @@ def _pictures(result: ToolResult) -> list[Image]:
 def _encode_assistant(message: Message) -> JsonObject:
     native = is_native(message, NAME)
     parts = message.parts if native else readable_parts(message, NAME)
-    words = [part for part in parts if isinstance(part, Text) and part.phase != "refusal"]
     refusal = "".join(part.text for part in parts if isinstance(part, Text) and part.phase == "refusal")
     calls = [part for part in parts if isinstance(part, ToolCall)]
     body: JsonObject = {**own(message.extras), "role": "assistant", "content": _encode_words(parts)}
     if refusal:
         body["refusal"] = refusal
-    if not words and (calls or refusal):
+    if body["content"] == "" and (calls or refusal):
         body["content"] = None
     body |= encode_reasoning(part for part in parts if NAME in getattr(part, "extras", {}))
     annotations = Layout.of(parts).annotations(parts, message.citations if native else ())

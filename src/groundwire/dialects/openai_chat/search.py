@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 from groundwire.dialects.fields import Fields, as_object
@@ -29,6 +28,7 @@ from groundwire.dialects.openai_chat.options import (
 )
 from groundwire.dialects.openai_chat.parts import NAME, own
 from groundwire.model import Json, JsonObject, SearchOptions
+from groundwire.model.value import replace
 
 SERVER_TOOL = "openrouter:web_search"
 DEFAULT_FORM = "web_search_options"

@@ -14,15 +14,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from groundwire.dialects.extension import FIELD
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.openai_responses.wire import NAME, native
 from groundwire.model import Citation, Evidence, Json, JsonObject, Source, Span, Text
 from groundwire.model.source import Anchor
+from groundwire.model.value import replace, value
 from groundwire.text.addresses import canonical_address, domain_of, safe_address
 from groundwire.text.anchors import anchor_kind, is_link, place_link
 from groundwire.text.links import Link, find_markdown_links
@@ -33,7 +33,10 @@ _WHOLE = "answer"
 _NO_TITLE = re.compile(r"[\[\]\d\s]*")
 
 
-@dataclass(frozen=True, slots=True)
+Key: TypeAlias = "tuple[int, int, str, str, str, Span | None]"
+
+
+@value
 class Annotation:
     """A citation as the wire has it, in offsets of its part.
 
@@ -48,9 +51,9 @@ class Annotation:
     whole: Span | None = None
 
     @property
-    def key(self) -> tuple[int, int, str, str]:
+    def key(self) -> Key:
         """Equal when the same annotation is told again, as the `done` events do."""
-        return self.start, self.end, self.url, self.evidence.quote
+        return self.start, self.end, self.url, self.evidence.quote, self.anchor, self.whole
 
 
 def decode_annotation(fields: Fields) -> Annotation | None:
@@ -114,8 +117,12 @@ def derive(text: str) -> Iterator[Citation]:
 
 
 def _cite(annotation: Annotation, text: str, span: Span) -> Citation:
-    anchor = _ANCHORS.get(annotation.anchor) or anchor_kind(text[span.start : span.end])
-    return Citation(span, (annotation.evidence,), anchor)
+    return Citation(span, (annotation.evidence,), anchor_of(annotation, text[span.start : span.end]))
+
+
+def anchor_of(annotation: Annotation, words: str) -> Anchor:
+    """What kind of anchor it has: as we told it ourselves, else by the words it is about."""
+    return _ANCHORS.get(annotation.anchor) or anchor_kind(words)
 
 
 def _title_of(link: Link) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from groundwire.dialects.base import Reply, StreamEncoder
 from groundwire.dialects.openai_responses.errors import encode_problem
-from groundwire.dialects.openai_responses.output import encode_opaque, joins, search_id
+from groundwire.dialects.openai_responses.output import encode_opaque, is_fragment, joins, search_id
 from groundwire.dialects.openai_responses.parts import encode_picture
 from groundwire.dialects.openai_responses.placing import Placing
 from groundwire.dialects.openai_responses.response import encode_head, encode_response, tell_aside
@@ -191,7 +191,7 @@ class Encoder(StreamEncoder):
             if not value.data:
                 return
             item = {**encode_picture(value), "id": self._names.take("ig", native_id(value.extras))}
-        elif value.dialect == NAME:
+        elif value.dialect == NAME and not is_fragment(value):
             item = encode_opaque(value, self._names)
         else:
             return

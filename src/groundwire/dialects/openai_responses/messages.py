@@ -9,7 +9,6 @@ key `content_part`, so that each goes back to where it was. Text of the past is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TypeAlias
 
 from groundwire.dialects.evidence import is_native, readable_parts
@@ -44,6 +43,7 @@ from groundwire.model import (
 from groundwire.model.extras import merge_extras
 from groundwire.model.parts import Phase
 from groundwire.model.request import Role
+from groundwire.model.value import replace
 
 _ROLES: dict[str, Role] = {"user": "user", "system": "system", "developer": "developer"}
 _TEXTS = frozenset({"input_text", "output_text", "text"})

@@ -44,7 +44,7 @@ def encode_output(answer: Answer, reply_id: str) -> list[JsonObject]:
     annotations = iter(annotate(texts, answer.citations))
     searches = _Searches(answer.parts)
     items: list[JsonObject] = []
-    for run in _runs(part for part in answer.parts if _is_item(part, searches)):
+    for run in _runs(part for part in answer.parts if _is_item(part, searches) and not is_fragment(part)):
         if isinstance(run, list):
             contents = [encode_text(text, next(annotations)) for text in run]
             items.append(encode_message(names.take("msg", native_id(run[0].extras)), run, contents))
@@ -166,6 +166,11 @@ def _is_item(part: Part, searches: _Searches) -> bool:
             return part.dialect == NAME
         case _:
             return True
+
+
+def is_fragment(part: Part) -> bool:
+    """Is it a content part of an unknown kind? It is kept for the history, but has no events of its own."""
+    return isinstance(part, Opaque) and part.data.get("type") == "message"
 
 
 def _runs(parts: Iterable[Part]) -> Iterator[Run]:

@@ -103,7 +103,7 @@ class Placing:
     def _leave(self, text: TextWriter) -> None:
         """A part has all its text: what reaches beyond it is told as far as it goes."""
         rest = []
-        while self._waiting and self._waiting[0][0].start < text.end:
+        while self._waiting and _concerns(self._waiting[0][0], text):
             entry = heappop(self._waiting)
             if entry[0].end <= text.end:
                 self._tell(entry[-1], text)
@@ -124,3 +124,8 @@ class Placing:
     def _drop(self, waiting: _Waiting) -> None:
         if not waiting.is_told:
             self._unplaced.append(waiting.citation)
+
+
+def _concerns(span: Span, text: TextWriter) -> bool:
+    """Does a span begin in a part or before it? A point at its end belongs to it."""
+    return span.start < text.end or span.end <= text.end

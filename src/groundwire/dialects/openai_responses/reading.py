@@ -76,7 +76,7 @@ class MessageReader(ItemReader):
     def part_done(self, index: int, part: Fields) -> None:
         """A content part in full."""
         kind = part.text("type")
-        if kind not in ("output_text", "refusal"):
+        if kind != "refusal" and not isinstance(part.get("text"), str):
             self._keep(index, part)
             return
         text = self.text(index, kind)
@@ -101,7 +101,7 @@ class MessageReader(ItemReader):
         self._settling.advance()
 
     def _keep(self, index: int, part: Fields) -> None:
-        """A content part of an unknown kind stands alone, in a form that can be given back."""
+        """A content part without words stands alone, in a form that can be given back."""
         if part.text("type") and index not in self._others:
             self._others.add(index)
             message: JsonObject = {"type": "message", "role": "assistant", "content": [part.raw]}
@@ -213,7 +213,7 @@ class OpaqueReader(ItemReader):
         self._part = decoder.next_part()
 
     def done(self, item: Fields) -> None:
-        if self.is_done:
+        if self.is_done or not self.kind:
             return
         self.is_done = True
         is_picture = self.kind == "image_generation_call" and bool(item.text("result"))

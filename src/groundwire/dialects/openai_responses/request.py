@@ -7,8 +7,6 @@ back. Whoever asks for a search also asks for its sources, except in OpenRouter'
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from groundwire.dialects.base import Encoded
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.openai_responses.messages import decode_input, encode_input
@@ -36,6 +34,7 @@ from groundwire.model import (
     ToolChoice,
 )
 from groundwire.model.request import Effort
+from groundwire.model.value import replace
 
 SOURCES = "web_search_call.action.sources"
 
@@ -64,6 +63,7 @@ _KNOWN = (
     "text",
     "previous_response_id",
 )
+_FORMATS = frozenset({"", "text", "json_object", "json_schema"})
 _INSTEAD_OF_INPUT = ("previous_response_id", "conversation", "prompt")
 
 
@@ -136,11 +136,11 @@ def _decode_format(fields: Fields, extras: JsonObject) -> OutputFormat | None:
     text = fields.obj("text")
     wanted = text.obj("format")
     kept = text.rest("format")
-    if rest := wanted.rest("type", "name", "schema", "strict"):
+    kind = wanted.text("type")
+    if rest := wanted.rest("type", "name", "schema", "strict") if kind in _FORMATS else wanted.raw:
         kept["format"] = rest
     if kept:
         extras["text"] = kept
-    kind = wanted.text("type")
     if kind == "json_schema":
         schema = wanted.obj("schema").raw
         return OutputFormat(schema, wanted.text("name"), wanted.flag("strict"))
@@ -163,7 +163,7 @@ def encode_request(request: Request) -> Encoded:
         "tool_choice": encode_choice(request.tool_choice, kept.get("tool_choice"), search),
         "plugins": _plugins(search, kept),
         "include": _include(search, kept),
-        "max_tool_calls": kept.get("max_tool_calls") or search.max_tool_calls,
+        "max_tool_calls": kept.get("max_tool_calls", search.max_tool_calls),
         "max_output_tokens": request.limits.max_output_tokens,
         "temperature": request.limits.temperature,
         "top_p": request.limits.top_p,
@@ -199,7 +199,7 @@ def encode_format(request: Request) -> JsonObject:
     kept = as_object(body.pop("format", None))
     output = request.output
     if output is None:
-        return body
+        return {**body, "format": kept} if "type" in kept else body
     if output.schema is None:
         return {**body, "format": {"type": "json_object"}}
     wanted: JsonObject = {"type": "json_schema", "name": output.name or "answer", "schema": output.schema}

@@ -80,7 +80,7 @@ def encode_head(answer: Answer, reply: Reply) -> JsonObject:
         "incomplete_details": None,
         "instructions": "\n\n".join(part.text for part in request.system) or None,
         "max_output_tokens": request.limits.max_output_tokens,
-        "max_tool_calls": kept.get("max_tool_calls") or _max_searches(request),
+        "max_tool_calls": kept.get("max_tool_calls", _max_searches(request)),
         "model": reply.model or answer.model,
         "output": [],
         "previous_response_id": request.previous_id or None,

@@ -12,12 +12,11 @@ such, only where search is the one built-in tool.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.openai_responses.wire import NAME, native
 from groundwire.model import JsonObject, Location, SearchOptions
 from groundwire.model.request import ContextSize
+from groundwire.model.value import replace, value
 
 TOOL = "web_search"
 PREVIEWS = frozenset({"web_search_preview", "web_search_preview_2025_03_11"})
@@ -92,7 +91,7 @@ def _decode_location(fields: Fields) -> Location | None:
     return Location(place.text("country"), place.text("region"), place.text("city"), place.text("timezone"))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Declaration:
     """A search in the words of a request body: a tool or a plugin, and what has no words."""
 

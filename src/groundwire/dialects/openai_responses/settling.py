@@ -14,6 +14,8 @@ from groundwire.dialects.base import StreamDecoder
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.openai_responses.citations import (
     Annotation,
+    Key,
+    anchor_of,
     decode_annotation,
     derive,
     is_misplaced,
@@ -73,7 +75,7 @@ class TextReader:
         self.is_done = False
         self.is_last = False
         self.is_settled = False
-        self.known: set[tuple[int, int, str, str]] = set()
+        self.known: set[Key] = set()
         self.pending: list[Annotation] = []
 
     def feed(self, delta: str) -> None:
@@ -136,8 +138,13 @@ class TextReader:
         pending, self.pending = self.pending, []
         found: list[Citation] = []
         for annotation in pending:
-            if annotation.whole is not None and self._is_piece(annotation):
-                found += self._join(annotation, annotation.whole)
+            whole = self._whole(annotation)
+            if whole is not None and whole.end > len(self._decoder.transcript):
+                self.pending.append(annotation)
+                continue
+            if whole is not None:
+                span = Span(whole.start - self.start, whole.end - self.start)
+                found.append(Citation(span, (annotation.evidence,), anchor_of(annotation, "")))
                 continue
             if self.is_complete:
                 found += self._place(annotation, text)
@@ -149,20 +156,14 @@ class TextReader:
                 found.append(citation)
         return found
 
-    def _is_piece(self, annotation: Annotation) -> bool:
-        whole, start = annotation.whole, self.start
-        return whole is not None and max(whole.start, start) == start + annotation.start < whole.end
-
-    def _join(self, annotation: Annotation, whole: Span) -> list[Citation]:
-        """A citation of which the part has a piece: it is told when all its text is there."""
-        length = len(self._decoder.transcript)
-        if whole.end > length and not self.is_last:
-            self.pending.append(annotation)
-            return []
-        span = Span(whole.start - self.start, min(whole.end, length) - self.start)
-        return [
-            Citation(span, (annotation.evidence,), "marker" if annotation.anchor == "marker" else "claim")
-        ]
+    def _whole(self, annotation: Annotation) -> Span | None:
+        """The span of which the annotation is a piece, if that is true; cut off where the text broke off."""
+        whole = annotation.whole
+        if whole is None or max(whole.start, self.start) != self.start + annotation.start:
+            return None
+        if self.is_last:
+            whole = Span(whole.start, min(whole.end, len(self._decoder.transcript)))
+        return whole if 0 <= whole.start < whole.end else None
 
     def _place(self, annotation: Annotation, text: str) -> list[Citation]:
         placed = place(annotation, text, self._stripper.place)

@@ -20,10 +20,12 @@ from groundwire.dialects.openai_responses.parts import (
     encode_search,
     encode_text,
 )
+from groundwire.dialects.openai_responses.wire import native
 from groundwire.model import (
     NO_EXTRAS,
     Citation,
     Extras,
+    Json,
     JsonObject,
     Reasoning,
     SearchCall,
@@ -211,16 +213,19 @@ class TextWriter:
     def cite(self, citation: Citation, low: int, high: int) -> None:
         """A citation of a range of the whole text that lies in this part."""
         start, end = low - self.start, high - self.start
-        self._annotate(self._told.add(citation, start, end, self.text()[start:end]))
+        self._annotate_all(self._told.add(citation, start, end, self.text()[start:end]))
 
     def cite_unplaced(self, citation: Citation) -> None:
         """A citation of the answer as a whole."""
-        self._annotate(self._told.add_unplaced(citation))
+        self._annotate_all(self._told.add_unplaced(citation))
 
     def close(self) -> None:
         """The part is complete."""
         if self._closed is not None:
             return
+        others = native(self.extras).get("annotations")
+        for number, annotation in enumerate(others if isinstance(others, list) else (), len(self._told)):
+            self._annotate(number, annotation)
         self._closed = content = self.content()
         if self.phase == "refusal":
             self._say("refusal.done", {"refusal": self.text()})
@@ -252,12 +257,13 @@ class TextWriter:
             self._chunks[:] = ["".join(self._chunks)]
         return self._chunks[0] if self._chunks else ""
 
-    def _annotate(self, new: list[JsonObject]) -> None:
-        for number, annotation in enumerate(new, len(self._told) - len(new)):
-            # A part that is closed takes no more; the response at the end has them all.
-            if not self.is_closed:
-                fields: JsonObject = {"annotation_index": number, "annotation": annotation}
-                self._say("output_text.annotation.added", fields)
+    def _annotate_all(self, new: list[JsonObject]) -> None:
+        # A part that is closed takes no more; the response at the end has them all.
+        for number, annotation in enumerate([] if self.is_closed else new, len(self._told) - len(new)):
+            self._annotate(number, annotation)
+
+    def _annotate(self, number: int, annotation: Json) -> None:
+        self._say("output_text.annotation.added", {"annotation_index": number, "annotation": annotation})
 
     def _say(self, name: str, fields: JsonObject) -> None:
         self._tell(name, {**self._place, **fields})

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple, get_args
 
@@ -28,6 +27,7 @@ from groundwire.dialects.fields import Fields
 from groundwire.errors import WireError
 from groundwire.model import Answer, Citation, JsonObject, Source, Span, Text
 from groundwire.model.parts import Phase
+from groundwire.model.value import value
 from groundwire.text.markers import place_markers, strip_markers
 from groundwire.text.sources import Numbering
 
@@ -43,7 +43,7 @@ class Insertion(NamedTuple):
     number: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reading:
     """The words by phase, which numbers stand where in them, and which speak for the whole."""
 

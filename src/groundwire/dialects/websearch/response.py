@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from groundwire.dialects.base import Reply
 from groundwire.dialects.extension import FIELD, VERSION, extend
@@ -38,6 +37,7 @@ from groundwire.model import (
     TextSettled,
     Warned,
 )
+from groundwire.model.value import replace
 from groundwire.text.addresses import domain_of, safe_address
 from groundwire.text.markdown import render_sources
 from groundwire.text.sources import number_answer

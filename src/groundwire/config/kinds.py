@@ -1,0 +1,200 @@
+"""What a setting may be: how it is checked, and how a JSON schema says so.
+
+`read` gives the value as it is kept, None where it does not fit, or raises `ConfigError` with a better
+reason than "expected …". Reasons never quote a text: it may be a key in the wrong place.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from groundwire.config import moments
+from groundwire.config.paths import resolved
+from groundwire.errors import ConfigError
+from groundwire.model import Json, JsonObject
+from groundwire.model.value import value
+
+MAX_DOMAINS = 100
+PROVIDER_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
+
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+_COUNTRY = r"[A-Za-z]{2}"
+_DOMAIN = r"[^\s:/@?#]+(?:/[^\s@?#]*)?"
+_SEARCH = r"native|none|engine:[A-Za-z0-9_.-]+"
+_LOOPBACK = r"localhost|127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|::1"
+
+
+class Context(NamedTuple):
+    """What the meaning of a value may depend on."""
+
+    base: str
+    """Where relative paths start."""
+    home: str
+    now: float
+
+
+Read: TypeAlias = Callable[[object, Context], Json]
+
+
+@value
+class Kind:
+    """A kind of value."""
+
+    expects: str
+    schema: JsonObject
+    read: Read
+
+    def check(self, item: object, context: Context) -> Json:
+        """The value as it is kept; `ConfigError` where it does not fit."""
+        found = self.read(item, context)
+        if found is None:
+            raise ConfigError(f"expected {self.expects}{_found(item)}")
+        return found
+
+
+def _found(item: object) -> str:
+    """What was found instead, without quoting a text."""
+    if isinstance(item, bool):
+        return ", found true or false"
+    if isinstance(item, int | float):
+        return f", found {item:.6g}" if isinstance(item, float) or abs(item) < 10**9 else ", found a number"
+    nouns: tuple[tuple[type, str], ...] = ((str, "this text"), (list, "a list"), (dict, "a table"))
+    return f", found {next((noun for kind, noun in nouns if isinstance(item, kind)), 'a date or time')}"
+
+
+def _text(item: object, _: Context) -> Json:
+    if not isinstance(item, str) or not item.isprintable():
+        return None
+    return item.strip() or None
+
+
+def _pattern(pattern: str) -> Read:
+    def read(item: object, _: Context) -> Json:
+        return item if isinstance(item, str) and re.fullmatch(pattern, item) else None
+
+    return read
+
+
+def _country(item: object, _: Context) -> Json:
+    return item.upper() if isinstance(item, str) and re.fullmatch(_COUNTRY, item) else None
+
+
+def _listed(pattern: str, most: int) -> Read:
+    def read(item: object, _: Context) -> Json:
+        if not isinstance(item, list) or len(item) > most:
+            return None
+        fits = all(isinstance(entry, str) and re.fullmatch(pattern, entry) for entry in item)
+        return list(dict.fromkeys(item)) if fits else None
+
+    return read
+
+
+def _order(item: object, context: Context) -> Json:
+    return _listed(PROVIDER_NAME, 1000)(item, context) or None
+
+
+def _seconds(item: object, _: Context) -> Json:
+    if isinstance(item, bool) or not isinstance(item, int | float):
+        return None
+    return item if 0 < item < math.inf else None
+
+
+def _count(item: object, _: Context) -> Json:
+    return item if isinstance(item, int) and not isinstance(item, bool) and item > 0 else None
+
+
+def _flag(item: object, _: Context) -> Json:
+    return item if isinstance(item, bool) else None
+
+
+def _path(item: object, context: Context) -> Json:
+    if not isinstance(item, str) or not item.strip() or "\0" in item:
+        return None
+    return resolved(item, context.base, context.home)
+
+
+def _moment(edge: moments.Edge) -> Read:
+    def read(item: object, context: Context) -> Json:
+        # TOML has dates and times of its own.
+        text = item.isoformat() if hasattr(item, "isoformat") else item
+        return moments.moment(text, context.now, edge) if isinstance(text, str) else None
+
+    return read
+
+
+def _base_url(item: object, _: Context) -> Json:
+    if not isinstance(item, str):
+        return None
+    from urllib.parse import urlsplit  # noqa: PLC0415  few set an address
+
+    text = item.strip()
+    if not text.isascii() or not text.isprintable() or any(sign in text for sign in ' \\"<>'):
+        raise ConfigError("an address has no blanks, backslashes or letters beyond ASCII")
+    try:
+        parts = urlsplit(text)
+        host, _port = parts.hostname, parts.port
+    except ValueError:
+        raise ConfigError("this is not a valid address") from None
+    if parts.scheme not in ("http", "https") or not host:
+        return None
+    if "@" in parts.netloc:
+        raise ConfigError(
+            "an address holds no user name or password; name the variable of the key in key_env"
+        )
+    if "?" in text or "#" in text:
+        raise ConfigError('an address to add a path to has no "?" and no "#"; leave that part out')
+    if parts.scheme == "http" and not re.fullmatch(_LOOPBACK, host):
+        raise ConfigError(
+            "http:// would send your key in the clear; use https:// "
+            "(http:// is for this machine only: localhost, 127.0.0.1, [::1])"
+        )
+    return text
+
+
+def choice(*words: str) -> Kind:
+    """One of several words."""
+
+    def read(item: object, _: Context) -> Json:
+        return item if isinstance(item, str) and item in words else None
+
+    return Kind(f"one of {', '.join(words)}", {"type": "string", "enum": list(words)}, read)
+
+
+_STRING: JsonObject = {"type": "string", "minLength": 1}
+
+TEXT = Kind("a text that is not blank", _STRING, _text)
+COUNTRY = Kind(
+    "a country as two letters, such as DE", {"type": "string", "pattern": f"^{_COUNTRY}$"}, _country
+)
+DOMAINS = Kind(
+    f"a list of bare hosts such as example.com, at most {MAX_DOMAINS}",
+    {
+        "type": "array",
+        "items": {"type": "string", "pattern": f"^{_DOMAIN}$"},
+        "maxItems": MAX_DOMAINS,
+    },
+    _listed(_DOMAIN, MAX_DOMAINS),
+)
+ORDER = Kind("a list of provider names", {"type": "array", "items": _STRING, "minItems": 1}, _order)
+SECONDS = Kind("a positive number of seconds", {"type": "number", "exclusiveMinimum": 0}, _seconds)
+COUNT = Kind("a whole number from 1", {"type": "integer", "minimum": 1}, _count)
+FLAG = Kind("true or false", {"type": "boolean"}, _flag)
+PATH = Kind("the path of a directory", _STRING, _path)
+SINCE = Kind(moments.EXPECTS, _STRING, _moment("start"))
+UNTIL = Kind(moments.EXPECTS, _STRING, _moment("end"))
+BASE_URL = Kind(
+    "an address that starts with https://", {"type": "string", "pattern": "^https?://[^?#@]+$"}, _base_url
+)
+VARIABLE = Kind(
+    "the name of an environment variable, not the key itself",
+    {"type": "string", "pattern": f"^{_VARIABLE}$"},
+    _pattern(_VARIABLE),
+)
+SEARCH = Kind(
+    "native, none or engine:NAME",
+    {"type": "string", "pattern": f"^({_SEARCH})$"},
+    _pattern(_SEARCH),
+)

@@ -1,0 +1,152 @@
+"""The configuration of this run: flags, environment, project, user, OpenCode, defaults; the first that
+speaks wins, and every setting remembers where it came from.
+
+Strategy: every place becomes a layer of checked settings by path; layers are laid over each other; the
+`Config` is built from what is on top. Nothing here reads the process: environment, home, current directory
+and clock are passed in.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+
+from groundwire.config import paths
+from groundwire.config.environment import read_environment
+from groundwire.config.files import read_text
+from groundwire.config.keys import Path, dotted
+from groundwire.config.kinds import Context
+from groundwire.config.layers import Entry, Layer, check_providers, defined, read_file, read_flags
+from groundwire.config.opencode import OpenCode, read_opencode
+from groundwire.config.schema import (
+    DEFAULT_ORDER,
+    KNOWN_PROVIDERS,
+    Config,
+    HiddenKey,
+    ProviderSettings,
+    Setting,
+)
+from groundwire.credentials.redact import redact_patterns
+from groundwire.credentials.secret import PLACEHOLDER
+from groundwire.errors import ConfigError
+from groundwire.model import Json, Location, SearchOptions
+from groundwire.model.value import replace
+
+DEFAULT = "default"
+_SHORTEST_KEY = 20
+_LOCATION = ("country", "region", "city", "timezone")
+
+
+def load(
+    env: Mapping[str, str],
+    home: str,
+    cwd: str,
+    flags: Mapping[str, Json] | None = None,
+    now: Callable[[], float] = time.time,
+) -> Config:
+    """What is configured. Raises `ConfigError` about anything of ours that cannot be used."""
+    context = Context(cwd, home, now())
+    known = set(KNOWN_PROVIDERS)
+    opencode = read_opencode(env, home, cwd)
+    user_file = _user_file(env, home, cwd)
+    user = _file(user_file, context, known)
+    project_file = os.path.join(cwd, paths.PROJECT_FILE)
+    # A user who names the project's file in the environment has made it their own.
+    project = {} if _same(project_file, user_file) else _file(project_file, context, known, user_file)
+    told, told_source = read_flags(flags or {}, context)
+    known |= defined(told)
+    check_providers(told, known, told_source)
+    environment, environment_source, strays = read_environment(env, known, context)
+    check_providers(environment, known, environment_source)
+    layers = (_defaults(env, home), opencode.models, user, project, environment, told)
+    merged = {path: entry for layer in layers for path, entry in layer.items()}
+    return _config(merged, opencode, strays, paths.config_dir(env, home))
+
+
+def _user_file(env: Mapping[str, str], home: str, cwd: str) -> str:
+    named = env.get("GROUNDWIRE_CONFIG", "")
+    if not named:
+        return os.path.join(paths.config_dir(env, home), paths.USER_FILE)
+    path = paths.resolved(named, cwd, home)
+    if not os.path.exists(path):
+        raise ConfigError(f"GROUNDWIRE_CONFIG names {path}, which does not exist; correct or unset it")
+    return path
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _file(path: str, context: Context, known: set[str], own_file: str = "") -> Layer:
+    """The settings of a file; the providers it describes are known from then on."""
+    text = read_text(path)
+    if text is None:
+        return {}
+    layer, source = read_file(text, path, context._replace(base=os.path.dirname(path)), own_file)
+    known |= defined(layer)
+    check_providers(layer, known, source)
+    return layer
+
+
+def _defaults(env: Mapping[str, str], home: str) -> Layer:
+    return {
+        ("order",): Entry(list(DEFAULT_ORDER), DEFAULT),
+        ("data_dir",): Entry(paths.data_dir(env, home), DEFAULT),
+    }
+
+
+def _config(
+    merged: Mapping[Path, Entry], opencode: OpenCode, strays: tuple[str, ...], config_dir: str
+) -> Config:
+    found = {path: entry.value for path, entry in merged.items()}
+    config = Config(
+        providers=_providers(found),
+        search=_search({path[1]: item for path, item in found.items() if path[0] == "search"}),
+        aliases={path[1]: str(item) for path, item in found.items() if path[0] == "aliases"},
+        config_dir=config_dir,
+        geminisearch=HiddenKey({name: str(entry.value) for name, entry in opencode.geminisearch.items()}),
+        settings=_settings(merged, opencode),
+        warnings=(*opencode.warnings, *strays),
+    )
+    top = {path[0]: _frozen(item) for path, item in found.items() if len(path) == 1}
+    return replace(config, **top)
+
+
+def _providers(found: Mapping[Path, Json]) -> dict[str, ProviderSettings]:
+    tables: dict[str, dict[str, Json]] = {}
+    for path, item in found.items():
+        if path[0] == "providers":
+            tables.setdefault(path[1], {})[path[2]] = item
+    return {name: replace(ProviderSettings(), **table) for name, table in sorted(tables.items())}
+
+
+def _search(found: Mapping[str, Json]) -> SearchOptions:
+    place = {name: item for name, item in found.items() if name in _LOCATION}
+    options = {name: _frozen(item) for name, item in found.items() if name not in _LOCATION}
+    if place:
+        options["location"] = replace(Location(), **place)
+    return replace(SearchOptions(), **options)
+
+
+def _frozen(item: Json) -> object:
+    return tuple(item) if isinstance(item, list) else item
+
+
+def _settings(merged: Mapping[Path, Entry], opencode: OpenCode) -> tuple[Setting, ...]:
+    """Where every setting comes from. Of a secret only that: where, not what."""
+    found = [
+        Setting(dotted(path), entry.value if entry.origin == DEFAULT else _shown(entry.value), entry.origin)
+        for path, entry in merged.items()
+    ]
+    for name, entry in opencode.geminisearch.items():
+        shown = PLACEHOLDER if name == "apiKey" else _shown(entry.value)
+        found.append(Setting(f"geminisearch.{name}", shown, entry.origin))
+    return tuple(sorted(found, key=lambda setting: setting.name))
+
+
+def _shown(item: Json) -> Json:
+    # Somebody will write a key where a name belongs; no key is shorter, and most names are.
+    if isinstance(item, list):
+        return [_shown(entry) for entry in item]
+    return redact_patterns(item) if isinstance(item, str) and len(item) >= _SHORTEST_KEY else item

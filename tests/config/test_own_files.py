@@ -1,0 +1,261 @@
+"""What can be wrong with a file of our own, and what is said about it: file, line, key, and what to do."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from groundwire.config.schema import ProviderSettings
+from tests.config.world import World, write
+
+WRONG_TYPES = {
+    "timeout = 'x'": "timeout: expected a positive number of seconds, found this text",
+    "timeout = true": "timeout: expected a positive number of seconds, found true or false",
+    "timeout = 0": "timeout: expected a positive number of seconds, found 0",
+    "timeout = -1.5": "timeout: expected a positive number of seconds, found -1.5",
+    "timeout = inf": "timeout: expected a positive number of seconds, found inf",
+    "timeout = nan": "timeout: expected a positive number of seconds, found nan",
+    "timeout = [1]": "timeout: expected a positive number of seconds, found a list",
+    "timeout = {a = 1}": "timeout: expected a positive number of seconds, found a table",
+    "timeout = 2026-01-01": "timeout: expected a positive number of seconds, found a date or time",
+    "data_dir = ''": "data_dir: expected the path of a directory, found this text",
+    "order = 'gemini'": "order: expected a list of provider names, found this text",
+    "order = []": "order: expected a list of provider names, found a list",
+    "order = [1]": "order: expected a list of provider names, found a list",
+    "search = 1": "search: expected a table; write [search] and its keys below",
+    "providers = []": "providers: expected a table; write [providers] and its keys below",
+    "providers.gemini = 'x'": "providers.gemini: expected a table; write [providers.gemini] and its keys below",
+    "aliases.fast = 1": "aliases.fast: expected a text that is not blank, found 1",
+    "search.city = '  '": "search.city: expected a text that is not blank, found this text",
+    'search.city = "a\\u001b"': "search.city: expected a text that is not blank, found this text",
+    "search.country = 'Germany'": "search.country: expected a country as two letters, such as DE, found this text",
+    "search.live = 'no'": "search.live: expected true or false, found this text",
+    "search.max_uses = 1.5": "search.max_uses: expected a whole number from 1, found 1.5",
+    "search.max_uses = 0": "search.max_uses: expected a whole number from 1, found 0",
+    "search.context_size = 'huge'": "search.context_size: expected one of low, medium, high, found this text",
+    "search.since = 'soon'": "search.since: expected a time such as 7d (h, d, w, m, y), 2026-01-31",
+    "search.since = 7": "search.since: expected a time such as 7d",
+    "search.allowed_domains = ['https://a.example']": "search.allowed_domains: expected a list of bare hosts",
+    "search.allowed_domains = ['a b']": "search.allowed_domains: expected a list of bare hosts",
+    "search.allowed_domains = ['']": "search.allowed_domains: expected a list of bare hosts",
+    "search.blocked_domains = 'a.example'": "search.blocked_domains: expected a list of bare hosts",
+    "providers.x.dialect = 'latin'": "providers.x.dialect: expected one of anthropic_messages, openai_responses",
+    "providers.gemini.search = 'maybe'": "providers.gemini.search: expected native, none or engine:NAME",
+    "providers.gemini.enabled = 1": "providers.gemini.enabled: expected true or false, found 1",
+    "providers.gemini.key_env = 'sk-1'": "providers.gemini.key_env: expected the name of an environment variable, "
+    "not the key itself, found this text",
+    "providers.gemini.base_url = 1": "providers.gemini.base_url: expected an address that starts with https://, found 1",
+}
+
+
+@pytest.mark.parametrize("text", WRONG_TYPES)
+def test_a_value_of_the_wrong_kind_is_told_with_file_line_and_key(world: World, text: str) -> None:
+    path = world.user(f"# first line\n\n{text}\n")
+    assert world.refusal().startswith(f"{path}:3: {WRONG_TYPES[text]}")
+
+
+def test_a_hundred_domains_are_possible_and_one_more_is_not(world: World) -> None:
+    domains = [f"site{number}.example" for number in range(101)]
+    world.user(f"search.allowed_domains = {domains[:100]}")
+    assert world.load().search.allowed_domains == tuple(domains[:100])
+    world.user(f"search.allowed_domains = {domains}")
+    assert "at most 100" in world.refusal()
+
+
+UNKNOWN = {
+    "timeuot = 1": "timeuot: unknown key; did you mean timeout?",
+    "[searhc]\nx = 1": "searhc: unknown key; did you mean search?",
+    "search.contry = 'DE'": "search.contry: unknown key; did you mean country?",
+    "providers.gemini.modle = 'x'": "providers.gemini.modle: unknown key; did you mean model?",
+    "providers.gemini.baseURL = 'x'": "providers.gemini.baseURL: unknown key; did you mean base_url?",
+    "providers.gemini.base-url = 'x'": "providers.gemini.base-url: unknown key; did you mean base_url?",
+    "zzz = 1": "zzz: unknown key; known are: order, timeout, data_dir, search, aliases, providers",
+    "providers.gemini.api_key = 'sk-1'": "providers.gemini.api_key: keys do not stand in this file; put it into a "
+    "variable, and name the variable in key_env",
+    '"a b" = 1': '"a b": unknown key',
+    '"a\\u001bb" = 1': '"a\\x1bb": unknown key',
+    "providers.'a/b'.model = 'x'": 'providers."a/b": a provider\'s name has only letters',
+    "providers.gemni.model = 'x'": "providers.gemni: there is no provider 'gemni'; did you mean gemini? "
+    "To describe one of your own, give it dialect and base_url in your configuration",
+    "order = ['opnai']": "order: there is no provider 'opnai'; did you mean openai?",
+    "order = ['zzzzzz']": "order: there is no provider 'zzzzzz'; known are: anthropic, brave, copilot,",
+}
+
+
+@pytest.mark.parametrize("text", UNKNOWN)
+def test_an_unknown_name_is_told_with_the_one_that_was_meant(world: World, text: str) -> None:
+    path = world.user(text)
+    assert world.refusal().startswith(f"{path}:1: {UNKNOWN[text]}")
+
+
+def test_a_value_is_never_quoted(world: World) -> None:
+    for text in (
+        "providers.gemini.key_env = 'sk-canary-1'",
+        "providers.gemini.api_key = 'sk-canary-1'",
+        "providers.gemini.base_url = 'https://u:sk-canary-1@host'",
+        "providers.gemini.base_url = 'sk-canary-1'",
+        "timeout = 'sk-canary-1'",
+        "timeout = 'sk-canary-1",
+    ):
+        world.user(text)
+        assert "canary" not in world.refusal()
+
+
+BROKEN = {
+    "a = ": ":1:5: not valid TOML: Invalid value",
+    "timeout = 1\ntimeout = 2": ":2:12: not valid TOML: Cannot overwrite a value",
+    "x = 1\n[search\n": ":2:8: not valid TOML: Expected ']' at the end of a table declaration",
+    "= 1": ":1:1: not valid TOML: Invalid statement",
+    'a = """\nx': ":2:2: not valid TOML: Unterminated string",
+    f"a = {'1' * 5000}": ": a number is too long, or the nesting too deep; correct it",
+    f"a = {'[' * 50_000}": ": a number is too long, or the nesting too deep; correct it",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN, ids=range(len(BROKEN)))
+def test_broken_toml_is_told_with_line_and_column(world: World, text: str) -> None:
+    path = world.user(text)
+    assert world.refusal() == f"{path}{BROKEN[text]}"
+
+
+def test_a_file_that_is_not_text_is_told_with_its_line(world: World) -> None:
+    path = world.user("")
+    path.write_bytes(b"timeout = 1\n# \xff\n")
+    assert world.refusal() == f"{path}:2: this is not UTF-8; save the file as UTF-8 text"
+
+
+def test_a_byte_order_mark_is_no_mistake(world: World) -> None:
+    world.user("").write_bytes(b"\xef\xbb\xbftimeout = 1\r\n")
+    assert world.load().timeout == 1
+
+
+def test_a_file_without_end_is_refused(world: World) -> None:
+    path = world.user("#" * (1024 * 1024 + 1))
+    assert world.refusal() == f"{path} is larger than 1048576 bytes; make it smaller or remove it"
+
+
+def test_something_that_is_no_file_is_refused(world: World) -> None:
+    world.user_file.mkdir(parents=True)
+    assert world.refusal() == f"{world.user_file} is not a file; remove it or put a file in its place"
+
+
+def test_a_pipe_does_not_hold_us(world: World) -> None:
+    os.mkfifo(world.project_file)
+    assert "is not a file" in world.refusal()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything: not run")
+def test_a_file_that_may_not_be_read_is_told(world: World) -> None:
+    path = world.user("timeout = 1")
+    path.chmod(0)
+    assert world.refusal() == f"{path} cannot be read: Permission denied; make it readable or remove it"
+
+
+def test_a_file_that_cannot_be_opened_is_told(world: World) -> None:
+    world.user_file.parent.mkdir(parents=True)
+    world.user_file.symlink_to(world.user_file)
+    assert world.refusal().startswith(
+        f"{world.user_file} cannot be read: Too many levels of symbolic links; "
+    )
+
+
+def test_a_named_file_must_exist(world: World) -> None:
+    missing = world.project / "nothing.toml"
+    assert world.refusal({"GROUNDWIRE_CONFIG": "nothing.toml"}) == (
+        f"GROUNDWIRE_CONFIG names {missing}, which does not exist; correct or unset it"
+    )
+
+
+def test_home_is_understood_in_a_named_file(world: World) -> None:
+    write(world.home / "mine.toml", "timeout = 3")
+    assert world.load({"GROUNDWIRE_CONFIG": "~/mine.toml"}).timeout == 3
+
+
+REFUSED_ADDRESSES = {
+    "http://api.example.com": "http:// would send your key in the clear",
+    "http://127.0.0.1.example.com": "http:// would send your key in the clear",
+    "http://localhost.example.com": "http:// would send your key in the clear",
+    "http://192.168.0.7:11434": "http:// would send your key in the clear",
+    "http://[::2]": "http:// would send your key in the clear",
+    "http://0.0.0.0": "http:// would send your key in the clear",
+    "ftp://example.com": "expected an address that starts with https://",
+    "file:///etc/passwd": "expected an address that starts with https://",
+    "example.com": "expected an address that starts with https://",
+    "https://": "expected an address that starts with https://",
+    "": "expected an address that starts with https://",
+    "https://user:pass@example.com": "an address holds no user name or password",
+    "http://127.0.0.1@example.com": "an address holds no user name or password",
+    "https://example.com?key=1": 'an address to add a path to has no "?" and no "#"',
+    "https://example.com/#x": 'an address to add a path to has no "?" and no "#"',
+    "https://exa mple.com": "an address has no blanks, backslashes or letters beyond ASCII",
+    "https://example.com\\@evil.example": "an address has no blanks, backslashes or letters beyond ASCII",
+    "https://exämple.com": "an address has no blanks, backslashes or letters beyond ASCII",
+    "https://[::1": "this is not a valid address",
+    "https://example.com:99999": "this is not a valid address",
+}
+
+
+@pytest.mark.parametrize("url", REFUSED_ADDRESSES)
+def test_an_address_that_could_lose_a_key_is_refused(world: World, url: str) -> None:
+    path = world.user(f"[providers.gemini]\nbase_url = '{url}'")
+    assert world.refusal().startswith(f"{path}:2: providers.gemini.base_url: {REFUSED_ADDRESSES[url]}")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://api.example.com",
+        "https://api.example.com:8443/v1/",
+        "http://localhost:8080/v1",
+        "http://LOCALHOST:1",
+        "http://127.0.0.1:1",
+        "http://127.9.9.9",
+        "http://[::1]:9/v1",
+    ],
+)
+def test_an_address_of_the_users_own_is_taken(world: World, url: str) -> None:
+    world.user(f"[providers.gemini]\nbase_url = '{url}'")
+    assert world.load().provider("gemini") == ProviderSettings(base_url=url)
+
+
+def test_a_domain_may_have_a_path(world: World) -> None:
+    world.user("search.allowed_domains = ['example.com/docs/*', '*.example.org']")
+    assert world.load().search.allowed_domains == ("example.com/docs/*", "*.example.org")
+
+
+def test_flags_are_checked_like_files(world: World) -> None:
+    assert world.refusal(flags={"timeout": "x"}) == (
+        "command line: timeout: expected a positive number of seconds, found this text"
+    )
+    assert world.refusal(flags={"search.cuntry": "x"}) == (
+        "command line: search.cuntry: unknown key; did you mean country?"
+    )
+    assert world.refusal(flags={"search": 1, "search.city": "x"}) == (
+        "command line: search: given both as a value and as a table"
+    )
+    assert world.refusal(flags={"order": ["gemni"]}).startswith(
+        "command line: order: there is no provider 'gemni'; did you mean gemini?"
+    )
+
+
+def test_a_provider_of_ones_own_is_known_everywhere_once_described(world: World) -> None:
+    world.user("[providers.my-llm]\ndialect = 'openai_chat'\nbase_url = 'http://localhost:1'")
+    world.of_project("order = ['my-llm']\n[providers.my-llm]\nmodel = 'project'")
+    config = world.load({"GROUNDWIRE_MY_LLM_BASE_URL": "http://localhost:2"})
+    assert config.order == ("my-llm",)
+    assert config.provider("my-llm") == ProviderSettings("openai_chat", "http://localhost:2", model="project")
+
+
+def test_a_provider_that_a_package_brings_is_known(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("groundwire.config.layers.installed", lambda: frozenset({"extra"}))
+    monkeypatch.setattr("groundwire.config.environment.installed", lambda: frozenset({"extra"}))
+    world.user("order = ['extra']\n[providers.extra]\nmodel = 'm'")
+    config = world.load({"GROUNDWIRE_EXTRA_BASE_URL": "https://extra.example"})
+    assert config.provider("extra") == ProviderSettings(base_url="https://extra.example", model="m")
+
+
+def test_a_missing_home_is_an_empty_one(world: World, tmp_path: Path) -> None:
+    world.home = tmp_path / "nowhere"
+    assert world.load().settings[0].origin == "default"

@@ -1,0 +1,89 @@
+"""Recorded streams and bodies, judged by slices of their own raw JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from groundwire.dialects.openai_responses import DIALECT
+from groundwire.model import Answer, Cited, Finished, JsonObject, TextSettled, assemble
+from tests.dialects.openai_responses.wire import at, decode, encode, items_of, payloads
+
+FOLDERS = ("openai-responses", "azure-responses", "xai-responses", "codex", "synthetic")
+
+
+def streams(recordings: Path) -> list[Path]:
+    found = [path for folder in FOLDERS for path in (recordings / folder).glob("*.sse")]
+    return sorted(path for path in found if b"response.c" in path.read_bytes()[:200])
+
+
+def bodies(recordings: Path) -> list[JsonObject]:
+    found = [path for folder in FOLDERS for path in (recordings / folder).glob("*.json")]
+    read = (json.loads(path.read_text()) for path in sorted(found))
+    return [body for body in read if isinstance(body, dict) and body.get("object") == "response"]
+
+
+def last_response(path: Path) -> JsonObject:
+    response = payloads(path.read_bytes())[-1].get("response")
+    return response if isinstance(response, dict) else {}
+
+
+def test_a_stream_tells_what_its_last_response_tells(recordings: Path) -> None:
+    checked = 0
+    for path in streams(recordings):
+        told = decode(path.read_bytes())
+        if not isinstance(told[-1], Finished):
+            continue
+        checked += 1
+        answer, expected = assemble(told), assemble(DIALECT.decode_response(last_response(path)))
+        # OpenAI encrypts reasoning anew and may list the sources in another order.
+        assert [type(part) for part in answer.parts] == [type(part) for part in expected.parts], path.name
+        assert (answer.text, answer.citations) == (expected.text, expected.citations), path.name
+        assert (answer.searches, answer.usage) == (expected.searches, expected.usage), path.name
+        assert set(map(repr, answer.sources)) == set(map(repr, expected.sources)), path.name
+    assert checked > 10
+
+
+def test_annotations_are_the_links_the_wire_points_at(recordings: Path) -> None:
+    checked = 0
+    for body in bodies(recordings):
+        answer = assemble(DIALECT.decode_response(body))
+        start = 0
+        for item in items_of(body, "output"):
+            for part in items_of(item, "content") if item["type"] == "message" else ():
+                text = str(part["text"])
+                for note in items_of(part, "annotations"):
+                    low, high = int(str(note.get("start_index", 0))), int(str(note.get("end_index", 0)))
+                    if f"]({note['url']})" not in text[low:high] or text[low] not in "[(":
+                        continue
+                    checked += 1
+                    assert ((start + low, start + high), note["url"]) in _cited(answer)
+                start += len(text)
+        assert len(answer.text) == start
+    assert checked > 50
+
+
+def _cited(answer: Answer) -> set[tuple[tuple[int, int] | None, object]]:
+    return {(cited.span, item.source.url) for cited in answer.citations for item in cited.evidence}
+
+
+def test_every_recorded_answer_survives_a_trip_through_our_own_stream(recordings: Path) -> None:
+    for body in bodies(recordings):
+        events = DIALECT.decode_response(body)
+        before, data = assemble(events), encode(events)
+        after = assemble(decode(data))
+        assert after.text == before.text
+        assert after.searches == before.searches
+        assert after.sources == before.sources
+        assert _cited(after) == _cited(before)
+        last = payloads(data)[-1]
+        ids = [item.get("id") for item in items_of(at(last, "response"), "output")]
+        assert len(ids) == len(set(map(str, ids)))
+
+
+def test_citations_come_before_their_part_is_settled(recordings: Path) -> None:
+    for path in streams(recordings):
+        told = decode(path.read_bytes())
+        settled = [place for place, event in enumerate(told) if isinstance(event, TextSettled)]
+        cited = [place for place, event in enumerate(told) if isinstance(event, Cited)]
+        assert not cited or max(cited) < max(settled), path.name
