@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from groundwire.config.opencode import OpenCode
 from groundwire.config.schema import ProviderSettings
 from tests.config.world import World, write
 
@@ -146,10 +148,15 @@ def test_a_pipe_does_not_hold_us(world: World) -> None:
     assert "is not a file" in world.refusal()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything: not run")
-def test_a_file_that_may_not_be_read_is_told(world: World) -> None:
+def test_a_file_that_may_not_be_read_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     path = world.user("timeout = 1")
-    path.chmod(0)
+
+    def refuse(*_: object) -> NoReturn:
+        raise PermissionError(13, "Permission denied")
+
+    # The administrator may read everything, so the refusal is acted.
+    monkeypatch.setattr("groundwire.config.files.os.open", refuse)
+    monkeypatch.setattr("groundwire.config.load.read_opencode", lambda *_: OpenCode({}, {}, ()))
     assert world.refusal() == f"{path} cannot be read: Permission denied; make it readable or remove it"
 
 

@@ -17,16 +17,19 @@ EXPECTS = "a time such as 7d (h, d, w, m, y), 2026-01-31 or 2026-01-31T12:00:00Z
 
 def moment(text: str, now: float, edge: Edge = "start") -> str:
     """RFC 3339 in UTC. A day without a time means its first second, or with `edge="end"` its last."""
+    try:
+        return _moment(text.strip(), now, edge)
+    except (ValueError, OverflowError):
+        raise ConfigError(f"expected {EXPECTS}") from None
+
+
+def _moment(text: str, now: float, edge: Edge) -> str:
     from datetime import UTC, datetime, time, timedelta  # noqa: PLC0415  few ask for a time
 
-    text = text.strip()
     if ago := _AGO.fullmatch(text):
         found = datetime.fromtimestamp(now, UTC) - timedelta(seconds=int(ago[1]) * _SECONDS[ago[2]])
-        return found.strftime("%Y-%m-%dT%H:%M:%SZ")
-    try:
+    else:
         found = datetime.fromisoformat(text)
-    except ValueError:
-        raise ConfigError(f"expected {EXPECTS}") from None
     if _DAY.fullmatch(text) and edge == "end":
         found = datetime.combine(found, time(23, 59, 59))
     found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

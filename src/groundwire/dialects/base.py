@@ -164,6 +164,10 @@ class StreamEncoder(ABC):
         """Write one frame."""
         self._chunks.append(encode_frame(name, dump_json(payload)))
 
+    def send_text(self, name: str, head: str, text: str, tail: str) -> None:
+        """Write one frame whose JSON is known but for a text: the quick form of `send`."""
+        self._chunks.append(encode_frame(name, head + dump_json(text) + tail))
+
     def send_raw(self, data: bytes) -> None:
         """Write bytes as they are."""
         self._chunks.append(data)

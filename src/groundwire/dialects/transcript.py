@@ -16,8 +16,9 @@ class Transcript:
 
     def add(self, part: int, text: str) -> None:
         """More text of a part."""
-        if part in self._chunks:
-            self._chunks[part].append(text)
+        chunks = self._chunks.get(part)
+        if chunks is not None:
+            chunks.append(text)
             self._lengths[part] += len(text)
         else:
             self._chunks[part] = [text]

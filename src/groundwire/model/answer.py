@@ -146,6 +146,10 @@ class Assembler:
     def feed(self, event: Event) -> None:
         """Take one event."""
         match event:
+            case TextDelta(part, text, ""):
+                draft = self._draft(part)
+                draft.kind = Text
+                draft.chunks.append(text)
             case TextDelta() | ReasoningDelta() | ToolCallDelta():
                 self._extend(event)
             case SearchCalled(part, whole) | SearchReturned(part, whole) | PartAdded(part, whole):

@@ -40,7 +40,7 @@ class MarkerStripper:
 
     def feed(self, text: str) -> str:
         """The part of the text so far that is certain to stay."""
-        if not self._rest and text.isascii():
+        if not self._rest and "\ue200" not in text and (self._pattern is _PRIVATE or "【" not in text):
             self._raw += len(text)
             return text
         text = self._rest + text

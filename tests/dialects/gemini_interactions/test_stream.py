@@ -297,7 +297,7 @@ def test_function_calls_may_be_interleaved_and_named_late() -> None:
     ]
     encoder = DIALECT.encoder(Reply("a", "m"))
     answer = assemble(told(b"".join(encoder.feed(event) for event in events)))
-    assert set(answer.parts) == {ToolCall("c0", "f", '{"a":1}'), ToolCall("c1", "g", "{}")}
+    assert answer.parts == (ToolCall("c1", "g", "{}"), ToolCall("c0", "f", '{"a":1}'))
 
 
 def test_signatures_go_back_with_their_steps() -> None:

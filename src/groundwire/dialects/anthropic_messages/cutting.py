@@ -40,6 +40,10 @@ class Cutter:
         """Cut the text, which begins at position `start` of the answer."""
         if self._changed:
             self._prepare(start)
+        if not self._cuts:
+            if text:
+                yield Piece(text, ())
+            return
         end = start + len(text)
         index = bisect_right(self._cuts, start) - 1
         position = start

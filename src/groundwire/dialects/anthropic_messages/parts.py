@@ -41,21 +41,22 @@ _ERROR_CODES = frozenset(
 _NOT_AN_ID = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def decode_search_call(block: JsonObject, fields: Fields) -> SearchCall:
+def decode_search_call(block: JsonObject, fields: Fields, fallback_id: str) -> SearchCall:
     """A complete `server_tool_use` of web search or web fetch."""
     arguments = fields.obj("input")
     caller = fields.obj("caller").text("type")
     url, pattern = safe_address(arguments.text("url")), arguments.text("pattern")
     queries = arguments.texts("queries") or (arguments.text("query"),)
     is_search = fields.text("name") == "web_search"
+    call_id = fields.text("id")
     return SearchCall(
-        fields.text("id"),
+        call_id or fallback_id,
         queries=tuple(query for query in queries if query.strip()) if is_search else (),
         kind="search" if is_search else "find" if pattern else "open",
         url="" if is_search else url,
         pattern=pattern,
         caller="" if caller == "direct" else caller,
-        extras={NAME: {"block": block}},
+        extras={NAME: {"block": block}} if call_id else NO_EXTRAS,
     )
 
 
@@ -98,7 +99,7 @@ def decode_search_result(fields: Fields, key: bytes) -> SearchResult:
         sources,
         error,
         caller="" if caller == "direct" else caller,
-        extras=NO_EXTRAS if _has_our_token(content) else {NAME: {"block": fields.raw}},
+        extras=NO_EXTRAS if content is None or _has_our_token(content) else {NAME: {"block": fields.raw}},
     )
 
 
@@ -136,7 +137,10 @@ def decode_citation(fields: Fields, key: bytes) -> tuple[Evidence, Span | None]:
     if is_ours(token):
         return Evidence(source, quote), _decode_span(unseal(token, key))
     # `cited_text` may hold character references (`&#x27;`); what is quoted is the page.
-    return Evidence(source, unescape(quote), extras={NAME: {"citation": fields.raw}}), None
+    complete = token or fields.text("type") != "web_search_result_location"
+    return Evidence(
+        source, unescape(quote), extras={NAME: {"citation": fields.raw}} if complete else NO_EXTRAS
+    ), None
 
 
 def encode_citation(evidence: Evidence, span: Span, key: bytes) -> JsonObject:

@@ -68,7 +68,8 @@ class Block:
 
     def end(self) -> None:
         """Tell what only the whole block says."""
-        self.teller.emit(PartAdded(self.part, Opaque(NAME, self.fields.raw)))
+        if self.fields.text("type"):
+            self.teller.emit(PartAdded(self.part, Opaque(NAME, self.fields.raw)))
 
     def add_extras(self, extras: Extras) -> None:
         if extras:
@@ -161,11 +162,11 @@ class SearchCallBlock(InputBlock):
 
     def begin(self) -> None:
         super().begin()
-        self.teller.emit(SearchStarted(self.part, self.fields.text("id")))
+        self.teller.emit(SearchStarted(self.part, self.fields.text("id") or f"search_{self.part}"))
 
     def end(self) -> None:
         block = self.whole()
-        call = decode_search_call(block, self.fields.with_raw(block))
+        call = decode_search_call(block, self.fields.with_raw(block), f"search_{self.part}")
         self.teller.emit(SearchCalled(self.part, call))
 
 

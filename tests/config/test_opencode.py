@@ -1,0 +1,284 @@
+"""OpenCode's configuration: whose word counts, what is read, and that nothing of it can break us."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundwire.config.opencode import Document, resolve
+from groundwire.config.schema import ProviderSettings
+from groundwire.credentials.secret import PLACEHOLDER
+from groundwire.model import Json
+from tests.config.world import World, geminisearch, origin, websearch, write
+
+HERE = "inner/deep"
+
+FILES: Mapping[str, Callable[[World], Path]] = {
+    "global config.json": lambda world: world.home / ".config/opencode/config.json",
+    "global opencode.json": lambda world: world.home / ".config/opencode/opencode.json",
+    "global opencode.jsonc": lambda world: world.home / ".config/opencode/opencode.jsonc",
+    "OPENCODE_CONFIG": lambda world: world.home / "named.json",
+    "root json": lambda world: world.project / "opencode.json",
+    "root jsonc": lambda world: world.project / "opencode.jsonc",
+    "between json": lambda world: world.project / "inner/opencode.json",
+    "here json": lambda world: world.project / HERE / "opencode.json",
+    "here jsonc": lambda world: world.project / HERE / "opencode.jsonc",
+    "here .opencode json": lambda world: world.project / HERE / ".opencode/opencode.json",
+    "here .opencode jsonc": lambda world: world.project / HERE / ".opencode/opencode.jsonc",
+    "root .opencode": lambda world: world.project / ".opencode/opencode.json",
+    "home .opencode": lambda world: world.home / ".opencode/opencode.json",
+    "OPENCODE_CONFIG_DIR json": lambda world: world.home / "directory/opencode.json",
+    "OPENCODE_CONFIG_DIR jsonc": lambda world: world.home / "directory/opencode.jsonc",
+    "OPENCODE_CONFIG_CONTENT": lambda world: Path("environment OPENCODE_CONFIG_CONTENT"),
+    "managed json": lambda world: world.managed / "opencode.json",
+    "managed jsonc": lambda world: world.managed / "opencode.jsonc",
+}
+PROJECT = ("root", "between", "here")
+
+
+def say(world: World, env: dict[str, str], place: str, content: Json) -> str:
+    """Put a configuration into a place; how the place is called."""
+    path = FILES[place](world)
+    if place == "OPENCODE_CONFIG_CONTENT":
+        env[place] = json.dumps(content)
+        return str(path)
+    env |= {"OPENCODE_CONFIG": str(path)} if place == "OPENCODE_CONFIG" else {}
+    env |= {"OPENCODE_CONFIG_DIR": str(path.parent)} if place.startswith("OPENCODE_CONFIG_DIR") else {}
+    return str(write(path, content))
+
+
+@pytest.mark.parametrize(("loser", "winner"), list(combinations(FILES, 2)))
+def test_of_two_files_the_later_wins(world: World, loser: str, winner: str) -> None:
+    env: dict[str, str] = {}
+    here = world.project / HERE
+    here.mkdir(parents=True)
+    expected = say(world, env, winner, websearch("winner"))
+    say(world, env, loser, websearch("loser"))
+    config = world.load(env, cwd=here)
+    assert config.provider("gemini") == ProviderSettings(model="winner")
+    assert origin(config, "providers.gemini.model") == expected
+    assert config.warnings == ()
+
+
+@pytest.mark.parametrize("switch", ["1", "true", "TRUE"])
+def test_a_project_can_be_left_out(world: World, switch: str) -> None:
+    env = {"OPENCODE_DISABLE_PROJECT_CONFIG": switch}
+    here = world.project / HERE
+    here.mkdir(parents=True)
+    for place in FILES:
+        if place.startswith(PROJECT):
+            say(world, env, place, websearch("project"))
+    say(world, env, "global config.json", websearch("global"))
+    assert world.load(env, cwd=here).provider("gemini").model == "global"
+    assert (
+        world.load(env | {"OPENCODE_DISABLE_PROJECT_CONFIG": "0"}, cwd=here).provider("gemini").model
+        == "project"
+    )
+
+
+def test_nothing_above_the_worktree_counts(world: World) -> None:
+    write(world.project.parent / "opencode.json", websearch("outside"))
+    assert world.load().providers == {}
+
+
+def test_a_worktree_may_be_marked_by_a_file(world: World) -> None:
+    here = world.project / "module"
+    write(here / ".git", "gitdir: ../.git/modules/module")
+    write(world.project / "opencode.json", websearch("outside"))
+    assert world.load(cwd=here).providers == {}
+
+
+def test_without_a_worktree_everything_above_counts(world: World) -> None:
+    (world.project / ".git").rmdir()
+    write(world.project.parent / "opencode.json", websearch("above"))
+    assert world.load().provider("gemini").model == "above"
+
+
+def test_the_global_directory_can_be_moved(world: World) -> None:
+    write(world.home / "moved/opencode/opencode.json", websearch("moved"))
+    assert world.load({"XDG_CONFIG_HOME": str(world.home / "moved")}).provider("gemini").model == "moved"
+
+
+def test_every_provider_gives_its_model_to_ours(world: World) -> None:
+    providers = {
+        name: {"options": {"websearch": {"model": f"{name}-model"}}}
+        for name in ("google", "openai", "openrouter", "anthropic", "gemini", "copilot")
+    }
+    write(world.opencode_file, {"$schema": "https://opencode.ai/config.json", "provider": providers})
+    config = world.load()
+    assert {name: settings.model for name, settings in config.providers.items()} == {
+        "gemini": "google-model",
+        "openai": "openai-model",
+        "openai_oauth": "openai-model",
+        "openrouter": "openrouter-model",
+        "anthropic": "anthropic-model",
+    }
+
+
+def test_nothing_else_of_theirs_is_read(world: World) -> None:
+    options = {
+        "apiKey": "sk-1",
+        "baseURL": "https://elsewhere.example",
+        "timeout": 5,
+        "websearch": {
+            "baseURL": "https://elsewhere.example",
+            "apiKey": "sk-1",
+            "base_url": "https://x.example",
+        },
+    }
+    write(world.opencode_file, {"model": "x/y", "provider": {"google": {"options": options}}})
+    assert world.load() == world.load()
+    assert world.load().providers == {}
+    assert world.load().warnings == ()
+
+
+INVALID: Mapping[str, tuple[Json, str]] = {
+    "number": (websearch(5), "provider.google.options.websearch.model is not the name of a model"),
+    "list": (websearch(["x"]), "provider.google.options.websearch.model is not the name of a model"),
+    "empty": (websearch(""), "provider.google.options.websearch.model is not the name of a model"),
+    "blank": (websearch(" \t"), "provider.google.options.websearch.model is not the name of a model"),
+    "control": (websearch("a\u001bb"), "provider.google.options.websearch.model is not the name of a model"),
+    "websearch": (
+        {"provider": {"google": {"options": {"websearch": "x"}}}},
+        "provider.google.options.websearch is not an object; it is ignored",
+    ),
+    "options": (
+        {"provider": {"google": {"options": []}}},
+        "provider.google.options is not an object; it is ignored",
+    ),
+    "google": ({"provider": {"google": True}}, "provider.google is not an object; it is ignored"),
+}
+
+
+@pytest.mark.parametrize("case", INVALID)
+def test_an_invalid_block_means_the_default_and_a_warning(world: World, case: str) -> None:
+    content, warning = INVALID[case]
+    path = write(world.opencode_file, content)
+    config = world.load()
+    assert config.providers == {}
+    (said,) = config.warnings
+    assert said.startswith(f"{path}: {warning}")
+
+
+def test_an_invalid_block_hides_what_it_replaced(world: World) -> None:
+    write(world.opencode_file, websearch("global"))
+    write(world.project_opencode_file, websearch(7))
+    config = world.load()
+    assert config.providers == {}
+    assert config.warnings[0].startswith(str(world.project_opencode_file))
+
+
+@pytest.mark.parametrize(
+    "content", [{}, {"provider": None}, {"provider": {"google": {}}}, websearch(None), ""]
+)
+def test_a_missing_block_means_the_default_and_no_warning(world: World, content: Json) -> None:
+    write(world.opencode_file, content)
+    config = world.load()
+    assert (config.providers, config.warnings) == ({}, ())
+
+
+BROKEN = {
+    '{\n  "provider": {\n    x\n': ':3:5: a name in double quotes, or "}", is expected here',
+    "[]": ":1:1: an object is expected here",
+    " ": ":1:2: the text ends where a value is expected",
+    '{"a": "{file:nothing.txt}"}': ":1:8: {folder}/nothing.txt, which is to be inserted here, does not exist",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_a_broken_file_is_a_warning_with_line_and_column(world: World, text: str) -> None:
+    write(world.project_opencode_file, websearch("still-read"))
+    path = write(world.opencode_file, text)
+    config = world.load()
+    said = BROKEN[text].replace("{folder}", str(path.parent))
+    assert config.warnings == (f"{path}{said} (in OpenCode's configuration; the file is ignored)",)
+    assert config.provider("gemini").model == "still-read"
+
+
+def test_a_file_that_cannot_be_read_is_a_warning(world: World) -> None:
+    world.opencode_file.mkdir(parents=True)
+    (world.home / ".opencode").mkdir()
+    (world.home / ".opencode/opencode.json").write_bytes(b"{\n\xff}")
+    assert [text.partition(";")[0] for text in world.load().warnings] == [
+        f"{world.opencode_file} is not a file",
+        f"{world.home}/.opencode/opencode.json:2: this is not UTF-8",
+    ]
+
+
+def test_a_named_file_that_is_missing_is_a_warning(world: World) -> None:
+    config = world.load({"OPENCODE_CONFIG": "gone.json"})
+    assert config.warnings == (f"OPENCODE_CONFIG names {world.project}/gone.json, which does not exist",)
+
+
+def test_comments_and_trailing_commas_are_read(world: World) -> None:
+    text = """
+    {
+      // "provider": {},
+      "provider": { /* all of them */
+        "google": { "options": { "websearch": { "model": "gemini-2.5-flash", }, }, },
+      },
+    }
+    """
+    write(world.opencode_file, text)
+    assert world.load().provider("gemini").model == "gemini-2.5-flash"
+
+
+def test_the_block_of_geminisearch_is_read_and_its_key_not_shown(world: World) -> None:
+    key = "AIza-canary-key"
+    write(world.opencode_file, geminisearch(apiKey=key, model="gemini-2.5-pro", baseURL="https://x.example"))
+    config = world.load()
+    assert config.geminisearch == {"apiKey": key, "model": "gemini-2.5-pro"}
+    assert origin(config, "geminisearch.apiKey") == str(world.opencode_file)
+    assert {setting.name: setting.value for setting in config.settings if "geminisearch" in setting.name} == {
+        "geminisearch.apiKey": PLACEHOLDER,
+        "geminisearch.model": "gemini-2.5-pro",
+    }
+    assert "canary" not in f"{config!r} {config.geminisearch} {config.settings}"
+
+
+@pytest.mark.parametrize("key", [5, "a b", "kéy", "a\nb", ["x"]])
+def test_a_key_that_nobody_could_send_is_ignored(world: World, key: Json) -> None:
+    path = write(world.opencode_file, geminisearch(apiKey=key))
+    config = world.load()
+    assert config.geminisearch == {}
+    assert config.warnings == (f"{path}: provider.geminisearch.options.apiKey is not a key; it is ignored",)
+
+
+def test_a_key_from_an_unset_variable_is_no_key(world: World) -> None:
+    write(world.opencode_file, geminisearch(apiKey="{env:GEMINI_API_KEY}", model="m"))
+    config = world.load()
+    assert (config.geminisearch, config.warnings) == ({"model": "m"}, ())
+
+
+NAMES = st.sampled_from(["provider", "google", "options", "x"])
+LEAVES: st.SearchStrategy[Json] = st.none() | st.text(max_size=2) | st.lists(st.just(1), max_size=1)
+BODIES = st.dictionaries(
+    NAMES, st.recursive(LEAVES, lambda inner: st.dictionaries(NAMES, inner, max_size=3), max_leaves=8)
+)
+
+
+def merged(below: Json, above: Json) -> Json:
+    """Deeply, the later wins, lists are replaced."""
+    if not isinstance(below, dict) or not isinstance(above, dict):
+        return above
+    return below | {name: merged(below.get(name), item) for name, item in above.items()}
+
+
+@given(st.lists(BODIES, max_size=4), st.lists(NAMES, min_size=1, max_size=3))
+def test_walking_the_files_is_the_same_as_merging_them(bodies: list[dict[str, Json]], way: list[str]) -> None:
+    whole: Json = {}
+    for body in bodies:
+        whole = merged(whole, body)
+    expected: Json = whole
+    for name in way:
+        expected = expected.get(name) if isinstance(expected, dict) else None
+    found = resolve((Document("", body, project=False) for body in bodies), tuple(way))
+    at_the_end = found is not None and found.path == tuple(way)
+    if not isinstance(expected, dict):
+        assert (found.value if found and at_the_end else None) == expected
