@@ -17,24 +17,28 @@ from types import TracebackType
 
 from groundwire.config.load import load
 from groundwire.config.schema import Config
-from groundwire.credentials.lookup import Places, explain, find
+from groundwire.credentials.lookup import Finding, Places, explain, find
+from groundwire.credentials.oauth import token_url
 from groundwire.credentials.redact import Redactor
-from groundwire.credentials.refresh import ensure_fresh
-from groundwire.credentials.secret import Credential
+from groundwire.credentials.refresher import Refresher
+from groundwire.credentials.secret import Credential, Secret
 from groundwire.errors import GroundwireError, InvalidQuery, MissingCredential
 from groundwire.model import (
     Answer,
     Assembler,
     Event,
     Failed,
+    Finished,
     Message,
     Request,
     SearchOptions,
     Text,
 )
+from groundwire.model.extras import Extras, merge_extras
 from groundwire.model.value import replace, value
 from groundwire.providers.base import Provider, Row
 from groundwire.providers.capabilities import Capabilities
+from groundwire.providers.http import HttpProvider
 from groundwire.providers.registry import BUILT_IN, adjusted, built_in, describe
 from groundwire.routing.health import Health
 from groundwire.routing.plan import AUTO, choose
@@ -67,9 +71,13 @@ class Groundwire:
         self._places = Places(self._env, home, self.config.config_dir)
         self._redactor = Redactor()
         self._http = Http()
+        self._refresher = Refresher(self._post, time.time, url=token_url(self._env))
         self._rows = {name: row for name in self._names() if (row := self._row(name)) is not None}
+        self._added: dict[str, Row] = {}
+        self._keys: dict[str, Secret] = {}
+        self._live = {name: self._provider(row) for name, row in self._rows.items()}
         self._router = Router(
-            {name: self._provider(row) for name, row in self._rows.items()},
+            self._live,
             health=Health(time.monotonic),
             sleep=asyncio.sleep,
             chance=random.random,
@@ -122,7 +130,7 @@ class Groundwire:
         """The events of an answer as they happen; leaving the loop stops the provider."""
         if isinstance(query, str):
             query = question(query, options or self.config.search)
-        usable = {name: self._is_usable(row) for name, row in self._rows.items()}
+        usable = {name: self._is_usable(row) for name, row in {**self._rows, **self._added}.items()}
         plan = choose(provider, model, self.config.order, usable)
         async with aclosing(self._router.events(query, plan)) as events:
             async for event in events:
@@ -131,6 +139,22 @@ class Groundwire:
     def providers(self) -> list[ProviderStatus]:
         """Every provider that is known, and whether it can be used."""
         return [self._status(row) for row in self._rows.values()]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The providers that are known."""
+        return tuple(self._rows)
+
+    def findings(self, name: str) -> list[Finding]:
+        """What every place that may hold a provider's credential answers."""
+        return explain(self._rows[name].lookups, self._places)
+
+    def add(self, row: Row, key: Secret | None = None) -> None:
+        """A provider beside the configured ones, asked only by its name; a key goes before any lookup."""
+        if key:
+            self._keys[row.name] = key
+        self._added[row.name] = row
+        self._live[row.name] = self._provider(row)
 
     def _names(self) -> list[str]:
         return list(dict.fromkeys((*BUILT_IN, *self.config.providers)))
@@ -145,23 +169,22 @@ class Groundwire:
         return replace(row, deadlines=_within(row.deadlines, timeout)) if timeout else row
 
     def _provider(self, row: Row) -> Provider:
-        from groundwire.providers.http import HttpProvider
-
         async def credential() -> Credential | None:
             return await self._credential(row)
 
-        return HttpProvider(row, self._http, credential, self._redactor)
+        return _Signed(HttpProvider(row, self._http, credential, self._redactor))
 
     async def _credential(self, row: Row) -> Credential | None:
-        found = find(row.lookups, self._places)
+        key = self._keys.get(row.name)
+        found = Credential(key, "api", row.title) if key else find(row.lookups, self._places)
         if found is None:
             if row.missing:
                 raise _missing(row)
             return None
-        self._redactor.add(found.secret)
+        self._redactor.add_credential(found)
         if found.kind == "oauth":
-            found = await ensure_fresh(found, self._post, time.time())
-            self._redactor.add(found.secret)
+            found = await self._refresher.fresh(found)
+            self._redactor.add_credential(found)
         return found
 
     async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
@@ -180,6 +203,35 @@ class Groundwire:
         return ProviderStatus(
             row.name, row.title, usable, reason, row.model, row.dialect, row.base_url, row.capabilities
         )
+
+
+class _Signed:
+    """A provider whose finished answers say who gave them: `extras["groundwire"]`, provider and model."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+
+    @property
+    def name(self) -> str:
+        return self._provider.name
+
+    @property
+    def model(self) -> str:
+        return self._provider.model
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._provider.capabilities
+
+    async def events(self, request: Request) -> AsyncGenerator[Event, None]:
+        """The answer, signed."""
+        signature: Extras = {"groundwire": {"provider": self.name, "model": request.model or self.model}}
+        async with aclosing(self._provider.events(request)) as events:
+            async for event in events:
+                if isinstance(event, Finished):
+                    yield replace(event, extras=merge_extras(event.extras, signature))
+                else:
+                    yield event
 
 
 def question(query: str, options: SearchOptions) -> Request:

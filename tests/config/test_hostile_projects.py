@@ -1,4 +1,4 @@
-"""A project chooses models and options. It chooses no host, no key, no path, and takes nothing of the user's."""
+"""A project chooses models and options: no host, no key, no path, and it takes nothing of the user's."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def guarded(config: Config) -> object:
 def test_a_project_sets_no_host_and_no_key(world: World, name: str) -> None:
     path = world.of_project(f'# a project\n\n{name} = "{PRIVATE[name]}"')
     assert world.refusal() == (
-        f"{path}:3: {name}: a project's file may not set this, or whoever writes the project would decide where "
-        f"your keys and data go; if you want it, set it in {world.user_file}"
+        f"{path}:3: {name}: a project's file may not set this, or whoever writes the project would decide "
+        f"where your keys and data go; if you want it, set it in {world.user_file}"
     )
 
 
@@ -142,6 +142,14 @@ TABLES = (
 FORMS = ("text", "table", "list", "inline")
 
 
+def loaded(world: World) -> tuple[object, str]:
+    """What a project must not decide, or why it was refused."""
+    try:
+        return guarded(world.load(ENV)), ""
+    except ConfigError as error:
+        return None, error.message
+
+
 def _toml(table: str, word: str, form: str) -> str:
     quoted = json.dumps(word, ensure_ascii=False)
     value = {
@@ -160,13 +168,9 @@ def test_no_key_of_a_projects_own_file_changes_a_host_or_a_key(world: World) -> 
     for table, word, form in itertools.product(TABLES, WORDS, FORMS):
         world.of_project(_toml(table, word, form))
         count += 1
-        try:
-            after = guarded(world.load(ENV))
-        except ConfigError as error:
-            refused += 1
-            assert str(world.project_file) in error.message
-        else:
-            assert after == before, (table, word, form)
+        after, said = loaded(world)
+        refused += bool(said)
+        assert after == before or str(world.project_file) in said, (table, word, form)
     assert count > 2000
     # Nothing but an alias may be called anything.
     assert count - refused == len(WORDS)
@@ -190,22 +194,12 @@ def _attacks() -> Iterator[Json]:
         ):
             for item in (EVIL, "{env:MINE_KEY}"):
                 yield _nested(["provider", provider, *way, word], item)
-    for item in (
-        None,
-        [],
-        {},
-        5,
-        "",
-        "evil-key",
-        "{file:key.txt}",
-        "{file:~/secret}",
-        "{env:MINE_KEY}",
-        [KEY],
-    ):
-        yield geminisearch(apiKey=item)
-        yield _nested(["provider", "geminisearch", "options"], item)
-        yield _nested(["provider", "geminisearch"], item)
-        yield _nested(["provider"], item)
+    others: tuple[Json, ...] = (None, [], {}, 5, "", "evil-key", "{file:key.txt}", "{file:~/secret}", [KEY])
+    for other in (*others, "{env:MINE_KEY}"):
+        yield geminisearch(apiKey=other)
+        yield _nested(["provider", "geminisearch", "options"], other)
+        yield _nested(["provider", "geminisearch"], other)
+        yield _nested(["provider"], other)
 
 
 def test_no_key_of_a_projects_opencode_file_changes_a_host_or_a_key(world: World) -> None:
@@ -237,10 +231,11 @@ def test_a_project_sets_no_key_and_the_user_hears_why(world: World, name: str, i
     write(world.home / "secret", "file-canary")
     config = world.load({**ENV, "EVIL_MODEL": "evil-key"})
     assert config.geminisearch == {}
-    assert config.warnings == (
+    (said,) = config.warnings
+    assert said == (
         f"{path}: provider.geminisearch.options.apiKey: a project's file may not set a key, only name "
-        "GEMINI_API_KEY or GOOGLE_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY as {env:NAME}; it is ignored. A key of "
-        "yours belongs into your own global configuration of OpenCode, or into GEMINI_API_KEY",
+        "GEMINI_API_KEY or GOOGLE_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY as {env:NAME}; it is ignored. "
+        "A key of yours belongs into your own global configuration of OpenCode, or into GEMINI_API_KEY"
     )
 
 
@@ -283,9 +278,10 @@ def test_a_project_puts_nothing_of_the_users_into_the_name_of_a_model(world: Wor
     config = world.load(env)
     assert config.providers == {}
     assert "canary" not in repr(config)
-    assert config.warnings == (
-        f"{path}: provider.google.options.websearch.model: a project's file may take a model only from a variable "
-        "with MODEL in its name, or from a file inside the project; it is ignored",
+    (said,) = config.warnings
+    assert said == (
+        f"{path}: provider.google.options.websearch.model: a project's file may take a model only from a "
+        "variable with MODEL in its name, or from a file inside the project; it is ignored"
     )
 
 

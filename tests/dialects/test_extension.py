@@ -85,7 +85,8 @@ def test_only_what_is_lost_is_told() -> None:
     quiet = Answer(ANSWER.parts, ANSWER.citations, ANSWER.usage)
     assert extend({}, quiet, [Feature.REASONING]) == {}
     assert set(_told(quiet, Feature.QUERIES)) == {"version", "searches"}
-    assert set(_told(quiet, Feature.RETRIEVED)) == {"version", "sources"}
+    assert set(_told(quiet, Feature.TITLES)) == {"version", "sources"}
+    assert extend({}, quiet, [Feature.RETRIEVED]) == {}, "all that was found is cited"
     assert set(_told(quiet, Feature.QUOTES)) == {"version", "sources", "citations"}
     assert set(_told(quiet, Feature.SUGGESTIONS)) == {"version", "suggestions"}
     assert set(_told(quiet, Feature.COST)) == {"version", "cost"}

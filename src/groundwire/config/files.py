@@ -15,8 +15,6 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0
 
 def read_text(path: str) -> str | None:
     """The text of a file; None when there is none. Raises `ConfigError` when it cannot be read."""
-    if "\0" in path:
-        raise ConfigError(f"{path!r} cannot be the path of a file; correct it")
     try:
         descriptor = os.open(path, _FLAGS)
     except (FileNotFoundError, NotADirectoryError):

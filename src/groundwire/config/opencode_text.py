@@ -75,7 +75,7 @@ def _files(place: Place, home: str) -> Resolve:
 
     def content(path: str) -> str | None:
         if "\0" in path:
-            raise ConfigError("this cannot be the path of a file")
+            raise ConfigError("no file has such a name")
         target = resolved(path, base, home)
         if place.project and not _is_inside(target, place.inside):
             return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from groundwire.dialects.features import Feature
+from groundwire.dialects.features import Feature, project
 from groundwire.model import Answer, Citation, Json, JsonObject, Search, SearchResult, Source
 from groundwire.text.addresses import domain_of
 
@@ -16,11 +16,14 @@ VERSION = 1
 
 _SEARCHES = frozenset({Feature.QUERIES, Feature.SEARCH_CALLS, Feature.PAGES_OPENED, Feature.PATTERNS})
 _SOURCES = frozenset({Feature.RETRIEVED, Feature.RETRIEVED_TITLES, Feature.TITLES})
-_CITATIONS = frozenset({Feature.QUOTES, Feature.CONFIDENCE, Feature.UNPLACED, Feature.SPAN_STARTS})
+_CITATIONS = frozenset(
+    {Feature.CITATIONS, Feature.QUOTES, Feature.CONFIDENCE, Feature.UNPLACED, Feature.SPAN_STARTS}
+)
 
 
 def extend(body: JsonObject, answer: Answer, lost: Collection[Feature]) -> JsonObject:
-    """Add the extension to a final object, if there is anything to say in it."""
+    """Add the extension to a final object: what this answer has and the dialect loses."""
+    lost = {feature for feature in lost if project(answer, feature)}
     extension: JsonObject = {}
     if answer.warnings:
         extension["warnings"] = [

@@ -58,7 +58,7 @@ class Fields:
         """A string."""
         value = self.raw.get(key)
         if value.__class__ is str:
-            return value  # type: ignore[return-value]  # the quick way: most reads end here
+            return value  # the quick way: most reads end here
         value = self.get(key)
         if isinstance(value, str):
             return value

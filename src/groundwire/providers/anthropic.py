@@ -33,11 +33,12 @@ ROW = Row(
     advice="Set ANTHROPIC_API_KEY, or log in with OpenCode.",
     headers=headers,
     capabilities=Capabilities(
+        both_domain_lists=False,
         options={
             "allowed_domains": "native",
             "blocked_domains": "native",
             "location": "native",
             "max_uses": "native",
-        }
+        },
     ),
 )

@@ -1,7 +1,8 @@
 """What a provider is: for most, a row of data and a way to adjust a body.
 
-Everything a vendor requires beyond its dialect (headers, fields it insists on or rejects) stands in its own
-file, in `adjust` and `headers`, never in the codec.
+Everything a vendor requires beyond its dialect (headers, fields it insists on or rejects, which of the
+dialect's spellings of a search it takes) stands in its own file, in `adjust`, `headers` and `spelling`, never
+in the codec.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Protocol, TypeAlias
 
 from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.secret import Credential
-from groundwire.model import Event, JsonObject, Request
+from groundwire.model import Event, JsonObject, Request, SearchOptions
 from groundwire.model.value import value
 from groundwire.providers.capabilities import Capabilities
 from groundwire.transport.deadlines import Deadlines
@@ -19,11 +20,17 @@ from groundwire.transport.deadlines import Deadlines
 Adjust: TypeAlias = Callable[[JsonObject, Request], JsonObject]
 Headers: TypeAlias = Callable[[Credential | None], Mapping[str, str]]
 Url: TypeAlias = Callable[[str, Request], str]
+Spelling: TypeAlias = Callable[[SearchOptions], SearchOptions]
 
 
 def unchanged(body: JsonObject, _: Request) -> JsonObject:
     """The body as the dialect wrote it."""
     return body
+
+
+def as_said(options: SearchOptions) -> SearchOptions:
+    """The search in whichever spelling it came."""
+    return options
 
 
 def bearer(credential: Credential | None) -> Mapping[str, str]:
@@ -56,6 +63,8 @@ class Row:
     capabilities: Capabilities = Capabilities()
     always_streams: bool = False
     deadlines: Deadlines = Deadlines()
+    spelling: Spelling = as_said
+    """Chooses among the dialect's spellings of a search, by way of the options' extras."""
 
 
 class Provider(Protocol):

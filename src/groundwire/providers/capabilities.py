@@ -26,6 +26,8 @@ class Capabilities:
     streaming: bool = True
     search: Literal["native", "none"] = "native"
     functions_with_search: bool = True
+    both_domain_lists: bool = True
+    """Can a request have an allow list and a block list at once? If not, the block list is emulated."""
     options: Mapping[str, Support] = {}
 
     def support(self, option: str) -> Support:

@@ -1,25 +1,43 @@
-"""Google Gemini, Developer API. The key goes in a header, never in the address, which gets logged."""
+"""Google Gemini, Developer API. The key goes in a header, never in the address, which gets logged.
+
+Up to Gemini 2.5 a request cannot have both web search and functions.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from urllib.parse import quote
 
 from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.secret import Credential
-from groundwire.model import Request
+from groundwire.errors import UnsupportedFeature
+from groundwire.model import FunctionTool, JsonObject, Request
 from groundwire.providers.base import Row
 from groundwire.providers.capabilities import Capabilities
+
+_EITHER_OR = re.compile(r"gemini-[12]\b")
 
 
 def url(base: str, request: Request) -> str:
     """Model and form stand in the path."""
     form = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
-    return f"{base.rstrip('/')}/v1beta/models/{quote(request.model, safe='')}:{form}"
+    return f"{base.rstrip('/')}/v1beta/models/{quote(request.model.removeprefix('models/'), safe='')}:{form}"
 
 
 def headers(credential: Credential | None) -> Mapping[str, str]:
     return {} if credential is None else {"x-goog-api-key": credential.secret.reveal()}
+
+
+def adjust(body: JsonObject, request: Request) -> JsonObject:
+    """The body unchanged, unless the model is one that would refuse it."""
+    functions = any(isinstance(tool, FunctionTool) for tool in request.tools)
+    if functions and request.search is not None and _EITHER_OR.search(request.model):
+        raise UnsupportedFeature(
+            f"{request.model} cannot search the web and call functions in one request; "
+            "choose a Gemini 3 model, or leave one of them out"
+        )
+    return body
 
 
 ROW = Row(
@@ -38,6 +56,7 @@ ROW = Row(
     missing="MISSING_GEMINI_API_KEY",
     advice="Set GEMINI_API_KEY (a key comes from Google AI Studio), or log in with OpenCode.",
     headers=headers,
+    adjust=adjust,
     capabilities=Capabilities(
         functions_with_search=False,
         options={

@@ -1,16 +1,23 @@
-"""Asking a provider over HTTP: encode, send, decode, audit. The same path for every row."""
+"""Asking a provider over HTTP: encode, send, decode, audit. The same path for every row.
+
+Status decides between answer and error; the first bytes decide between a stream and a whole body, because
+servers ignore `stream`, and name the wrong content type.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from time import time
 
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential
 from groundwire.dialects.base import Dialect
+from groundwire.dialects.fields import as_object
 from groundwire.dialects.jsontext import dump_json, load_json
 from groundwire.dialects.registry import dialect
-from groundwire.errors import GroundwireError, UnsupportedFeature, UpstreamWireError
-from groundwire.model import Event, Failed, JsonObject, Request, Warned
+from groundwire.errors import ConfigError, GroundwireError, Refused, UnsupportedFeature, UpstreamWireError
+from groundwire.model import Event, Failed, Finished, JsonObject, Request, Warned
 from groundwire.model.value import replace
 from groundwire.providers.base import Row
 from groundwire.providers.capabilities import RESTRICTIONS, Capabilities
@@ -19,6 +26,8 @@ from groundwire.transport.http import Call, Exchange, Http
 
 LOOP_HEADER = "x-groundwire-hop"
 """Sent upstream and refused inbound: a gateway that reached itself would answer itself for ever."""
+
+_LONGEST = 2000
 
 
 class HttpProvider:
@@ -30,11 +39,13 @@ class HttpProvider:
         http: Http,
         credential: Callable[[], Awaitable[Credential | None]],
         redactor: Redactor,
+        clock: Callable[[], float] = time,
     ) -> None:
         self._row = row
         self._http = http
         self._credential = credential
         self._redactor = redactor
+        self._clock = clock
 
     @property
     def name(self) -> str:
@@ -51,73 +62,145 @@ class HttpProvider:
     async def events(self, request: Request) -> AsyncGenerator[Event, None]:
         """The answer, as it comes."""
         language = dialect(self._row.dialect)
-        prepared = prepare(request, self.capabilities, self.name)
-        call, warnings, asked = await self._encode(language, prepared)
-        for warning in (*prepared.warnings, *warnings):
-            yield warning
-        audit = Audit(prepared.audited) if prepared.audited else None
         try:
+            prepared = prepare(request, self.capabilities, self.name)
+            call, warnings = await self._encode(language, prepared)
+            for warning in (*prepared.warnings, *warnings):
+                yield warning
+            audit = Audit(prepared.audited) if prepared.audited else None
             async with self._http.open(call, self._row.deadlines) as exchange:
                 await self._refuse_errors(language, exchange)
-                async for event in _answer(language, exchange, streamed=asked.stream):
-                    for told in audit.check(event) if audit else (event,):
-                        yield self._clean(told)
+                # A generator that is left must be closed by us: left to the loop, it would be a task.
+                async with aclosing(_answer(language, exchange)) as events:
+                    async for event in events:
+                        for told in audit.check(event) if audit else (event,):
+                            yield self._clean(told)
         except GroundwireError as error:
             raise self._cleaned(error) from None
 
-    async def _encode(
-        self, language: Dialect, prepared: Prepared
-    ) -> tuple[Call, tuple[Warned, ...], Request]:
-        request = prepared.request
+    async def _encode(self, language: Dialect, prepared: Prepared) -> tuple[Call, tuple[Warned, ...]]:
+        row, request = self._row, prepared.request
         asked = replace(
             request,
-            model=request.model or self._row.model,
-            stream=request.stream or self._row.always_streams,
+            model=request.model or row.model,
+            stream=request.stream or row.always_streams,
+            search=row.spelling(request.search) if request.search else None,
         )
+        if not asked.model:
+            raise ConfigError(
+                f"{self.name} has no default model; name one, or set providers.{self.name}.model"
+            )
         body, unsaid = language.encode_request(asked)
         broken = RESTRICTIONS.intersection(unsaid)
         if broken:
             raise UnsupportedFeature(f"{self.name} cannot honour {', '.join(sorted(broken))}")
+        adjusted: JsonObject = row.adjust(body, asked)
+        lost = (*unsaid, *(name for name in body if name not in adjusted))
+        warnings = tuple(Warned("not_carried", f"{self.name} has no {name}") for name in lost)
+        headers = await self._headers(streamed=asked.stream)
+        return Call("POST", row.url(row.base_url, asked), headers, dump_json(adjusted).encode()), warnings
+
+    async def _headers(self, *, streamed: bool) -> Mapping[str, str]:
         credential = await self._credential()
-        headers = {
+        if credential is not None:
+            self._redactor.add_credential(credential)
+        # A compressed stream comes out when its compressor pleases.
+        form = {"accept": "text/event-stream", "accept-encoding": "identity"}
+        return {
             "content-type": "application/json",
-            "accept": "text/event-stream" if asked.stream else "application/json",
+            **(form if streamed else {"accept": "application/json"}),
             LOOP_HEADER: "1",
             **self._row.headers(credential),
         }
-        url = self._row.url(self._row.base_url, asked)
-        adjusted: JsonObject = self._row.adjust(body, asked)
-        warnings = tuple(Warned("not_carried", f"{self.name} has no {name}") for name in unsaid)
-        return Call("POST", url, headers, dump_json(adjusted).encode()), warnings, asked
 
     async def _refuse_errors(self, language: Dialect, exchange: Exchange) -> None:
-        if not 200 <= exchange.status < 300:
-            raise language.decode_error(exchange.status, await exchange.body(), exchange.headers)
+        status = exchange.status
+        if 200 <= status < 300:
+            return
+        if status < 400:
+            raise Refused(
+                f"{self.name} points elsewhere (HTTP {status}), which is not followed; check its base_url",
+                status=status,
+            )
+        error = language.decode_error(status, await exchange.excerpt(), exchange.headers)
+        if error.retry_after is None:
+            error.retry_after = wait_until(exchange.headers, self._clock())
+        advice = exchange.headers.get("x-should-retry")
+        if advice in ("true", "false"):
+            error.retryable = advice == "true"
+        raise error
 
     def _clean(self, event: Event) -> Event:
-        return Failed(self._cleaned(event.error)) if isinstance(event, Failed) else event
+        match event:
+            case Failed(error):
+                return Failed(self._cleaned(error))
+            case Warned(code, message):
+                return Warned(code, self._redactor.redact_known(message))
+            case Finished(detail=detail) if detail:
+                return replace(event, detail=self._redactor.redact_known(detail))
+        return event
 
     def _cleaned(self, error: GroundwireError) -> GroundwireError:
-        """Providers echo keys in their messages."""
-        error.message = self._redactor.redact(error.message)
+        """Providers echo keys: in messages, in codes, in ids."""
+        for name, item in list(vars(error).items()):
+            if isinstance(item, str):
+                setattr(error, name, self._redactor.redact(item)[:_LONGEST])
         error.args = (error.message,)
         return error
 
 
-async def _answer(language: Dialect, exchange: Exchange, *, streamed: bool) -> AsyncGenerator[Event, None]:
-    """Events of a stream as its bytes arrive, or of a whole body. What the headers say decides."""
-    if streamed and "json" not in exchange.headers.get("content-type", ""):
-        decoder = language.decoder()
-        try:
-            async for chunk in exchange.chunks():
-                for event in decoder.feed(chunk):
-                    yield event
-        except GroundwireError as error:
-            yield Failed(error)
-            return
-        for event in decoder.close():
+def wait_until(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds to the date that `retry-after` names, by the provider's own clock if it tells the time."""
+    moment = _moment(headers.get("retry-after", ""))
+    if moment is None:
+        return None
+    told = _moment(headers.get("date", ""))
+    return max(0.0, moment - (now if told is None else told))
+
+
+def _moment(text: str) -> float | None:
+    """Seconds since the epoch of an HTTP date, in any of its three forms."""
+    from calendar import timegm  # noqa: PLC0415  both are needed once in a blue moon
+    from email.utils import parsedate_tz  # noqa: PLC0415
+
+    parts = parsedate_tz(text)
+    if parts is None:
+        return None
+    try:
+        return float(timegm(parts[:9]) - (parts[9] or 0))
+    except (ValueError, OverflowError):
+        return None
+
+
+async def _answer(language: Dialect, exchange: Exchange) -> AsyncGenerator[Event, None]:
+    """Events of a stream as its bytes arrive, or of a whole body."""
+    head = await exchange.head()
+    if not head:
+        raise UpstreamWireError("the answer is empty")
+    if head.startswith(b"<"):
+        raise UpstreamWireError("a web page came in the place of an answer; check the base_url")
+    if head.startswith(b"{"):
+        for event in language.decode_response(as_object(load_json(await exchange.body(), UpstreamWireError))):
             yield event
         return
-    body = load_json(await exchange.body(), UpstreamWireError)
-    for event in language.decode_response(body if isinstance(body, dict) else {}):
-        yield event
+    async with aclosing(_streamed(language, exchange)) as events:
+        async for event in events:
+            yield event
+
+
+async def _streamed(language: Dialect, exchange: Exchange) -> AsyncGenerator[Event, None]:
+    decoder = language.decoder()
+    failure: GroundwireError | None = None
+    try:
+        async with aclosing(exchange.chunks()) as chunks:
+            async for chunk in chunks:
+                for event in decoder.feed(chunk):
+                    yield event
+                    if isinstance(event, Finished | Failed):
+                        await exchange.settle()
+                        return
+    except GroundwireError as error:
+        failure = error
+    # What the decoder still holds was said before the end, whatever the end was.
+    for event in decoder.close():
+        yield Failed(failure) if failure is not None and isinstance(event, Failed) else event

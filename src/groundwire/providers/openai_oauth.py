@@ -1,32 +1,37 @@
 """The ChatGPT Codex backend, with a ChatGPT login instead of a key.
 
 It insists on `stream: true`, `store: false`, non-empty `instructions` and a list of items without ids; it
-rejects limits and sampling settings; and with `tool_choice: auto` it often does not search at all.
+rejects limits and sampling settings, and the lowest effort of reasoning; and with `tool_choice: auto` it
+often does not search at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.secret import Credential
+from groundwire.errors import UnsupportedFeature
 from groundwire.model import Json, JsonObject, Request
-from groundwire.providers.base import Row, path
+from groundwire.providers.base import Row, bearer, path
 from groundwire.providers.capabilities import Capabilities
 
 _INSTRUCTIONS = "Answer the question. Search the web where it helps, and cite what you found."
 _REJECTED = (
     *("max_output_tokens", "max_completion_tokens", "max_tool_calls", "stream_options", "metadata", "user"),
-    *("temperature", "top_p", "truncation", "previous_response_id", "prompt_cache_retention"),
+    *("temperature", "top_p", "top_logprobs", "frequency_penalty", "presence_penalty", "truncation"),
+    *("background", "safety_identifier", "prompt_cache_retention"),
 )
+_STATEFUL = ("previous_response_id", "conversation", "prompt")
 
 
 def headers(credential: Credential | None) -> Mapping[str, str]:
     if credential is None:
         return {}
+    account = {"chatgpt-account-id": credential.account_id} if credential.account_id else {}
     return {
-        "authorization": f"Bearer {credential.secret.reveal()}",
-        "chatgpt-account-id": credential.account_id,
+        **bearer(credential),
+        **account,
         "originator": "codex_cli_rs",
         "openai-beta": "responses=experimental",
     }
@@ -34,13 +39,19 @@ def headers(credential: Credential | None) -> Mapping[str, str]:
 
 def adjust(body: JsonObject, request: Request) -> JsonObject:
     """The body as this backend accepts it."""
-    adjusted = {key: value for key, value in body.items() if key not in _REJECTED}
+    for name in _STATEFUL:
+        if name in body:
+            raise UnsupportedFeature(f"openai_oauth keeps no conversations: send the history, not {name}")
+    adjusted: JsonObject = {key: value for key, value in body.items() if key not in _REJECTED}
     adjusted["stream"] = True
     adjusted["store"] = False
     adjusted["model"] = str(adjusted.get("model", "")).removeprefix("openai/")
     adjusted["instructions"] = adjusted.get("instructions") or _INSTRUCTIONS
     items = adjusted.get("input")
-    adjusted["input"] = [_stateless(item) for item in items] if isinstance(items, list) else _as_items(items)
+    adjusted["input"] = list(_stateless(items)) if isinstance(items, list) else _as_items(items)
+    reasoning = adjusted.get("reasoning")
+    if isinstance(reasoning, dict) and reasoning.get("effort") == "minimal":
+        adjusted["reasoning"] = {**reasoning, "effort": "low"}
     functions = any(isinstance(tool, dict) and tool.get("type") == "function" for tool in _tools(body))
     if request.search is not None and not functions and request.tool_choice is None:
         adjusted["tool_choice"] = {"type": "web_search"}
@@ -52,12 +63,14 @@ def _tools(body: JsonObject) -> list[Json]:
     return tools if isinstance(tools, list) else []
 
 
-def _stateless(item: Json) -> Json:
-    if not isinstance(item, dict):
-        return item
-    role = "developer" if item.get("role") == "system" else item.get("role")
-    kept: JsonObject = {key: value for key, value in item.items() if key != "id"}
-    return {**kept, "role": role} if role else kept
+def _stateless(items: list[Json]) -> Iterator[Json]:
+    """Items without ids, because nothing is kept that an id could name; instructions are a developer's."""
+    for item in items:
+        if not isinstance(item, dict):
+            yield item
+        elif item.get("type") != "item_reference":
+            kept: JsonObject = {key: value for key, value in item.items() if key != "id"}
+            yield {**kept, "role": "developer"} if item.get("role") == "system" else kept
 
 
 def _as_items(text: Json) -> list[Json]:

@@ -6,14 +6,14 @@ in words, and because words bind nobody, `audit` removes from the answer what fa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from groundwire.errors import InvalidArguments, UnsupportedFeature
 from groundwire.model import (
     Cited,
     Event,
-    Evidence,
     Request,
+    SearchCalled,
     SearchOptions,
     SearchReturned,
     Source,
@@ -21,8 +21,8 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.model.value import replace, value
-from groundwire.providers.capabilities import OPTIONS, Capabilities
-from groundwire.text.addresses import domain_of
+from groundwire.providers.capabilities import OPTIONS, Capabilities, Support
+from groundwire.providers.domains import admits, covers_entry, domain_shown, is_domain
 
 MAX_DOMAINS = 100
 
@@ -42,10 +42,12 @@ def prepare(request: Request, capabilities: Capabilities, provider: str) -> Prep
     if options is None:
         return Prepared(request)
     check_domains(options)
+    if capabilities.search == "none":
+        return _without_search(request, provider)
     warnings: list[Warned] = []
     emulated: list[str] = []
     for name in _said(options):
-        match capabilities.support(name):
+        match _support(capabilities, options, name):
             case "refused":
                 raise UnsupportedFeature(
                     f"{provider} cannot honour {name}; leave it out, or choose a provider that can "
@@ -60,10 +62,26 @@ def prepare(request: Request, capabilities: Capabilities, provider: str) -> Prep
     audited = options if options.allowed_domains or options.blocked_domains else None
     system = request.system
     if emulated:
-        system = (*system, Text(_instruction(options)))
+        system = (*system, Text(_instruction(options, emulated)))
         for name in emulated:
             options = _without(options, name)
+    if options.live and capabilities.support("live") != "native":
+        options = _without(options, "live")  # who has no switch for it is live anyway
     return Prepared(replace(request, search=options, system=system), tuple(warnings), audited)
+
+
+def _without_search(request: Request, provider: str) -> Prepared:
+    """Sources that nobody looks for cannot be on the wrong site, so restrictions are kept this way too."""
+    warning = Warned("search_unavailable", f"{provider} cannot search the web: the answer is not grounded")
+    choice = request.tool_choice
+    forced = choice is not None and choice.mode == "search"
+    return Prepared(replace(request, search=None, tool_choice=None if forced else choice), (warning,))
+
+
+def _support(capabilities: Capabilities, options: SearchOptions, name: str) -> Support:
+    if name == "blocked_domains" and options.allowed_domains and not capabilities.both_domain_lists:
+        return "emulated"
+    return capabilities.support(name)
 
 
 def check_domains(options: SearchOptions) -> None:
@@ -73,11 +91,15 @@ def check_domains(options: SearchOptions) -> None:
         if len(domains) > MAX_DOMAINS:
             raise InvalidArguments(f"{name}: {len(domains)} domains, at most {MAX_DOMAINS} are possible")
         for domain in domains:
-            if "://" in domain or not domain.strip() or any(sign.isspace() for sign in domain):
+            if not is_domain(domain):
                 raise InvalidArguments(f"{name}: write {domain!r} as a bare host, like example.com")
-    both = set(options.allowed_domains) & set(options.blocked_domains)
+    both = [
+        entry
+        for entry in options.allowed_domains
+        if any(covers_entry(other, entry) for other in options.blocked_domains)
+    ]
     if both:
-        raise InvalidArguments(f"{', '.join(sorted(both))}: allowed and blocked at once")
+        raise InvalidArguments(f"{', '.join(both)}: allowed and blocked at once")
 
 
 class Audit:
@@ -94,47 +116,30 @@ class Audit:
         match event:
             case Cited(citation):
                 kept = tuple(item for item in citation.evidence if self._admits(item.source))
-                yield from self._warn(citation.evidence)
+                yield from self._warn(item.source for item in citation.evidence)
                 if kept:
                     yield Cited(replace(citation, evidence=kept))
             case SearchReturned(part, result):
                 sources = tuple(source for source in result.sources if self._admits(source))
-                yield from self._warn(tuple(map(Evidence, result.sources)))
+                yield from self._warn(result.sources)
                 dropped = len(sources) < len(result.sources)
                 yield SearchReturned(part, replace(result, sources=sources, extras={}) if dropped else result)
+            case SearchCalled(part, call) if call.url and not self._admits(Source(call.url)):
+                # A page that was opened counts as a source, so its address goes; that it was opened stays.
+                yield from self._warn((Source(call.url),))
+                yield SearchCalled(part, replace(call, url="", extras={}))
             case _:
                 yield event
 
     def _admits(self, source: Source) -> bool:
         return admits(self._options, source)
 
-    def _warn(self, evidence: tuple[Evidence, ...]) -> Iterator[Warned]:
-        for item in evidence:
-            domain = _domain(item.source)
-            if not self._admits(item.source) and domain not in self._told:
+    def _warn(self, sources: Iterable[Source]) -> Iterator[Warned]:
+        for source in sources:
+            domain = domain_shown(source)
+            if not self._admits(source) and domain not in self._told:
                 self._told.add(domain)
                 yield Warned("source_removed", f"a source on {domain or 'an unknown site'} was not allowed")
-
-
-def admits(options: SearchOptions, source: Source) -> bool:
-    """Do the domain lists allow this source? Subdomains belong to their domain; paths narrow it."""
-    domain = _domain(source)
-    path = source.url.partition("://")[2].partition("/")[2]
-    if any(_covers(entry, domain, path) for entry in options.blocked_domains):
-        return False
-    allowed = options.allowed_domains
-    return not allowed or any(_covers(entry, domain, path) for entry in allowed)
-
-
-def _covers(entry: str, domain: str, path: str) -> bool:
-    host, _, prefix = entry.lower().partition("/")
-    host = host.removeprefix("*.").removeprefix("www.")
-    return (domain == host or domain.endswith("." + host)) and path.startswith(prefix.rstrip("*"))
-
-
-def _domain(source: Source) -> str:
-    # A redirect hides its target: then the provider's own word for the domain counts.
-    return (source.domain or domain_of(source.url)).lower().removeprefix("www.")
 
 
 def _said(options: SearchOptions) -> Iterator[str]:
@@ -148,18 +153,17 @@ def _without(options: SearchOptions, name: str) -> SearchOptions:
     return replace(options, **{name: getattr(SearchOptions(), name)})
 
 
-def _instruction(options: SearchOptions) -> str:
+def _instruction(options: SearchOptions, emulated: Collection[str]) -> str:
     lines = []
-    if options.allowed_domains:
+    if "allowed_domains" in emulated:
         sites = " OR ".join(f"site:{domain}" for domain in options.allowed_domains)
         lines.append(f"Search only these sites, and cite no others: {sites}")
-    if options.blocked_domains:
+    if "blocked_domains" in emulated:
         sites = " ".join(f"-site:{domain}" for domain in options.blocked_domains)
         lines.append(f"Do not search or cite these sites: {sites}")
-    if options.since or options.until:
-        lines.append(
-            f"Use pages published from {options.since or 'any time'} until {options.until or 'now'}."
-        )
-    if options.language:
+    if "since" in emulated or "until" in emulated:
+        since, until = options.since or "any time", options.until or "now"
+        lines.append(f"Use pages published from {since} until {until}.")
+    if "language" in emulated:
         lines.append(f"Prefer pages in this language: {options.language}")
     return "\n".join(lines)

@@ -7,7 +7,8 @@ from groundwire.model.value import value
 
 @value
 class Deadlines:
-    """`first_byte` runs from the sent request, `idle` between two reads, `total` over everything.
+    """`first_byte` runs until the headers are there, connecting included; `idle` from one read to the next;
+    `total` over everything.
 
     A provider that dribbles bytes resets `idle`, never `total`.
     """

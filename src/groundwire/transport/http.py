@@ -8,22 +8,36 @@ caller cancels the provider. Redirects are not followed: credentials go to the h
 from __future__ import annotations
 
 import asyncio
-import ssl
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
 from types import TracebackType
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
 
-from groundwire.errors import Interrupted, TimedOut, Unreachable, UpstreamWireError
+from groundwire.errors import (
+    ConfigError,
+    GroundwireError,
+    Interrupted,
+    TimedOut,
+    Unreachable,
+    UpstreamWireError,
+)
 from groundwire.model.value import value
 from groundwire.transport.deadlines import Deadlines
+from groundwire.transport.proxies import host_of, proxy_for
 
 MAX_BODY = 64 * 1024 * 1024
 _CONNECTIONS_PER_HOST = 0  # no limit here: limits are policy, and belong to routing
 _KEEP_ALIVE = 30.0
+_HEADER_SIZE = 64 * 1024
+_GRACE = 0.25
+_EXCERPT = 256 * 1024
+_SOON = 2.0
+_BLANKS = b"\xef\xbb\xbf \t\r\n"
+_LATE = "the answer took too long"
+_BROKEN = (aiohttp.ClientError, HttpProcessingError, OSError)
 
 
 @value
@@ -43,44 +57,79 @@ class Exchange:
         self._response = response
         self._idle = idle
         self._ends = ends
+        self._kept = b""
         self.status = response.status
         self.headers: Mapping[str, str] = {name.lower(): text for name, text in response.headers.items()}
 
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives."""
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """The body as it arrives. What came before the connection broke is told before that is."""
+        if self._kept:
+            kept, self._kept = self._kept, b""
+            yield kept
         content = self._response.content
         clock = asyncio.get_running_loop()
         while True:
             until = min(clock.time() + self._idle, self._ends)
+            if clock.time() >= self._ends:
+                raise TimedOut(_LATE)  # also where bytes are always there and no wait could run out
             try:
                 # No timeout spans a `yield`: who reads may be another task than who closes.
                 async with asyncio.timeout_at(until):
                     chunk = await content.readany()
             except TimeoutError:
-                late = "the answer took too long" if until == self._ends else "the answer stopped coming"
-                raise TimedOut(late) from None
-            except (aiohttp.ClientError, OSError) as error:
+                raise TimedOut(_LATE if until == self._ends else "the answer stopped coming") from None
+            except _BROKEN as error:
+                if left := _left_in(content):
+                    yield left
                 raise Interrupted(f"the connection broke: {_reason(error)}") from None
             if not chunk:
                 return
             yield chunk
 
+    async def head(self) -> bytes:
+        """The first bytes that are no blanks, which stay to be read; empty if there are none."""
+        async with aclosing(self.chunks()) as chunks:
+            async for chunk in chunks:
+                self._kept = chunk.lstrip(_BLANKS)
+                if self._kept:
+                    break
+        return self._kept
+
     async def body(self, limit: int = MAX_BODY) -> bytes:
         """The whole body, up to a limit."""
-        pieces: list[bytes] = []
-        size = 0
-        async for chunk in self.chunks():
-            size += len(chunk)
-            if size > limit:
-                raise UpstreamWireError(f"the body is larger than {limit} bytes")
-            pieces.append(chunk)
-        return b"".join(pieces)
+        pieces = bytearray()
+        async with aclosing(self.chunks()) as chunks:
+            async for chunk in chunks:
+                pieces += chunk
+                if len(pieces) > limit:
+                    raise UpstreamWireError(f"the body is larger than {limit} bytes")
+        return bytes(pieces)
+
+    async def excerpt(self) -> bytes:
+        """The beginning of a body that only explains a status: as much of it as comes soon."""
+        pieces = bytearray()
+        with suppress(TimeoutError, TimedOut, Interrupted):
+            async with asyncio.timeout(_SOON), aclosing(self.chunks()) as chunks:
+                async for chunk in chunks:
+                    pieces += chunk
+                    if len(pieces) >= _EXCERPT:
+                        break
+        return bytes(pieces[:_EXCERPT])
+
+    async def settle(self) -> None:
+        """Wait a moment for the end after the last word, so that the connection can serve another call."""
+        content = self._response.content
+        with suppress(TimeoutError, *_BROKEN):
+            async with asyncio.timeout(_GRACE):
+                while not content.at_eof():
+                    await content.readany()
 
 
 class Http:
-    """The connections of one process."""
+    """The connections of one process. The environment names proxies."""
 
-    def __init__(self) -> None:
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        self._env = os.environ if env is None else env
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Http:
@@ -112,6 +161,7 @@ class Http:
                 response.close()
 
     async def _send(self, call: Call, deadlines: Deadlines) -> aiohttp.ClientResponse:
+        proxy = proxy_for(call.url, self._env)
         try:
             async with asyncio.timeout(min(deadlines.first_byte, deadlines.total)):
                 return await self._client().request(
@@ -119,45 +169,68 @@ class Http:
                     call.url,
                     headers=call.headers,
                     data=call.body or None,
-                    proxy=proxy_for(call.url),
+                    proxy=proxy,
                     allow_redirects=False,
-                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=deadlines.connect),
+                    timeout=aiohttp.ClientTimeout(total=None, connect=deadlines.connect),
                 )
         except (TimeoutError, aiohttp.ServerTimeoutError) as error:
-            phase = "connect" if isinstance(error, aiohttp.ConnectionTimeoutError) else "answer"
-            raise TimedOut(f"no {phase} from {_host(call.url)} in time") from None
-        except (aiohttp.ClientError, OSError) as error:
-            raise Unreachable(f"cannot reach {_host(call.url)}: {_reason(error)}") from None
+            phase = "connection to" if isinstance(error, aiohttp.ConnectionTimeoutError) else "answer from"
+            raise TimedOut(f"no {phase} {host_of(call.url)} in time") from None
+        except (*_BROKEN, ValueError) as error:
+            raise _trouble(error, host_of(call.url)) from None
 
     def _client(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
-                    limit=0,
-                    limit_per_host=_CONNECTIONS_PER_HOST,
-                    keepalive_timeout=_KEEP_ALIVE,
-                    ssl=ssl.create_default_context(),
+                    limit=0, limit_per_host=_CONNECTIONS_PER_HOST, keepalive_timeout=_KEEP_ALIVE
                 ),
+                headers={"user-agent": "groundwire"},
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=True,
                 trust_env=False,
+                max_line_size=_HEADER_SIZE,
+                max_field_size=_HEADER_SIZE,
             )
         return self._session
 
 
-def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for an address (`HTTPS_PROXY`, `NO_PROXY`, …)."""
-    parts = urlsplit(url)
-    proxies = getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    return None if not proxy or proxy_bypass(parts.netloc) else proxy
+def _left_in(content: aiohttp.StreamReader) -> bytes:
+    """What was received and not read: the library itself forgets it when the connection breaks."""
+    left = b"".join(content._buffer)
+    content._buffer.clear()
+    return left
 
 
-def _host(url: str) -> str:
-    return urlsplit(url).hostname or url
+def _trouble(error: Exception, host: str) -> GroundwireError:
+    """What an error before the answer means. It never repeats addresses, in which credentials may stand."""
+    match error:
+        case aiohttp.NonHttpUrlClientError() | aiohttp.InvalidURL():
+            return ConfigError(f"{host!r} is no web address; check the base_url")
+        case aiohttp.ClientHttpProxyError():
+            return Unreachable(f"the proxy does not lead to {host}: HTTP {error.status}")
+        case aiohttp.ClientProxyConnectionError():
+            return Unreachable(f"cannot reach the proxy for {host}: {_reason(error)}")
+        case aiohttp.ClientResponseError() | HttpProcessingError():
+            return UpstreamWireError(f"what {host} answers is not HTTP")
+        case aiohttp.ClientError() | OSError():
+            return Unreachable(f"cannot reach {host}: {_reason(error)}")
+    return ConfigError(f"a request to {host} cannot be written; check its base_url and its key")
+
+
+_REASONS: Mapping[type[Exception], str] = {
+    aiohttp.ServerDisconnectedError: "it hung up",
+    aiohttp.ClientConnectorCertificateError: "its certificate cannot be trusted",
+    aiohttp.ClientConnectorSSLError: "no secure connection is possible",
+    aiohttp.ClientPayloadError: "the body is incomplete",
+    HttpProcessingError: "the body is malformed",
+}
 
 
 def _reason(error: BaseException) -> str:
     """What a network error says, without the address that credentials might stand in."""
+    for kind, reason in _REASONS.items():
+        if isinstance(error, kind):
+            return reason
     cause = getattr(error, "os_error", None) or error
     return getattr(cause, "strerror", None) or type(error).__name__

@@ -94,12 +94,14 @@ def decode_search_result(fields: Fields, key: bytes) -> SearchResult:
             sources = (_decode_page(page),)
     else:
         sources = tuple(_decode_result(item, key) for item in fields.objs("content"))
+    call_id = fields.text("tool_use_id")
+    is_theirs = bool(call_id) and content is not None and not _has_our_token(content)
     return SearchResult(
-        fields.text("tool_use_id"),
+        call_id,
         sources,
         error,
         caller="" if caller == "direct" else caller,
-        extras=NO_EXTRAS if content is None or _has_our_token(content) else {NAME: {"block": fields.raw}},
+        extras={NAME: {"block": fields.raw}} if is_theirs else NO_EXTRAS,
     )
 
 
@@ -137,10 +139,10 @@ def decode_citation(fields: Fields, key: bytes) -> tuple[Evidence, Span | None]:
     if is_ours(token):
         return Evidence(source, quote), _decode_span(unseal(token, key))
     # `cited_text` may hold character references (`&#x27;`); what is quoted is the page.
-    complete = token or fields.text("type") != "web_search_result_location"
-    return Evidence(
-        source, unescape(quote), extras={NAME: {"citation": fields.raw}} if complete else NO_EXTRAS
-    ), None
+    kind = fields.text("type")
+    is_whole = bool(token if kind == "web_search_result_location" else kind)
+    extras: Extras = {NAME: {"citation": fields.raw}} if is_whole else NO_EXTRAS
+    return Evidence(source, unescape(quote), extras=extras), None
 
 
 def encode_citation(evidence: Evidence, span: Span, key: bytes) -> JsonObject:

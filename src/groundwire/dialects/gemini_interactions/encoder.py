@@ -13,10 +13,11 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from groundwire.dialects.base import Reply, StreamEncoder
+from groundwire.dialects.extension import extend
 from groundwire.dialects.gemini_interactions.citations import encode_annotations, ends_within
 from groundwire.dialects.gemini_interactions.errors import encode_error_object
 from groundwire.dialects.gemini_interactions.interaction import encode_head, encode_part
-from groundwire.dialects.gemini_interactions.losses import extend_used
+from groundwire.dialects.gemini_interactions.losses import LOSSES
 from groundwire.dialects.gemini_interactions.parts import encode_image, own
 from groundwire.dialects.gemini_interactions.response import encode_end
 from groundwire.errors import GroundwireError
@@ -279,14 +280,14 @@ class Encoder(StreamEncoder):
         self._end_steps()
         answer = self._answer.answer()
         self._send(
-            "interaction.completed", {"interaction": extend_used(encode_end(answer, self.reply), answer)}
+            "interaction.completed", {"interaction": extend(encode_end(answer, self.reply), answer, LOSSES)}
         )
         self.send_raw(_DONE)
 
     def _fail(self, error: GroundwireError) -> None:
         self._end_steps()
         body: JsonObject = {"error": encode_error_object(error)}
-        self._send("error", extend_used(body, self._answer.answer()))
+        self._send("error", extend(body, self._answer.answer(), LOSSES))
         self.send_raw(_DONE)
 
     def _end_steps(self) -> None:

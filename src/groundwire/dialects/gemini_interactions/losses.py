@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from groundwire.dialects.extension import extend
-from groundwire.dialects.features import Feature, project
-from groundwire.model import Answer, JsonObject
+from groundwire.dialects.features import Feature
 
 LOSSES: Mapping[Feature, str] = {
     Feature.TEXT_PARTS: "nowhere: neighbouring texts are one step",
@@ -21,8 +19,3 @@ LOSSES: Mapping[Feature, str] = {
     Feature.CACHE_TOKENS: "`total_cached_tokens`, for those read; nowhere for those written",
     Feature.COST: "`groundwire.cost`",
 }
-
-
-def extend_used(body: JsonObject, answer: Answer) -> JsonObject:
-    """Add the extension for what this answer has and the dialect loses."""
-    return extend(body, answer, [feature for feature in LOSSES if project(answer, feature)])

@@ -6,6 +6,7 @@ The search steps of a real answer stand after its text; nothing here relies on t
 from __future__ import annotations
 
 from groundwire.dialects.base import Reply
+from groundwire.dialects.extension import extend
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.gemini_interactions.errors import (
     decode_ending,
@@ -15,7 +16,7 @@ from groundwire.dialects.gemini_interactions.errors import (
     is_blocked,
 )
 from groundwire.dialects.gemini_interactions.interaction import encode_head, encode_steps, encode_times
-from groundwire.dialects.gemini_interactions.losses import extend_used
+from groundwire.dialects.gemini_interactions.losses import LOSSES
 from groundwire.dialects.gemini_interactions.notes import Notes, Teller
 from groundwire.dialects.gemini_interactions.parts import NAME, own
 from groundwire.dialects.gemini_interactions.steps import Steps
@@ -78,7 +79,7 @@ def encode_response(answer: Answer, reply: Reply) -> JsonObject:
     """A whole interaction."""
     body = encode_end(answer, reply)
     body["steps"] = list[Json](encode_steps(answer.parts, answer.citations))
-    return extend_used(body, answer)
+    return extend(body, answer, LOSSES)
 
 
 def encode_end(answer: Answer, reply: Reply) -> JsonObject:

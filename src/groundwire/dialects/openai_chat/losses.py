@@ -6,10 +6,9 @@ cited ones as annotations, merely found ones as Perplexity's `search_results`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from groundwire.dialects.features import Feature
-from groundwire.model import Answer
 
 LOSSES: Mapping[Feature, str] = {
     Feature.TEXT_PARTS: "one `content`",
@@ -24,10 +23,3 @@ LOSSES: Mapping[Feature, str] = {
     Feature.CALLERS: "nowhere",
     Feature.TOOL_TOKENS: "counted in `usage.prompt_tokens`",
 }
-
-
-def losses_of(answer: Answer) -> Collection[Feature]:
-    """What is lost of this answer: citations need no second telling if they have no confidence."""
-    if any(item.confidence is not None for citation in answer.citations for item in citation.evidence):
-        return LOSSES.keys()
-    return LOSSES.keys() - {Feature.CONFIDENCE}

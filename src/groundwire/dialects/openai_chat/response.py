@@ -14,7 +14,7 @@ from groundwire.dialects.openai_chat.calls import encode_call, encode_legacy_cal
 from groundwire.dialects.openai_chat.decoding import Decoder
 from groundwire.dialects.openai_chat.errors import encode_finish, encode_told_error
 from groundwire.dialects.openai_chat.layout import Layout
-from groundwire.dialects.openai_chat.losses import losses_of
+from groundwire.dialects.openai_chat.losses import LOSSES
 from groundwire.dialects.openai_chat.parts import encode_image
 from groundwire.dialects.openai_chat.reasoning import encode_reasoning
 from groundwire.dialects.openai_chat.usage import encode_usage
@@ -67,7 +67,7 @@ def encode_beside(body: JsonObject, answer: Answer) -> JsonObject:
     }
     if found:
         body["search_results"] = [encode_page(source) for source in found.values()]
-    return extend(body, answer, losses_of(answer))
+    return extend(body, answer, LOSSES)
 
 
 def _encode_message(answer: Answer, reply: Reply) -> JsonObject:

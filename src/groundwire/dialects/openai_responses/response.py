@@ -111,16 +111,12 @@ def _status(answer: Answer) -> tuple[str, str]:
 
 def tell_aside(body: JsonObject, answer: Answer) -> JsonObject:
     """Add the citations, whether or not the output has them all."""
-    return extend(body, answer, {*LOSSES, Feature.UNPLACED})
+    return extend(body, answer, {*LOSSES, Feature.CITATIONS})
 
 
 def _extend(body: JsonObject, answer: Answer) -> JsonObject:
-    lost = set(LOSSES)
-    if all(item.confidence is None for citation in answer.citations for item in citation.evidence):
-        lost.discard(Feature.CONFIDENCE)
-    if not answer.text:
-        lost.add(Feature.UNPLACED)
-    body = extend(body, answer, lost)
+    # Without text there is no part that an annotation could stand on.
+    body = extend(body, answer, LOSSES if answer.text else {*LOSSES, Feature.UNPLACED})
     has_searched = any(isinstance(part, SearchCall | SearchResult) for part in answer.parts)
     if has_searched and not answer.citations and "](http" in answer.text:
         # Else whoever reads this would take the links of the text for citations, as with the Codex backend.

@@ -7,16 +7,15 @@ absent. An argument nobody knows is refused by name, so that a misspelt restrict
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import get_args
 
 from groundwire.dialects.base import Encoded
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.websearch.errors import WrongArguments
+from groundwire.dialects.websearch.search import OPTIONS, decode_search, encode_search
 from groundwire.errors import ClientWireError, InvalidQuery
 from groundwire.model import (
     FunctionTool,
     JsonObject,
-    Location,
     Message,
     OpaqueTool,
     Request,
@@ -24,27 +23,11 @@ from groundwire.model import (
     Text,
     ToolResult,
 )
-from groundwire.model.request import ContextSize
 
 NAME = "websearch"
 TOOL = "websearch"
 
-_PLACE = ("country", "region", "city", "timezone")
-UNIFIED = (
-    "query",
-    "provider",
-    "model",
-    "allowed_domains",
-    "blocked_domains",
-    *_PLACE,
-    "language",
-    "since",
-    "until",
-    "max_uses",
-    "max_sources",
-    "context_size",
-    "live",
-)
+UNIFIED = ("query", "provider", "model", *OPTIONS)
 
 
 def decode_request(body: JsonObject) -> Request:
@@ -59,21 +42,10 @@ def decode_provider_request(body: JsonObject, tool_name: str) -> Request:
 
 def encode_request(request: Request) -> Encoded:
     """A call of the unified tool, and the names of what it has no arguments for."""
-    search = request.search or SearchOptions()
-    place = search.location or Location()
     options: JsonObject = {
         "provider": request.extras.get(NAME, {}).get("provider"),
         "model": request.model,
-        "allowed_domains": list(search.allowed_domains),
-        "blocked_domains": list(search.blocked_domains),
-        **{name: getattr(place, name) for name in _PLACE},
-        "language": search.language,
-        "since": search.since,
-        "until": search.until,
-        "max_uses": search.max_uses,
-        "max_sources": search.max_sources,
-        "context_size": search.context_size,
-        "live": search.live,
+        **encode_search(request.search or SearchOptions()),
     }
     said = {name: value for name, value in options.items() if value is not None and value not in ("", [])}
     return Encoded({"query": request.query, **said}, _unsaid(request))
@@ -98,45 +70,9 @@ def _decode_arguments(fields: Fields) -> Request:
     return Request(
         (Message("user", (Text(query),)),),
         fields.text("model").strip(),
-        search=_decode_options(fields),
+        search=decode_search(fields),
         extras={NAME: {"provider": provider}} if provider else {},
     )
-
-
-def _decode_options(fields: Fields) -> SearchOptions:
-    country, region, city, timezone = (fields.text(name).strip() for name in _PLACE)
-    place = Location(country, region, city, timezone)
-    return SearchOptions(
-        allowed_domains=_decode_domains(fields, "allowed_domains"),
-        blocked_domains=_decode_domains(fields, "blocked_domains"),
-        location=place if place != Location() else None,
-        language=fields.text("language").strip(),
-        since=fields.text("since").strip(),
-        until=fields.text("until").strip(),
-        max_uses=_decode_count(fields, "max_uses"),
-        max_sources=_decode_count(fields, "max_sources"),
-        context_size=_decode_size(fields),
-        live=fields.flag("live"),
-    )
-
-
-def _decode_domains(fields: Fields, name: str) -> tuple[str, ...]:
-    return tuple(domain for text in fields.texts(name) if (domain := text.strip()))
-
-
-def _decode_count(fields: Fields, name: str) -> int | None:
-    count = fields.integer(name)
-    if count is not None and count < 1:
-        raise fields.fault("expected a number above zero", name)
-    return count
-
-
-def _decode_size(fields: Fields) -> ContextSize | None:
-    value = fields.text("context_size").strip()
-    sizes: dict[str, ContextSize] = {size: size for size in get_args(ContextSize)}
-    if value and value not in sizes:
-        raise fields.fault(f"expected one of {', '.join(sizes)}", "context_size")
-    return sizes.get(value)
 
 
 def _unsaid(request: Request) -> tuple[str, ...]:

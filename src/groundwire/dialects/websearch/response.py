@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from groundwire.dialects.base import Reply
 from groundwire.dialects.extension import FIELD, VERSION, extend
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.websearch.content import Reading, read, render
 from groundwire.dialects.websearch.errors import decode_error_result, encode_error_result
+from groundwire.dialects.websearch.parts import Reading, read, render
 from groundwire.dialects.websearch.request import NAME
 from groundwire.errors import UpstreamWireError
 from groundwire.model import (

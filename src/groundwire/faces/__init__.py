@@ -1,0 +1,1 @@
+"""What somebody talks to: each face is a function of one `Groundwire`."""

@@ -1,0 +1,1 @@
+"""One module for each command: `run(arguments, console)` gives its exit code."""

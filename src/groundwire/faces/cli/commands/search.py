@@ -1,0 +1,193 @@
+"""`groundwire search`: a question in, a cited answer out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from contextlib import aclosing, suppress
+from typing import Protocol
+
+from groundwire.client import question
+from groundwire.errors import GroundwireError
+from groundwire.faces.cli import exits, forms
+from groundwire.faces.cli.console import Console
+from groundwire.faces.cli.edge import report
+from groundwire.faces.cli.forms import Asked
+from groundwire.faces.cli.live import Live
+from groundwire.faces.cli.notes import write_notes, write_sources
+from groundwire.faces.cli.parsers import UsageError
+from groundwire.faces.cli.session import Asker, connect
+from groundwire.faces.cli.status import Status, describe
+from groundwire.model import Answer, Assembler, Event, Failed
+from groundwire.model.value import replace
+
+_FORMS = ("json", "jsonl", "markdown", "raw")
+
+
+class Teller(Protocol):
+    """Tells an answer in one of the forms."""
+
+    def feed(self, event: Event) -> None:
+        """Tell an event."""
+
+    def finish(self, answer: Answer, asked: Asked) -> None:
+        """Tell the rest."""
+
+
+class Whole:
+    """Tells the answer when it is complete."""
+
+    def __init__(self, console: Console, status: Status, form: Callable[[Answer, Asked], str]) -> None:
+        self._console = console
+        self._status = status
+        self._form = form
+
+    def feed(self, event: Event) -> None:
+        """Show what is being searched for."""
+        if doing := describe(event):
+            self._status.show(doing)
+
+    def finish(self, answer: Answer, asked: Asked) -> None:
+        """Print the answer."""
+        self._status.clear()
+        text = self._form(answer, asked)
+        if text.strip():
+            self._console.write(text.rstrip("\n") + "\n")
+
+
+class Lines:
+    """Tells every event on a line of its own."""
+
+    def __init__(self, console: Console, status: Status) -> None:
+        self._console = console
+        self._status = status
+
+    def feed(self, event: Event) -> None:
+        """Print the event."""
+        self._status.clear()
+        self._console.write(forms.as_line(event) + "\n")
+
+    def finish(self, answer: Answer, asked: Asked) -> None:
+        """Everything has been said."""
+
+
+class Screen:
+    """Tells the answer on a terminal while it comes."""
+
+    def __init__(self, console: Console, status: Status, *, at_once: bool) -> None:
+        self._console = console
+        self._status = status
+        self._live = Live(console, status)
+        self._at_once = at_once
+
+    def feed(self, event: Event) -> None:
+        """Write what has come."""
+        if not self._at_once:
+            self._live.feed(event)
+        elif doing := describe(event):
+            self._status.show(doing)
+
+    def finish(self, answer: Answer, asked: Asked) -> None:
+        """Write the rest, and the sources."""
+        order = self._live.finish(answer)
+        self._live.end()
+        if answer.text.strip() or answer.error is None:
+            if answer.text.strip() and order.sources:
+                self._console.write("\n")
+            write_sources(self._console, order, self._live.unplaced, answer)
+
+
+_WHOLE: Mapping[str, Callable[[Answer, Asked], str]] = {
+    "json": forms.as_json,
+    "markdown": lambda answer, _: forms.as_markdown(answer),
+    "raw": lambda answer, _: forms.as_raw(answer),
+    "": lambda answer, _: forms.as_text(answer),
+}
+
+
+def run(arguments: Namespace, console: Console) -> int:
+    """Ask, and print the answer."""
+    form = _form(arguments)
+    asked = Asked(_query(arguments, console), arguments.provider, arguments.model)
+    try:
+        asker = connect(arguments, console)
+        if asked.provider not in ("auto", *asker.names):
+            raise UsageError(f"unknown provider {asked.provider!r}; known are {', '.join(asker.names)}")
+        return asyncio.run(_ask(asker, asked, arguments, console))
+    except GroundwireError as error:
+        # Before anybody was asked: programs are told as well.
+        _tell_failure(error, form, asked, console)
+        return report(error, console)
+
+
+async def _ask(asker: Asker, asked: Asked, arguments: Namespace, console: Console) -> int:
+    began = time.monotonic()
+    status = Status(console, time.monotonic)
+    teller = _teller(arguments, console, status)
+    request = replace(question(asked.query, asker.config.search), stream=not arguments.no_stream)
+    assembler = Assembler()
+    status.show("Asking…" if asked.provider == "auto" else f"Asking {asked.provider}…")
+    spinning = asyncio.create_task(status.spin())
+    try:
+        async with aclosing(asker.stream(request, provider=asked.provider, model=asked.model)) as events:
+            async for event in events:
+                assembler.feed(event)
+                teller.feed(event)
+    except GroundwireError as error:
+        assembler.feed(Failed(error))
+        teller.feed(Failed(error))
+    finally:
+        spinning.cancel()
+        with suppress(asyncio.CancelledError):
+            await spinning
+        status.clear()
+        await asker.aclose()
+    answer = assembler.answer()
+    teller.finish(answer, asked)
+    write_notes(console, answer, asked, time.monotonic() - began)
+    return _end(answer, asked, console)
+
+
+def _end(answer: Answer, asked: Asked, console: Console) -> int:
+    if answer.error is not None:
+        return report(answer.error, console)
+    if answer.text.strip():
+        return exits.OK
+    if answer.finish in ("filtered", "refused"):
+        console.note("groundwire: there is no answer; ask in other words, or ask another provider")
+        return exits.FAILURE
+    console.note(f"groundwire: nothing was found for {asked.query!r}; try other words or fewer restrictions")
+    return exits.NOTHING_FOUND
+
+
+def _teller(arguments: Namespace, console: Console, status: Status) -> Teller:
+    form = _form(arguments)
+    if form == "jsonl":
+        return Lines(console, status)
+    if not form and console.moves:
+        return Screen(console, status, at_once=arguments.no_stream)
+    return Whole(console, status, _WHOLE[form])
+
+
+def _form(arguments: Namespace) -> str:
+    chosen = [form for form in _FORMS if getattr(arguments, form)]
+    if len(chosen) > 1:
+        raise UsageError(f"{' and '.join(f'--{form}' for form in chosen)} cannot be used together")
+    return chosen[0] if chosen else ""
+
+
+def _query(arguments: Namespace, console: Console) -> str:
+    words: list[str] = arguments.query
+    query = console.stdin.read() if words == ["-"] else " ".join(words)
+    if not query.strip():
+        raise UsageError("the question is empty; ask something")
+    return query.strip()
+
+
+def _tell_failure(error: GroundwireError, form: str, asked: Asked, console: Console) -> None:
+    if form == "json":
+        console.write(forms.as_json(Answer(error=error), asked) + "\n")
+    elif form == "jsonl":
+        console.write(forms.as_line(Failed(error)) + "\n")

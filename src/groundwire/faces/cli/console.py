@@ -1,0 +1,165 @@
+"""Where a command reads and writes, and what the terminal there can do.
+
+Everything a command may depend on stands here: streams, environment, current directory, clock, and how to
+get a `Groundwire`. Decisions about colours, links and cursor movements are made once, from the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TextIO
+
+from groundwire.faces.cli.printable import printable
+
+if TYPE_CHECKING:
+    from groundwire.config.schema import Config
+    from groundwire.faces.cli.session import Asker
+
+_PLAIN = ("", "dumb", "unknown")
+_LINKING_PROGRAMS = frozenset({"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "zed", "WarpTerminal"})
+_LINKING_TERMINALS = re.compile(r"xterm-(?:kitty|ghostty)|alacritty.*|foot.*|wezterm|contour.*|rio")
+_LINKING_VARIABLES = ("WT_SESSION", "KONSOLE_VERSION", "DOMTERM", "KITTY_WINDOW_ID")
+_FIRST_LINKING_VTE = 5000
+_FIRST_LINKING_TMUX = (3, 4)
+
+
+class Console:
+    """The surroundings of a command."""
+
+    def __init__(
+        self,
+        *,
+        stdin: TextIO | None = None,
+        stdout: TextIO | None = None,
+        stderr: TextIO | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str = "",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.stdin = stdin or sys.stdin
+        self.stdout = stdout or sys.stdout
+        self.stderr = stderr or sys.stderr
+        self.env: Mapping[str, str] = os.environ if env is None else env
+        self.cwd = cwd or _current_directory()
+        self.clock = clock
+        self.connect: Callable[[Config, Mapping[str, str]], Asker] = _connect
+
+    @property
+    def home(self) -> str:
+        """The user's home directory."""
+        return self.env.get("HOME") or os.path.expanduser("~")
+
+    @property
+    def moves(self) -> bool:
+        """Can printed lines be taken back?"""
+        return self.stdout.isatty() and self.env.get("TERM", "") not in _PLAIN
+
+    @property
+    def colored(self) -> bool:
+        """Is standard output to be styled?"""
+        return _is_colored(self.stdout, self.env)
+
+    @property
+    def notes_colored(self) -> bool:
+        """Is standard error to be styled?"""
+        return _is_colored(self.stderr, self.env)
+
+    @property
+    def notes_live(self) -> bool:
+        """Can a line on standard error be written over?"""
+        return self.stderr.isatty() and self.env.get("TERM", "") not in _PLAIN
+
+    @property
+    def linked(self) -> bool:
+        """Does the terminal show links that are not spelt out?"""
+        forced = self.env.get("FORCE_HYPERLINK", "")
+        if forced:
+            return forced != "0"
+        return self.moves and _knows_links(self.env)
+
+    def size(self) -> tuple[int, int]:
+        """Columns and lines of the terminal."""
+        try:
+            columns, lines = os.get_terminal_size(self.stdout.fileno())
+        except (OSError, ValueError):
+            columns, lines = 0, 0
+        return _number(self.env.get("COLUMNS", "")) or columns or 80, lines or 24
+
+    def print(self, text: str = "") -> None:
+        """A line of data."""
+        self.stdout.write(printable(text) + "\n")
+        self.stdout.flush()
+
+    def write(self, text: str) -> None:
+        """Data that is safe already, with whatever control sequences of our own."""
+        self.stdout.write(text)
+        self.stdout.flush()
+
+    def note(self, text: str, style: str = "") -> None:
+        """A line for the person, not for the next program."""
+        text = printable(text)
+        self.write_note((styled(text, style) if style and self.notes_colored else text) + "\n")
+
+    def write_note(self, text: str) -> None:
+        """The same for text that is safe already."""
+        self.stdout.flush()
+        self.stderr.write(text)
+        self.stderr.flush()
+
+
+BOLD, DIM, RED, YELLOW, CYAN = "1", "2", "31", "33", "36"
+
+
+def styled(text: str, style: str) -> str:
+    """Text in a style."""
+    return f"\x1b[{style}m{text}\x1b[0m" if style else text
+
+
+def linked(text: str, url: str) -> str:
+    """Text that leads to an address (OSC 8)."""
+    return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+def _is_colored(stream: TextIO, env: Mapping[str, str]) -> bool:
+    # https://no-color.org: present and not empty, whatever its value.
+    if env.get("NO_COLOR"):
+        return False
+    forced = env.get("FORCE_COLOR", "")
+    if forced:
+        return forced not in ("0", "false")
+    return stream.isatty() and env.get("TERM", "") not in _PLAIN
+
+
+def _knows_links(env: Mapping[str, str]) -> bool:
+    """Nobody can ask a terminal whether it knows links; these say by name that they do."""
+    program = env.get("TERM_PROGRAM", "")
+    if program == "tmux" or env.get("TMUX"):
+        version = tuple(int(digits) for digits in re.findall(r"\d+", env.get("TERM_PROGRAM_VERSION", ""))[:2])
+        return version >= _FIRST_LINKING_TMUX
+    return (
+        program in _LINKING_PROGRAMS
+        or _LINKING_TERMINALS.fullmatch(env.get("TERM", "")) is not None
+        or any(env.get(name) for name in _LINKING_VARIABLES)
+        or _number(env.get("VTE_VERSION", "")) >= _FIRST_LINKING_VTE
+    )
+
+
+def _current_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # somebody removed it under us
+        return os.path.expanduser("~")
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 9 else 0
+
+
+def _connect(config: Config, env: Mapping[str, str]) -> Asker:
+    from groundwire.client import Groundwire  # noqa: PLC0415  brings the HTTP client along
+
+    return Groundwire(config, env=env)

@@ -1,0 +1,105 @@
+"""What stands around an answer: its sources, and what a person should know about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from groundwire.faces.cli.console import BOLD, DIM, YELLOW, Console, linked, styled
+from groundwire.faces.cli.forms import Asked, answered_by
+from groundwire.faces.cli.live import Order
+from groundwire.faces.cli.paper import text_width
+from groundwire.faces.cli.printable import one_line
+from groundwire.model import Answer, Citation, Source, Usage
+from groundwire.model.events import FinishReason
+from groundwire.text.addresses import domain_of, safe_address
+from groundwire.text.sources import label_of
+
+_SHORTENED_CLAIM = 90
+_SHORTENED_QUERIES = 6
+
+_ENDINGS: Mapping[FinishReason, str] = {
+    "length": "The answer was cut off: it reached the limit of its length.",
+    "pause": "The provider paused before the answer was complete.",
+    "filtered": "A filter of the provider's cut the answer.",
+    "refused": "The model declined to answer.",
+}
+
+
+def write_sources(console: Console, order: Order, unplaced: Sequence[Citation], answer: Answer) -> None:
+    """The list of sources, with the claims that could not be numbered where they stand."""
+    if not order.sources:
+        return
+    columns, _ = console.size()
+    head = styled("Sources", BOLD) if console.colored else "Sources"
+    lines = [head]
+    for number, source in enumerate(order.sources, 1):
+        lines += _entry(console, number, source, columns)
+        for claim in _claims(source, unplaced, answer, order):
+            lines.append(_indented(number) + _faint(console, f"“{claim}”"))
+    console.write("\n".join(lines) + "\n")
+
+
+def write_notes(console: Console, answer: Answer, asked: Asked, seconds: float) -> None:
+    """Warnings, and on a terminal what was done and what it cost."""
+    if answer.error is None and answer.text.strip() and not answer.grounded:
+        console.note("Not grounded: nothing in this answer names a source.", YELLOW)
+    if answer.finish in _ENDINGS:
+        console.note(_ENDINGS[answer.finish], YELLOW)
+    for warning in answer.warnings:
+        console.note(f"Warning: {one_line(warning.message)}", YELLOW)
+    if console.stderr.isatty():
+        for line in _summary(answer, asked, seconds):
+            console.note(line, DIM)
+
+
+def _summary(answer: Answer, asked: Asked, seconds: float) -> Iterator[str]:
+    queries = list(dict.fromkeys(one_line(search.query) for search in answer.searches if search.kind == "search"))
+    if queries:
+        more = f" and {len(queries) - _SHORTENED_QUERIES} more" if len(queries) > _SHORTENED_QUERIES else ""
+        yield f"Searched: {' · '.join(queries[:_SHORTENED_QUERIES])}{more}"
+    provider, model = answered_by(answer, asked)
+    facts = [one_line(provider), one_line(model), *_counts(answer.usage), f"{seconds:.1f} s"]
+    yield " · ".join(fact for fact in facts if fact)
+
+
+def _counts(usage: Usage) -> Iterator[str]:
+    if usage.searches is not None:
+        yield "1 search" if usage.searches == 1 else f"{usage.searches} searches"
+    if usage.input_tokens is not None or usage.output_tokens is not None:
+        yield f"{usage.input_tokens or 0:,} tokens in, {usage.output_tokens or 0:,} out"
+    if usage.cost is not None:
+        yield f"${usage.cost:.4f}"
+
+
+def _entry(console: Console, number: int, source: Source, columns: int) -> Iterator[str]:
+    label = one_line(label_of(source))
+    url = safe_address(source.url)
+    mark = f"[{number}]"
+    domain = source.domain or domain_of(url)
+    shown = linked(label, url) if url and console.linked else label
+    yield f"{_faint(console, mark)} {shown}"
+    if not url:
+        return
+    # An address that can be clicked above need not be whole; one that cannot must be.
+    if console.linked and text_width(url) > columns - len(_indented(number)):
+        if domain and domain != label:
+            yield _indented(number) + _faint(console, domain)
+    else:
+        yield _indented(number) + _faint(console, url)
+
+
+def _claims(source: Source, unplaced: Iterable[Citation], answer: Answer, order: Order) -> Iterator[str]:
+    for citation in unplaced:
+        numbers = {order.number(item.source) for item in citation.evidence}
+        if citation.span is not None and order.number(source) in numbers:
+            claim = one_line(answer.text[citation.span.start : citation.span.end])
+            if claim:
+                yield claim if len(claim) <= _SHORTENED_CLAIM else claim[: _SHORTENED_CLAIM - 1] + "…"
+
+
+def _indented(number: int) -> str:
+    return " " * (len(str(number)) + 3)
+
+
+def _faint(console: Console, text: str) -> str:
+    return styled(text, DIM) if console.colored else text

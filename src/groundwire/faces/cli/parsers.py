@@ -1,0 +1,267 @@
+"""The arguments of every command. Light: help and completion need nothing else.
+
+What an argument must look like is checked by the kinds of the configuration, which are imported when there
+is something to check.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Callable
+
+FORMATS = ("openai-responses", "openai-chat", "anthropic", "gemini", "mcp")
+LANGUAGES = ("en", "de")
+SHELLS = ("bash", "zsh", "fish")
+
+_DOMAIN_FLAGS = ("--allow", "--block")
+_DOMAIN = re.compile(r"[^\s.,/]+(?:\.[^\s.,/]+)+(?:/\S*)?")
+
+
+class UsageError(Exception):
+    """The command line cannot be understood."""
+
+    def __init__(self, message: str, prog: str = "groundwire") -> None:
+        super().__init__(message)
+        self.message = message
+        self.prog = prog
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises where its parent would print and exit."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        """Refuse the command line."""
+        raise UsageError(message, self.prog)
+
+
+class Command:
+    """A command; `groundwire.faces.cli.commands.NAME` runs it."""
+
+    def __init__(
+        self, summary: str, define: Callable[[Parser], None], description: str, *examples: str
+    ) -> None:
+        self.summary = summary
+        self.define = define
+        self.description = description
+        self.examples = examples
+
+    def parser(self, name: str) -> Parser:
+        """The parser of its arguments."""
+        parser = Parser(
+            prog=f"groundwire {name}",
+            description=self.description,
+            epilog="\n".join(["examples:", *(f"  {example}" for example in self.examples)]),
+            formatter_class=_formatter,
+            allow_abbrev=False,
+            add_help=False,
+        )
+        self.define(parser)
+        parser.add_argument("-h", "--help", action="help", help="show this text and end")
+        return parser
+
+
+def spread_domains(words: list[str]) -> list[str]:
+    """`--allow a.com b.com` as `--allow=a.com --allow=b.com`, so that no list swallows the question.
+
+    The first word after the flag is a domain whatever it looks like; those behind it only if they do.
+    """
+    spread: list[str] = []
+    flag = ""
+    for place, word in enumerate(words):
+        if word == "--":
+            return [*spread, *words[place:]]
+        if word in _DOMAIN_FLAGS:
+            flag = word
+            spread.append(word)
+        elif flag and spread[-1] == flag:
+            spread[-1] = f"{flag}={word}"
+        elif flag and _DOMAIN.fullmatch(word):
+            spread.append(f"{flag}={word}")
+        else:
+            flag = ""
+            spread.append(word)
+    return spread
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    # Without a width, argparse imports a module that costs more than all the rest of a help text.
+    try:
+        columns = os.get_terminal_size().columns
+    except OSError:
+        columns = 100
+    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=min(columns, 100) - 2)
+
+
+def _checked(kind: str) -> Callable[[str], str]:
+    """A text that the configuration would take for a setting of this kind."""
+
+    def check(text: str) -> str:
+        from groundwire.config import kinds  # noqa: PLC0415  only where there is something to check
+        from groundwire.errors import ConfigError  # noqa: PLC0415
+
+        try:
+            getattr(kinds, kind).check([text] if kind == "DOMAINS" else text, kinds.Context("", "", 0.0))
+        except ConfigError as error:
+            raise argparse.ArgumentTypeError(f"{text!r}: {error.message}") from None
+        return text
+
+    return check
+
+
+def _domains(text: str) -> list[str]:
+    check = _checked("DOMAINS")
+    return [check(domain) for domain in text.split(",")]
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 0 < len(text) < 10 or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1")
+    return int(text)
+
+
+def _data_dir(parser: Parser) -> None:
+    parser.add_argument("--data-dir", metavar="DIR", help="where groundwire keeps its data")
+
+
+def _search(parser: Parser) -> None:
+    add = parser.add_argument
+    add("query", nargs="+", metavar="QUERY", help="the question; several words are joined, - reads it from stdin")
+    add("--provider", metavar="NAME", default="auto", help="whom to ask (default: the first that can be used)")
+    add("--model", metavar="NAME", default="", help="which of its models")
+    add = parser.add_argument_group("output").add_argument
+    add("--json", action="store_true", help="the whole answer as one JSON object")
+    add("--jsonl", action="store_true", help="every event as it comes, one JSON object a line")
+    add("--markdown", action="store_true", help="Markdown, with numbers that are links")
+    add("--raw", action="store_true", help="the words alone, without numbers and sources")
+    add("--no-stream", action="store_true", help="show nothing before the answer is complete")
+    group = parser.add_argument_group(
+        "search", "Restrictions are kept or refused. Hints are used where the provider can, and reported if not."
+    )
+    add = group.add_argument
+    add("--allow", metavar="DOMAIN", action="extend", type=_domains, help="search only these sites")
+    add("--block", metavar="DOMAIN", action="extend", type=_domains, help="never use these sites")
+    add("--no-live", dest="live", action="store_const", const=False, help="only what the provider has stored")
+    add("--country", metavar="CODE", type=_checked("COUNTRY"), help="where you are, two letters: DE")
+    add("--city", metavar="NAME", type=_checked("TEXT"), help="where you are")
+    add("--region", metavar="NAME", type=_checked("TEXT"), help="where you are")
+    add("--timezone", metavar="NAME", type=_checked("TEXT"), help="where you are: Europe/Berlin")
+    add("--language", metavar="CODE", type=_checked("TEXT"), help="preferred language of the pages: de")
+    add("--since", metavar="WHEN", type=_checked("SINCE"), help="only pages from then on: 7d, 2026-01-01")
+    add("--max-sources", metavar="N", type=_count, help="how many sources to use")
+    add("--max-uses", metavar="N", type=_count, help="how many searches to make")
+    add("--context", choices=("low", "medium", "high"), help="how much of the pages the model reads")
+    _data_dir(parser)
+
+
+def _tool(parser: Parser) -> None:
+    parser.add_argument("name", metavar="NAME", help="a tool; `groundwire tools` lists them")
+    parser.add_argument(
+        "arguments", metavar="ARGUMENTS", nargs="?", default="{}", help="a JSON object; - reads it from stdin"
+    )
+    _data_dir(parser)
+
+
+def _tools(parser: Parser) -> None:
+    parser.add_argument("--format", choices=FORMATS, help="as definitions for this API (default: a list to read)")
+    parser.add_argument("--lang", choices=LANGUAGES, default="en", help="language of the descriptions")
+
+
+def _providers(parser: Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    _data_dir(parser)
+
+
+def _doctor(parser: Parser) -> None:
+    parser.add_argument("--live", dest="ask", action="store_true", help="also ask each provider for one word")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    _data_dir(parser)
+
+
+def _config(parser: Parser) -> None:
+    parser.add_argument("action", choices=("show",), help="show: every setting that is not empty")
+    parser.add_argument("--origin", action="store_true", help="with the place each setting comes from")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    _data_dir(parser)
+
+
+def _completion(parser: Parser) -> None:
+    parser.add_argument("shell", choices=SHELLS, help="the shell to complete in")
+
+
+COMMANDS: dict[str, Command] = {
+    "search": Command(
+        "search the web and print a cited answer",
+        _search,
+        "Search the web and print an answer whose claims name their sources.",
+        'groundwire search "who maintains SQLite?"',
+        "groundwire search --provider gemini --since 7d news about Rust",
+        'groundwire search "PEP 703 status" --allow python.org peps.python.org',
+        'groundwire search "weather tomorrow" --city Hamburg --country DE --json | jq .sources',
+        "echo 'what changed in Python 3.14?' | groundwire search - --markdown > answer.md",
+    ),
+    "tool": Command(
+        "run one of the tools and print its JSON result",
+        _tool,
+        "Run a tool as an agent would, and print its JSON result (llmContent, returnDisplay, sources, error).",
+        """groundwire tool websearch_gemini '{"query": "latest CPython release"}'""",
+        """groundwire tool websearch '{"query": "SQLite", "provider": "anthropic", "max_uses": 2}'""",
+        "groundwire tool geminisearch - < arguments.json",
+    ),
+    "tools": Command(
+        "list the tools, or print their definitions",
+        _tools,
+        "List the tools, or print their definitions for an API.",
+        "groundwire tools",
+        "groundwire tools --format openai-responses",
+        "groundwire tools --format mcp --lang de",
+    ),
+    "providers": Command(
+        "show whom you can ask, and what each can do",
+        _providers,
+        "Show every provider: whether it can be used, why, with which model, and which options it knows.",
+        "groundwire providers",
+        "groundwire providers --json | jq '.providers[] | select(.usable) | .name'",
+    ),
+    "doctor": Command(
+        "find out what works and what is missing",
+        _doctor,
+        "Say what was found where. Nothing is sent to anybody, unless with --live.",
+        "groundwire doctor",
+        "groundwire doctor --live",
+    ),
+    "config": Command(
+        "show the configuration of this run",
+        _config,
+        "Show the settings of this run; keys are never shown.",
+        "groundwire config show",
+        "groundwire config show --origin",
+    ),
+    "completion": Command(
+        "print a script for completion in your shell",
+        _completion,
+        "Print a script that completes commands and options.",
+        'eval "$(groundwire completion bash)"     # in ~/.bashrc',
+        'eval "$(groundwire completion zsh)"      # in ~/.zshrc, after compinit',
+        "groundwire completion fish > ~/.config/fish/completions/groundwire.fish",
+    ),
+}
+
+OVERVIEW = "\n".join(
+    [
+        "usage: groundwire COMMAND …",
+        "",
+        "Cited web search with whatever key you have.",
+        "",
+        "commands:",
+        *(f"  {name:<12}{command.summary}" for name, command in COMMANDS.items()),
+        "",
+        "options:",
+        "  -h, --help    show this text and end",
+        "  --version     show the version and end",
+        "",
+        'Start with: groundwire search "your question"',
+        "Every command explains itself: groundwire search --help",
+    ]
+)

@@ -1,0 +1,244 @@
+"""What a scripted upstream does, as data: answers, and everything that can go wrong with one.
+
+A script can be written in Python or in a JSON file:
+
+    {"paths": {"/v1/messages": [
+        {"status": 529, "headers": {"retry-after": "1"}, "json": {"type": "error"}},
+        {"answer": {"dialect": "anthropic_messages", "text": "Yes.", "sources": ["https://a.example"]}}
+    ]}}
+
+The responses of a path are played one after the other, the last one for ever. Places inside a body are
+counted in bytes of the body, whatever its framing.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias, cast
+
+from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.errors import ConfigError, GroundwireError, WireError
+from groundwire.model import Event, Json, JsonObject, Source
+from groundwire.model.json import VERSION, decode
+from groundwire.model.value import field_names, replace, value
+from groundwire.testing.answers import told, written
+
+Framing: TypeAlias = Literal["", "length", "chunked", "close"]
+Cut: TypeAlias = Literal["fin", "rst"]
+Door: TypeAlias = Literal["open", "closed", "deaf"]
+
+EVENTS = "text/event-stream"
+DOCUMENT = "application/json"
+_TYPES = {".sse": EVENTS, ".json": DOCUMENT, ".html": "text/html; charset=utf-8", ".txt": "text/plain"}
+
+
+class Dribble(NamedTuple):
+    """So many bytes at a time, with so many seconds between."""
+
+    size: int
+    seconds: float
+
+
+@value
+class Response:
+    """What happens to one request."""
+
+    status: int = 200
+    headers: Mapping[str, str] = {}
+    """Names in lower case; these win over what the upstream would say itself."""
+    body: bytes = b""
+    stream: bytes | None = None
+    """Sent in the place of `body` to who asks for a stream."""
+    stream_type: str = EVENTS
+    framing: Framing = ""
+    """How the end of the body is told; if not said, by its length, or in chunks for a stream."""
+    delay: float = 0.0
+    """Seconds before the status line; infinite for an upstream that never says anything."""
+    dribble: Dribble | None = None
+    stall_at: int | None = None
+    """After so many bytes the upstream falls silent, and stays so until the client leaves."""
+    cut_at: int | None = None
+    """After so many bytes the connection is closed, however much was promised."""
+    cut: Cut = "fin"
+    repeat: bytes = b""
+    """Sent after the body again and again: an answer without an end."""
+    every: float = 0.0
+    """Seconds between two of those."""
+    raw: bytes | None = None
+    """Sent in the place of an HTTP answer, before the connection is closed."""
+
+
+@value
+class Script:
+    """Which response answers which request."""
+
+    responses: tuple[Response, ...] = ()
+    """For every path that has none of its own."""
+    paths: Mapping[str, tuple[Response, ...]] = {}
+    """By path without its query; `*` stands for anything."""
+    door: Door = "open"
+    """`closed` refuses connections; `deaf` lets them wait for ever."""
+
+    def key_for(self, path: str) -> str:
+        """The entry of `paths` that a path belongs to, itself first; empty if there is none."""
+        if path in self.paths:
+            return path
+        return next((pattern for pattern in self.paths if fnmatchcase(path, pattern)), "")
+
+    def response(self, key: str, attempt: int) -> Response:
+        """The response to an attempt, the first of which has number 1."""
+        played = self.paths.get(key, self.responses)
+        if not played:
+            return json_response({"error": {"message": "the script has no response for this path"}}, 404)
+        return played[min(attempt, len(played)) - 1]
+
+
+def json_response(body: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON document."""
+    return Response(status, {"content-type": DOCUMENT, **(headers or {})}, dump_json(body).encode())
+
+
+def text_response(text: str, content_type: str = EVENTS, status: int = 200) -> Response:
+    """A text as it stands, by default one of server-sent events."""
+    framing: Framing = "chunked" if content_type == EVENTS else ""
+    return Response(status, {"content-type": content_type}, text.encode(), framing=framing)
+
+
+def file_response(path: Path, status: int = 200) -> Response:
+    """The content of a file; its suffix tells the type."""
+    content_type = _TYPES.get(path.suffix, "application/octet-stream")
+    framing: Framing = "chunked" if content_type == EVENTS else ""
+    return Response(status, {"content-type": content_type}, path.read_bytes(), framing=framing)
+
+
+def answer(dialect: str, events: list[Event]) -> Response:
+    """An answer in a dialect, told by its own codec: as a stream to who asks for one, else whole."""
+    form = written(dialect, events)
+    return Response(body=form.whole, stream=form.stream, stream_type=form.content_type)
+
+
+def load_script(text: str, folder: Path) -> Script:
+    """The script in a JSON text; files it names are looked for in the folder."""
+    try:
+        return _Reader(folder).script(load_json(text, WireError))
+    except (WireError, OSError, Base64Error, KeyError) as error:
+        told_why = error.message if isinstance(error, GroundwireError) else str(error)
+        raise ConfigError(f"the script cannot be used: {told_why}") from None
+
+
+_PLAIN: Mapping[str, tuple[type, ...]] = {
+    "status": (int,),
+    "delay": (int, float),
+    "stall_at": (int,),
+    "cut_at": (int,),
+    "every": (int, float),
+    "framing": (str,),
+    "cut": (str,),
+}
+
+
+class _Reader:
+    """A script out of JSON, with the path to whatever is wrong in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._bodies: Mapping[str, Callable[[Json, str], Response]] = {
+            "json": lambda item, _: json_response(item),
+            "text": lambda item, path: text_response(_text(item, path), "text/plain; charset=utf-8"),
+            "sse": lambda item, path: text_response(_text(item, path)),
+            "base64": lambda item, path: Response(body=b64decode(_text(item, path), validate=True)),
+            "file": lambda item, path: file_response(self._folder / _text(item, path)),
+            "raw": lambda item, path: Response(raw=_text(item, path).encode("latin-1", "replace")),
+            "answer": _answer,
+        }
+
+    def script(self, item: Json) -> Script:
+        fields = _object(item, "$")
+        _known(fields, field_names(Script), "$")
+        door = fields.get("door", "open")
+        if door not in ("open", "closed", "deaf"):
+            raise WireError("expected open, closed or deaf", "$.door")
+        paths = _object(fields.get("paths", {}), "$.paths")
+        return Script(
+            self._responses(fields.get("responses", []), "$.responses"),
+            {path: self._responses(item, f"$.paths.{path}") for path, item in paths.items()},
+            cast("Door", door),
+        )
+
+    def _responses(self, item: Json, path: str) -> tuple[Response, ...]:
+        if not isinstance(item, list):
+            raise WireError("expected a list of responses", path)
+        return tuple(self._response(entry, f"{path}[{index}]") for index, entry in enumerate(item))
+
+    def _response(self, item: Json, path: str) -> Response:
+        fields = _object(item, path)
+        _known(fields, (*_PLAIN, *self._bodies, "headers", "dribble", "repeat"), path)
+        bodies = [name for name in self._bodies if name in fields]
+        if len(bodies) > 1:
+            raise WireError(f"{' and '.join(bodies)}: one body is enough", path)
+        response = Response()
+        for name in bodies:
+            response = self._bodies[name](fields[name], f"{path}.{name}")
+        changes: dict[str, object] = {}
+        for name, kinds in _PLAIN.items():
+            if name in fields:
+                if type(fields[name]) not in kinds:
+                    raise WireError(
+                        f"expected {' or '.join(kind.__name__ for kind in kinds)}", f"{path}.{name}"
+                    )
+                changes[name] = fields[name]
+        headers = _object(fields.get("headers", {}), f"{path}.headers")
+        changes["headers"] = {
+            **response.headers,
+            **{name.lower(): _text(text, f"{path}.headers.{name}") for name, text in headers.items()},
+        }
+        changes["repeat"] = _text(fields.get("repeat", ""), f"{path}.repeat").encode()
+        if "dribble" in fields:
+            changes["dribble"] = _dribble(fields["dribble"], f"{path}.dribble")
+        return replace(response, **changes)
+
+
+def _answer(item: Json, path: str) -> Response:
+    fields = _object(item, path)
+    _known(fields, ("dialect", "events", "text", "sources", "query"), path)
+    dialect = _text(fields.get("dialect"), f"{path}.dialect")
+    events = fields.get("events")
+    if isinstance(events, list):
+        read = [decode({"version": VERSION, **_object(event, path)}) for event in events]
+        return answer(dialect, cast("list[Event]", read))
+    sources = fields.get("sources", [])
+    addresses = [
+        _text(url, f"{path}.sources") for url in (sources if isinstance(sources, list) else [sources])
+    ]
+    text = _text(fields.get("text", ""), f"{path}.text")
+    query = _text(fields.get("query", ""), f"{path}.query")
+    return answer(dialect, told(text, *map(Source, addresses), query=query))
+
+
+def _dribble(item: Json, path: str) -> Dribble:
+    match item:
+        case [int(size), int() | float() as seconds] if size > 0:
+            return Dribble(size, float(seconds))
+    raise WireError("expected a number of bytes and a number of seconds", path)
+
+
+def _object(item: Json, path: str) -> JsonObject:
+    if not isinstance(item, dict):
+        raise WireError("expected an object", path)
+    return item
+
+
+def _text(item: Json, path: str) -> str:
+    if not isinstance(item, str):
+        raise WireError("expected a string", path)
+    return item
+
+
+def _known(fields: JsonObject, names: tuple[str, ...], path: str) -> None:
+    unknown = sorted(set(fields) - set(names))
+    if unknown:
+        raise WireError(f"unknown: {', '.join(unknown)}; known are {', '.join(names)}", path)

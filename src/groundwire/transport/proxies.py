@@ -1,0 +1,86 @@
+"""Proxies, as the environment names them: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`.
+
+Lower-case names win over upper-case ones. This machine itself is never reached through a proxy. `NO_PROXY`
+lists domains, which hold for what lies below them, addresses, networks (`10.0.0.0/8`), or `*` for all; a
+port narrows an entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import ip_address, ip_network
+from urllib.parse import urlsplit
+
+from groundwire.errors import ConfigError
+
+_SUFFIX = "_proxy"
+_PORTS = {"http": "80", "https": "443"}
+
+
+def proxy_for(url: str, env: Mapping[str, str]) -> str | None:
+    """The proxy that leads to an address; None if there is none."""
+    named = _named(env)
+    scheme = url.partition(":")[0].lower()
+    proxy = named.get(scheme) or named.get("all")
+    host, port = host_of(url), _port_of(url) or _PORTS.get(scheme, "")
+    if not proxy or _is_loopback(host) or _is_exempt(host, port, named.get("no", "")):
+        return None
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    if not proxy.lower().startswith(("http://", "https://")):
+        raise ConfigError(f"the proxy for {scheme} must be given as an http address; others cannot be used")
+    return proxy
+
+
+def host_of(url: str) -> str:
+    """The host of an address, without the credentials that may stand before it."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _port_of(url: str) -> str:
+    try:
+        return str(urlsplit(url).port or "")
+    except ValueError:
+        return ""
+
+
+def _named(env: Mapping[str, str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, text in sorted(env.items()):  # upper case sorts first, so lower case has the last word
+        if name.lower().endswith(_SUFFIX) and name in (name.lower(), name.upper()):
+            found[name.lower().removesuffix(_SUFFIX)] = text.strip()
+    if "REQUEST_METHOD" in env and "http_proxy" not in env:
+        found.pop("http", None)  # in a CGI program HTTP_PROXY is a header that a client sent
+    return found
+
+
+def _is_exempt(host: str, port: str, entries: str) -> bool:
+    return any(_covers(entry.strip().lower(), host, port) for entry in entries.split(","))
+
+
+def _covers(entry: str, host: str, port: str) -> bool:
+    if entry == "*":
+        return True
+    if "/" in entry:
+        return _is_within(host, entry)
+    name, _, wanted = entry.rpartition(":") if entry.count(":") == 1 else (entry, "", "")
+    name = name.removeprefix("*").removeprefix(".").strip("[]")
+    return bool(name) and wanted in ("", port) and (host == name or host.endswith(f".{name}"))
+
+
+def _is_within(host: str, network: str) -> bool:
+    try:
+        return ip_address(host) in ip_network(network, strict=False)
+    except ValueError:
+        return False
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
