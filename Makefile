@@ -43,8 +43,8 @@ bench: .venv/.dev  ## what decoding, encoding and importing cost, as ratios
 
 lock: .venv/.dev  ## renew the locked versions
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group run -o requirements/run.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group dev -o requirements/dev.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group run pyproject.toml -o requirements/run.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group dev pyproject.toml -o requirements/dev.lock
 
 clean:  ## remove the virtual environment and all caches
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -2,6 +2,9 @@
 
 The unit is the least that anybody must do: parse the JSON of the frames that come in and dump the JSON of
 the frames that go out, with nothing in between. Contenders take turns; medians of many rounds.
+
+`websearch` is one body, not a stream: into it, there is almost no JSON to dump, and the whole of the
+decoding, folding and rendering stands against parsing alone. Its row and column are told apart.
 """
 
 from __future__ import annotations
@@ -69,16 +72,18 @@ def main() -> None:
     print("| from \\ to |", " | ".join(DIALECTS), "|")
     print("|---" * (len(DIALECTS) + 1) + "|")
     worst = 0.0
+    streamed = [name for name in DIALECTS if name != "websearch"]
     for name in DIALECTS:
         source = dialect(name)
         data = encode(source, told)
         cells = []
         for other in DIALECTS:
             times, cost = ratio(source, dialect(other), data)
-            worst = max(worst, times)
+            if name in streamed and other in streamed:
+                worst = max(worst, times)
             cells.append(f"{times:.2f} ({cost:.1f})")
         print(f"| {name} |", " | ".join(cells), "|")
-    print(f"\nThe dearest pair: {worst:.2f}")
+    print(f"\nThe dearest pair of streams: {worst:.2f} (at most 3)")
 
 
 if __name__ == "__main__":

@@ -254,3 +254,30 @@ def _missing(row: Row) -> GroundwireError:
     error = MissingCredential(f"no credentials for {row.title}. {row.advice}")
     error.code = row.missing
     return error
+
+
+def search(
+    query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
+) -> Answer:
+    """Ask with the user's own configuration, and wait for the whole answer."""
+    return Groundwire().search(query, provider=provider, model=model, options=options)
+
+
+async def asearch(
+    query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
+) -> Answer:
+    """The same for programs with an event loop."""
+    async with Groundwire() as groundwire:
+        return await groundwire.asearch(query, provider=provider, model=model, options=options)
+
+
+async def stream(
+    query: str | Request, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
+) -> AsyncGenerator[Event, None]:
+    """The events of an answer as they happen, with the user's own configuration."""
+    async with (
+        Groundwire() as groundwire,
+        aclosing(groundwire.stream(query, provider=provider, model=model, options=options)) as events,
+    ):
+        async for event in events:
+            yield event

@@ -9,19 +9,27 @@ from typing import cast
 from groundwire.credentials.lookup import Lookup
 from groundwire.dialects.registry import DIALECTS
 from groundwire.errors import ConfigError
+from groundwire.model import SearchOptions
 from groundwire.model.value import replace
-from groundwire.providers.base import Headers, Row, Url, path
+from groundwire.providers.base import Headers, Row, Spelling, Url, path
 from groundwire.providers.capabilities import Capabilities, Support
 
 BUILT_IN = ("anthropic", "openai", "gemini", "openrouter", "openai_oauth", "openai_chat")
 ENTRY_POINTS = "groundwire.providers"
 
+_SERVER_TOOL = "openrouter:web_search"
 _PATHS: Mapping[str, str] = {
     "openai_responses": "/responses",
     "openai_chat": "/chat/completions",
     "anthropic_messages": "/v1/messages",
     "gemini_interactions": "/v1beta/interactions",
+    "websearch": "/v1/search",
 }
+_SEARCH_FORMS: Mapping[str, tuple[str, frozenset[str]]] = {
+    "openai_responses": ("type", frozenset({"web_search", "web_search_preview", _SERVER_TOOL, "plugin"})),
+    "openai_chat": ("form", frozenset({"web_search_options", "openrouter", "plugin", "perplexity"})),
+}
+"""Dialects that spell a search in several ways: where the options' extras say which, and the ways."""
 _HINTS_ONLY: Mapping[str, Support] = {"allowed_domains": "emulated", "blocked_domains": "emulated"}
 
 
@@ -32,9 +40,13 @@ def built_in(name: str) -> Row | None:
     from importlib.metadata import entry_points  # noqa: PLC0415  slow, and needed by few
 
     for point in entry_points(group=ENTRY_POINTS, name=name):
-        found = point.load()
-        if isinstance(found, Row):
-            return found
+        try:
+            found = point.load()
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(f"the installed provider {name!r} cannot be loaded: {error}") from None
+        if not isinstance(found, Row):
+            raise ConfigError(f"the installed provider {name!r} is no Row, but a {type(found).__name__}")
+        return found
     return None
 
 
@@ -76,6 +88,28 @@ def _url_of(dialect: str) -> Url:
     return path(_PATHS[dialect]) if dialect in _PATHS else _speaker(dialect).url
 
 
-def adjusted(row: Row, *, base_url: str = "", model: str = "") -> Row:
+def adjusted(
+    row: Row, *, base_url: str = "", model: str = "", search: str = "", search_form: str = ""
+) -> Row:
     """A row with what the configuration says instead."""
-    return replace(row, base_url=base_url or row.base_url, model=model or row.model)
+    capabilities = replace(row.capabilities, search="none") if search == "none" else row.capabilities
+    return replace(
+        row,
+        base_url=base_url or row.base_url,
+        model=model or row.model,
+        capabilities=capabilities,
+        spelling=_spelled(row, search_form) if search_form else row.spelling,
+    )
+
+
+def _spelled(row: Row, form: str) -> Spelling:
+    key, forms = _SEARCH_FORMS.get(row.dialect, ("", frozenset[str]()))
+    if form not in forms:
+        known = f"one of {', '.join(sorted(forms))}" if forms else f"not used with {row.dialect}"
+        raise ConfigError(f"providers.{row.name}.search_form: {form!r} is unknown; it is {known}")
+
+    def spelling(options: SearchOptions) -> SearchOptions:
+        said = {**options.extras.get(row.dialect, {}), key: form}
+        return replace(options, extras={**options.extras, row.dialect: said})
+
+    return spelling

@@ -34,27 +34,34 @@ async def continued(
     """The events of a turn, over as many rounds as it takes, within bounds."""
     parts = points = 0
     spent = Usage()
+    pause: Finished | None = None
+    warned: list[Event] = []
     for number in range(rounds):
         assembler = Assembler()
-        pause: Finished | None = None
+        pause = None
+        highest = -1
         async with aclosing(provider.events(request)) as events:
             async for event in events:
                 assembler.feed(event)
+                # Not every number becomes a part of the answer: an empty text does not.
+                highest = max(highest, getattr(event, "part", -1))
                 if isinstance(event, Finished) and event.reason == "pause":
                     pause = event
-                elif not (number and isinstance(event, Started)):
+                elif not number or not (isinstance(event, Started) or event in warned):
                     yield _shift(event, parts, points, spent)
+                if isinstance(event, Warned):
+                    warned.append(event)
         if pause is None:
             return
         answer = assembler.answer()
-        parts += len(answer.parts)
+        parts += highest + 1
         points += len(answer.text)
         spent = add_usage(spent, answer.usage)
         request = replace(
             request, messages=(*request.messages, Message("assistant", answer.parts, answer.citations))
         )
     yield Warned("pause_limit", f"the provider paused {rounds} times: the answer may be incomplete")
-    yield Finished("pause")
+    yield pause or Finished("pause")
 
 
 def add_usage(first: Usage, second: Usage) -> Usage:

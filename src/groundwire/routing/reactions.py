@@ -18,6 +18,7 @@ from groundwire.errors import (
     TimedOut,
     Unreachable,
     UnsupportedFeature,
+    UpstreamError,
     UpstreamWireError,
 )
 
@@ -36,6 +37,7 @@ _REACTIONS: dict[type[GroundwireError], Reaction] = {
     ConfigError: "next",
     UnsupportedFeature: "next",
     Refused: "stop",
+    UpstreamError: "next",
     RequestError: "stop",
 }
 
@@ -43,11 +45,12 @@ _UNHEALTHY = (Overloaded, RateLimited, TimedOut, Unreachable, Interrupted, Upstr
 
 
 def reaction(error: GroundwireError) -> Reaction:
-    """The entry of the nearest class; what is not listed stops."""
-    for kind in type(error).__mro__:
-        if kind in _REACTIONS:
-            return _REACTIONS[kind]
-    return "stop"
+    """The entry of the nearest class, unless the provider itself said better; what is not listed stops."""
+    listed: Reaction = next((_REACTIONS[kind] for kind in type(error).__mro__ if kind in _REACTIONS), "stop")
+    told = vars(error).get("retryable")
+    if told is True:
+        return "retry"
+    return "next" if told is False and listed == "retry" else listed
 
 
 def is_unhealthy(error: GroundwireError) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 
-from groundwire.errors import AllTargetsFailed, GroundwireError, Overloaded
+from groundwire.errors import AllTargetsFailed, GroundwireError, Interrupted, Overloaded
 from groundwire.model import Event, Failed, Finished, Request, Started, UsageSeen, Warned
 from groundwire.model.value import replace, value
 from groundwire.providers.base import Provider
@@ -60,12 +60,15 @@ class Router:
         for number, target in enumerate(plan.targets):
             last = number == len(plan.targets) - 1
             breaker = self._health.of(target.provider)
-            if not breaker.admits() and not last:
+            admitted = breaker.admits()
+            if not admitted and not last:
                 failures.append(
                     (target.provider, Overloaded("has been failing and is left alone for a moment"))
                 )
                 continue
-            attempt = _Attempt(self._providers[target.provider], breaker)
+            attempt = _Attempt(
+                self._providers[target.provider], breaker, last=last, probes=admitted and breaker.is_open
+            )
             async with aclosing(
                 self._target(attempt, replace(request, model=target.model), failures)
             ) as events:
@@ -87,50 +90,76 @@ class Router:
                     async for event in events:
                         yield event
             except GroundwireError as error:
-                wait = delay(error, number, self._policy, self._chance)
-                again = number + 1 < self._policy.attempts and reaction(error) == "retry"
-                if not again or wait is None or not self._budget.take():
+                wait = self._wait(attempt, number, error)
+                if wait is None:
                     failures.append((attempt.provider.name, error))
                     return
                 await self._sleep(wait)
             else:
                 return
 
+    def _wait(self, attempt: _Attempt, number: int, error: GroundwireError) -> float | None:
+        """Seconds until the same target is asked again; None if it is not."""
+        if number + 1 >= self._policy.attempts or reaction(error) != "retry" or attempt.is_hopeless:
+            return None
+        wait = delay(error, number, self._policy, self._chance)
+        if wait is None or (wait > self._policy.detour and not attempt.last):
+            return None
+        return wait if self._budget.take() else None
+
 
 class _Attempt:
     """A provider being asked; remembers whether anything was shown."""
 
-    def __init__(self, provider: Provider, breaker: Breaker) -> None:
+    def __init__(self, provider: Provider, breaker: Breaker, *, last: bool, probes: bool) -> None:
         self.provider = provider
+        self.last = last
+        """Is there nobody to ask after this one?"""
         self.visible = False
         self._breaker = breaker
+        self._probes = probes
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Has it failed so often that it is not asked twice?"""
+        return self._breaker.is_open
 
     async def events(self, request: Request) -> AsyncGenerator[Event, None]:
         """Events from the first visible one on; errors before it are raised, later ones are told."""
         held: list[Event] = []
         try:
-            async with aclosing(continued(self.provider, request)) as events:
+            async with aclosing(self._told(request)) as events:
                 async for event in events:
-                    if not self.visible:
-                        held.append(event)
-                        if isinstance(event, Failed):
-                            raise event.error
-                        if isinstance(event, _INVISIBLE):
-                            continue
-                        self.visible = True
-                        for early in held:
-                            yield early
-                    else:
-                        yield event
                     if isinstance(event, Finished | Failed):
                         self._judge(event.error if isinstance(event, Failed) else None)
-        except GroundwireError as error:
-            self._judge(error)
-            if not self.visible:
-                raise
-            yield Failed(error)
+                    if self.visible:
+                        yield event
+                        continue
+                    if isinstance(event, Failed):
+                        raise event.error
+                    held.append(event)
+                    self.visible = not isinstance(event, _INVISIBLE)
+                    for early in held if self.visible else ():
+                        yield early
         finally:
-            self._breaker.release()
+            if self._probes:
+                self._breaker.release()
+
+    async def _told(self, request: Request) -> AsyncGenerator[Event, None]:
+        """The provider's events with exactly one end, whatever the provider does."""
+        ended = False
+        try:
+            async with aclosing(continued(self.provider, request)) as events:
+                async for event in events:
+                    if not ended:  # after the end the provider may still have to tidy up
+                        ended = isinstance(event, Finished | Failed)
+                        yield event
+        except GroundwireError as error:
+            if not ended:
+                yield Failed(error)
+            return
+        if not ended:
+            yield Failed(Interrupted(f"{self.provider.name} stopped without an end"))
 
     def _judge(self, error: GroundwireError | None) -> None:
         if error is None or is_unhealthy(error):

@@ -1,10 +1,10 @@
 """An answer on a terminal, word by word, with its numbers.
 
-Words are written as they come. Numbers that come with their claim (Anthropic, OpenAI) are written at once, in
-the order in which they appear. A link at the very end of what has come waits a moment, for the citation that
-turns it into a number follows it at once. Numbers that come when all is said (Gemini, Chat) cannot be put into
-lines already written: if these are all still on the screen, they are written again as they should be; if
-not, they stay, and the list of sources quotes what each source is cited for.
+Words are written as they come. Numbers that come with their claim (Anthropic, OpenAI) are written at once,
+in the order in which they appear. A link at the very end of what has come waits a moment, for the citation
+that turns it into a number follows it at once. Numbers that come when all is said (Gemini, Chat) cannot be
+put into lines already written: if these are all still on the screen, they are written again as they should;
+if not, they stay, and the list of sources quotes what each source is cited for.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MEASURE = 100
 
 _LONGEST_WAIT = 600
 _LINK_AT_END = re.compile(
-    r"\(?\[(?:[^\[\]\n]{0,400}(?:\](?:\((?:[^\s()]|\([^\s()]*\))*(?:\)[).,;:]{0,3})?)?)?)?\s?$"
+    r"\(?\[(?:[^\[\]\n]{0,400}(?:\](?:\((?:[^\s()]|\([^\s()]*\))*(?:\)[\s).,;:!?]{0,6})?)?)?)?$"
 )
 _FOREIGN_AT_END = re.compile("[\ue200【][^】\ue201\n]{0,200}$")
 
@@ -68,6 +68,8 @@ class Live:
         self._waiting: list[Citation] = []
         self._late: list[Citation] = []
         self._last: TextDelta | None = None
+        self._broken = False
+        """Has the line been ended after the last word?"""
 
     def feed(self, event: Event) -> None:
         """Write what an event tells."""
@@ -94,10 +96,7 @@ class Live:
         order, runs = self.whole(answer)
         if _visible(runs) != _visible(self._written):
             if not self._is_on_screen():
-                for citation in self._late:
-                    for item in citation.evidence:
-                        self._order.number(item.source)
-                return self._order
+                return self._order_of_late() if self._order.sources else order
             above = f"\x1b[{self._paper.rows}A" if self._paper.rows else ""
             self._console.write(f"{above}\r\x1b[J")
             self._paper = self._new_paper()
@@ -106,10 +105,19 @@ class Live:
             self._late.clear()
         return order
 
-    def end(self) -> None:
-        """Leave the cursor on a line of its own."""
-        if not self._paper.fresh:
-            self._console.write("\n")
+    def _order_of_late(self) -> Order:
+        """The numbers that stand there, and then the others."""
+        for citation in self._late:
+            for item in citation.evidence:
+                self._order.number(item.source)
+        return self._order
+
+    def end(self, *, apart: bool) -> None:
+        """Leave the cursor on a line of its own; `apart` with an empty line before it."""
+        if apart:
+            self._paper.blank()
+        else:
+            self._paper.end_line()
 
     @property
     def unplaced(self) -> list[Citation]:
@@ -142,11 +150,12 @@ class Live:
         if self._written:
             self._written.append(Run("\n\n"))
             self._paper.blank()
+            self._broken = True
 
     def _cite(self, citation: Citation) -> None:
         span = citation.span
         start = None if span is None else span.start if citation.anchor == "marker" else span.end
-        if start is None or start < self._base:
+        if start is None or start < self._base + self._broken:
             self._late.append(citation)
             return
         # Others may follow for the same place: numbers are written with the next word.
@@ -163,6 +172,7 @@ class Live:
         runs = self._ink.runs(text, self._order.addresses, fresh=self._paper.fresh)
         self._tail = self._tail[length:]
         self._base = end
+        self._broken = self._broken and not length
         self._written += runs
         self._paper.feed(runs)
 
@@ -187,9 +197,7 @@ def _settled(text: str, *, fresh: bool) -> int:
     places = [match.start() for match in (_LINK_AT_END.search(text), _FOREIGN_AT_END.search(text)) if match]
     if (line or fresh) and last.startswith("#"):
         places.append(line)
-    for sign in ("**", "`"):
-        if last.count(sign) % 2:
-            places.append(text.rindex(sign))
+    places += (text.rindex(sign) for sign in ("**", "`") if last.count(sign) % 2)
     if text.endswith("*"):
         places.append(len(text.rstrip("*")))
     place = min(places, default=len(text))

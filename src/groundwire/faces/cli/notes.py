@@ -7,15 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from groundwire.faces.cli.console import BOLD, DIM, YELLOW, Console, linked, styled
 from groundwire.faces.cli.forms import Asked, answered_by
 from groundwire.faces.cli.live import Order
-from groundwire.faces.cli.paper import text_width
+from groundwire.faces.cli.paper import shortened, text_width
 from groundwire.faces.cli.printable import one_line
 from groundwire.model import Answer, Citation, Source, Usage
 from groundwire.model.events import FinishReason
 from groundwire.text.addresses import domain_of, safe_address
 from groundwire.text.sources import label_of
 
-_SHORTENED_CLAIM = 90
-_SHORTENED_QUERIES = 6
+_QUERIES_SHOWN = 6
 
 _ENDINGS: Mapping[FinishReason, str] = {
     "length": "The answer was cut off: it reached the limit of its length.",
@@ -35,7 +34,9 @@ def write_sources(console: Console, order: Order, unplaced: Sequence[Citation], 
     for number, source in enumerate(order.sources, 1):
         lines += _entry(console, number, source, columns)
         for claim in _claims(source, unplaced, answer, order):
-            lines.append(_indented(number) + _faint(console, f"“{claim}”"))
+            lines.append(
+                _indented(number) + _faint(console, _quoted(claim, columns - len(_indented(number))))
+            )
     console.write("\n".join(lines) + "\n")
 
 
@@ -43,20 +44,24 @@ def write_notes(console: Console, answer: Answer, asked: Asked, seconds: float) 
     """Warnings, and on a terminal what was done and what it cost."""
     if answer.error is None and answer.text.strip() and not answer.grounded:
         console.note("Not grounded: nothing in this answer names a source.", YELLOW)
-    if answer.finish in _ENDINGS:
+    if answer.finish is not None and answer.finish in _ENDINGS:
         console.note(_ENDINGS[answer.finish], YELLOW)
     for warning in answer.warnings:
         console.note(f"Warning: {one_line(warning.message)}", YELLOW)
     if console.stderr.isatty():
+        if console.moves and answer.text.strip():
+            console.note("")
+        columns, _ = console.size()
         for line in _summary(answer, asked, seconds):
-            console.note(line, DIM)
+            console.note(shortened(line, columns), DIM)
 
 
 def _summary(answer: Answer, asked: Asked, seconds: float) -> Iterator[str]:
-    queries = list(dict.fromkeys(one_line(search.query) for search in answer.searches if search.kind == "search"))
+    made = (one_line(search.query) for search in answer.searches if search.kind == "search")
+    queries = list(dict.fromkeys(made))
     if queries:
-        more = f" and {len(queries) - _SHORTENED_QUERIES} more" if len(queries) > _SHORTENED_QUERIES else ""
-        yield f"Searched: {' · '.join(queries[:_SHORTENED_QUERIES])}{more}"
+        more = f" and {len(queries) - _QUERIES_SHOWN} more" if len(queries) > _QUERIES_SHOWN else ""
+        yield f"Searched: {' · '.join(queries[:_QUERIES_SHOWN])}{more}"
     provider, model = answered_by(answer, asked)
     facts = [one_line(provider), one_line(model), *_counts(answer.usage), f"{seconds:.1f} s"]
     yield " · ".join(fact for fact in facts if fact)
@@ -94,7 +99,11 @@ def _claims(source: Source, unplaced: Iterable[Citation], answer: Answer, order:
         if citation.span is not None and order.number(source) in numbers:
             claim = one_line(answer.text[citation.span.start : citation.span.end])
             if claim:
-                yield claim if len(claim) <= _SHORTENED_CLAIM else claim[: _SHORTENED_CLAIM - 1] + "…"
+                yield claim
+
+
+def _quoted(claim: str, width: int) -> str:
+    return f"“{shortened(claim, width - 2)}”"
 
 
 def _indented(number: int) -> str:

@@ -59,6 +59,12 @@ class Paper:
         self._space = ""
         self._flush()
 
+    def end_line(self) -> None:
+        """Go on at the beginning of a line."""
+        if not self.fresh:
+            self._end_line()
+            self._flush()
+
     def blank(self) -> None:
         """Leave exactly one empty line before what comes; none at the top."""
         self._end_line()
@@ -157,3 +163,15 @@ def width_of(sign: str) -> int:
         # Asks for the coloured form of the sign before it, which takes one column more.
         return 1 if sign == "\ufe0f" else 0
     return 2 if unicodedata.east_asian_width(sign) in "WF" else 1
+
+
+def shortened(text: str, width: int) -> str:
+    """The text, cut to so many columns if it takes more."""
+    if text_width(text) <= width:
+        return text
+    end = taken = 0
+    for end, sign in enumerate(text):
+        taken += width_of(sign)
+        if taken >= width:
+            break
+    return text[:end].rstrip() + "…"

@@ -127,8 +127,8 @@ def _data_dir(parser: Parser) -> None:
 
 def _search(parser: Parser) -> None:
     add = parser.add_argument
-    add("query", nargs="+", metavar="QUERY", help="the question; several words are joined, - reads it from stdin")
-    add("--provider", metavar="NAME", default="auto", help="whom to ask (default: the first that can be used)")
+    add("query", nargs="+", metavar="QUERY", help="the question; words are joined, - reads it from stdin")
+    add("--provider", metavar="NAME", default="auto", help="whom to ask (default: the first you can use)")
     add("--model", metavar="NAME", default="", help="which of its models")
     add = parser.add_argument_group("output").add_argument
     add("--json", action="store_true", help="the whole answer as one JSON object")
@@ -137,7 +137,7 @@ def _search(parser: Parser) -> None:
     add("--raw", action="store_true", help="the words alone, without numbers and sources")
     add("--no-stream", action="store_true", help="show nothing before the answer is complete")
     group = parser.add_argument_group(
-        "search", "Restrictions are kept or refused. Hints are used where the provider can, and reported if not."
+        "search", "Restrictions are kept or refused. Hints are used where the provider can, else reported."
     )
     add = group.add_argument
     add("--allow", metavar="DOMAIN", action="extend", type=_domains, help="search only these sites")
@@ -164,7 +164,7 @@ def _tool(parser: Parser) -> None:
 
 
 def _tools(parser: Parser) -> None:
-    parser.add_argument("--format", choices=FORMATS, help="as definitions for this API (default: a list to read)")
+    parser.add_argument("--format", choices=FORMATS, help="definitions for an API (default: a list to read)")
     parser.add_argument("--lang", choices=LANGUAGES, default="en", help="language of the descriptions")
 
 
@@ -204,7 +204,7 @@ COMMANDS: dict[str, Command] = {
     "tool": Command(
         "run one of the tools and print its JSON result",
         _tool,
-        "Run a tool as an agent would, and print its JSON result (llmContent, returnDisplay, sources, error).",
+        "Run a tool as an agent would, and print its result: llmContent, returnDisplay, sources, error.",
         """groundwire tool websearch_gemini '{"query": "latest CPython release"}'""",
         """groundwire tool websearch '{"query": "SQLite", "provider": "anthropic", "max_uses": 2}'""",
         "groundwire tool geminisearch - < arguments.json",

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from groundwire.faces.cli.console import DIM, Console, styled
-from groundwire.faces.cli.paper import text_width
+from groundwire.faces.cli.paper import shortened
 from groundwire.faces.cli.printable import one_line
 from groundwire.model import Event, SearchCalled, SearchStarted
 
@@ -61,7 +61,8 @@ class Status:
         seconds = int(self._clock() - self._since)
         passed = f" ({seconds} s)" if seconds >= _PATIENCE else ""
         columns, _ = self._console.size()
-        line = f"{self._frames[self._frame % len(self._frames)]} {_shortened(self._text, columns - 16)}{passed}"
+        sign = self._frames[self._frame % len(self._frames)]
+        line = f"{sign} {shortened(self._text, columns - 16)}{passed}"
         self._drawn = True
         self._console.write_note("\r\x1b[2K" + (styled(line, DIM) if self._console.notes_colored else line))
 
@@ -76,11 +77,3 @@ def describe(event: Event) -> str:
             return f"Searching: {' · '.join(call.queries)}" if call.queries else "Searching the web…"
         return f"Reading: {call.url}" if call.url else "Reading a page…"
     return ""
-
-
-def _shortened(text: str, width: int) -> str:
-    if text_width(text) <= width:
-        return text
-    while text and text_width(text) >= width:
-        text = text[:-1]
-    return text + "…"

@@ -10,7 +10,7 @@ from contextlib import aclosing, suppress
 from typing import Protocol
 
 from groundwire.client import question
-from groundwire.errors import GroundwireError
+from groundwire.errors import GroundwireError, RequestError
 from groundwire.faces.cli import exits, forms
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.edge import report
@@ -20,7 +20,7 @@ from groundwire.faces.cli.notes import write_notes, write_sources
 from groundwire.faces.cli.parsers import UsageError
 from groundwire.faces.cli.session import Asker, connect
 from groundwire.faces.cli.status import Status, describe
-from groundwire.model import Answer, Assembler, Event, Failed
+from groundwire.model import Answer, Assembler, Event, Failed, Request
 from groundwire.model.value import replace
 
 _FORMS = ("json", "jsonl", "markdown", "raw")
@@ -32,14 +32,14 @@ class Teller(Protocol):
     def feed(self, event: Event) -> None:
         """Tell an event."""
 
-    def finish(self, answer: Answer, asked: Asked) -> None:
+    def finish(self, answer: Answer) -> None:
         """Tell the rest."""
 
 
 class Whole:
     """Tells the answer when it is complete."""
 
-    def __init__(self, console: Console, status: Status, form: Callable[[Answer, Asked], str]) -> None:
+    def __init__(self, console: Console, status: Status, form: Callable[[Answer], str]) -> None:
         self._console = console
         self._status = status
         self._form = form
@@ -49,10 +49,10 @@ class Whole:
         if doing := describe(event):
             self._status.show(doing)
 
-    def finish(self, answer: Answer, asked: Asked) -> None:
+    def finish(self, answer: Answer) -> None:
         """Print the answer."""
         self._status.clear()
-        text = self._form(answer, asked)
+        text = self._form(answer)
         if text.strip():
             self._console.write(text.rstrip("\n") + "\n")
 
@@ -69,7 +69,7 @@ class Lines:
         self._status.clear()
         self._console.write(forms.as_line(event) + "\n")
 
-    def finish(self, answer: Answer, asked: Asked) -> None:
+    def finish(self, answer: Answer) -> None:
         """Everything has been said."""
 
 
@@ -89,21 +89,17 @@ class Screen:
         elif doing := describe(event):
             self._status.show(doing)
 
-    def finish(self, answer: Answer, asked: Asked) -> None:
+    def finish(self, answer: Answer) -> None:
         """Write the rest, and the sources."""
         order = self._live.finish(answer)
-        self._live.end()
-        if answer.text.strip() or answer.error is None:
-            if answer.text.strip() and order.sources:
-                self._console.write("\n")
-            write_sources(self._console, order, self._live.unplaced, answer)
+        self._live.end(apart=bool(order.sources))
+        write_sources(self._console, order, self._live.unplaced, answer)
 
 
-_WHOLE: Mapping[str, Callable[[Answer, Asked], str]] = {
-    "json": forms.as_json,
-    "markdown": lambda answer, _: forms.as_markdown(answer),
-    "raw": lambda answer, _: forms.as_raw(answer),
-    "": lambda answer, _: forms.as_text(answer),
+_WHOLE: Mapping[str, Callable[[Answer], str]] = {
+    "": forms.as_text,
+    "markdown": forms.as_markdown,
+    "raw": forms.as_raw,
 }
 
 
@@ -113,20 +109,21 @@ def run(arguments: Namespace, console: Console) -> int:
     asked = Asked(_query(arguments, console), arguments.provider, arguments.model)
     try:
         asker = connect(arguments, console)
+        request = question(asked.query, asker.config.search)
         if asked.provider not in ("auto", *asker.names):
-            raise UsageError(f"unknown provider {asked.provider!r}; known are {', '.join(asker.names)}")
-        return asyncio.run(_ask(asker, asked, arguments, console))
+            raise RequestError(f"unknown provider {asked.provider!r}; known are {', '.join(asker.names)}")
+        request = replace(request, stream=not arguments.no_stream)
+        return asyncio.run(_ask(asker, asked, request, form, console))
     except GroundwireError as error:
         # Before anybody was asked: programs are told as well.
         _tell_failure(error, form, asked, console)
         return report(error, console)
 
 
-async def _ask(asker: Asker, asked: Asked, arguments: Namespace, console: Console) -> int:
+async def _ask(asker: Asker, asked: Asked, request: Request, form: str, console: Console) -> int:
     began = time.monotonic()
     status = Status(console, time.monotonic)
-    teller = _teller(arguments, console, status)
-    request = replace(question(asked.query, asker.config.search), stream=not arguments.no_stream)
+    teller = _teller(form, asked, console, status, at_once=not request.stream)
     assembler = Assembler()
     status.show("Asking…" if asked.provider == "auto" else f"Asking {asked.provider}…")
     spinning = asyncio.create_task(status.spin())
@@ -145,7 +142,7 @@ async def _ask(asker: Asker, asked: Asked, arguments: Namespace, console: Consol
         status.clear()
         await asker.aclose()
     answer = assembler.answer()
-    teller.finish(answer, asked)
+    teller.finish(answer)
     write_notes(console, answer, asked, time.monotonic() - began)
     return _end(answer, asked, console)
 
@@ -162,12 +159,13 @@ def _end(answer: Answer, asked: Asked, console: Console) -> int:
     return exits.NOTHING_FOUND
 
 
-def _teller(arguments: Namespace, console: Console, status: Status) -> Teller:
-    form = _form(arguments)
+def _teller(form: str, asked: Asked, console: Console, status: Status, *, at_once: bool) -> Teller:
     if form == "jsonl":
         return Lines(console, status)
+    if form == "json":
+        return Whole(console, status, lambda answer: forms.as_json(answer, asked))
     if not form and console.moves:
-        return Screen(console, status, at_once=arguments.no_stream)
+        return Screen(console, status, at_once=at_once)
     return Whole(console, status, _WHOLE[form])
 
 
@@ -181,8 +179,6 @@ def _form(arguments: Namespace) -> str:
 def _query(arguments: Namespace, console: Console) -> str:
     words: list[str] = arguments.query
     query = console.stdin.read() if words == ["-"] else " ".join(words)
-    if not query.strip():
-        raise UsageError("the question is empty; ask something")
     return query.strip()
 
 

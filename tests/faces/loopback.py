@@ -1,0 +1,135 @@
+"""A provider on this machine: speaks the dialect of the path it is asked under, and can misbehave.
+
+Answers are made by our own encoders from events, so that a test says what the provider means, not how it
+would spell it.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from groundwire.dialects.base import Reply
+from groundwire.dialects.registry import dialect
+from groundwire.model import Event, assemble
+
+BOUND = 10.0
+PATHS = {
+    "/v1beta/": "gemini",
+    "/v1/messages": "anthropic_messages",
+    "/v1/responses": "openai_responses",
+    "/responses": "openai_responses",
+    "/v1/chat/completions": "openai_chat",
+}
+
+
+class Loopback:
+    """What the provider will say, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.events: Sequence[Event] = ()
+        self.status = 200
+        self.error_body = b"{}"
+        self.requests: list[dict[str, Any]] = []
+        self.pause: Callable[[int], None] = lambda number: None
+        """Called before each frame of a stream."""
+        self.stalled = threading.Event()
+        self.left = threading.Event()
+        self.address = ""
+
+    def stall_after(self, frames: int) -> None:
+        """Send so many frames and then nothing, until the caller leaves."""
+
+        def pause(number: int) -> None:
+            if number == frames:
+                self.stalled.set()
+                raise Stalled
+
+        self.pause = pause
+
+    def frames(self, name: str) -> Iterator[bytes]:
+        """The stream."""
+        encoder = dialect(name).encoder(Reply(id="1", model="sample-model", citations="live"))
+        for event in self.events:
+            if data := encoder.feed(event):
+                yield data
+        yield encoder.close()
+
+    def body(self, name: str) -> bytes:
+        """The whole answer."""
+        reply = Reply(id="1", model="sample-model")
+        return json.dumps(dialect(name).encode_response(assemble(self.events), reply)).encode()
+
+
+class Stalled(Exception):
+    """Nothing more is sent."""
+
+
+@contextmanager
+def loopback() -> Iterator[Loopback]:
+    """A running provider."""
+    script = Loopback()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            data = self.rfile.read(int(self.headers["content-length"]))
+            body = json.loads(data)
+            headers = {key.lower(): text for key, text in self.headers.items()}
+            script.requests.append({"path": self.path, "headers": headers, "body": body})
+            name = next(name for path, name in PATHS.items() if self.path.startswith(path))
+            if script.status != 200:
+                self._send(script.status, script.error_body)
+            elif "stream" in self.path or body.get("stream"):
+                self._stream(name)
+            else:
+                self._send(200, script.body(name))
+
+        def _send(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def _stream(self, name: str) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.send_header("connection", "close")
+            self.end_headers()
+            self.close_connection = True
+            try:
+                for number, frame in enumerate(script.frames(name)):
+                    script.pause(number)
+                    self.wfile.write(frame)
+                    self.wfile.flush()
+            except Stalled:
+                self.connection.settimeout(BOUND)
+                try:
+                    gone = not self.connection.recv(1)
+                except ConnectionError:
+                    gone = True
+                if gone:
+                    script.left.set()
+            except ConnectionError:
+                script.left.set()
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    script.address = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield script
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(BOUND)
