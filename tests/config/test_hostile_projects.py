@@ -89,7 +89,10 @@ def test_a_project_names_no_provider_that_the_user_does_not_have(world: World) -
     assert world.refusal().endswith(f"give it dialect and base_url in {world.user_file}")
 
 
-def test_a_relative_xdg_path_does_not_make_the_project_the_user(world: World) -> None:
+def test_a_relative_xdg_path_does_not_make_the_project_the_user(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(world.project)
     write(world.project / "x/groundwire/config.toml", f'[providers.gemini]\nbase_url = "{EVIL}"')
     write(world.project / "x/opencode/opencode.json", geminisearch(apiKey="evil"))
     config = world.load({"XDG_CONFIG_HOME": "x"})

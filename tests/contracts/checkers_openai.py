@@ -20,10 +20,9 @@ _CHAT_ENDS = {"stop", "length", "tool_calls", "content_filter", "function_call",
 
 
 def check_annotation(annotation: JsonObject, words: str | None) -> None:
-    """A flat url_citation over these words; annotations of files are the provider's own, as they came."""
-    if annotation["type"] in ("file_citation", "container_file_citation", "file_path"):
+    """A flat url_citation over these words; annotations of other kinds go as they came."""
+    if text(annotation, "type") != "url_citation":
         return
-    need(annotation["type"] == "url_citation", "annotation type")
     text(annotation, "url")
     text(annotation, "title")
     start, end = number(annotation, "start_index"), number(annotation, "end_index")

@@ -174,7 +174,8 @@ class ServerToolBlock(InputBlock):
     """Another tool of the provider's (code execution): kept whole."""
 
     def end(self) -> None:
-        self.teller.emit(PartAdded(self.part, Opaque(NAME, self.whole())))
+        if self.fields.text("id") and self.fields.text("name"):
+            self.teller.emit(PartAdded(self.part, Opaque(NAME, self.whole())))
 
 
 class SearchResultBlock(Block):

@@ -113,6 +113,7 @@ class Encoder(StreamEncoder):
             self._delta({"tool_calls": [{"index": index, **(encode_call if new else encode_more)(call)}]})
 
     def _finish(self) -> None:
+        self._open()
         answer = self._assembler.answer()
         chunk = self._chunk(self._last_delta(answer), encode_ending(answer, legacy=self._legacy))
         self.send("", encode_beside(chunk, answer))
@@ -125,6 +126,7 @@ class Encoder(StreamEncoder):
         answer = self._assembler.answer()
         chunk = encode_beside(self._chunk(self._last_delta(answer), _GOES_ON), answer)
         if answer.citations or chunk.keys() - self._frame().keys() - {"choices"}:
+            self._open()
             self.send("", chunk)
         self.send("", {"error": encode_told_error(error)})
 

@@ -1,8 +1,8 @@
 """An answer on a terminal, word by word, with its numbers.
 
 Words are written as they come. Numbers that come with their claim (Anthropic, OpenAI) are written at once,
-in the order in which they appear. A link at the very end of what has come waits a moment, for the citation
-that turns it into a number follows it at once. Numbers that come when all is said (Gemini, Chat) cannot be
+in the order in which they appear. Words from a link on wait for the next event, for the citation that turns
+the link into a number follows at once. Numbers that come when all is said (Gemini, Chat) cannot be
 put into lines already written: if these are all still on the screen, they are written again as they should;
 if not, they stay, and the list of sources quotes what each source is cited for.
 """
@@ -19,15 +19,14 @@ from groundwire.faces.cli.paper import Paper
 from groundwire.faces.cli.status import Status, describe
 from groundwire.model import Answer, Citation, Cited, Event, Finished, Source, Span, TextDelta, TextSettled
 from groundwire.model.value import replace
+from groundwire.text.links import find_markdown_links
 from groundwire.text.sources import number_answer, source_key
 
 MEASURE = 100
 """Longer lines are hard to read."""
 
 _LONGEST_WAIT = 600
-_LINK_AT_END = re.compile(
-    r"\(?\[(?:[^\[\]\n]{0,400}(?:\](?:\((?:[^\s()]|\([^\s()]*\))*(?:\)[\s).,;:!?]{0,6})?)?)?)?$"
-)
+_LINK_BEGUN = re.compile(r"\(?\[[^\[\]\n]{0,400}(?:\](?:\((?:[^\s()]|\([^\s()]*\))*\)?)?)?$")
 _FOREIGN_AT_END = re.compile("[\ue200【][^】\ue201\n]{0,200}$")
 
 
@@ -45,6 +44,11 @@ class Order:
             self.sources.append(source)
             self._numbers[key] = len(self.sources)
         return self._numbers[key]
+
+    def take(self, citation: Citation) -> None:
+        """Number the sources of a citation."""
+        for item in citation.evidence:
+            self.number(item.source)
 
     @property
     def addresses(self) -> dict[int, str]:
@@ -76,8 +80,9 @@ class Live:
         match event:
             case TextDelta():
                 self._begin_paragraph(event)
-                self._tail += event.text
                 self._release(_settled(self._tail, fresh=self._paper.fresh))
+                self._tail += event.text
+                self._release(_before_links(self._tail, _settled(self._tail, fresh=self._paper.fresh)))
             case Cited(citation):
                 self._cite(citation)
             case TextSettled() | Finished():
@@ -108,8 +113,7 @@ class Live:
     def _order_of_late(self) -> Order:
         """The numbers that stand there, and then the others."""
         for citation in self._late:
-            for item in citation.evidence:
-                self._order.number(item.source)
+            self._order.take(citation)
         return self._order
 
     def end(self, *, apart: bool) -> None:
@@ -125,12 +129,13 @@ class Live:
         return self._late
 
     def whole(self, answer: Answer) -> tuple[Order, list[Run]]:
-        """An answer with all its numbers."""
-        numbering = number_answer(answer)
+        """An answer with all its numbers, in the order in which they appear."""
         order = Order()
-        for source in numbering.sources:
-            order.number(source)
-        text = mark(answer.text, answer.citations, numbering.number, paragraph_breaks(answer))
+        for citation in answer.citations:
+            order.take(citation)
+        if not order.sources:
+            order.sources.extend(number_answer(answer).sources)
+        text = mark(answer.text, answer.citations, order.number, paragraph_breaks(answer))
         return order, self._ink.runs(text.strip(), order.addresses)
 
     def _begin_paragraph(self, event: TextDelta) -> None:
@@ -194,14 +199,19 @@ def _settled(text: str, *, fresh: bool) -> int:
     """How much of a text will look the same whatever follows."""
     line = text.rfind("\n") + 1
     last = text[line:]
-    places = [match.start() for match in (_LINK_AT_END.search(text), _FOREIGN_AT_END.search(text)) if match]
+    places = [match.start() for match in (_LINK_BEGUN.search(text), _FOREIGN_AT_END.search(text)) if match]
     if (line or fresh) and last.startswith("#"):
         places.append(line)
     places += (text.rindex(sign) for sign in ("**", "`") if last.count(sign) % 2)
-    if text.endswith("*"):
-        places.append(len(text.rstrip("*")))
+    if (len(text) - len(text.rstrip("*"))) % 2:
+        places.append(len(text) - 1)
     place = min(places, default=len(text))
     return place if len(text) - place <= _LONGEST_WAIT else len(text)
+
+
+def _before_links(text: str, end: int) -> int:
+    """How much of a text comes before its first link, up to an end."""
+    return min(end, *(link.span.start for link in find_markdown_links(text)), len(text))
 
 
 def _visible(runs: list[Run]) -> str:

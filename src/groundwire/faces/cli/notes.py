@@ -77,7 +77,7 @@ def _counts(usage: Usage) -> Iterator[str]:
 
 
 def _entry(console: Console, number: int, source: Source, columns: int) -> Iterator[str]:
-    label = one_line(label_of(source))
+    label = shortened(one_line(label_of(source)), columns - len(_indented(number)))
     url = safe_address(source.url)
     mark = f"[{number}]"
     domain = source.domain or domain_of(url)

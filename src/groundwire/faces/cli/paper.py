@@ -170,8 +170,7 @@ def shortened(text: str, width: int) -> str:
     if text_width(text) <= width:
         return text
     end = taken = 0
-    for end, sign in enumerate(text):
-        taken += width_of(sign)
-        if taken >= width:
-            break
+    while taken + width_of(text[end]) < width:
+        taken += width_of(text[end])
+        end += 1
     return text[:end].rstrip() + "…"

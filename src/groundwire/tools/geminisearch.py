@@ -1,0 +1,34 @@
+"""`geminisearch`: Gemini with a block of its own, `provider.geminisearch.options`, and nobody else's.
+
+Key and model come from that block first, then from `GEMINI_API_KEY` and the default; what is configured for
+the provider `gemini` or stored by others is not looked at. Only the address is shared.
+"""
+
+from __future__ import annotations
+
+from groundwire.config.schema import Config
+from groundwire.credentials.lookup import Lookup
+from groundwire.credentials.secret import Secret, sendable
+from groundwire.model.value import replace
+from groundwire.providers import gemini
+from groundwire.providers.base import Row
+
+NAME = "geminisearch"
+MODEL = "gemini-2.5-flash"
+
+
+def row_of(config: Config) -> Row:
+    """The provider."""
+    return replace(
+        gemini.ROW,
+        name=NAME,
+        base_url=config.provider(gemini.ROW.name).base_url or gemini.ROW.base_url,
+        model=config.geminisearch.get("model", "").strip() or MODEL,
+        lookups=(Lookup("environment", "GEMINI_API_KEY"),),
+        advice="Set GEMINI_API_KEY, or provider.geminisearch.options.apiKey in OpenCode's configuration.",
+    )
+
+
+def key_of(config: Config) -> Secret:
+    """The key of the block; empty if there is none."""
+    return sendable(config.geminisearch.get("apiKey"))
