@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential
@@ -28,28 +26,12 @@ from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Http
 from tests.providers.speakers import Speaker, credential
 
-T = TypeVar("T")
-
 QUERY = "How long is the Nile?"
-PATIENCE = 20.0
 
 
 def question(*, stream: bool = False, search: SearchOptions | None = None, query: str = QUERY) -> Request:
     """A question with web search."""
     return Request((Message("user", (Text(query),)),), search=search or SearchOptions(), stream=stream)
-
-
-def run(main: Coroutine[None, None, T]) -> T:
-    """Run a test to its end, within bounds; whoever leaves a task behind fails."""
-
-    async def bounded() -> T:
-        async with asyncio.timeout(PATIENCE):
-            result = await main
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        assert not left, f"tasks left behind: {left}"
-        return result
-
-    return asyncio.run(bounded())
 
 
 @dataclass

@@ -80,7 +80,7 @@ class Playing:
         if await self._leaves_within(response.delay):
             return False
         if response.raw is not None:
-            await self._write(response.raw)
+            await self._send(response.raw, "close", response.dribble)
             return self._finish(keep=False)
         streams = response.stream is not None and self._received.wants_stream
         body = response.stream if streams and response.stream is not None else response.body

@@ -71,9 +71,7 @@ def _of_provider(provider: str) -> ToolSpec:
     return ToolSpec(name, provider, failure_code(provider), DESCRIPTIONS[name])
 
 
-GEMINISEARCH = ToolSpec(
-    "geminisearch", "geminisearch", failure_code("gemini"), DESCRIPTIONS["geminisearch"]
-)
+GEMINISEARCH = ToolSpec("geminisearch", "geminisearch", failure_code("gemini"), DESCRIPTIONS["geminisearch"])
 WEBSEARCH = ToolSpec(UNIFIED_NAME, AUTO, failure_code(AUTO), DESCRIPTIONS[UNIFIED_NAME], UNIFIED)
 
 _PROVIDERS = ("gemini", "openai_oauth", "openrouter", "openai", "anthropic", "copilot", "web", "local")

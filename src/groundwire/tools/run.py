@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from datetime import UTC, datetime
 from typing import Protocol
 
 from groundwire.config.moments import moment
@@ -32,7 +33,12 @@ class Searcher(Protocol):
     def names(self) -> tuple[str, ...]: ...
 
     def stream(
-        self, query: str | Request, *, provider: str = ..., model: str = ..., options: SearchOptions | None = ...
+        self,
+        query: str | Request,
+        *,
+        provider: str = ...,
+        model: str = ...,
+        options: SearchOptions | None = ...,
     ) -> AsyncGenerator[Event, None]: ...
 
     def add(self, row: Row, key: Secret | None = None) -> None: ...
@@ -46,12 +52,16 @@ class Outcome:
     answer: Answer
 
 
-async def run_tool(searcher: Searcher, name: str, arguments: Mapping[str, object] | object) -> JsonObject:
-    """Call a tool; the result has `llmContent`, `returnDisplay`, perhaps `sources`, and `error` if it failed."""
-    return (await call_tool(searcher, name, arguments)).result
+async def run_tool(
+    searcher: Searcher, name: str, arguments: object, clock: Callable[[], float] = time.time
+) -> JsonObject:
+    """Call a tool: `llmContent`, `returnDisplay`, perhaps `sources`, and `error` if it failed."""
+    return (await call_tool(searcher, name, arguments, clock)).result
 
 
-async def call_tool(searcher: Searcher, name: str, arguments: object) -> Outcome:
+async def call_tool(
+    searcher: Searcher, name: str, arguments: object, clock: Callable[[], float] = time.time
+) -> Outcome:
     """The same, with the answer behind the result."""
     request = Request(())
     assembler = Assembler()
@@ -59,8 +69,8 @@ async def call_tool(searcher: Searcher, name: str, arguments: object) -> Outcome
     try:
         tool = _tool(name)
         code = tool.failed
-        request, provider = _read(searcher, tool, arguments)
-        code = tool.failed if tool is not WEBSEARCH else failure_code(provider)
+        request, provider = _read(searcher, tool, arguments, clock())
+        code = failure_code(provider) if tool is WEBSEARCH else tool.failed
         async with aclosing(searcher.stream(request, provider=provider, model=request.model)) as events:
             async for event in events:
                 assembler.feed(event)
@@ -70,3 +80,60 @@ async def call_tool(searcher: Searcher, name: str, arguments: object) -> Outcome
     if answer.error is not None:
         answer = replace(answer, error=_coded(answer.error, code))
     return Outcome(encode_response(answer, Reply(request=request)), answer)
+
+
+def _tool(name: str) -> ToolSpec:
+    if name not in TOOLS:
+        raise InvalidArguments(f"There is no tool {name!r}; there are {', '.join(TOOLS)}.")
+    return TOOLS[name]
+
+
+def _read(searcher: Searcher, tool: ToolSpec, arguments: object, now: float) -> tuple[Request, str]:
+    """What is asked, and whom."""
+    if not isinstance(arguments, dict):
+        raise WrongArguments("The arguments must be a JSON object.", f"{tool.name} takes an object.")
+    if tool is not WEBSEARCH:
+        request = decode_provider_request(arguments, tool.name)
+        if tool.provider == geminisearch.NAME:
+            searcher.add(geminisearch.row_of(searcher.config), geminisearch.key_of(searcher.config))
+        return replace(request, search=searcher.config.search), tool.provider
+    request = decode_request(arguments)
+    provider = str(request.extras.get(DIALECT, {}).get("provider", AUTO))
+    if provider not in (AUTO, *searcher.names):
+        known = ", ".join(searcher.names)
+        raise InvalidArguments(f"There is no provider {provider!r}; there are {known}.")
+    asked = _at(request.search or SearchOptions(), now)
+    return replace(request, search=_filled(asked, searcher.config.search)), provider
+
+
+def _at(options: SearchOptions, now: float) -> SearchOptions:
+    """Times as models write them, as times. Some providers take a period with both its ends, or none."""
+    try:
+        since = moment(options.since, now) if options.since else ""
+        until = moment(options.until, now, "end") if options.until else ""
+    except ConfigError as error:
+        raise InvalidArguments(f"since, until: {error.message}") from None
+    return replace(options, since=since, until=until or (written(now) if since else ""))
+
+
+def written(now: float) -> str:
+    """A time as RFC 3339."""
+    return datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _filled(options: SearchOptions, defaults: SearchOptions) -> SearchOptions:
+    """The options, and for those left open what is configured."""
+    empty = SearchOptions()
+    said = {
+        name: getattr(options, name)
+        for name in field_names(SearchOptions)
+        if getattr(options, name) != getattr(empty, name)
+    }
+    return replace(defaults, **said)
+
+
+def _coded(error: GroundwireError, code: str) -> GroundwireError:
+    """The error under the code of its tool, unless it is the caller's fault or a key is missing."""
+    if not isinstance(error, RequestError | MissingCredential):
+        error.code = code
+    return error

@@ -11,65 +11,65 @@ Texts: TypeAlias = Mapping[str, str]
 DESCRIPTIONS: Mapping[str, Texts] = {
     "websearch": {
         "en": "Searches the web and returns an answer with numbered citations and the list of its sources. "
-        "Use it for anything that may have changed or that needs evidence. Optionally choose who searches, "
-        "on which sites, and for which time and place.",
-        "de": "Durchsucht das Web und liefert eine Antwort mit nummerierten Belegen und der Liste ihrer Quellen. "
-        "Für alles, was sich geändert haben kann oder belegt werden soll. Wahlweise lässt sich bestimmen, wer "
-        "sucht, auf welchen Seiten und für welche Zeit und welchen Ort.",
+        "Use it for anything that may have changed or that needs evidence. Optionally choose who "
+        "searches, on which sites, and for which time and place.",
+        "de": "Durchsucht das Web und liefert eine Antwort mit nummerierten Belegen und der Liste ihrer "
+        "Quellen. Für alles, was sich geändert haben kann oder belegt werden soll. Wahlweise lässt "
+        "sich bestimmen, wer sucht, auf welchen Seiten und für welche Zeit und welchen Ort.",
     },
     "websearch_gemini": {
-        "en": "Searches the web with Google Search through Gemini, and returns an answer with numbered citations "
-        "and the list of its sources.",
-        "de": "Durchsucht das Web mit der Google-Suche über Gemini und liefert eine Antwort mit nummerierten "
-        "Belegen und der Liste ihrer Quellen.",
+        "en": "Searches the web with Google Search through Gemini, and returns an answer with numbered "
+        "citations and the list of its sources.",
+        "de": "Durchsucht das Web mit der Google-Suche über Gemini und liefert eine Antwort mit "
+        "nummerierten Belegen und der Liste ihrer Quellen.",
     },
     "websearch_openai_oauth": {
-        "en": "Searches the web with a ChatGPT model through your ChatGPT login, and returns an answer with its "
-        "sources.",
-        "de": "Durchsucht das Web mit einem ChatGPT-Modell über die eigene ChatGPT-Anmeldung und liefert eine "
-        "Antwort mit ihren Quellen.",
+        "en": "Searches the web with a ChatGPT model through your ChatGPT login, and returns an answer with "
+        "its sources.",
+        "de": "Durchsucht das Web mit einem ChatGPT-Modell über die eigene ChatGPT-Anmeldung und liefert "
+        "eine Antwort mit ihren Quellen.",
     },
     "websearch_openrouter": {
-        "en": "Searches the web through OpenRouter, and returns an answer with numbered citations and the list of "
-        "its sources.",
-        "de": "Durchsucht das Web über OpenRouter und liefert eine Antwort mit nummerierten Belegen und der Liste "
-        "ihrer Quellen.",
+        "en": "Searches the web through OpenRouter, and returns an answer with numbered citations and the "
+        "list of its sources.",
+        "de": "Durchsucht das Web über OpenRouter und liefert eine Antwort mit nummerierten Belegen und der "
+        "Liste ihrer Quellen.",
     },
     "websearch_openai": {
-        "en": "Searches the web with an OpenAI model, and returns an answer with numbered citations and the list "
-        "of its sources.",
-        "de": "Durchsucht das Web mit einem Modell von OpenAI und liefert eine Antwort mit nummerierten Belegen "
-        "und der Liste ihrer Quellen.",
+        "en": "Searches the web with an OpenAI model, and returns an answer with numbered citations and the "
+        "list of its sources.",
+        "de": "Durchsucht das Web mit einem Modell von OpenAI und liefert eine Antwort mit nummerierten "
+        "Belegen und der Liste ihrer Quellen.",
     },
     "websearch_anthropic": {
-        "en": "Searches the web with a Claude model, and returns an answer with numbered citations and the list "
-        "of its sources.",
-        "de": "Durchsucht das Web mit einem Claude-Modell und liefert eine Antwort mit nummerierten Belegen und "
-        "der Liste ihrer Quellen.",
+        "en": "Searches the web with a Claude model, and returns an answer with numbered citations and the "
+        "list of its sources.",
+        "de": "Durchsucht das Web mit einem Claude-Modell und liefert eine Antwort mit nummerierten Belegen "
+        "und der Liste ihrer Quellen.",
     },
     "websearch_copilot": {
-        "en": "Searches the web with Bing through the GitHub Copilot CLI, and returns an answer with its sources. "
-        "Slow: half a minute or more.",
-        "de": "Durchsucht das Web mit Bing über die GitHub Copilot CLI und liefert eine Antwort mit ihren Quellen. "
-        "Langsam: eine halbe Minute oder mehr.",
+        "en": "Searches the web with Bing through the GitHub Copilot CLI, and returns an answer with its "
+        "sources. Slow: half a minute or more.",
+        "de": "Durchsucht das Web mit Bing über die GitHub Copilot CLI und liefert eine Antwort mit ihren "
+        "Quellen. Langsam: eine halbe Minute oder mehr.",
     },
     "websearch_web": {
-        "en": "Searches the live web without any key, reads the pages, and returns what they say word for word, "
-        "with citations.",
-        "de": "Durchsucht das Web ohne Schlüssel, liest die Seiten und liefert, was dort wörtlich steht, mit "
-        "Belegen.",
+        "en": "Searches the live web without any key, reads the pages, and returns what they say word for "
+        "word, with citations.",
+        "de": "Durchsucht das Web ohne Schlüssel, liest die Seiten und liefert, was dort wörtlich steht, "
+        "mit Belegen.",
     },
     "websearch_local": {
-        "en": "Searches the pages indexed on this machine, without network, and returns what they say word for "
-        "word, with citations.",
-        "de": "Durchsucht die auf diesem Rechner erfassten Seiten, ohne Netz, und liefert, was dort wörtlich "
-        "steht, mit Belegen.",
+        "en": "Searches the pages indexed on this machine, without network, and returns what they say word "
+        "for word, with citations.",
+        "de": "Durchsucht die auf diesem Rechner erfassten Seiten, ohne Netz, und liefert, was dort "
+        "wörtlich steht, mit Belegen.",
     },
     "geminisearch": {
-        "en": "Performs a web search using Google Search (via the Gemini API) and returns the results. This tool "
-        "is useful for finding information on the internet based on a query.",
-        "de": "Führt eine Websuche mit Google durch (über die Gemini-API) und liefert die Ergebnisse. Das Werkzeug "
-        "hilft, zu einer Anfrage Informationen im Internet zu finden.",
+        "en": "Performs a web search using Google Search (via the Gemini API) and returns the results. This "
+        "tool is useful for finding information on the internet based on a query.",
+        "de": "Führt eine Websuche mit Google durch (über die Gemini-API) und liefert die Ergebnisse. Das "
+        "Werkzeug hilft, zu einer Anfrage Informationen im Internet zu finden.",
     },
 }
 
@@ -100,7 +100,10 @@ ARGUMENTS: Mapping[str, Texts] = {
         "en": "Where the asker is: ISO 3166 country code, two letters.",
         "de": "Wo der Fragende ist: Ländercode nach ISO 3166, zwei Buchstaben.",
     },
-    "region": {"en": "Where the asker is: region or state.", "de": "Wo der Fragende ist: Region oder Bundesland."},
+    "region": {
+        "en": "Where the asker is: region or state.",
+        "de": "Wo der Fragende ist: Region oder Bundesland.",
+    },
     "city": {"en": "Where the asker is: city.", "de": "Wo der Fragende ist: Stadt."},
     "timezone": {
         "en": "Where the asker is: IANA time zone, such as Europe/Berlin.",

@@ -15,6 +15,7 @@ from types import TracebackType
 
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
+from yarl import URL
 
 from groundwire.errors import (
     ConfigError,
@@ -166,7 +167,7 @@ class Http:
             async with asyncio.timeout(min(deadlines.first_byte, deadlines.total)):
                 return await self._client().request(
                     call.method,
-                    call.url,
+                    _exact(call.url),
                     headers=call.headers,
                     data=call.body or None,
                     proxy=proxy,
@@ -193,6 +194,11 @@ class Http:
                 max_field_size=_HEADER_SIZE,
             )
         return self._session
+
+
+def _exact(url: str) -> URL:
+    """The address as it is escaped; left to itself, the library would undo some of that."""
+    return URL(url, encoded=url.isascii() and url.isprintable() and " " not in url)
 
 
 def _left_in(content: aiohttp.StreamReader) -> bytes:

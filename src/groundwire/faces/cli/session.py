@@ -84,5 +84,5 @@ def _flags(arguments: Namespace, now: float) -> Mapping[str, Json]:
     )
     if "since" in said:
         # Some providers take a period with both its ends, or none at all.
-        said["until"] = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        said["until"] = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
     return {setting: said[name] for name, setting in _SETTINGS.items() if name in said}

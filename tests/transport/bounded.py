@@ -1,0 +1,24 @@
+"""Running what waits, within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import TypeVar
+
+T = TypeVar("T")
+
+PATIENCE = 20.0
+
+
+def run(main: Coroutine[None, None, T]) -> T:
+    """Run to the end, within bounds; whoever leaves a task behind fails."""
+
+    async def bounded() -> T:
+        async with asyncio.timeout(PATIENCE):
+            result = await main
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not left, f"tasks left behind: {left}"
+        return result
+
+    return asyncio.run(bounded())

@@ -1,0 +1,407 @@
+"""HTTP as its callers see it: bytes untouched, errors by name, deadlines kept, nothing left open."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from time import monotonic
+
+import pytest
+
+from groundwire.errors import (
+    ConfigError,
+    GroundwireError,
+    Interrupted,
+    TimedOut,
+    Unreachable,
+    UpstreamWireError,
+)
+from groundwire.model.value import replace
+from groundwire.testing.script import Cut, Dribble, Framing, Response, Script, text_response
+from groundwire.testing.upstream import Upstream
+from groundwire.transport.deadlines import Deadlines
+from groundwire.transport.http import Call, Exchange, Http
+from tests.transport.bounded import run
+
+PATIENT = Deadlines(connect=2, first_byte=5, idle=5, total=10)
+NEVER = float("inf")
+CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+def call(upstream: Upstream, path: str = "/x", body: bytes = b"{}") -> Call:
+    return Call("POST", upstream.url + path, {"x-key": "k"}, body)
+
+
+@asynccontextmanager
+async def opened(
+    response: Response | Script, deadlines: Deadlines = PATIENT
+) -> AsyncIterator[tuple[Exchange, Upstream]]:
+    async with (
+        Upstream(response) as upstream,
+        Http({}) as http,
+        http.open(call(upstream), deadlines) as exchange,
+    ):
+        yield exchange, upstream
+
+
+async def failure(response: Response | Script, deadlines: Deadlines = PATIENT) -> GroundwireError:
+    """The error that reading a whole answer ends with."""
+    with pytest.raises(GroundwireError) as caught:
+        async with opened(response, deadlines) as (exchange, _):
+            await exchange.body()
+    return caught.value
+
+
+def test_a_call_is_sent_as_it_was_given_and_its_answer_comes_back_untouched() -> None:
+    data = bytes(range(256)) * 300
+
+    async def main() -> None:
+        response = Response(201, {"X-Request-Id": "r1"}, data)
+        async with opened(response) as (exchange, upstream):
+            assert exchange.status == 201
+            assert exchange.headers["x-request-id"] == "r1"
+            assert await exchange.body() == data
+            (seen,) = upstream.requests
+            assert (seen.method, seen.target, seen.body) == ("POST", "/x", b"{}")
+            assert seen.headers["x-key"] == "k"
+            assert seen.headers["user-agent"] == "groundwire"
+            assert "cookie" not in seen.headers
+
+    run(main())
+
+
+@pytest.mark.parametrize("path", ["/models/a%2Fb%3Ac:go?alt=sse", "/%C3%BC%20x", "/a%25b"])
+def test_an_escaped_path_arrives_as_it_was_escaped(path: str) -> None:
+    async def main() -> None:
+        async with Upstream(Response()) as upstream, Http({}) as http:
+            async with http.open(call(upstream, path), PATIENT) as exchange:
+                await exchange.body()
+            assert upstream.requests[0].target == path
+
+    run(main())
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked", "close"])
+@pytest.mark.parametrize("size", [1, 7])
+def test_bytes_come_out_as_they_come_in(framing: Framing, size: int) -> None:
+    data = "data: \u2028 a\x85b\r\r\n\n: é\n".encode() + b"\xff\x00"
+
+    async def main() -> None:
+        response = Response(body=data, framing=framing, dribble=Dribble(size, 0.0))
+        async with opened(response) as (exchange, _):
+            assert b"".join([chunk async for chunk in exchange.chunks()]) == data
+
+    run(main())
+
+
+def test_what_has_arrived_is_seen_while_the_rest_is_still_missing() -> None:
+    async def main() -> None:
+        async with opened(replace(text_response("data: 1\n\ndata: 2\n\n"), stall_at=9)) as (
+            exchange,
+            upstream,
+        ):
+            chunks = exchange.chunks()
+            assert await anext(chunks) == b"data: 1\n\n"
+            await upstream.stalled()
+            await chunks.aclose()
+
+    run(main())
+
+
+def test_a_compressed_body_is_unpacked() -> None:
+    async def main() -> None:
+        response = Response(headers={"content-encoding": "gzip"}, body=gzip.compress(b"hello" * 100))
+        async with opened(response) as (exchange, _):
+            assert await exchange.body() == b"hello" * 100
+
+    run(main())
+
+
+def test_the_head_is_the_first_word_and_stays_to_be_read() -> None:
+    async def main() -> None:
+        response = Response(body=b"\xef\xbb\xbf \r\n\n  {}", dribble=Dribble(2, 0.0))
+        async with opened(response) as (exchange, _):
+            assert (await exchange.head())[:1] == b"{"
+            assert await exchange.body() == b"{}"
+        async with opened(Response(body=b" \n ")) as (exchange, _):
+            assert await exchange.head() == b""
+
+    run(main())
+
+
+def test_a_body_beyond_the_limit_is_refused() -> None:
+    async def main() -> None:
+        async with opened(Response(body=b"x" * 1001)) as (exchange, _):
+            with pytest.raises(UpstreamWireError, match="larger than 1000"):
+                await exchange.body(1000)
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        Response(503, body=b'{"error":1}', cut_at=5),
+        Response(503, body=b'{"error":1}', stall_at=5),
+        Response(503, body=b'{"er', repeat=b"x" * 65536),
+    ],
+    ids=["cut", "stalled", "endless"],
+)
+def test_an_excerpt_is_what_comes_soon_however_the_body_ends(response: Response) -> None:
+    async def main() -> None:
+        before = monotonic()
+        deadlines = replace(PATIENT, idle=0.1)
+        async with opened(response, deadlines) as (exchange, _):
+            assert (await exchange.excerpt()).startswith(b'{"er')
+        assert monotonic() - before < 3
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("response", "kind", "words"),
+    [
+        (Script(door="closed"), Unreachable, "cannot reach 127.0.0.1: "),
+        (Response(raw=b""), Unreachable, "hung up"),
+        (Response(raw=b"\x16\x03\x01\x02\x00garbage\r\n\r\n"), UpstreamWireError, "not HTTP"),
+        (Response(raw=b"HTTP/1.1 two OK\r\n\r\n"), UpstreamWireError, "not HTTP"),
+        (Response(headers={"x": "y" * 100_000}), UpstreamWireError, "not HTTP"),
+        (Response(body=b"abcdef", cut_at=3), Interrupted, "incomplete"),
+        (Response(body=b"abcdef", cut_at=3, cut="rst"), Interrupted, "connection broke"),
+        (Response(body=b"abcdef", cut_at=3, framing="chunked"), Interrupted, "incomplete"),
+        (Response(raw=CHUNKED + b"3\r\nabc\r\nzz\r\n"), UpstreamWireError, "not HTTP"),
+        (
+            Response(raw=CHUNKED + b"3\r\nabc\r\nzz\r\n", dribble=Dribble(len(CHUNKED), 0.05)),
+            Interrupted,
+            "connection broke",
+        ),
+        (
+            Response(headers={"content-encoding": "gzip"}, body=b"this is no gzip"),
+            Interrupted,
+            "connection broke",
+        ),
+    ],
+    ids=[
+        *("refused", "hung up", "garbage", "bad status", "huge header", "cut", "reset", "cut chunks"),
+        *("bad chunk", "bad chunk later", "bad gzip"),
+    ],
+)
+def test_what_goes_wrong_has_a_name(
+    response: Response | Script, kind: type[GroundwireError], words: str
+) -> None:
+    error = run(failure(response))
+    assert type(error) is kind
+    assert words in error.message
+    assert "/x" not in error.message, "addresses may hold secrets"
+
+
+@pytest.mark.parametrize("url", ["ftp://127.0.0.1/x", "http://", "nonsense", "http://[::1", "http://a:port/"])
+def test_an_address_that_is_none_is_a_matter_of_configuration(url: str) -> None:
+    async def main() -> None:
+        async with Http({}) as http:
+            with pytest.raises(ConfigError, match="base_url"):
+                async with http.open(Call("POST", url, {}), PATIENT):
+                    pass
+
+    run(main())
+
+
+def test_a_header_that_cannot_be_sent_is_a_matter_of_configuration() -> None:
+    async def main() -> None:
+        async with Upstream(Response()) as upstream, Http({}) as http:
+            broken = Call("POST", upstream.url, {"x-key": "top\r\nsecret: x"})
+            with pytest.raises(ConfigError, match="cannot be written") as caught:
+                async with http.open(broken, PATIENT):
+                    pass
+            assert "top" not in str(caught.value)
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("response", "deadlines", "words"),
+    [
+        (Script(door="deaf"), Deadlines(connect=0.2), "no connection to 127.0.0.1"),
+        (Response(delay=NEVER), Deadlines(first_byte=0.2), "no answer from 127.0.0.1"),
+        (Response(delay=NEVER), Deadlines(total=0.2), "no answer from 127.0.0.1"),
+        (Response(body=b"abc", stall_at=0), Deadlines(idle=0.2), "stopped coming"),
+        (Response(body=b"abc", stall_at=2), Deadlines(idle=0.2), "stopped coming"),
+        (Response(body=b"abc", stall_at=2), Deadlines(total=0.2), "took too long"),
+        (Response(body=b"x" * 99, dribble=Dribble(1, 0.05)), Deadlines(idle=0.2, total=0.3), "took too long"),
+        (Response(repeat=b": ping\n\n", every=0.02), Deadlines(idle=0.2, total=0.3), "took too long"),
+        (Response(repeat=b"x" * 65536), Deadlines(idle=0.2, total=0.3), "took too long"),
+    ],
+    ids=[
+        *("deaf", "silent", "silent, total", "after headers", "semi-silent", "semi-silent, total"),
+        *("dribble", "comments", "flood"),
+    ],
+)
+def test_every_phase_has_its_deadline(response: Response | Script, deadlines: Deadlines, words: str) -> None:
+    before = monotonic()
+    error = run(failure(response, deadlines))
+    assert type(error) is TimedOut
+    assert words in error.message
+    assert 0.15 <= monotonic() - before < 1.3
+
+
+@pytest.mark.parametrize("cut", ["fin", "rst"])
+def test_what_came_before_the_connection_broke_is_read_even_by_who_reads_late(cut: Cut) -> None:
+    async def main() -> None:
+        response = Response(body=b"abcdef", framing="chunked", dribble=Dribble(2, 0.02), cut_at=5, cut=cut)
+        async with opened(response) as (exchange, upstream):
+            chunks = exchange.chunks()
+            got = [await anext(chunks)]
+            await upstream.closed()
+            await asyncio.sleep(0.02)  # for the end to arrive; it makes no difference if it does not
+
+            async def read_on() -> None:
+                async for chunk in chunks:
+                    got.append(chunk)
+
+            with pytest.raises(Interrupted):
+                await read_on()
+            assert b"".join(got) == b"abcde"
+
+    run(main())
+
+
+def test_a_body_read_to_its_end_leaves_the_connection_for_the_next_call() -> None:
+    async def main() -> None:
+        async with Upstream(Response(body=b"abc")) as upstream, Http({}) as http:
+            for _ in range(3):
+                async with http.open(call(upstream), PATIENT) as exchange:
+                    await exchange.body()
+            assert upstream.connections == 1
+
+    run(main())
+
+
+def test_a_body_left_unread_costs_its_connection() -> None:
+    async def main() -> None:
+        async with Upstream(Response(body=b"abc", stall_at=1)) as upstream, Http({}) as http:
+            for number in (1, 2):
+                async with http.open(call(upstream), PATIENT):
+                    await upstream.stalled(number)
+                await upstream.disconnected(number, timeout=1)
+            assert upstream.connections == 2
+
+    run(main())
+
+
+def test_settling_waits_for_a_late_end_but_not_for_long() -> None:
+    async def main() -> None:
+        late = Response(body=b"abcd", framing="chunked", dribble=Dribble(3, 0.05))
+        never = Response(body=b"abcd", framing="chunked", stall_at=3)
+        async with Upstream([late, never]) as upstream, Http({}) as http:
+            for _ in range(2):
+                before = monotonic()
+                async with http.open(call(upstream), PATIENT) as exchange:
+                    assert await exchange.head() == b"abc"
+                    await exchange.settle()
+                assert monotonic() - before < 1
+            await upstream.disconnected(2, timeout=1)
+            assert upstream.connections == 1, "the first was used again"
+
+    run(main())
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_are_not_followed(status: int) -> None:
+    async def main() -> None:
+        async with Upstream(Response(200)) as elsewhere:
+            moved = Response(status, {"location": f"{elsewhere.url}/secret"})
+            async with opened(moved) as (exchange, upstream):
+                assert exchange.status == status
+                await exchange.body()
+                assert len(upstream.requests) == 1
+            assert elsewhere.connections == 0
+
+    run(main())
+
+
+def test_cookies_are_not_kept() -> None:
+    async def main() -> None:
+        async with Upstream(Response(headers={"set-cookie": "a=b"})) as upstream, Http({}) as http:
+            for _ in range(2):
+                async with http.open(call(upstream), PATIENT) as exchange:
+                    await exchange.body()
+            assert "cookie" not in upstream.requests[1].headers
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("script", "phase"),
+    [
+        (Script(door="deaf"), "connecting"),
+        (Script((Response(delay=NEVER),)), "before the headers"),
+        (Script((Response(body=b"abc", stall_at=0),)), "after the headers"),
+        (Script((Response(body=b"abc", stall_at=2),)), "in the middle"),
+        (Script((Response(repeat=b"x" * 65536),)), "under a flood"),
+    ],
+    ids=lambda item: item if isinstance(item, str) else "",
+)
+def test_a_cancelled_caller_leaves_nothing_open(script: Script, phase: str) -> None:
+    async def read(http: Http, upstream: Upstream) -> None:
+        async with http.open(call(upstream), PATIENT) as exchange:
+            async for _ in exchange.chunks():
+                pass
+
+    async def main() -> None:
+        async with Upstream(script) as upstream, Http({}) as http:
+            reading = asyncio.create_task(read(http, upstream))
+            await _reach(upstream, phase)
+            cancelled = monotonic()
+            reading.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await reading
+            assert monotonic() - cancelled < 0.5
+            if upstream.requests:
+                assert await upstream.disconnected(timeout=1) - cancelled < 1
+            await upstream.closed(timeout=1)
+
+    run(main())
+
+
+async def _reach(upstream: Upstream, phase: str) -> None:
+    if phase == "connecting":
+        for _ in range(5):
+            await asyncio.sleep(0)
+    elif phase == "before the headers":
+        await upstream.received()
+    elif phase == "under a flood":
+        await upstream.sent(10 * 65536)
+    else:
+        await upstream.stalled()
+
+
+def test_calls_at_once_do_not_wait_for_each_other() -> None:
+    async def ask(http: Http, upstream: Upstream) -> bytes:
+        async with http.open(call(upstream), PATIENT) as exchange:
+            return await exchange.body()
+
+    async def main() -> None:
+        async with Upstream(Response(body=b"abc", delay=0.2)) as upstream, Http({}) as http:
+            before = monotonic()
+            answers = await asyncio.gather(*(ask(http, upstream) for _ in range(150)))
+            assert answers == [b"abc"] * 150
+            assert monotonic() - before < 2.5
+            assert upstream.connections == 150
+
+    run(main())
+
+
+def test_closing_twice_is_closing_once() -> None:
+    async def main() -> None:
+        http = Http({})
+        await http.aclose()
+        async with Upstream(Response()) as upstream:
+            async with http.open(call(upstream), PATIENT) as exchange:
+                await exchange.body()
+            await http.aclose()
+            await http.aclose()
+            await upstream.closed(timeout=1)
+
+    run(main())
