@@ -36,6 +36,7 @@ check: .venv/.dev  ## format, lint, types, import rules, generated docs
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/losses.py --check
 	$(BIN)/python scripts/config_schema.py --check
+	$(BIN)/python scripts/providers.py --check
 
 bench: .venv/.dev  ## what decoding, encoding and importing cost, as ratios
 	$(BIN)/python bench/codecs.py

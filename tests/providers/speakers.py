@@ -102,7 +102,7 @@ SPEAKERS = tuple(
     for speaker in (*VENDORS, *CONFIGURED)
 )
 STREAMING = tuple(speaker for speaker in SPEAKERS if speaker.dialect != "websearch")
-"""Those who can tell an answer bit by bit."""
+"""Those who can tell an answer bit by bit; the others have only searches to give, and whole."""
 
 
 def credential() -> Credential:

@@ -180,7 +180,10 @@ async def _answer(language: Dialect, exchange: Exchange) -> AsyncGenerator[Event
     if head.startswith(b"<"):
         raise UpstreamWireError("a web page came in the place of an answer; check the base_url")
     if head.startswith(b"{"):
-        for event in language.decode_response(as_object(load_json(await exchange.body(), UpstreamWireError))):
+        body = as_object(load_json(await exchange.body(), UpstreamWireError))
+        if not body:
+            raise UpstreamWireError("the answer is empty")
+        for event in language.decode_response(body):
             yield event
         return
     async with aclosing(_streamed(language, exchange)) as events:

@@ -34,6 +34,7 @@ _CONNECTIONS_PER_HOST = 0  # no limit here: limits are policy, and belong to rou
 _KEEP_ALIVE = 30.0
 _HEADER_SIZE = 64 * 1024
 _GRACE = 0.25
+_LOOK = 1.0
 _EXCERPT = 256 * 1024
 _SOON = 2.0
 _BLANKS = b"\xef\xbb\xbf \t\r\n"
@@ -67,25 +68,37 @@ class Exchange:
         if self._kept:
             kept, self._kept = self._kept, b""
             yield kept
-        content = self._response.content
         clock = asyncio.get_running_loop()
         while True:
             until = min(clock.time() + self._idle, self._ends)
             if clock.time() >= self._ends:
                 raise TimedOut(_LATE)  # also where bytes are always there and no wait could run out
             try:
-                # No timeout spans a `yield`: who reads may be another task than who closes.
-                async with asyncio.timeout_at(until):
-                    chunk = await content.readany()
+                chunk = await self._read(until)
             except TimeoutError:
                 raise TimedOut(_LATE if until == self._ends else "the answer stopped coming") from None
             except _BROKEN as error:
-                if left := _left_in(content):
+                if left := _left_in(self._response.content):
                     yield left
                 raise Interrupted(f"the connection broke: {_reason(error)}") from None
             if not chunk:
                 return
             yield chunk
+
+    async def _read(self, until: float) -> bytes:
+        """The next bytes. Looks up now and then: nobody tells of a connection given up over a bad chunk."""
+        clock = asyncio.get_running_loop()
+        while True:
+            try:
+                # No timeout spans a `yield`: who reads may be another task than who closes.
+                async with asyncio.timeout_at(min(until, clock.time() + _LOOK)):
+                    return await self._response.content.readany()
+            except TimeoutError:
+                connection = self._response.connection
+                if connection is not None and connection.closed:
+                    raise aiohttp.ClientPayloadError from None
+                if clock.time() >= until:
+                    raise
 
     async def head(self) -> bytes:
         """The first bytes that are no blanks, which stay to be read; empty if there are none."""

@@ -94,6 +94,9 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
     return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=min(columns, 100) - 2)
 
 
+_EXPECTED = {"DOMAINS": "expected a bare host such as example.com"}
+
+
 def _checked(kind: str) -> Callable[[str], str]:
     """A text that the configuration would take for a setting of this kind."""
 
@@ -104,7 +107,8 @@ def _checked(kind: str) -> Callable[[str], str]:
         try:
             getattr(kinds, kind).check([text] if kind == "DOMAINS" else text, kinds.Context("", "", 0.0))
         except ConfigError as error:
-            raise argparse.ArgumentTypeError(f"{text!r}: {error.message}") from None
+            expected = _EXPECTED.get(kind) or error.message.partition(", found")[0]
+            raise argparse.ArgumentTypeError(f"{text!r}: {expected}") from None
         return text
 
     return check
@@ -140,8 +144,8 @@ def _search(parser: Parser) -> None:
         "search", "Restrictions are kept or refused. Hints are used where the provider can, else reported."
     )
     add = group.add_argument
-    add("--allow", metavar="DOMAIN", action="extend", type=_domains, help="search only these sites")
-    add("--block", metavar="DOMAIN", action="extend", type=_domains, help="never use these sites")
+    add("--allow", metavar="DOMAIN…", action="extend", type=_domains, help="search only these sites")
+    add("--block", metavar="DOMAIN…", action="extend", type=_domains, help="never use these sites")
     add("--no-live", dest="live", action="store_const", const=False, help="only what the provider has stored")
     add("--country", metavar="CODE", type=_checked("COUNTRY"), help="where you are, two letters: DE")
     add("--city", metavar="NAME", type=_checked("TEXT"), help="where you are")

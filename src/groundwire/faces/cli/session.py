@@ -16,6 +16,8 @@ from groundwire.providers.policy import check_domains
 if TYPE_CHECKING:
     from groundwire.client import ProviderStatus
     from groundwire.credentials.lookup import Finding
+    from groundwire.credentials.secret import Secret
+    from groundwire.providers.base import Row
 
 _SETTINGS: Mapping[str, str] = {
     "allow": "search.allowed_domains",
@@ -56,6 +58,8 @@ class Asker(Protocol):
     def providers(self) -> list[ProviderStatus]: ...
 
     def findings(self, name: str) -> list[Finding]: ...
+
+    def add(self, row: Row, key: Secret | None = None) -> None: ...
 
     async def aclose(self) -> None: ...
 

@@ -1,0 +1,123 @@
+"""What `groundwire doctor` looks at, as data: each check says how it went and, if not well, what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import aclosing
+from importlib.metadata import PackageNotFoundError, version
+from typing import Literal, TypeAlias
+
+from groundwire.config import opencode_files, paths
+from groundwire.credentials.lookup import Finding
+from groundwire.errors import GroundwireError, TimedOut
+from groundwire.faces.cli.session import Asker
+from groundwire.faces.cli.version import VERSION
+from groundwire.model import Failed, Limits, Message, Request, Text
+from groundwire.model.value import value
+
+State: TypeAlias = Literal["ok", "problem", "note"]
+
+_LIBRARIES = ("aiohttp", "platformdirs")
+_QUESTION = Request(
+    (Message("user", (Text("Reply with the one word: ok"),)),), limits=Limits(64), stream=True
+)
+_PATIENCE = 60.0
+_DAY = 86400
+
+
+@value
+class Check:
+    """Something that was looked at."""
+
+    state: State
+    what: str
+    detail: str = ""
+
+
+@value
+class Asked:
+    """A provider that was asked, how long it took, and what went wrong."""
+
+    name: str
+    seconds: float
+    error: GroundwireError | None = None
+
+
+def versions() -> Iterator[Check]:
+    """What is running."""
+    yield Check("ok", f"groundwire {VERSION}", f"Python {platform.python_version()}, {platform.platform()}")
+    yield Check("ok", "interpreter", sys.executable)
+    for name in _LIBRARIES:
+        try:
+            yield Check("ok", name, version(name))
+        except PackageNotFoundError:
+            yield Check("problem", name, "not installed; run: pip install --force-reinstall groundwire")
+
+
+def config_files(env: Mapping[str, str], home: str, cwd: str) -> Iterator[Check]:
+    """Which files there are; those of OpenCode's only if they exist."""
+    own = env.get("GROUNDWIRE_CONFIG") or os.path.join(paths.config_dir(env, home), paths.USER_FILE)
+    for path in (own, os.path.join(cwd, paths.PROJECT_FILE)):
+        yield Check("ok", path, "read") if os.path.exists(path) else Check("note", path, "not there")
+    for place in opencode_files.places(env, home, cwd, opencode_files.managed_dir()):
+        if place.text is not None or os.path.exists(place.path):
+            yield Check("ok", place.origin, "read")
+
+
+def data_directory(path: str) -> Check:
+    """Can files be kept there?"""
+    if os.path.isdir(path):
+        if os.access(path, os.W_OK | os.X_OK):
+            return Check("ok", path, "writable")
+        return Check("problem", path, "not writable; change its owner, or choose another with --data-dir")
+    if os.path.lexists(path):
+        return Check("problem", path, "not a directory; remove it, or choose another with --data-dir")
+    above = os.path.dirname(path)
+    while above != os.path.dirname(above) and not os.path.isdir(above):
+        above = os.path.dirname(above)
+    if os.access(above, os.W_OK | os.X_OK):
+        return Check("ok", path, "will be made when it is needed")
+    return Check("problem", path, f"cannot be made in {above}; choose another with --data-dir")
+
+
+def credentials(findings: Iterable[Finding], now: float) -> Iterator[Check]:
+    """What each place answered."""
+    for finding in findings:
+        detail = finding.detail + _expiry(finding.expires, now)
+        yield Check("ok" if finding.found else "note", finding.place, detail)
+        for warning in finding.warnings:
+            yield Check("note", finding.place, warning)
+
+
+async def ask_each(asker: Asker, names: Iterable[str]) -> list[Asked]:
+    """Ask each provider for one word, all at once."""
+    return list(await asyncio.gather(*(_ask(asker, name) for name in names)))
+
+
+async def _ask(asker: Asker, name: str) -> Asked:
+    began = time.monotonic()
+    error: GroundwireError | None = None
+    try:
+        async with asyncio.timeout(_PATIENCE), aclosing(asker.stream(_QUESTION, provider=name)) as events:
+            async for event in events:
+                if isinstance(event, Failed):
+                    error = event.error
+    except TimeoutError:
+        error = TimedOut(f"no answer within {_PATIENCE:.0f} seconds")
+    except GroundwireError as caught:
+        error = caught
+    return Asked(name, time.monotonic() - began, error)
+
+
+def _expiry(expires: float | None, now: float) -> str:
+    if expires is None:
+        return ""
+    left = expires - now
+    if left <= 0:
+        return ", expired: it will be refreshed when it is used"
+    return f", good for {left / _DAY:.0f} days" if left > 2 * _DAY else f", good for {left / 3600:.0f} hours"

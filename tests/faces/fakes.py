@@ -1,0 +1,178 @@
+"""A `Groundwire` that says what it is told to, and a console to say it on."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncGenerator, Mapping, Sequence
+
+from groundwire.client import ProviderStatus
+from groundwire.config.schema import Config
+from groundwire.credentials.lookup import Finding
+from groundwire.credentials.secret import Secret
+from groundwire.errors import GroundwireError
+from groundwire.faces.cli.console import Console
+from groundwire.faces.cli.edge import perform
+from groundwire.faces.cli.main import parse
+from groundwire.model import (
+    Citation,
+    Cited,
+    Event,
+    Evidence,
+    Finished,
+    Request,
+    SearchCall,
+    SearchCalled,
+    SearchOptions,
+    SearchResult,
+    SearchReturned,
+    SearchStarted,
+    Source,
+    Span,
+    Started,
+    TextDelta,
+    TextSettled,
+    Usage,
+    UsageSeen,
+)
+from groundwire.model.value import replace
+from groundwire.providers.base import Row
+from groundwire.providers.capabilities import Capabilities
+
+COLOGNE = Source("https://stadt.example/koeln", "Köln in Zahlen", "cited")
+CITIES = Source("https://statistik.example/staedte", "Großstädte", "cited")
+SIGNED = {"groundwire": {"provider": "gemini", "model": "gemini-2.5-flash"}}
+
+SEARCHED: tuple[Event, ...] = (
+    SearchStarted(0, "s1"),
+    SearchCalled(0, SearchCall("s1", ("Einwohner Köln",))),
+    SearchReturned(1, SearchResult("s1", (replace(COLOGNE, state="retrieved"),))),
+)
+TEXT = "Köln hat 1,1 Mio. Einwohner 🏙️. Es liegt am Rhein."
+FIRST = Span(0, TEXT.index(". Es"))
+SECOND = Span(TEXT.index("Es"), len(TEXT))
+LATE: tuple[Event, ...] = (
+    Started("r1", "gemini-2.5-flash"),
+    *SEARCHED,
+    TextDelta(2, TEXT[:20]),
+    TextDelta(2, TEXT[20:]),
+    Cited(Citation(FIRST, (Evidence(COLOGNE), Evidence(CITIES)))),
+    Cited(Citation(SECOND, (Evidence(CITIES),))),
+    TextSettled(2),
+    UsageSeen(Usage(input_tokens=1200, output_tokens=31, searches=1, cost=0.0123)),
+    Finished("stop", extras=SIGNED),
+)
+"""Citations after the text, as Gemini tells them."""
+
+
+class FakeAsker:
+    """Answers with prepared events; an error among them is raised in its place."""
+
+    def __init__(
+        self,
+        events: Sequence[Event | GroundwireError] = (),
+        config: Config = Config(),
+        statuses: Sequence[ProviderStatus] = (),
+        findings: Mapping[str, list[Finding]] | None = None,
+    ) -> None:
+        self.config = config
+        self._events = events
+        self._statuses = list(statuses)
+        self._findings = dict(findings or {})
+        self.requests: list[tuple[Request, str, str]] = []
+        self.added: dict[str, tuple[Row, Secret | None]] = {}
+        self.closed = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("gemini", "anthropic", "openai", *self.config.providers)
+
+    async def stream(
+        self,
+        query: str | Request,
+        *,
+        provider: str = "auto",
+        model: str = "",
+        options: SearchOptions | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        assert isinstance(query, Request)
+        self.requests.append((query, provider, model))
+        for event in self._events:
+            await asyncio.sleep(0)
+            if isinstance(event, GroundwireError):
+                raise event
+            yield event
+
+    def providers(self) -> list[ProviderStatus]:
+        return self._statuses
+
+    def findings(self, name: str) -> list[Finding]:
+        return self._findings.get(name, [])
+
+    def add(self, row: Row, key: Secret | None = None) -> None:
+        self.added[row.name] = (row, key)
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+class Terminal(io.StringIO):
+    """A stream that is a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Bench:
+    """A console whose output can be read."""
+
+    def __init__(
+        self,
+        asker: FakeAsker | None = None,
+        *,
+        terminal: bool = False,
+        env: Mapping[str, str] | None = None,
+        stdin: str = "",
+        cwd: str = "/nonexistent",
+    ) -> None:
+        self.asker = asker or FakeAsker()
+        self.out = Terminal() if terminal else io.StringIO()
+        self.err = Terminal() if terminal else io.StringIO()
+        self.console = Console(
+            stdin=io.StringIO(stdin),
+            stdout=self.out,
+            stderr=self.err,
+            env={"HOME": "/nonexistent", **({"TERM": "xterm"} if terminal else {}), **(env or {})},
+            cwd=cwd,
+            clock=lambda: 1_800_000_000.0,
+        )
+        self.configs: list[Config] = []
+
+        def connect(config: Config, env: Mapping[str, str]) -> FakeAsker:
+            self.configs.append(config)
+            self.asker.config = replace(config, providers=self.asker.config.providers)
+            return self.asker
+
+        self.console.connect = connect
+
+    def run(self, *words: str) -> int:
+        """Run a command line."""
+        return perform(words[0], parse(list(words)), self.console)
+
+    @property
+    def stdout(self) -> str:
+        return self.out.getvalue()
+
+    @property
+    def stderr(self) -> str:
+        return self.err.getvalue()
+
+
+def status(name: str, *, usable: bool = True, reason: str = "environment KEY") -> ProviderStatus:
+    """A provider."""
+    options = {"allowed_domains": "native", "since": "emulated"}
+    return ProviderStatus(
+        name, name.title(), usable, reason, f"{name}-model", "gemini", "https://x.example", Capabilities(options=options)
+    )

@@ -1,0 +1,82 @@
+"""The wheel alone, in a virtual environment of its own, answers a question."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from groundwire.model import Source
+from groundwire.testing.answers import told
+from groundwire.testing.script import answer
+from groundwire.testing.upstream import Upstream
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 120.0
+
+
+def run(*command: str, **environment: str) -> str:
+    result = subprocess.run(  # noqa: S603
+        command,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        check=False,
+        env={"PATH": os.environ["PATH"], "HOME": environment.get("HOME", "/nonexistent"), **environment},
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-index"]
+    run(*pip, "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT))
+    (built,) = folder.glob("groundwire-*.whl")
+    return built
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert any(name == "groundwire/py.typed" for name in names)
+    assert all(name.startswith(("groundwire/", "groundwire-")) for name in names)
+    assert not any(name.endswith((".pth", ".pyc")) for name in names)
+
+
+def test_a_question_is_answered_by_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
+    python = str(tmp_path / "venv" / "bin" / "python")
+    site = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    # PYTHONPATH gives the dependencies; .pth files there are not followed, so the checkout stays out.
+    dependencies = sysconfig.get_path("purelib")
+
+    async def ask() -> str:
+        events = told(
+            "Der Dom wurde 1880 vollendet.", Source("https://dom.example/", "Der Dom"), query="Dom Köln"
+        )
+        async with Upstream(answer("gemini", events)) as upstream:
+            return await asyncio.to_thread(
+                run,
+                *(python, "-m", "groundwire", "search", "--provider", "gemini", "--json", "Wann?"),
+                HOME=str(tmp_path),
+                PYTHONPATH=dependencies,
+                GEMINI_API_KEY="not-a-real-key",
+                GROUNDWIRE_GEMINI_BASE_URL=upstream.url,
+            )
+
+    found = json.loads(asyncio.run(ask()))
+    assert found["text"] == "Der Dom wurde 1880 vollendet."
+    assert [source["url"] for source in found["sources"]] == ["https://dom.example/"]
+    assert found["grounded"] is True
