@@ -38,10 +38,13 @@ check: .venv/.dev  ## format, lint, types, import rules, generated docs
 	$(BIN)/python scripts/config_schema.py --check
 	$(BIN)/python scripts/providers.py --check
 
-bench: .venv/.dev  ## what decoding, encoding and importing cost, as ratios
+bench: .venv/.dev  ## what things cost, as ratios, each table in one run
 	$(BIN)/python bench/codecs.py
 	$(BIN)/python bench/placement.py
 	$(BIN)/python bench/imports.py
+	$(BIN)/python bench/startup.py
+	$(BIN)/python bench/search.py
+	$(BIN)/python bench/http_clients.py
 
 lock: .venv/.dev  ## renew the locked versions
 	$(BIN)/python -m pip install --quiet uv

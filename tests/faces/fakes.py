@@ -71,11 +71,11 @@ class FakeAsker:
     def __init__(
         self,
         events: Sequence[Event | GroundwireError] = (),
-        config: Config = Config(),
+        config: Config | None = None,
         statuses: Sequence[ProviderStatus] = (),
         findings: Mapping[str, list[Finding]] | None = None,
     ) -> None:
-        self.config = config
+        self.config = config or Config()
         self._events = events
         self._statuses = list(statuses)
         self._findings = dict(findings or {})
@@ -174,5 +174,12 @@ def status(name: str, *, usable: bool = True, reason: str = "environment KEY") -
     """A provider."""
     options = {"allowed_domains": "native", "since": "emulated"}
     return ProviderStatus(
-        name, name.title(), usable, reason, f"{name}-model", "gemini", "https://x.example", Capabilities(options=options)
+        name,
+        name.title(),
+        usable,
+        reason,
+        f"{name}-model",
+        "gemini",
+        "https://x.example",
+        Capabilities(options=options),
     )

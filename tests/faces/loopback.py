@@ -35,7 +35,7 @@ class Loopback:
         self.status = 200
         self.error_body = b"{}"
         self.requests: list[dict[str, Any]] = []
-        self.pause: Callable[[int], None] = lambda number: None
+        self.pause: Callable[[int], None] = lambda _: None
         """Called before each frame of a stream."""
         self.stalled = threading.Event()
         self.left = threading.Event()
@@ -69,61 +69,77 @@ class Stalled(Exception):
     """Nothing more is sent."""
 
 
+class Server(ThreadingHTTPServer):
+    """Knows the script that its handlers play."""
+
+    daemon_threads = True
+
+    def __init__(self, script: Loopback) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.script = script
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers one request as the script says."""
+
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def do_POST(self) -> None:
+        """Answer."""
+        script = self.server.script
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        headers = {key.lower(): text for key, text in self.headers.items()}
+        script.requests.append({"path": self.path, "headers": headers, "body": body})
+        name = next(name for path, name in PATHS.items() if self.path.startswith(path))
+        if script.status != 200:
+            self._send(script.status, script.error_body)
+        elif "stream" in self.path or body.get("stream"):
+            self._stream(name)
+        else:
+            self._send(200, script.body(name))
+
+    def _send(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _stream(self, name: str) -> None:
+        script = self.server.script
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        try:
+            for number, frame in enumerate(script.frames(name)):
+                script.pause(number)
+                self.wfile.write(frame)
+                self.wfile.flush()
+        except Stalled:
+            if self._has_left():
+                script.left.set()
+        except ConnectionError:
+            script.left.set()
+
+    def _has_left(self) -> bool:
+        self.connection.settimeout(BOUND)
+        try:
+            return not self.connection.recv(1)
+        except ConnectionError:
+            return True
+
+
 @contextmanager
 def loopback() -> Iterator[Loopback]:
     """A running provider."""
     script = Loopback()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-        def do_POST(self) -> None:
-            data = self.rfile.read(int(self.headers["content-length"]))
-            body = json.loads(data)
-            headers = {key.lower(): text for key, text in self.headers.items()}
-            script.requests.append({"path": self.path, "headers": headers, "body": body})
-            name = next(name for path, name in PATHS.items() if self.path.startswith(path))
-            if script.status != 200:
-                self._send(script.status, script.error_body)
-            elif "stream" in self.path or body.get("stream"):
-                self._stream(name)
-            else:
-                self._send(200, script.body(name))
-
-        def _send(self, status: int, body: bytes) -> None:
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def _stream(self, name: str) -> None:
-            self.send_response(200)
-            self.send_header("content-type", "text/event-stream")
-            self.send_header("connection", "close")
-            self.end_headers()
-            self.close_connection = True
-            try:
-                for number, frame in enumerate(script.frames(name)):
-                    script.pause(number)
-                    self.wfile.write(frame)
-                    self.wfile.flush()
-            except Stalled:
-                self.connection.settimeout(BOUND)
-                try:
-                    gone = not self.connection.recv(1)
-                except ConnectionError:
-                    gone = True
-                if gone:
-                    script.left.set()
-            except ConnectionError:
-                script.left.set()
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = Server(script)
     script.address = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()

@@ -9,8 +9,27 @@ from groundwire.faces.cli.parsers import COMMANDS, OVERVIEW, UsageError, spread_
 
 FLAGS = {
     "search": (
-        *("--provider", "--model", "--json", "--jsonl", "--markdown", "--no-stream", "--raw", "--allow", "--block"),
-        *("--country", "--city", "--region", "--timezone", "--language", "--since", "--max-sources", "--max-uses"),
+        *(
+            "--provider",
+            "--model",
+            "--json",
+            "--jsonl",
+            "--markdown",
+            "--no-stream",
+            "--raw",
+            "--allow",
+            "--block",
+        ),
+        *(
+            "--country",
+            "--city",
+            "--region",
+            "--timezone",
+            "--language",
+            "--since",
+            "--max-sources",
+            "--max-uses",
+        ),
         *("--no-live", "--context"),
     ),
     "tools": ("--format", "--lang"),
@@ -19,7 +38,9 @@ FLAGS = {
 }
 
 
-@pytest.mark.parametrize(("command", "flag"), [(name, flag) for name, flags in FLAGS.items() for flag in flags])
+@pytest.mark.parametrize(
+    ("command", "flag"), [(name, flag) for name, flags in FLAGS.items() for flag in flags]
+)
 def test_every_flag_that_users_know_is_there(command: str, flag: str) -> None:
     assert flag in COMMANDS[command].parser(command).format_help()
 
@@ -47,7 +68,10 @@ def test_the_overview_names_every_command(command: str) -> None:
         (["--json", "--", "-5", "degrees"], "-5 degrees"),
         (["-"], "-"),
         (["--allow", "python.org", "what", "is", "new?"], "what is new?"),
-        (["--allow", "python.org", "peps.python.org", "what is new in python.org?"], "what is new in python.org?"),
+        (
+            ["--allow", "python.org", "peps.python.org", "what is new in python.org?"],
+            "what is new in python.org?",
+        ),
         (["what", "--allow", "a.com", "b.com"], "what"),
         (["--allow", "localhost", "what"], "what"),
     ],
@@ -74,7 +98,11 @@ def test_domains_are_taken_in_every_usual_way(words: list[str], allowed: list[st
 
 def test_two_lists_of_domains_stay_apart() -> None:
     arguments = parse(["search", "--allow", "a.com", "--block", "b.com", "c.com", "the question"])
-    assert (arguments.allow, arguments.block, arguments.query) == (["a.com"], ["b.com", "c.com"], ["the question"])
+    assert (arguments.allow, arguments.block, arguments.query) == (
+        ["a.com"],
+        ["b.com", "c.com"],
+        ["the question"],
+    )
 
 
 def test_nothing_is_spread_behind_two_dashes() -> None:

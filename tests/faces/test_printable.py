@@ -32,7 +32,8 @@ HOSTILE = (
 
 def is_harmless(text: str) -> bool:
     return all(
-        sign in "\n\t" or (unicodedata.category(sign) not in ("Cc", "Cs") and sign not in "\u202a\u202b\u202c\u202d\u202e")
+        sign in "\n\t"
+        or (unicodedata.category(sign) not in ("Cc", "Cs") and sign not in "\u202a\u202b\u202c\u202d\u202e")
         for sign in text
     ) and not any("\u2066" <= sign <= "\u2069" for sign in text)
 

@@ -1,7 +1,7 @@
 """What the Copilot CLI's search found, in each of the forms in which it can be told.
 
 The tool's own result is a JSON document: a text with markers (`【3:2†source】`), and annotations whose
-offsets count code points and cover exactly the marker, not the claim. Offsets are believed only where a marker
+offsets count code points and cover exactly the marker, not the claim. They are believed only where a marker
 stands. A document without searches and without annotations is an answer that nobody looked up. No hits may be
 told in plain words instead.
 

@@ -106,12 +106,14 @@ class HttpProvider:
             self._redactor.add_credential(credential)
         # A compressed stream comes out when its compressor pleases.
         form = {"accept": "text/event-stream", "accept-encoding": "identity"}
-        return {
-            "content-type": "application/json",
-            **(form if streamed else {"accept": "application/json"}),
-            LOOP_HEADER: "1",
-            **self._row.headers(credential),
-        }
+        return _Unshown(
+            {
+                "content-type": "application/json",
+                **(form if streamed else {"accept": "application/json"}),
+                LOOP_HEADER: "1",
+                **self._row.headers(credential),
+            }
+        )
 
     async def _refuse_errors(self, language: Dialect, exchange: Exchange) -> None:
         status = exchange.status
@@ -149,6 +151,15 @@ class HttpProvider:
         return error
 
 
+class _Unshown(dict[str, str]):
+    """Headers with a key among them, for a call that some debugger may print."""
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(self)}]"
+
+    __str__ = __repr__
+
+
 def wait_until(headers: Mapping[str, str], now: float) -> float | None:
     """Seconds to the date that `retry-after` names, by the provider's own clock if it tells the time."""
     moment = _moment(headers.get("retry-after", ""))
@@ -160,14 +171,15 @@ def wait_until(headers: Mapping[str, str], now: float) -> float | None:
 
 def _moment(text: str) -> float | None:
     """Seconds since the epoch of an HTTP date, in any of its three forms."""
-    from calendar import timegm  # noqa: PLC0415  both are needed once in a blue moon
+    from datetime import datetime, timedelta, timezone  # noqa: PLC0415  needed once in a blue moon
     from email.utils import parsedate_tz  # noqa: PLC0415
 
     parts = parsedate_tz(text)
     if parts is None:
         return None
     try:
-        return float(timegm(parts[:9]) - (parts[9] or 0))
+        zone = timezone(timedelta(seconds=parts[9] or 0))
+        return datetime(*parts[:6], tzinfo=zone).timestamp()
     except (ValueError, OverflowError):
         return None
 

@@ -73,7 +73,8 @@ class Upstream:
         return len(self._open)
 
     async def __aenter__(self) -> Upstream:
-        listener = socket.socket()
+        # With its protocol named, asyncio switches off Nagle's algorithm, and no answer waits for another.
+        listener = socket.socket(proto=socket.IPPROTO_TCP)
         self._sockets.append(listener)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((HOST, self._port))

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing
 from importlib.metadata import PackageNotFoundError, version
+from tempfile import TemporaryFile
 from typing import Literal, TypeAlias
 
 from groundwire.config import opencode_files, paths
@@ -72,7 +73,7 @@ def config_files(env: Mapping[str, str], home: str, cwd: str) -> Iterator[Check]
 def data_directory(path: str) -> Check:
     """Can files be kept there?"""
     if os.path.isdir(path):
-        if os.access(path, os.W_OK | os.X_OK):
+        if _is_writable(path):
             return Check("ok", path, "writable")
         return Check("problem", path, "not writable; change its owner, or choose another with --data-dir")
     if os.path.lexists(path):
@@ -80,9 +81,18 @@ def data_directory(path: str) -> Check:
     above = os.path.dirname(path)
     while above != os.path.dirname(above) and not os.path.isdir(above):
         above = os.path.dirname(above)
-    if os.access(above, os.W_OK | os.X_OK):
+    if _is_writable(above):
         return Check("ok", path, "will be made when it is needed")
     return Check("problem", path, f"cannot be made in {above}; choose another with --data-dir")
+
+
+def _is_writable(directory: str) -> bool:
+    # Asking for permissions is not enough: root may do everything, but not on a file system that forbids it.
+    try:
+        with TemporaryFile(dir=directory):
+            return True
+    except OSError:
+        return False
 
 
 def credentials(findings: Iterable[Finding], now: float) -> Iterator[Check]:

@@ -24,14 +24,16 @@ def run(words: list[str]) -> int:
             stream.reconfigure(errors="replace")
     try:
         code = _run(words)
-        sys.stdout.flush()
     except KeyboardInterrupt:
         sys.stderr.write("groundwire: interrupted\n")
-        return _INTERRUPTED
+        code = _INTERRUPTED
+    except BrokenPipeError:  # whoever reads has read enough
+        code = 0
+    try:
+        sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever reads has read enough. Python would complain once more while it ends.
+        # Python would try again, and complain, while it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     return code
 
 

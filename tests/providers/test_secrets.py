@@ -1,0 +1,227 @@
+"""Secrets stay where they are: whatever an upstream echoes, no error, event, log or traceback repeats it."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import logging
+import re
+import traceback
+from collections.abc import Iterator
+from urllib.parse import quote, unquote
+
+import pytest
+
+from groundwire.credentials.redact import Redactor
+from groundwire.credentials.secret import Credential, Secret
+from groundwire.errors import GroundwireError, Unreachable
+from groundwire.model import Event, Failed, Finished, TextDelta, Warned
+from groundwire.providers.http import HttpProvider
+from groundwire.testing.answers import written
+from groundwire.testing.script import Response, Script, json_response, text_response
+from groundwire.transport.deadlines import Deadlines
+from tests.providers.asking import Outcome, ask, question, world
+from tests.providers.speakers import SPEAKERS, STREAMING, Speaker
+from tests.transport.bounded import run
+
+CANARIES = (
+    "sk-proj-Zq7Kp2Wm9Xv4Tn8Rb3Yd6Hs1",
+    "sk-ant-api03-Lm4Nq8Wz2Xc6Vb0Tr5Yp9-AA",
+    "sk-or-v1-3f9a1c7e5b2d8046f1a3c5e7b9d20468",
+    "AIzaSyD3kX9vQ2mW7bN4tR8yH1jL6pZ0cF5gUaE",
+    "AQ.Ab8RN6Jk2Lw9Qz4Xv7Tn1Mp5Yd3Hs",
+    "xai-Hk3Vb8Nq2Wm7Zx4Tc9Rp1Yd6Ls0Fg5",
+    "ghp_Qw7Zx2Vb9Nm4Kj1Hg6Fd3Sa8Po5Iu0",
+    "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiI0MiJ9.c2lnbmF0dXJlLW9mLXRva2Vu",
+    "7f3a9c1e5b2d80467f3a9c1e5b2d8046",
+    "9b2f4c6e-1a3d-4f5b-8c7e-0d1f2a3b4c5d",
+    "k+ey/with=signs~and.dots_and+more/==",
+    "quote\"back\\slash'angle<amp&percent%41",
+    "hunter22",
+    "L" + "ongKeyPart" * 20,
+)
+KNOWN = CANARIES[8:]
+"""Those that look like nobody's key: only whoever knows them can find them."""
+
+
+def spellings(secret: str) -> Iterator[str]:
+    """How an upstream may write down what it was sent."""
+    yield secret
+    yield quote(secret, safe="")
+    yield quote(secret, safe="").lower() if "%" in quote(secret, safe="") else secret
+    yield json.dumps(secret)[1:-1]
+    yield secret[: max(8, len(secret) * 2 // 3)] + "…"
+    yield base64.b64encode(f"user:{secret}".encode()).decode()
+
+
+def echoes(secret: str) -> Iterator[Response]:
+    """Error answers of every kind, with the secret somewhere in them."""
+    for text in spellings(secret):
+        message = f"Incorrect API key provided: {text}. Find yours at https://x.example/?key={text}"
+        for body in (
+            {"error": {"message": message, "type": text, "code": text}},
+            {"type": "error", "error": {"type": text, "message": message}, "request_id": text},
+            {"error": {"code": 401, "message": message, "status": text, "details": [{"reason": text}]}},
+            {"detail": message},
+            {"llmContent": message, "returnDisplay": text, "error": {"message": message, "type": text}},
+        ):
+            yield json_response(body, 401)
+            yield json_response(body)
+        yield Response(
+            403, {"content-type": "text/html"}, f"<html>{html.escape(text)} {text}</html>".encode()
+        )
+        yield Response(500, {"content-type": "text/plain"}, f"panic: Authorization: Bearer {text}".encode())
+        yield Response(429, {"x-request-id": text if text.isascii() else "x", "retry-after": text[:20]})
+        yield text_response(
+            f"event: error\ndata: {json.dumps({'type': 'error', 'error': {'message': message}})}\n\n"
+        )
+        yield text_response(f"data: {{malformed {text}\n\n")
+        yield Response(302, {"location": f"https://x.example/?key={quote(text)}"})
+        yield Response(raw=f"{text}\r\n".encode())
+        yield Response(body=f"<html>{text}</html>".encode())
+        yield Response(body=f'{{"broken": "{text}'.encode())
+
+
+def leaks(text: str, secret: str) -> list[str]:
+    """Stretches of a secret that stand in a text, plain or decoded."""
+    forms = (text, unquote(text), html.unescape(text), text.replace("\\\\", "\\").replace('\\"', '"'))
+    encoded = base64.b64encode(secret.encode()).decode().rstrip("=")
+    found = [
+        secret[at : at + 8]
+        for at in range(len(secret) - 7)
+        if any(secret[at : at + 8] in form for form in forms)
+    ]
+    return found + [
+        encoded[at : at + 12] for at in range(2, len(encoded) - 13) if encoded[at : at + 12] in text
+    ]
+
+
+def everything(outcome: Outcome) -> str:
+    """All that a caller, a log or a debugger could show of an outcome."""
+    shown = [repr(event) for event in outcome.events if not isinstance(event, TextDelta)]
+    errors = [error for error in (outcome.raised, outcome.answer.error) if error is not None]
+    for error in errors:
+        shown += (str(error), repr(error), repr(vars(error)), *traceback.format_exception(error))
+        shown += _chain(error)
+    return "\n".join(shown)
+
+
+def _chain(error: BaseException) -> Iterator[str]:
+    seen: BaseException | None = error
+    while seen is not None:
+        yield f"{seen!s} {seen!r}"
+        seen = seen.__cause__ or seen.__context__
+
+
+@pytest.mark.parametrize("secret", CANARIES, ids=lambda text: text[:12])
+@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
+def test_no_echo_of_the_key_gets_out(speaker: Speaker, secret: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    responses = list(echoes(secret))
+
+    async def key() -> Credential | None:
+        return Credential(Secret(secret), "api", "a test", refresh=Secret(f"refresh-{secret}"))
+
+    async def main() -> None:
+        async with world(speaker, responses) as here:
+            provider = HttpProvider(speaker.row(here.upstream.url), here.http, key, Redactor())
+            for number, response in enumerate(responses):
+                outcome = await ask(provider, question(stream=bool(number % 2)))
+                assert outcome.error is not None, response
+                assert leaks(everything(outcome), secret) == [], (response, everything(outcome))
+
+    run(main())
+    assert leaks(caplog.text, secret) == []
+
+
+@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
+def test_no_failure_of_the_network_shows_the_key(speaker: Speaker) -> None:
+    secret = CANARIES[0]
+    scripts = [
+        Script(door="closed"),
+        Script((Response(raw=b""),)),
+        Script((Response(delay=9),)),
+        Script((Response(body=b"abcdef", cut_at=3),)),
+    ]
+
+    async def key() -> Credential | None:
+        return Credential(Secret(secret), "api", "a test")
+
+    async def main() -> None:
+        for script in scripts:
+            async with world(speaker, script) as here:
+                row = speaker.row(here.upstream.url, Deadlines(first_byte=0.05))
+                outcome = await ask(HttpProvider(row, here.http, key, Redactor()), question())
+                assert outcome.raised is not None
+                assert leaks(everything(outcome), secret) == []
+
+    run(main())
+
+
+def test_credentials_in_an_address_stay_there() -> None:
+    speaker = next(speaker for speaker in SPEAKERS if speaker.name == "my_openai_chat")
+
+    async def key() -> Credential | None:
+        return None
+
+    async def main() -> None:
+        async with world(speaker, Script(door="closed")) as here:
+            row = speaker.row(here.upstream.url.replace("://", "://me:hunter22hunter22@"))
+            outcome = await ask(HttpProvider(row, here.http, key, Redactor()), question())
+            assert isinstance(outcome.raised, Unreachable)
+            assert leaks(everything(outcome), "hunter22hunter22") == []
+
+    run(main())
+
+
+@pytest.mark.parametrize("secret", KNOWN, ids=lambda text: text[:12])
+@pytest.mark.parametrize("speaker", STREAMING, ids=str)
+def test_an_error_told_inside_an_answer_is_cleaned_too(speaker: Speaker, secret: str) -> None:
+    failed: list[Event] = [TextDelta(0, "So far. "), Failed(GroundwireError(f"bad key {secret}"))]
+    warned: list[Event] = [
+        Warned("w", f"your key {secret} expires"),
+        TextDelta(0, "Yes."),
+        Finished("filtered", f"key {secret} is not for this"),
+    ]
+
+    async def key() -> Credential | None:
+        return Credential(Secret(secret), "api", "a test")
+
+    async def main() -> None:
+        for events in (failed, warned):
+            form = written(speaker.dialect, events)
+            stream = Response(
+                headers={"content-type": "text/event-stream"}, body=form.stream, framing="chunked"
+            )
+            async with world(speaker, [stream, Response(body=form.whole)]) as here:
+                provider = HttpProvider(speaker.row(here.upstream.url), here.http, key, Redactor())
+                for streamed in (True, False):
+                    outcome = await ask(provider, question(stream=streamed))
+                    shown = [
+                        repr(event)
+                        for event in outcome.events
+                        if isinstance(event, Failed | Finished | Warned)
+                    ]
+                    shown += [event.error.message for event in outcome.events if isinstance(event, Failed)]
+                    told = re.sub(r"extras=\{.*", "", "\n".join(shown))
+                    assert leaks(told, secret) == [], told
+
+    run(main())
+
+
+def test_a_call_can_be_printed() -> None:
+    speaker = next(speaker for speaker in SPEAKERS if speaker.name == "anthropic")
+    secret = CANARIES[1]
+
+    async def key() -> Credential | None:
+        return Credential(Secret(secret), "api", "a test")
+
+    async def main() -> None:
+        async with world(speaker, Response(401)) as here:
+            provider = HttpProvider(speaker.row(here.upstream.url), here.http, key, Redactor())
+            headers = await provider._headers(streamed=False)
+            assert headers["x-api-key"] == secret
+            assert leaks(f"{headers!r} {headers!s} {headers}", secret) == []
+
+    run(main())

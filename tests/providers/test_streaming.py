@@ -1,0 +1,308 @@
+"""Time: events come as their bytes come, every wait has its end, and whoever leaves is gone at once."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncGenerator
+from time import monotonic
+
+import pytest
+
+from groundwire.dialects.registry import dialect
+from groundwire.errors import Overloaded, TimedOut, Unreachable
+from groundwire.model import Event, Finished, Source, TextDelta
+from groundwire.model.value import replace
+from groundwire.testing.answers import told
+from groundwire.testing.script import Dribble, Response, Script, answer, text_response
+from groundwire.transport.deadlines import Deadlines
+from tests.providers.asking import World, question, world
+from tests.providers.speakers import SPEAKERS, STREAMING, Speaker
+from tests.transport.bounded import run
+
+EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
+NEVER = float("inf")
+
+
+def first_words(speaker: Speaker) -> tuple[int, list[Event]]:
+    """How many bytes it takes until the first words are told, and the events told by then."""
+    stream = answer(speaker.dialect, EVENTS).stream or b""
+    decoder = dialect(speaker.dialect).decoder()
+    events: list[Event] = []
+    for at in range(len(stream)):
+        events += decoder.feed(stream[at : at + 1])
+        if any(isinstance(event, TextDelta) for event in events):
+            return at + 1, events
+    raise AssertionError("it never says anything")
+
+
+@pytest.mark.parametrize("speaker", STREAMING, ids=str)
+def test_the_first_words_are_seen_while_the_rest_is_still_missing(speaker: Speaker) -> None:
+    size, expected = first_words(speaker)
+    assert size < len(answer(speaker.dialect, EVENTS).stream or b"")
+
+    async def main() -> None:
+        async with world(speaker, replace(answer(speaker.dialect, EVENTS), stall_at=size)) as here:
+            events = here.provider().events(question(stream=True))
+            assert [await anext(events) for _ in expected] == expected
+            stalled = await here.upstream.stalled()
+            assert stalled.sent == size
+            await events.aclose()
+            await here.upstream.disconnected(timeout=1)
+
+    run(main())
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("speaker", STREAMING, ids=str)
+def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(speaker: Speaker, size: int) -> None:
+    whole = answer(speaker.dialect, EVENTS)
+    decoder = dialect(speaker.dialect).decoder()
+    expected = [*decoder.feed(whole.stream or b""), *decoder.close()]
+
+    async def main() -> None:
+        async with world(speaker, replace(whole, dribble=Dribble(size, 0.0))) as here:
+            assert (await here.ask(question(stream=True))).events == expected
+
+    run(main())
+
+
+def quick(**changes: float) -> Deadlines:
+    return replace(Deadlines(connect=5, first_byte=5, idle=5, total=5), **changes)
+
+
+DEADLINES: list[tuple[str, Script, Deadlines, type]] = [
+    ("closed", Script(door="closed"), quick(), Unreachable),
+    ("deaf", Script(door="deaf"), quick(connect=0.2), TimedOut),
+    ("silent", Script((Response(delay=NEVER),)), quick(first_byte=0.2), TimedOut),
+    ("semi-silent", Script((Response(body=b'{"a": 1}', stall_at=3),)), quick(idle=0.2), TimedOut),
+    ("blank", Script((Response(repeat=b" \n", every=0.02),)), quick(idle=0.2, total=0.3), TimedOut),
+    ("comments", Script((Response(repeat=b": x\n\n", every=0.02),)), quick(idle=0.2, total=0.3), TimedOut),
+    ("flood", Script((Response(repeat=b": x\n\n" * 999),)), quick(idle=0.2, total=0.3), TimedOut),
+]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(
+    ("script", "deadlines", "kind"), [row[1:] for row in DEADLINES], ids=[row[0] for row in DEADLINES]
+)
+def test_whatever_does_not_happen_is_not_waited_for_beyond_its_deadline(
+    script: Script, deadlines: Deadlines, kind: type, stream: bool
+) -> None:
+    async def asked(speaker: Speaker) -> None:
+        async with world(speaker, script) as here:
+            before = monotonic()
+            outcome = await here.ask(question(stream=stream), deadlines)
+            assert type(outcome.error) is kind, (speaker.name, outcome)
+            assert monotonic() - before < 2.5
+            if here.upstream.requests:
+                await here.upstream.disconnected(timeout=1)
+
+    async def main() -> None:
+        await asyncio.gather(*map(asked, SPEAKERS))
+
+    run(main())
+
+
+@pytest.mark.parametrize("speaker", STREAMING, ids=str)
+def test_dribble_does_not_extend_the_total_and_what_came_is_kept(speaker: Speaker) -> None:
+    size, _ = first_words(speaker)
+    response = answer(speaker.dialect, EVENTS)
+    slow = replace(response, stream=(response.stream or b"")[:size], repeat=b": x\n\n", every=0.05)
+
+    async def main() -> None:
+        async with world(speaker, slow) as here:
+            before = monotonic()
+            outcome = await here.ask(question(stream=True), quick(idle=0.4, total=0.4))
+            assert monotonic() - before < 2
+            assert isinstance(outcome.error, TimedOut)
+            assert len(outcome.ends) == 1
+            assert outcome.raised is None
+            assert outcome.answer.text
+
+    run(main())
+
+
+def test_a_gemini_stream_that_stalls_after_its_last_word_is_complete() -> None:
+    speaker = next(speaker for speaker in SPEAKERS if speaker.name == "gemini")
+    response = answer(speaker.dialect, EVENTS)
+
+    async def main() -> None:
+        async with world(speaker, replace(response, stall_at=len(response.stream or b""))) as here:
+            outcome = await here.ask(question(stream=True), quick(idle=0.2))
+            assert outcome.error is None
+            assert outcome.ends == [Finished("stop")]
+
+    run(main())
+
+
+PHASES: dict[str, Response] = {
+    "before the headers": Response(delay=NEVER),
+    "after the headers": Response(body=b"x", stall_at=0, headers={"content-type": "text/event-stream"}),
+    "quiet": text_response(": hello\n\n"),
+    "in an error": Response(500, body=b'{"error": 1}', stall_at=8),
+}
+
+
+async def reach(here: World, phase: str) -> None:
+    if phase == "before the headers":
+        await here.upstream.received()
+    else:
+        await here.upstream.stalled()
+        await asyncio.sleep(0.01)  # for the bytes to be read; it makes no difference if they are not
+
+
+def scripted(phase: str) -> Response:
+    response = PHASES[phase]
+    return replace(response, stall_at=len(response.body)) if phase == "quiet" else response
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
+def test_a_cancelled_caller_is_gone_for_the_provider_within_a_second(
+    speaker: Speaker, phase: str, stream: bool
+) -> None:
+    async def main() -> None:
+        async with world(speaker, scripted(phase)) as here:
+            asking = asyncio.create_task(here.ask(question(stream=stream)))
+            await reach(here, phase)
+            left = monotonic()
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            assert await here.upstream.disconnected(timeout=1) - left < 1
+            await here.upstream.closed(timeout=1)
+            assert len(asyncio.all_tasks()) == 1 + here.upstream.open_connections
+
+    run(main())
+
+
+@pytest.mark.parametrize("way", ["closed", "cancelled", "forgotten"])
+@pytest.mark.parametrize("speaker", STREAMING, ids=str)
+def test_leaving_in_the_middle_of_a_stream_closes_it(speaker: Speaker, way: str) -> None:
+    size, expected = first_words(speaker)
+
+    async def read(events: AsyncGenerator[Event, None], seen: list[Event]) -> None:
+        async for event in events:
+            seen.append(event)  # noqa: PERF401  what was seen before the end is looked at
+
+    async def main() -> None:
+        async with world(speaker, replace(answer(speaker.dialect, EVENTS), stall_at=size)) as here:
+            events = here.provider().events(question(stream=True))
+            seen: list[Event] = []
+            if way == "cancelled":
+                reading = asyncio.create_task(read(events, seen))
+                await here.upstream.stalled()
+                while len(seen) < len(expected):
+                    await asyncio.sleep(0)
+                reading.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await reading
+            else:
+                seen += [await anext(events) for _ in expected]
+                await here.upstream.stalled()
+                if way == "closed":
+                    await events.aclose()
+            del events
+            gc.collect()
+            assert seen == expected
+            await here.upstream.disconnected(timeout=1)
+            await here.upstream.closed(timeout=1)
+
+    run(main())
+
+
+def test_leaving_while_connecting_leaves_nothing() -> None:
+    async def main() -> None:
+        for speaker in SPEAKERS:
+            async with world(speaker, Script(door="deaf")) as here:
+                asking = asyncio.create_task(here.ask())
+                for _ in range(5):
+                    await asyncio.sleep(0)
+                asking.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await asking
+                assert len(asyncio.all_tasks()) == 1
+
+    run(main())
+
+
+def test_fifty_callers_who_leave_at_once_are_all_noticed() -> None:
+    speaker = next(speaker for speaker in SPEAKERS if speaker.name == "anthropic")
+
+    async def main() -> None:
+        async with world(speaker, Response(delay=NEVER)) as here:
+            asking = [asyncio.create_task(here.ask()) for _ in range(50)]
+            await here.upstream.received(50)
+            left = monotonic()
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+            delays = sorted([await here.upstream.disconnected(nth, timeout=1) - left for nth in range(1, 51)])
+            assert delays[-1] < 1
+            assert here.upstream.open_connections == 0
+
+    run(main())
+
+
+@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
+def test_one_connection_serves_answers_and_errors_one_after_the_other(speaker: Speaker) -> None:
+    async def main() -> None:
+        good = answer(speaker.dialect, EVENTS)
+        async with world(speaker, [good, Response(503, body=b"busy"), good, good]) as here:
+            for stream in (False, True, True, False):
+                await here.ask(question(stream=stream))
+            assert len(here.upstream.requests) == 4
+            assert here.upstream.connections == 1
+
+    run(main())
+
+
+def test_a_server_that_hangs_up_between_two_requests_is_asked_again_on_a_new_connection() -> None:
+    speaker = next(speaker for speaker in SPEAKERS if speaker.name == "openai")
+
+    async def main() -> None:
+        good = replace(answer(speaker.dialect, EVENTS), framing="close")
+        async with world(speaker, good) as here:
+            for number in (1, 2):
+                assert (await here.ask()).error is None
+                await here.upstream.closed(timeout=1)
+                assert here.upstream.connections == number
+
+    run(main())
+
+
+def test_many_at_once_keep_their_answers_apart() -> None:
+    speaker = next(speaker for speaker in SPEAKERS if speaker.name == "gemini")
+    texts = [f"answer number {number}" for number in range(30)]
+    script = Script(
+        paths={
+            f"/v1beta/models/m{number}:*": (answer("gemini", told(text)),)
+            for number, text in enumerate(texts)
+        }
+    )
+
+    async def main() -> None:
+        async with world(speaker, script) as here:
+            asked = [
+                here.ask(replace(question(stream=bool(number % 2)), model=f"m{number}"))
+                for number in range(len(texts))
+            ]
+            assert [outcome.answer.text for outcome in await asyncio.gather(*asked)] == texts
+
+    run(main())
+
+
+def test_closing_the_connections_ends_what_is_under_way() -> None:
+    speaker = next(speaker for speaker in SPEAKERS if speaker.name == "openai")
+
+    async def main() -> None:
+        async with world(speaker, Response(delay=NEVER)) as here:
+            asking = asyncio.create_task(here.ask())
+            await here.upstream.received()
+            await here.http.aclose()
+            outcome = await asyncio.wait_for(asking, 2)
+            assert isinstance(outcome.raised, Unreachable | Overloaded)
+
+    run(main())
