@@ -147,7 +147,7 @@ class Groundwire:
 
     def findings(self, name: str) -> list[Finding]:
         """What every place that may hold a provider's credential answers."""
-        return explain(self._rows[name].lookups, self._places)
+        return explain(self._rows[name].lookups, self._places) if name in self._rows else []
 
     def add(self, row: Row, key: Secret | None = None) -> None:
         """A provider beside the configured ones, asked only by its name; a key goes before any lookup."""

@@ -19,6 +19,7 @@ from groundwire.model import (
     Cited,
     Event,
     Evidence,
+    Extras,
     Finished,
     Request,
     SearchCall,
@@ -37,11 +38,11 @@ from groundwire.model import (
 )
 from groundwire.model.value import replace
 from groundwire.providers.base import Row
-from groundwire.providers.capabilities import Capabilities
+from groundwire.providers.capabilities import Capabilities, Support
 
 COLOGNE = Source("https://stadt.example/koeln", "Köln in Zahlen", "cited")
 CITIES = Source("https://statistik.example/staedte", "Großstädte", "cited")
-SIGNED = {"groundwire": {"provider": "gemini", "model": "gemini-2.5-flash"}}
+SIGNED: Extras = {"groundwire": {"provider": "gemini", "model": "gemini-2.5-flash"}}
 
 SEARCHED: tuple[Event, ...] = (
     SearchStarted(0, "s1"),
@@ -172,7 +173,7 @@ class Bench:
 
 def status(name: str, *, usable: bool = True, reason: str = "environment KEY") -> ProviderStatus:
     """A provider."""
-    options = {"allowed_domains": "native", "since": "emulated"}
+    options: dict[str, Support] = {"allowed_domains": "native", "since": "emulated"}
     return ProviderStatus(
         name,
         name.title(),

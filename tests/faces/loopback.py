@@ -34,6 +34,8 @@ class Loopback:
         self.events: Sequence[Event] = ()
         self.status = 200
         self.error_body = b"{}"
+        self.raw: bytes | None = None
+        """A whole answer as the provider itself would spell it."""
         self.requests: list[dict[str, Any]] = []
         self.pause: Callable[[int], None] = lambda _: None
         """Called before each frame of a stream."""
@@ -61,6 +63,8 @@ class Loopback:
 
     def body(self, name: str) -> bytes:
         """The whole answer."""
+        if self.raw is not None:
+            return self.raw
         reply = Reply(id="1", model="sample-model")
         return json.dumps(dialect(name).encode_response(assemble(self.events), reply)).encode()
 

@@ -167,7 +167,12 @@ def test_a_tool_speaks_its_contract(provider: Loopback, tmp_path: Path) -> None:
 
 def test_a_reader_that_has_read_enough_is_no_failure(provider: Loopback, tmp_path: Path) -> None:
     gate = threading.Event()
-    provider.pause = lambda number: gate.wait(BOUND) and None if number == 3 else None
+
+    def pause(number: int) -> None:
+        if number == 3:
+            gate.wait(BOUND)
+
+    provider.pause = pause
     env = environment(provider, tmp_path)
     with start("search", "--jsonl", "--provider", "gemini", "q", env=env, home=tmp_path) as process:
         assert process.stdout is not None

@@ -6,7 +6,7 @@ import pytest
 
 from groundwire.errors import RateLimited, UpstreamError
 from groundwire.model import Json
-from groundwire.providers.http import wait_until
+from groundwire.providers.refusals import wait_until
 from groundwire.routing.reactions import reaction
 from groundwire.testing.script import Response, json_response
 from tests.providers.asking import World, world

@@ -210,7 +210,7 @@ def test_grandchildren_do_not_outlive_a_command_that_ends_by_itself() -> None:
 def test_whoever_left_the_group_cannot_hold_the_output_open() -> None:
     code = "import os, time\nif os.fork() == 0:\n    os.setsid(); time.sleep(4); os._exit(0)\nprint('done')"
     began = time.monotonic()
-    lines, _, _ = output_of(python(code))
+    lines, _, _ = output_of(python(code, stdin=b"x" * 900_000))
     assert lines == [b"done"]
     assert time.monotonic() - began < 3
 

@@ -65,6 +65,7 @@ class Row:
     deadlines: Deadlines = Deadlines()
     spelling: Spelling = as_said
     """Chooses among the dialect's spellings of a search, by way of the options' extras."""
+    needs_model: bool = True
 
 
 class Provider(Protocol):

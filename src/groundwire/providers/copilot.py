@@ -17,7 +17,7 @@ from secrets import token_hex
 from weakref import WeakKeyDictionary
 
 from groundwire.credentials.redact import Redactor
-from groundwire.errors import ConfigError, GroundwireError, Overloaded, Refused, TimedOut
+from groundwire.errors import ConfigError, GroundwireError, Overloaded, Refused, TimedOut, Unreachable
 from groundwire.model import Event, Failed, Finished, Request, Started, Warned
 from groundwire.model.value import replace
 from groundwire.providers.capabilities import Capabilities
@@ -232,8 +232,8 @@ async def _works(tools: Tools) -> bool:
     try:
         async with running(Command(probe(tools), {}, "/"), Bounds(seconds=5)) as process:
             code, _ = await process.end()
-    except GroundwireError:
-        return False
+    except Unreachable:
+        return False  # a time-out is no answer: it must not cost the sandbox
     return code == 0
 
 

@@ -94,7 +94,7 @@ class Output:
         found = retold(text, self._query)
         if found is not None:
             return replace(found, searched=bool(found.sources))
-        return message(text, Fields({}, UpstreamWireError), self._query) if text else None
+        return message(text, None, self._query) if text else None
 
     def _tell(self, call_id: str, found: Found) -> Iterator[Event]:
         if not found.searched:
@@ -175,7 +175,7 @@ class Output:
         data = event.obj("data")
         content = data.text("content")
         if content.strip():
-            found = message(content, data.obj("citations"), self._query)
+            found = message(content, data.get("citations"), self._query)
             if self._has_searched and not found.searched:
                 # The tool ran, and its result is in no form that we know: then the retelling counts.
                 found = retold(content, self._query) or replace(found, searched=True)

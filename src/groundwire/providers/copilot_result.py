@@ -141,9 +141,10 @@ def _marker_span(text: str, annotation: Fields) -> Span | None:
     return place_quote(text, -1, -1, label) if _MARKER.fullmatch(label) else None
 
 
-def message(content: str, citations: Fields, query: str) -> Found:
+def message(content: str, told_citations: Json, query: str) -> Found:
     """What the model said; `searched` only if the message itself has citations."""
     try:
+        citations = Fields.of({} if told_citations is None else told_citations, UpstreamWireError)
         sources = {
             item.text("id"): source
             for item in citations.objs("sources")

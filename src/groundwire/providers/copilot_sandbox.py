@@ -64,7 +64,24 @@ class Folder:
 
 def make_folder(login: str) -> Folder:
     """A fresh folder with a copy of the login."""
-    folder = Folder(tempfile.mkdtemp(prefix="groundwire-"))
+    try:
+        folder = Folder(tempfile.mkdtemp(prefix="groundwire-"))
+    except OSError as error:
+        raise _no_folder(error) from None
+    try:
+        _fill(folder, login)
+    except OSError as error:
+        folder.remove()
+        raise _no_folder(error) from None
+    return folder
+
+
+def _no_folder(error: OSError) -> ConfigError:
+    reason = error.strerror or type(error).__name__
+    return ConfigError(f"no private folder can be made for the Copilot CLI: {reason}; check TMPDIR")
+
+
+def _fill(folder: Folder, login: str) -> None:
     for path in (folder.home, folder.work, folder.login):
         Path(path).mkdir(mode=0o700)
     for name in _LOGIN_FILES if login else ():
@@ -73,7 +90,6 @@ def make_folder(login: str) -> Folder:
             descriptor = os.open(f"{folder.login}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(text)
-    return folder
 
 
 def _login_part(path: Path) -> str:

@@ -16,12 +16,13 @@ from groundwire.dialects.base import Dialect
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.jsontext import dump_json, load_json
 from groundwire.dialects.registry import dialect
-from groundwire.errors import ConfigError, GroundwireError, Refused, UnsupportedFeature, UpstreamWireError
-from groundwire.model import Event, Failed, Finished, JsonObject, Request, Warned
+from groundwire.errors import ConfigError, GroundwireError, UnsupportedFeature, UpstreamWireError
+from groundwire.model import Event, Failed, Finished, JsonObject, Request, Started, UsageSeen, Warned
 from groundwire.model.value import replace
 from groundwire.providers.base import Row
 from groundwire.providers.capabilities import RESTRICTIONS, Capabilities
 from groundwire.providers.policy import Audit, Prepared, prepare
+from groundwire.providers.refusals import refusal
 from groundwire.transport.http import Call, Exchange, Http
 
 LOOP_HEADER = "x-groundwire-hop"
@@ -69,7 +70,8 @@ class HttpProvider:
                 yield warning
             audit = Audit(prepared.audited) if prepared.audited else None
             async with self._http.open(call, self._row.deadlines) as exchange:
-                await self._refuse_errors(language, exchange)
+                if not 200 <= exchange.status < 300:
+                    raise await refusal(self.name, language, exchange, self._clock())
                 # A generator that is left must be closed by us: left to the loop, it would be a task.
                 async with aclosing(_answer(language, exchange)) as events:
                     async for event in events:
@@ -86,7 +88,7 @@ class HttpProvider:
             stream=request.stream or row.always_streams,
             search=row.spelling(request.search) if request.search else None,
         )
-        if not asked.model:
+        if row.needs_model and not asked.model:
             raise ConfigError(
                 f"{self.name} has no default model; name one, or set providers.{self.name}.model"
             )
@@ -115,23 +117,6 @@ class HttpProvider:
             }
         )
 
-    async def _refuse_errors(self, language: Dialect, exchange: Exchange) -> None:
-        status = exchange.status
-        if 200 <= status < 300:
-            return
-        if status < 400:
-            raise Refused(
-                f"{self.name} points elsewhere (HTTP {status}), which is not followed; check its base_url",
-                status=status,
-            )
-        error = language.decode_error(status, await exchange.excerpt(), exchange.headers)
-        if error.retry_after is None:
-            error.retry_after = wait_until(exchange.headers, self._clock())
-        advice = exchange.headers.get("x-should-retry")
-        if advice in ("true", "false"):
-            error.retryable = advice == "true"
-        raise error
-
     def _clean(self, event: Event) -> Event:
         match event:
             case Failed(error):
@@ -148,6 +133,7 @@ class HttpProvider:
             if isinstance(item, str):
                 setattr(error, name, self._redactor.redact(item)[:_LONGEST])
         error.args = (error.message,)
+        error.__cause__ = error.__context__ = None  # what the libraries said may repeat whole bodies
         return error
 
 
@@ -160,30 +146,6 @@ class _Unshown(dict[str, str]):
     __str__ = __repr__
 
 
-def wait_until(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds to the date that `retry-after` names, by the provider's own clock if it tells the time."""
-    moment = _moment(headers.get("retry-after", ""))
-    if moment is None:
-        return None
-    told = _moment(headers.get("date", ""))
-    return max(0.0, moment - (now if told is None else told))
-
-
-def _moment(text: str) -> float | None:
-    """Seconds since the epoch of an HTTP date, in any of its three forms."""
-    from datetime import datetime, timedelta, timezone  # noqa: PLC0415  needed once in a blue moon
-    from email.utils import parsedate_tz  # noqa: PLC0415
-
-    parts = parsedate_tz(text)
-    if parts is None:
-        return None
-    try:
-        zone = timezone(timedelta(seconds=parts[9] or 0))
-        return datetime(*parts[:6], tzinfo=zone).timestamp()
-    except (ValueError, OverflowError):
-        return None
-
-
 async def _answer(language: Dialect, exchange: Exchange) -> AsyncGenerator[Event, None]:
     """Events of a stream as its bytes arrive, or of a whole body."""
     head = await exchange.head()
@@ -193,14 +155,22 @@ async def _answer(language: Dialect, exchange: Exchange) -> AsyncGenerator[Event
         raise UpstreamWireError("a web page came in the place of an answer; check the base_url")
     if head.startswith(b"{"):
         body = as_object(load_json(await exchange.body(), UpstreamWireError))
-        if not body:
-            raise UpstreamWireError("the answer is empty")
-        for event in language.decode_response(body):
+        told = language.decode_response(body)
+        if _is_blank(told):
+            raise UpstreamWireError(f"there is no answer in it, only: {', '.join(body)[:100] or 'nothing'}")
+        for event in told:
             yield event
         return
     async with aclosing(_streamed(language, exchange)) as events:
         async for event in events:
             yield event
+
+
+def _is_blank(events: list[Event]) -> bool:
+    """Is this an end without a reason, of an answer without a word? Then the document was something else."""
+    return Finished("other") in events and all(
+        isinstance(event, Started | Warned | UsageSeen | Finished) for event in events
+    )
 
 
 async def _streamed(language: Dialect, exchange: Exchange) -> AsyncGenerator[Event, None]:

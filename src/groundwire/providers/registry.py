@@ -12,7 +12,7 @@ from groundwire.errors import ConfigError
 from groundwire.model import SearchOptions
 from groundwire.model.value import replace
 from groundwire.providers.base import Headers, Row, Spelling, Url, path
-from groundwire.providers.capabilities import Capabilities, Support
+from groundwire.providers.capabilities import OPTIONS, Capabilities, Support
 
 BUILT_IN = ("anthropic", "openai", "gemini", "openrouter", "openai_oauth", "openai_chat")
 ENTRY_POINTS = "groundwire.providers"
@@ -30,7 +30,9 @@ _SEARCH_FORMS: Mapping[str, tuple[str, frozenset[str]]] = {
     "openai_chat": ("form", frozenset({"web_search_options", "openrouter", "plugin", "perplexity"})),
 }
 """Dialects that spell a search in several ways: where the options' extras say which, and the ways."""
-_HINTS_ONLY: Mapping[str, Support] = {"allowed_domains": "emulated", "blocked_domains": "emulated"}
+_ANYBODY: Mapping[str, Support] = {"allowed_domains": "emulated", "blocked_domains": "emulated"}
+_CONTRACT: Mapping[str, Support] = dict.fromkeys(OPTIONS, "native")
+"""Who speaks the contract of the search tools takes every option, and keeps or refuses it itself."""
 
 
 def built_in(name: str) -> Row | None:
@@ -71,7 +73,8 @@ def describe(name: str, dialect: str, base_url: str, key_env: str) -> Row:
         missing=f"MISSING_{name.upper()}_API_KEY" if key_env else "",
         advice=f"Set {key_env}." if key_env else "",
         headers=_headers_of(dialect),
-        capabilities=Capabilities(options=_HINTS_ONLY),
+        capabilities=Capabilities(options=_CONTRACT if dialect == "websearch" else _ANYBODY),
+        needs_model=dialect != "websearch",
     )
 
 

@@ -24,6 +24,9 @@ from groundwire.tools import geminisearch
 from groundwire.tools.registry import AUTO, TOOLS, WEBSEARCH, ToolSpec, failure_code
 
 
+_ADVICE = "Try again later, or check the configuration: groundwire doctor"
+
+
 class Searcher(Protocol):
     """What tools need of a `Groundwire`."""
 
@@ -136,4 +139,5 @@ def _coded(error: GroundwireError, code: str) -> GroundwireError:
     """The error under the code of its tool, unless it is the caller's fault or a key is missing."""
     if not isinstance(error, RequestError | MissingCredential):
         error.code = code
+        error.message = f"{error.message.rstrip('. ')}. {_ADVICE}"
     return error

@@ -134,7 +134,7 @@ def document(
     )
 
 
-def note(start: int, end: int, url: str, title: str = "T", text: str = "") -> dict[str, Any]:
+def note(start: int | None, end: int | None, url: str, title: str = "T", text: str = "") -> dict[str, Any]:
     """An annotation of that result."""
     return {
         "text": text,

@@ -107,9 +107,9 @@ def test_searches_that_run_at_once_are_all_waited_for() -> None:
         ends.append(end)
     reader = Output("q")
     events = [event for each in (*starts, ends[0]) for event in reader.feed(each.encode())]
-    assert not reader.is_complete
+    early = reader.is_complete
     events += reader.feed(ends[1].encode())
-    assert reader.is_complete
+    assert (early, reader.is_complete) == (False, True)
     answered = assemble([*events, *reader.close(0, b"")])
     assert answered.text == "first【1:0†source】\n\nsecond【1:0†source】"
     marks = [answered.text[item.span.start : item.span.end] for item in answered.citations if item.span]
@@ -142,10 +142,12 @@ def test_markers_are_cut_where_nothing_says_what_they_mean_and_places_move_along
         (0, 12, "【3:2†source】", Span(3, 15)),  # wrong, but the marker stands just once
         (-5, 999999, "", None),
         (15, 3, "", None),
+        (None, None, "", None),
+        (None, None, "【3:2†source】", Span(3, 15)),
     ],
 )
 def test_an_offset_is_believed_only_where_a_marker_stands(
-    start: int, end: int, label: str, span: Span | None
+    start: int | None, end: int | None, label: str, span: Span | None
 ) -> None:
     text = "a😀b【3:2†source】 c"
     answered = answer(search_lines(document(text, [note(start, end, ONE, text=label)])))
@@ -161,7 +163,8 @@ def test_the_outer_list_of_annotations_serves_where_the_inner_one_is_missing() -
 
 
 def test_an_answer_without_searches_and_annotations_is_reported_as_not_grounded() -> None:
-    for notes in (None, []):
+    nothing: tuple[list[dict[str, object]] | None, ...] = (None, [])
+    for notes in nothing:
         answered = answer(search_lines(document("It is【3:2†source】 so.", notes, None)))
         assert answered.text == "It is so."
         assert codes(answered) == ["not_grounded"]
@@ -253,6 +256,7 @@ def test_citations_of_a_message_count_utf16_units() -> None:
         "spans": [
             {"startIndex": 3, "endIndex": 8, "references": [{"sourceId": "s", "citedText": "from the page"}]},
             {"startIndex": 9, "endIndex": 12, "references": [{"sourceId": "s"}, {"sourceId": "unknown"}]},
+            {"startIndex": 0, "endIndex": 2, "references": [{"sourceId": "unknown"}]},
         ],
     }
     answered = answer(
@@ -267,6 +271,13 @@ def test_citations_of_a_message_count_utf16_units() -> None:
         Citation(Span(8, 11), (Evidence(page),), "marker"),
     )
     assert codes(answered) == []
+
+
+@pytest.mark.parametrize("citations", [[], "x", {"sources": 1}, {"sources": [{"url": 5}]}])
+def test_citations_of_a_message_that_cannot_be_read_do_not_cost_the_message(citations: object) -> None:
+    answered = answer(line("assistant.message", content="Words.", citations=citations) + result_line())
+    assert answered.text == "Words."
+    assert codes(answered) == ["not_grounded"]
 
 
 def test_recorded_json_lines_without_a_search_are_an_answer_that_is_not_grounded(recordings: Path) -> None:
@@ -324,6 +335,8 @@ def test_a_recorded_failure_in_bare_text_is_told_by_the_error_output(recordings:
         {"sources": [{"title": "T", "url": "javascript:alert(1)"}]},
         {"sources": [{"title": "T", "url": ONE}, {"title": "T"}]},
         {"sources": [{"title": "T", "url": ONE, "more": 1}]},
+        {"sources": [{"title": 3, "url": ONE}]},
+        {"sources": ["T"]},
         {"more": 1},
     ],
 )
@@ -342,6 +355,10 @@ def test_the_object_may_stand_in_a_fence_and_behind_words() -> None:
     answered = answer("Here {it} is:\n```json\n" + json.dumps(asked, indent=2) + "\n```\n")
     assert answered.text == "s"
     assert [page.url for page in answered.sources] == [ONE]
+
+
+def test_braces_without_end_are_text() -> None:
+    assert answer("{" * 20_000 + "}").text == "{" * 20_000 + "}"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,154 @@
+"""Providers by name: built in, installed, configured."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+import pytest
+
+from groundwire.dialects.registry import DIALECTS
+from groundwire.errors import ConfigError
+from groundwire.model import SearchOptions
+from groundwire.providers.base import Row, path
+from groundwire.providers.registry import adjusted, built_in, describe
+from tests.providers.asking import question
+from tests.providers.speakers import SPEAKERS, VENDORS
+
+
+@pytest.mark.parametrize("speaker", VENDORS, ids=str)
+def test_a_built_in_row_says_all_that_a_user_needs(speaker: object) -> None:
+    row = built_in(str(speaker))
+    assert isinstance(row, Row)
+    assert row.name == str(speaker)
+    assert row.dialect in DIALECTS
+    assert row.base_url.startswith("https://")
+    assert not row.base_url.endswith("/")
+    assert row.model
+    assert row.lookups
+    assert row.missing.startswith("MISSING_")
+    assert row.advice.endswith(".")
+
+
+def test_an_unknown_name_is_nobody() -> None:
+    assert built_in("nobody") is None
+
+
+def test_a_description_needs_a_dialect_that_exists_and_an_address() -> None:
+    with pytest.raises(ConfigError, match="give it a dialect and a base_url"):
+        describe("mine", "", "", "")
+    with pytest.raises(ConfigError, match="'klingon' is none of"):
+        describe("mine", "klingon", "http://h", "")
+    with pytest.raises(ConfigError, match=r"providers\.mine\.base_url is missing"):
+        describe("mine", "openai_chat", "", "")
+
+
+def test_a_described_row_looks_for_its_key_where_it_was_told() -> None:
+    row = describe("mine", "openai_chat", "http://h", "MY_KEY")
+    assert [(lookup.kind, lookup.name) for lookup in row.lookups] == [
+        ("environment", "MY_KEY"),
+        ("own", "mine"),
+    ]
+    assert row.missing == "MISSING_MINE_API_KEY"
+    assert "MY_KEY" in row.advice
+    keyless = describe("mine", "openai_chat", "http://h", "")
+    assert (keyless.lookups, keyless.missing) == ((), "")
+
+
+def test_settings_win_over_the_row_where_they_say_something() -> None:
+    row = built_in("openai")
+    assert row is not None
+    assert adjusted(row) == row
+    changed = adjusted(row, base_url="http://h/v1", model="m")
+    assert (changed.base_url, changed.model) == ("http://h/v1", "m")
+    assert changed.capabilities == row.capabilities
+    assert adjusted(row, search="none").capabilities.search == "none"
+    assert adjusted(row, search="native").capabilities.search == "native"
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "extras"),
+    [
+        ("openrouter", "plugin", {"openai_responses": {"type": "plugin"}}),
+        ("openai", "web_search_preview", {"openai_responses": {"type": "web_search_preview"}}),
+        ("openai_chat", "perplexity", {"openai_chat": {"form": "perplexity"}}),
+    ],
+)
+def test_a_form_of_search_can_be_chosen(name: str, form: str, extras: object) -> None:
+    row = built_in(name)
+    assert row is not None
+    assert adjusted(row, search_form=form).spelling(SearchOptions()) == SearchOptions(extras=extras)  # type: ignore[arg-type]
+
+
+def test_an_unknown_form_of_search_is_told_with_those_that_exist() -> None:
+    for name, words in (("openai", "openrouter:web_search"), ("anthropic", "not used with")):
+        row = built_in(name)
+        assert row is not None
+        with pytest.raises(ConfigError, match=words):
+            adjusted(row, search_form="carrier pigeon")
+
+
+def test_openrouters_own_forms_are_kept_and_others_become_its_server_tool() -> None:
+    row = built_in("openrouter")
+    assert row is not None
+    for kind, expected in (
+        ("plugin", "plugin"),
+        ("openrouter:web_search", "openrouter:web_search"),
+        ("web_search_preview", "openrouter:web_search"),
+    ):
+        options = SearchOptions(extras={"openai_responses": {"type": kind}, "gemini": {"a": 1}})
+        spelled = row.spelling(options).extras
+        assert spelled["openai_responses"]["type"] == expected
+        assert spelled["gemini"] == {"a": 1}
+
+
+INSTALLED = Row("acme", "Acme", "openai_chat", "https://acme.example", path("/chat"), "acme-1")
+
+
+class _Point:
+    def __init__(self, found: object) -> None:
+        self._found = found
+
+    def load(self) -> object:
+        if isinstance(self._found, Exception):
+            raise self._found
+        return self._found
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    installed: dict[str, object] = {}
+
+    def entry_points(*, group: str, name: str) -> list[_Point]:
+        assert group == "groundwire.providers"
+        return [_Point(installed[name])] if name in installed else []
+
+    monkeypatch.setattr(metadata, "entry_points", entry_points)
+    return installed
+
+
+def test_a_row_of_an_installed_package_is_found_by_name(install: dict[str, object]) -> None:
+    install["acme"] = INSTALLED
+    assert built_in("acme") is INSTALLED
+    assert INSTALLED.url(INSTALLED.base_url, question()) == "https://acme.example/chat"
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (ImportError("no module named acme"), "cannot be loaded: no module named acme"),
+        (AttributeError("ROW"), "cannot be loaded"),
+        ("a string", "is no Row, but a str"),
+    ],
+)
+def test_an_installed_package_that_is_broken_is_named(
+    install: dict[str, object], found: object, words: str
+) -> None:
+    install["acme"] = found
+    with pytest.raises(ConfigError, match=words):
+        built_in("acme")
+
+
+def test_no_row_shows_a_key_in_its_address() -> None:
+    for speaker in SPEAKERS:
+        row = speaker.row("http://h")
+        assert "key" not in row.url(row.base_url, question(stream=True))

@@ -1,0 +1,517 @@
+"""The manifest: every behaviour named in the documents the product comes from, and the tests that show it.
+
+`id` is the document and a running number, `line` where the document says it. A behaviour that reality
+overruled keeps its entry: `overruled` says what is done instead, and the tests show that. One that needs a
+part of the product which is still to come names it in `later`. `test_requirements.py` keeps all this true.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+COUNTS = {"000": 53, "001": 31, "004": 23}
+"""How many behaviours each document names."""
+
+
+class Requirement(NamedTuple):
+    """One behaviour."""
+
+    id: str
+    line: int
+    behaviour: str
+    tests: tuple[str, ...] = ()
+    overruled: str = ""
+    later: str = ""
+
+
+_CONTRACT = "tests/tools/test_contract.py::"
+_RUN = "tests/tools/test_run.py::"
+_REGISTRY = "tests/tools/test_registry.py::"
+_OWN = "tests/tools/test_geminisearch.py::"
+_GROUNDING = "tests/dialects/gemini/test_grounding.py::"
+_COPILOT = "tests/providers/copilot/"
+_BLOCKS = "tests/tools/test_anthropic_blocks.py::"
+
+_000 = (
+    (15, "one result shape for all providers", (f"{_RUN}test_an_answer_is_told_with_numbers_and_sources",)),
+    (17, "adding a provider changes no caller", (f"{_REGISTRY}test_every_tool_that_users_know_is_there",)),
+    (34, "`query` is required", (f"{_REGISTRY}test_a_provider_tool_takes_a_query_and_nothing_else",)),
+    (34, "`query` is trimmed", (f"{_RUN}test_a_query_is_trimmed",)),
+    (
+        53,
+        "`llmContent` is the answer in Markdown",
+        (f"{_RUN}test_an_answer_is_told_with_numbers_and_sources",),
+    ),
+    (54, "`returnDisplay` is a short status", (f"{_RUN}test_an_answer_is_told_with_numbers_and_sources",)),
+    (55, "`sources` is optional", (f"{_RUN}test_an_answer_without_sources_has_none",)),
+    (43, "`title` and `uri` of a source are optional", (f"{_RUN}test_a_source_without_a_title_has_none",)),
+    (56, "`error` has a message and a type", (f"{_RUN}test_a_failure_carries_the_code_of_its_tool",)),
+    (61, "the result is JSON, always", ("tests/faces/test_commands.py::test_a_tool_prints_its_contract",)),
+    (67, "only `query` is accepted", (f"{_REGISTRY}test_a_provider_tool_takes_a_query_and_nothing_else",)),
+    (68, "extra keys: INVALID_TOOL_ARGUMENTS", (f"{_RUN}test_an_extra_argument_is_refused_by_name",)),
+    (69, "blank query: INVALID_QUERY", (f"{_RUN}test_a_blank_query_is_refused_and_nobody_is_asked",)),
+    (75, "the words of the example of an error", (f"{_RUN}test_an_extra_argument_is_refused_by_name",)),
+    (86, "no interactive login", (f"{_CONTRACT}test_chatgpt_without_a_session_is_told_and_a_key_is_none",)),
+    (
+        87,
+        "credentials from OpenCode, options or the environment",
+        (
+            f"{_CONTRACT}test_gemini_takes_the_key_that_opencode_has_before_the_variable",
+            f"{_CONTRACT}test_openrouter_s_key_may_be_opencode_s",
+        ),
+    ),
+    (
+        96,
+        "`provider.<id>.options.websearch` gives defaults",
+        ("tests/config/test_opencode.py::test_every_provider_gives_its_model_to_ours",),
+    ),
+    (
+        120,
+        "the options go before the defaults",
+        (f"{_CONTRACT}test_gemini_is_asked_with_the_configured_model_and_the_native_search",),
+    ),
+    (131, "the tool `websearch_gemini`", (f"{_REGISTRY}test_every_tool_that_users_know_is_there",)),
+    (
+        137,
+        "Gemini's key: OpenCode's `google` record of type api first",
+        (f"{_CONTRACT}test_gemini_takes_the_key_that_opencode_has_before_the_variable",),
+    ),
+    (
+        138,
+        "Gemini's key: then GEMINI_API_KEY",
+        (f"{_CONTRACT}test_gemini_takes_the_key_that_opencode_has_before_the_variable",),
+    ),
+    (
+        139,
+        "Gemini's key: else MISSING_GEMINI_API_KEY",
+        (f"{_CONTRACT}test_gemini_without_a_key_is_told_and_nothing_is_sent",),
+    ),
+    (
+        150,
+        "Gemini's endpoint is generateContent of v1beta",
+        (f"{_CONTRACT}test_gemini_is_asked_with_the_configured_model_and_the_native_search",),
+    ),
+    (
+        152,
+        "Gemini's default model is gemini-2.5-flash",
+        (f"{_CONTRACT}test_gemini_is_asked_with_the_configured_model_and_the_native_search",),
+    ),
+    (
+        153,
+        "a configured model goes before it",
+        (f"{_CONTRACT}test_gemini_is_asked_with_the_configured_model_and_the_native_search",),
+    ),
+    (
+        155,
+        "the key goes in x-goog-api-key, the body is JSON",
+        (f"{_CONTRACT}test_gemini_takes_the_key_that_opencode_has_before_the_variable",),
+    ),
+    (
+        159,
+        "one user message and the googleSearch tool",
+        (f"{_CONTRACT}test_gemini_is_asked_with_the_configured_model_and_the_native_search",),
+    ),
+    (171, "giving up ends the request", (f"{_CONTRACT}test_a_caller_who_gives_up_ends_the_request",)),
+    (
+        176,
+        "the text is all parts of the first candidate but thoughts",
+        (f"{_CONTRACT}test_gemini_s_supports_become_numbers_after_their_bytes",),
+    ),
+    (177, "no text: nothing found", (f"{_CONTRACT}test_gemini_that_says_nothing_found_nothing",)),
+    (
+        184,
+        "supports count UTF-8 bytes",
+        (
+            f"{_CONTRACT}test_gemini_s_supports_become_numbers_after_their_bytes",
+            f"{_GROUNDING}test_offsets_are_bytes_and_a_missing_start_is_zero",
+        ),
+    ),
+    (
+        186,
+        "markers are unique and sorted",
+        (f"{_CONTRACT}test_gemini_s_supports_become_numbers_after_their_bytes",),
+    ),
+    (
+        191,
+        "grounding chunks are the sources",
+        (f"{_CONTRACT}test_gemini_s_chunks_are_the_sources_even_if_nothing_is_cited",),
+        "where something is cited, only what is cited is listed: pages found are not sources of the answer",
+    ),
+    (
+        194,
+        "the list `Sources:` ends the text",
+        (f"{_CONTRACT}test_gemini_s_supports_become_numbers_after_their_bytes",),
+    ),
+    (
+        214,
+        "GEMINI_WEB_SEARCH_FAILED with words for the user and details",
+        (f"{_CONTRACT}test_a_failure_of_gemini_is_told_to_the_user_and_in_detail",),
+    ),
+    (235, "the tool `websearch_openai_oauth`", (f"{_REGISTRY}test_every_tool_that_users_know_is_there",)),
+    (241, "no API key", (f"{_CONTRACT}test_chatgpt_without_a_session_is_told_and_a_key_is_none",)),
+    (
+        245,
+        "the stored session of OpenCode is the bearer token",
+        (f"{_CONTRACT}test_chatgpt_is_asked_with_the_stored_session",),
+    ),
+    (
+        251,
+        "a configured model is used",
+        (f"{_CONTRACT}test_chatgpt_is_asked_with_the_stored_session",),
+        "the prefix `openai/` is not sent: the backend knows bare names only",
+    ),
+    (
+        252,
+        "an invalid block means the default model",
+        (f"{_CONTRACT}test_chatgpt_has_a_model_of_its_own_if_none_is_configured",),
+    ),
+    (
+        260,
+        "no session: MISSING_OPENAI_OAUTH_SESSION",
+        (f"{_CONTRACT}test_chatgpt_without_a_session_is_told_and_a_key_is_none",),
+    ),
+    (
+        267,
+        "plain HTTP to the Codex backend in the shape of the Responses API",
+        (
+            f"{_CONTRACT}test_chatgpt_is_asked_with_the_stored_session",
+            "tests/providers/test_codex.py::test_what_it_insists_on_is_always_there",
+        ),
+    ),
+    (
+        276,
+        "answers of ChatGPT are text without sources",
+        (f"{_CONTRACT}test_chatgpt_s_links_are_sources",),
+        "the backend searches and cites; sources are told where it names them, and left out where not",
+    ),
+    (
+        301,
+        "OPENAI_OAUTH_WEB_SEARCH_FAILED",
+        (f"{_CONTRACT}test_a_failure_of_chatgpt_has_its_own_code",),
+    ),
+    (311, "the tool `websearch_openrouter`", (f"{_REGISTRY}test_every_tool_that_users_know_is_there",)),
+    (
+        317,
+        "OpenRouter's key: OPENROUTER_API_KEY, else MISSING_OPENROUTER_API_KEY",
+        (
+            f"{_CONTRACT}test_openrouter_is_asked_with_its_key_and_its_search",
+            f"{_CONTRACT}test_openrouter_without_a_key_is_told_and_nothing_is_sent",
+        ),
+    ),
+    (
+        328,
+        "OpenRouter's endpoint is /responses with a bearer key",
+        (f"{_CONTRACT}test_openrouter_is_asked_with_its_key_and_its_search",),
+    ),
+    (
+        334,
+        "openai/o4-mini with the `web` plugin",
+        (f"{_CONTRACT}test_openrouter_is_asked_with_its_key_and_its_search",),
+        "the plugin is deprecated: the server tool `openrouter:web_search` is used, and no limit of tokens",
+    ),
+    (
+        364,
+        "spans count characters",
+        (f"{_CONTRACT}test_openrouter_s_annotations_become_numbers_and_each_page_has_one",),
+    ),
+    (
+        370,
+        "sources are deduplicated, with or without a title",
+        (f"{_CONTRACT}test_openrouter_s_annotations_become_numbers_and_each_page_has_one",),
+    ),
+    (
+        376,
+        "`[n]` at the end of a citation, and the list of sources",
+        (
+            f"{_CONTRACT}test_openrouter_s_annotations_become_numbers_and_each_page_has_one",
+            f"{_CONTRACT}test_chatgpt_s_links_are_sources",
+        ),
+        "a span that is a link is replaced by its number, not followed by it",
+    ),
+    (
+        404,
+        "OPENROUTER_WEB_SEARCH_FAILED with what OpenRouter said",
+        (f"{_CONTRACT}test_a_failure_of_openrouter_repeats_what_it_said",),
+    ),
+    (
+        440,
+        "a unified `websearch` takes a provider",
+        (
+            f"{_RUN}test_the_unified_tool_asks_whom_it_is_told_to",
+            f"{_RUN}test_the_unified_tool_fails_in_the_name_of_whom_it_asked",
+        ),
+    ),
+)
+
+_001 = (
+    (7, "the tool `geminisearch`", (f"{_REGISTRY}test_every_tool_that_users_know_is_there",)),
+    (
+        8,
+        "the official client of Google is used",
+        (f"{_OWN}test_the_query_is_sent_as_one_user_message_with_google_search",),
+        "plain HTTP says the same and costs no second to import",
+    ),
+    (
+        10,
+        "text with numbers and a list of sources",
+        (f"{_RUN}test_an_answer_is_told_with_numbers_and_sources",),
+    ),
+    (
+        11,
+        "any model may call the tool",
+        ("tests/tools/test_formats.py::test_every_tool_is_there_in_every_format_and_language",),
+    ),
+    (
+        41,
+        "the key comes from the environment",
+        (f"{_OWN}test_an_incomplete_block_falls_back_to_the_variable_and_the_default",),
+    ),
+    (
+        32,
+        "stored credentials of others are not touched",
+        (f"{_OWN}test_other_providers_settings_are_not_looked_at",),
+    ),
+    (83, "the description, word for word", (f"{_REGISTRY}test_geminisearch_is_described_as_callers_expect",)),
+    (91, "`query` is required", (f"{_REGISTRY}test_a_provider_tool_takes_a_query_and_nothing_else",)),
+    (98, "a blank query asks nobody", (f"{_RUN}test_a_blank_query_is_refused_and_nobody_is_asked",)),
+    (105, "the text starts with the query", (f"{_RUN}test_an_answer_is_told_with_numbers_and_sources",)),
+    (
+        106,
+        "numbers come from grounding",
+        (f"{_CONTRACT}test_gemini_s_supports_become_numbers_after_their_bytes",),
+    ),
+    (107, "the list `Sources:` may follow", (f"{_RUN}test_an_answer_without_sources_has_none",)),
+    (
+        108,
+        "sources come from grounding chunks",
+        (f"{_CONTRACT}test_gemini_s_chunks_are_the_sources_even_if_nothing_is_cited",),
+    ),
+    (
+        111,
+        "the result is one JSON object",
+        ("tests/faces/test_processes.py::test_a_tool_speaks_its_contract",),
+    ),
+    (
+        122,
+        "the text of an error agrees with its message",
+        (f"{_RUN}test_a_failure_carries_the_code_of_its_tool",),
+    ),
+    (
+        132,
+        "the model is gemini-2.5-flash",
+        (f"{_OWN}test_an_incomplete_block_falls_back_to_the_variable_and_the_default",),
+    ),
+    (133, "googleSearch is on", (f"{_OWN}test_the_query_is_sent_as_one_user_message_with_google_search",)),
+    (
+        148,
+        "the query is one user message",
+        (f"{_OWN}test_the_query_is_sent_as_one_user_message_with_google_search",),
+    ),
+    (
+        156,
+        "all text parts are joined",
+        (f"{_CONTRACT}test_gemini_s_supports_become_numbers_after_their_bytes",),
+        "thoughts are not part of the answer",
+    ),
+    (
+        160,
+        "supports count bytes over the text",
+        (
+            f"{_GROUNDING}test_offsets_are_bytes_and_a_missing_start_is_zero",
+            f"{_GROUNDING}test_thoughts_and_calls_between_texts_do_not_count",
+        ),
+    ),
+    (
+        164,
+        "inserting a number moves no other",
+        (f"{_GROUNDING}test_every_citation_survives_in_any_script",),
+    ),
+    (172, "no text: nothing found", (f"{_CONTRACT}test_gemini_that_says_nothing_found_nothing",)),
+    (
+        187,
+        "GEMINI_API_KEY and no other provider's settings",
+        (f"{_OWN}test_other_providers_settings_are_not_looked_at",),
+    ),
+    (192, "without a key nothing is sent", (f"{_OWN}test_other_providers_settings_are_not_looked_at",)),
+    (
+        216,
+        "`provider.geminisearch.options` gives key and model",
+        (f"{_OWN}test_the_block_gives_key_and_model",),
+    ),
+    (
+        218,
+        "`{env:…}` in the block is understood",
+        (
+            "tests/config/test_opencode.py::test_the_block_of_geminisearch_is_read_and_its_key_not_shown",
+            "tests/config/test_substitute.py::test_the_users_files_take_variables_and_files",
+        ),
+    ),
+    (
+        226,
+        "an incomplete block falls back, piece by piece",
+        (f"{_OWN}test_an_incomplete_block_falls_back_to_the_variable_and_the_default",),
+    ),
+    (
+        233,
+        "blank query: INVALID_QUERY, in a field `code`",
+        (f"{_RUN}test_a_blank_query_is_refused_and_nobody_is_asked",),
+        "the field is called `type`, as in the common contract",
+    ),
+    (
+        238,
+        "GEMINI_WEB_SEARCH_FAILED, and the advice to check the configuration",
+        (f"{_CONTRACT}test_a_failure_of_gemini_is_told_to_the_user_and_in_detail",),
+    ),
+    (
+        248,
+        "no endless waiting",
+        (
+            "tests/providers/test_streaming.py::test_whatever_does_not_happen_is_not_waited_for_beyond_its_deadline",
+        ),
+    ),
+    (
+        255,
+        "language, region and number of sources as options",
+        (f"{_RUN}test_the_unified_tool_takes_options_in_place_of_the_configured_ones",),
+    ),
+)
+
+_004 = (
+    (
+        9,
+        "web search is on by default",
+        (f"{_COPILOT}test_provider.py::test_turned_off_means_off",),
+        "a subprocess is never started unless the user chooses it",
+    ),
+    (
+        12,
+        "the search is done by Copilot CLI",
+        (f"{_COPILOT}test_provider.py::test_a_search_is_asked_for_and_its_answer_is_cited",),
+    ),
+    (13, "the answer is told in Anthropic's words", (f"{_BLOCKS}test_the_text_comes_last",)),
+    (
+        15,
+        "the default model is gpt-4.1",
+        (f"{_COPILOT}test_command.py::test_settings_have_the_defaults_that_are_documented",),
+    ),
+    (
+        17,
+        "a CLI that is missing or not logged in is told",
+        (
+            f"{_COPILOT}test_provider.py::test_a_cli_that_is_not_installed_is_named",
+            f"{_COPILOT}test_provider.py::test_a_cli_without_a_login_says_what_to_do",
+        ),
+    ),
+    (
+        46,
+        "the side request is known by its system text",
+        (),
+        "the text changed; tool and message are evidence",
+        "gateway",
+    ),
+    (47, "the side request is known by its message", (), "", "gateway"),
+    (
+        57,
+        "ENABLE_WEB_SEARCH",
+        (
+            f"{_COPILOT}test_provider.py::test_turned_off_means_off",
+            f"{_COPILOT}test_command.py::test_settings_follow_the_environment_before_the_configuration",
+        ),
+    ),
+    (
+        58,
+        "WEB_SEARCH_MODEL",
+        (f"{_COPILOT}test_command.py::test_settings_follow_the_environment_before_the_configuration",),
+    ),
+    (
+        59,
+        "WEB_SEARCH_TIMEOUT in milliseconds",
+        (
+            f"{_COPILOT}test_command.py::test_settings_follow_the_environment_before_the_configuration",
+            f"{_COPILOT}test_provider.py::test_time_out_kills_the_whole_group_within_two_seconds",
+        ),
+    ),
+    (
+        60,
+        "COPILOT_PATH",
+        (f"{_COPILOT}test_command.py::test_settings_follow_the_environment_before_the_configuration",),
+    ),
+    (83, "the query is taken out of the message", (), "a query may have several lines", "gateway"),
+    (
+        93,
+        "the CLI is started with --allow-all and the query in its arguments",
+        (
+            f"{_COPILOT}test_command.py::test_nothing_is_ever_allowed_wholesale",
+            f"{_COPILOT}test_command.py::test_the_arguments_are_these_and_no_others",
+            f"{_COPILOT}test_provider.py::test_fifty_hostile_queries_reach_the_cli_byte_for_byte_and_none_is_executed",
+        ),
+        "that would run whatever the web says: only its search tool is there, and the query goes to stdin",
+    ),
+    (
+        96,
+        "the CLI is asked for JSON: query, summary, sources",
+        (
+            f"{_COPILOT}test_output.py::test_recorded_bare_text_holds_the_object_that_was_asked_for",
+            f"{_COPILOT}test_output.py::test_bare_text_that_is_not_exactly_what_was_asked_for_is_text_and_not_grounded",
+        ),
+        "the raw result of its tool is preferred to what the model retells",
+    ),
+    (
+        109,
+        "first the server tool use with the query",
+        (f"{_BLOCKS}test_the_query_comes_first_as_a_tool_use_of_the_server",),
+    ),
+    (
+        110,
+        "then the results with title and address",
+        (f"{_BLOCKS}test_the_results_come_next_with_title_and_address",),
+    ),
+    (111, "then the text", (f"{_BLOCKS}test_the_text_comes_last",)),
+    (
+        140,
+        "Claude Code reads title and address of a result",
+        (f"{_BLOCKS}test_the_results_come_next_with_title_and_address",),
+        "it reads no page age",
+    ),
+    (
+        146,
+        "Claude Code counts searches",
+        (f"{_BLOCKS}test_each_search_is_counted_once",),
+        "by blocks, not by the length of their content",
+    ),
+    (
+        180,
+        "a search that takes too long is ended",
+        (f"{_COPILOT}test_provider.py::test_time_out_kills_the_whole_group_within_two_seconds",),
+    ),
+    (
+        201,
+        "only the tool web_search is offered",
+        (
+            f"{_COPILOT}test_output.py::test_a_tool_that_was_not_offered_is_reported_and_its_result_is_not_believed",
+        ),
+    ),
+    (
+        217,
+        "markers and annotations of Copilot's result become citations",
+        (
+            f"{_COPILOT}test_output.py::test_the_raw_result_of_the_tool_is_told_with_markers_as_anchors",
+            f"{_COPILOT}test_output.py::test_an_offset_is_believed_only_where_a_marker_stands",
+        ),
+    ),
+    (
+        228,
+        "the queries that were made are known",
+        (
+            f"{_COPILOT}test_output.py::test_the_raw_result_of_the_tool_is_told_with_markers_as_anchors",
+            f"{_COPILOT}test_output.py::test_an_answer_without_searches_and_annotations_is_reported_as_not_grounded",
+        ),
+    ),
+)
+
+REQUIREMENTS: tuple[Requirement, ...] = tuple(
+    Requirement(f"{document}-{number:02}", *entry)
+    for document, entries in {"000": _000, "001": _001, "004": _004}.items()
+    for number, entry in enumerate(entries, 1)
+)
+"""Every behaviour."""

@@ -1,0 +1,393 @@
+"""The tools end to end: what is sent to a provider on loopback, and the result to the letter."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundwire.client import Groundwire
+from groundwire.config.load import load
+from groundwire.model import (
+    Citation,
+    Cited,
+    Evidence,
+    Finished,
+    Source,
+    Span,
+    Started,
+    TextDelta,
+    TextSettled,
+)
+from groundwire.tools import run_tool
+from tests.faces.loopback import BOUND, Loopback, loopback
+
+FAR = 4_000_000_000_000
+"""Milliseconds; a session that does not end in our time."""
+
+
+@pytest.fixture
+def provider() -> Iterator[Loopback]:
+    with loopback() as script:
+        yield script
+
+
+class World:
+    """A user's home, with files of OpenCode's."""
+
+    def __init__(self, home: Path, provider: Loopback) -> None:
+        self.home = home
+        self.env = {
+            "HOME": str(home),
+            "GROUNDWIRE_GEMINI_BASE_URL": provider.address,
+            "GROUNDWIRE_OPENROUTER_BASE_URL": provider.address,
+            "GROUNDWIRE_OPENAI_OAUTH_BASE_URL": provider.address,
+        }
+
+    def log_in(self, **records: Mapping[str, object]) -> None:
+        """Write OpenCode's credentials."""
+        path = self.home / ".local/share/opencode/auth.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(records))
+        path.chmod(0o600)
+
+    def configure(self, **providers: Mapping[str, object]) -> None:
+        """Write OpenCode's configuration."""
+        path = self.home / ".config/opencode/opencode.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(
+            json.dumps({"provider": {name: {"options": block} for name, block in providers.items()}})
+        )
+
+    def call(self, name: str, query: str = "how many?") -> Any:
+        """The result of a tool."""
+
+        async def main() -> object:
+            config = load(self.env, str(self.home), str(self.home))
+            async with Groundwire(config, env=self.env) as groundwire:
+                return await run_tool(groundwire, name, {"query": query})
+
+        return asyncio.run(main())
+
+
+@pytest.fixture
+def world(tmp_path: Path, provider: Loopback) -> World:
+    return World(tmp_path, provider)
+
+
+def gemini_body(*parts: object, **grounding: object) -> bytes:
+    candidate = {
+        "content": {"role": "model", "parts": list(parts)},
+        "finishReason": "STOP",
+        "groundingMetadata": grounding,
+    }
+    return json.dumps({"candidates": [candidate]}).encode()
+
+
+def chunk(number: int) -> dict[str, object]:
+    return {"web": {"uri": f"https://s{number}.example/", "title": f"Title {number}"}}
+
+
+def support(end: int, *chunks: int, text: str = "") -> dict[str, object]:
+    return {"segment": {"endIndex": end, "text": text}, "groundingChunkIndices": list(chunks)}
+
+
+# Gemini
+
+
+def test_gemini_takes_the_key_that_opencode_has_before_the_variable(provider: Loopback, world: World) -> None:
+    provider.raw = gemini_body({"text": "Yes."})
+    world.env["GEMINI_API_KEY"] = "variable-key-123"
+    world.call("websearch_gemini")
+    world.log_in(google={"type": "api", "key": "opencode-key-1234"})
+    world.call("websearch_gemini")
+    keys = [request["headers"]["x-goog-api-key"] for request in provider.requests]
+    assert keys == ["variable-key-123", "opencode-key-1234"]
+
+
+def test_gemini_without_a_key_is_told_and_nothing_is_sent(provider: Loopback, world: World) -> None:
+    world.log_in(google={"type": "oauth", "access": "a", "refresh": "r", "expires": FAR})
+    result = world.call("websearch_gemini")
+    assert result["error"]["type"] == "MISSING_GEMINI_API_KEY"
+    assert "GEMINI_API_KEY" in result["error"]["message"]
+    assert provider.requests == []
+
+
+@pytest.mark.parametrize(
+    ("block", "model"),
+    [
+        ({"websearch": {"model": "gemini-3-flash"}}, "gemini-3-flash"),
+        ({"websearch": {"model": " "}}, "gemini-2.5-flash"),
+        ({"websearch": {"model": 7}}, "gemini-2.5-flash"),
+        ({}, "gemini-2.5-flash"),
+    ],
+)
+def test_gemini_is_asked_with_the_configured_model_and_the_native_search(
+    provider: Loopback, world: World, block: dict[str, object], model: str
+) -> None:
+    provider.raw = gemini_body({"text": "Yes."})
+    world.env["GEMINI_API_KEY"] = "variable-key-123"
+    world.configure(google=block)
+    world.call("websearch_gemini")
+    (request,) = provider.requests
+    assert request["path"] == f"/v1beta/models/{model}:generateContent"
+    assert request["headers"]["content-type"] == "application/json"
+    assert request["body"] == {
+        "contents": [{"role": "user", "parts": [{"text": "how many?"}]}],
+        "tools": [{"googleSearch": {}}],
+    }
+
+
+def test_gemini_s_supports_become_numbers_after_their_bytes(provider: Loopback, world: World) -> None:
+    provider.raw = gemini_body(
+        {"text": "Let me think.", "thought": True},
+        {"text": "Köln ist groß. "},
+        {"text": "東京も。"},
+        groundingChunks=[chunk(1), chunk(2)],
+        groundingSupports=[
+            support(16, 1, 0, 1, text="Köln ist groß."),
+            {"segment": {"startIndex": 17, "endIndex": 29, "text": "東京も。"}, "groundingChunkIndices": [1]},
+        ],
+    )
+    world.env["GEMINI_API_KEY"] = "variable-key-123"
+    assert world.call("websearch_gemini") == {
+        "llmContent": 'Web search results for "how many?":\n\nKöln ist groß.[1][2] 東京も。[2]\n\n'
+        "Sources:\n[1] Title 1 (https://s1.example/)\n[2] Title 2 (https://s2.example/)",
+        "returnDisplay": 'Search results for "how many?" returned.',
+        "sources": [chunk(1), chunk(2)],
+    }
+
+
+def test_gemini_s_chunks_are_the_sources_even_if_nothing_is_cited(provider: Loopback, world: World) -> None:
+    provider.raw = gemini_body({"text": "Yes."}, groundingChunks=[chunk(1), chunk(2)])
+    world.env["GEMINI_API_KEY"] = "variable-key-123"
+    assert world.call("geminisearch")["sources"] == [chunk(1), chunk(2)]
+
+
+@pytest.mark.parametrize("parts", [[], [{"text": " \n"}], [{"text": "hm", "thought": True}]])
+def test_gemini_that_says_nothing_found_nothing(
+    provider: Loopback, world: World, parts: list[object]
+) -> None:
+    provider.raw = gemini_body(*parts)
+    world.env["GEMINI_API_KEY"] = "variable-key-123"
+    assert world.call("websearch_gemini") == {
+        "llmContent": 'No search results or information found for query: "how many?"',
+        "returnDisplay": "No information found.",
+    }
+
+
+def test_a_failure_of_gemini_is_told_to_the_user_and_in_detail(provider: Loopback, world: World) -> None:
+    provider.status = 400
+    provider.error_body = b'{"error": {"code": 400, "message": "model is not found", "status": "NOT_FOUND"}}'
+    world.env["GEMINI_API_KEY"] = "variable-key-123"
+    result = world.call("websearch_gemini")
+    assert result["error"]["type"] == "GEMINI_WEB_SEARCH_FAILED"
+    assert "model is not found" in result["error"]["message"]
+    assert "check the configuration" in result["error"]["message"]
+    assert result["returnDisplay"] == "Gemini web search failed."
+    assert (
+        result["llmContent"] == f"Error: Gemini web search failed.\n\nDetails: {result['error']['message']}"
+    )
+
+
+def test_a_caller_who_gives_up_ends_the_request(provider: Loopback, world: World) -> None:
+    provider.events = (Started(), TextDelta(0, "Yes."), Finished())
+    provider.stall_after(0)
+    world.env["GEMINI_API_KEY"] = "variable-key-123"
+    world.log_in(
+        openai={"type": "oauth", "access": "a" * 20, "refresh": "r", "expires": FAR, "accountId": "i"}
+    )
+
+    async def main() -> None:
+        config = load(world.env, str(world.home), str(world.home))
+        async with Groundwire(config, env=world.env) as groundwire:
+            task = asyncio.create_task(run_tool(groundwire, "websearch_openai_oauth", {"query": "x"}))
+            assert await asyncio.to_thread(provider.stalled.wait, BOUND)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(main())
+    assert provider.left.wait(2)
+
+
+# ChatGPT, by the session that OpenCode or Codex CLI keeps
+
+
+def session(**more: object) -> dict[str, object]:
+    return {
+        "type": "oauth",
+        "access": "session-token-123",
+        "refresh": "r",
+        "expires": FAR,
+        "accountId": "acc",
+        **more,
+    }
+
+
+def answer(text: str, *citations: Citation) -> tuple[Any, ...]:
+    return (Started(), TextDelta(0, text), *map(Cited, citations), TextSettled(0), Finished())
+
+
+def test_chatgpt_is_asked_with_the_stored_session(provider: Loopback, world: World) -> None:
+    provider.events = answer("Yes.")
+    world.log_in(openai=session())
+    world.configure(openai={"websearch": {"model": "openai/gpt-5.4"}})
+    result = world.call("websearch_openai_oauth")
+    assert result == {
+        "llmContent": 'Web search results for "how many?":\n\nYes.',
+        "returnDisplay": 'Search results for "how many?" returned.',
+    }
+    (request,) = provider.requests
+    assert request["path"] == "/responses"
+    assert request["headers"]["authorization"] == "Bearer session-token-123"
+    assert request["headers"]["chatgpt-account-id"] == "acc"
+    assert request["headers"]["content-type"] == "application/json"
+    assert request["body"]["model"] == "gpt-5.4"
+    assert "how many?" in json.dumps(request["body"]["input"])
+    assert request["body"]["tools"] == [{"type": "web_search"}]
+
+
+@pytest.mark.parametrize("block", [{}, {"websearch": {"model": ""}}, {"websearch": []}])
+def test_chatgpt_has_a_model_of_its_own_if_none_is_configured(
+    provider: Loopback, world: World, block: dict[str, object]
+) -> None:
+    provider.events = answer("Yes.")
+    world.log_in(openai=session())
+    world.configure(openai=block)
+    world.call("websearch_openai_oauth")
+    assert provider.requests[0]["body"]["model"].startswith("gpt-5")
+
+
+@pytest.mark.parametrize("record", [None, {"type": "api", "key": "sk-0123456789"}])
+def test_chatgpt_without_a_session_is_told_and_a_key_is_none(
+    provider: Loopback, world: World, record: dict[str, object] | None
+) -> None:
+    world.env["OPENAI_API_KEY"] = "sk-0123456789"
+    if record:
+        world.log_in(openai=record)
+    result = world.call("websearch_openai_oauth")
+    assert result["error"]["type"] == "MISSING_OPENAI_OAUTH_SESSION"
+    assert provider.requests == []
+
+
+def test_chatgpt_s_links_are_sources(provider: Loopback, world: World) -> None:
+    link = "([a.example](https://a.example/x))"
+    text = f"Yes {link}."
+    cited = Citation(
+        Span(4, 4 + len(link)), (Evidence(Source("https://a.example/x", "A", "cited")),), "marker"
+    )
+    provider.events = answer(text, cited)
+    world.log_in(openai=session())
+    result = world.call("websearch_openai_oauth")
+    assert result["sources"] == [{"web": {"title": "A", "uri": "https://a.example/x"}}]
+    assert result["llmContent"].endswith("\n\nYes [1].\n\nSources:\n[1] A (https://a.example/x)")
+
+
+def test_a_failure_of_chatgpt_has_its_own_code(provider: Loopback, world: World) -> None:
+    provider.status = 403
+    provider.error_body = b'{"detail": "not allowed here"}'
+    world.log_in(openai=session())
+    result = world.call("websearch_openai_oauth")
+    assert result["error"]["type"] == "OPENAI_OAUTH_WEB_SEARCH_FAILED"
+    assert "not allowed here" in result["error"]["message"]
+
+
+# OpenRouter
+
+
+def openrouter_body(text: str, *annotations: object) -> bytes:
+    content = {"type": "output_text", "text": text, "annotations": list(annotations)}
+    message = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [content]}
+    return json.dumps({"id": "r", "object": "response", "status": "completed", "output": [message]}).encode()
+
+
+def url_citation(url: str, start: int, end: int, **more: object) -> dict[str, object]:
+    return {"type": "url_citation", "url": url, "start_index": start, "end_index": end, **more}
+
+
+def test_openrouter_is_asked_with_its_key_and_its_search(provider: Loopback, world: World) -> None:
+    provider.raw = openrouter_body("Yes.")
+    world.env["OPENROUTER_API_KEY"] = "or-key-0123456789"
+    world.call("websearch_openrouter")
+    (request,) = provider.requests
+    assert request["path"] == "/responses"
+    assert request["headers"]["authorization"] == "Bearer or-key-0123456789"
+    assert request["headers"]["content-type"] == "application/json"
+    assert request["body"]["model"] == "openai/o4-mini"
+    assert "how many?" in json.dumps(request["body"]["input"])
+    assert [tool["type"] for tool in request["body"]["tools"]] == ["openrouter:web_search"]
+
+
+def test_openrouter_without_a_key_is_told_and_nothing_is_sent(provider: Loopback, world: World) -> None:
+    assert world.call("websearch_openrouter")["error"]["type"] == "MISSING_OPENROUTER_API_KEY"
+    assert provider.requests == []
+
+
+def test_openrouter_s_key_may_be_opencode_s(provider: Loopback, world: World) -> None:
+    provider.raw = openrouter_body("Yes.")
+    world.log_in(openrouter={"type": "api", "key": "opencode-key-1234"})
+    world.call("websearch_openrouter")
+    assert provider.requests[0]["headers"]["authorization"] == "Bearer opencode-key-1234"
+
+
+def test_openrouter_s_annotations_become_numbers_and_each_page_has_one(
+    provider: Loopback, world: World
+) -> None:
+    text = "東京は大きい。 Yes it is."
+    provider.raw = openrouter_body(
+        text,
+        url_citation("https://a.example/x?utm_source=openai", 0, 7, title="A"),
+        url_citation("https://b.example/", 8, 18),
+        url_citation("https://www.a.example/x", 8, 18, title="A again"),
+        {"type": "file_citation", "file_id": "f"},
+    )
+    world.env["OPENROUTER_API_KEY"] = "or-key-0123456789"
+    result = world.call("websearch_openrouter")
+    assert result["llmContent"].partition("\n\nSources:\n") == (
+        'Web search results for "how many?":\n\n東京は大きい。[1] Yes it is.[1][2]',
+        "\n\nSources:\n",
+        "[1] A (https://a.example/x?utm_source=openai)\n[2] b.example (https://b.example/)",
+    )
+    assert result["sources"] == [
+        {"web": {"title": "A", "uri": "https://a.example/x?utm_source=openai"}},
+        {"web": {"uri": "https://b.example/"}},
+    ]
+    assert result["returnDisplay"] == 'Search results for "how many?" returned.'
+
+
+def test_a_failure_of_openrouter_repeats_what_it_said(provider: Loopback, world: World) -> None:
+    provider.status = 402
+    provider.error_body = b'{"error": {"code": 402, "message": "Insufficient credits"}}'
+    world.env["OPENROUTER_API_KEY"] = "or-key-0123456789"
+    result = world.call("websearch_openrouter")
+    assert result["error"]["type"] == "OPENROUTER_WEB_SEARCH_FAILED"
+    assert "Insufficient credits" in result["error"]["message"]
+
+
+# All of them
+
+
+@pytest.mark.parametrize("name", ["websearch_gemini", "websearch_openrouter", "geminisearch"])
+def test_a_provider_that_cannot_be_reached_is_a_failure_of_its_tool(world: World, name: str) -> None:
+    world.env |= {
+        "GEMINI_API_KEY": "variable-key-123",
+        "OPENROUTER_API_KEY": "or-key-0123456789",
+        "GROUNDWIRE_GEMINI_BASE_URL": "http://127.0.0.1:9",
+        "GROUNDWIRE_OPENROUTER_BASE_URL": "http://127.0.0.1:9",
+    }
+    result = world.call(name)
+    assert result["error"]["type"].endswith("_WEB_SEARCH_FAILED")
+
+
+@pytest.mark.parametrize("query", ['say "hi"', "two\nlines", "emoji 🏙️ und Umlaute äöü"])
+def test_a_query_is_repeated_as_it_was(provider: Loopback, world: World, query: str) -> None:
+    provider.raw = gemini_body({"text": "Yes."})
+    world.env["GEMINI_API_KEY"] = "variable-key-123"
+    result = world.call("websearch_gemini", query)
+    assert result["llmContent"] == f'Web search results for "{query}":\n\nYes.'
+    assert result["returnDisplay"] == f'Search results for "{query}" returned.'
