@@ -16,7 +16,13 @@ help:  ## what can be made
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-.venv/.dev: .venv/.run requirements/dev.lock
+# The sandbox of the Copilot provider is tested for real.
+.venv/.system:
+	@command -v bwrap >/dev/null || { apt-get update -qq && apt-get install -y -qq bubblewrap >/dev/null; } || \
+		{ echo "bubblewrap is missing and could not be installed: apt-get install bubblewrap" >&2; exit 1; }
+	@mkdir -p .venv && touch $@
+
+.venv/.dev: .venv/.run .venv/.system requirements/dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	@touch $@
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 
+from groundwire import __version__
+
 
 def main() -> int:
     """Run the command line; the result is the exit code."""
     if sys.argv[1:] == ["--version"]:
-        from groundwire.faces.cli.version import VERSION  # noqa: PLC0415  nothing else is needed
-
-        print(f"groundwire {VERSION}")  # noqa: T201
+        print(f"groundwire {__version__}")  # noqa: T201
         return 0
-    from groundwire.faces.cli.main import run  # noqa: PLC0415
+    from groundwire.faces.cli.main import run  # noqa: PLC0415  the version needs nothing else
 
     return run(sys.argv[1:])
 

@@ -36,8 +36,10 @@ from groundwire.model import (
 )
 from groundwire.model.extras import Extras, merge_extras
 from groundwire.model.value import replace, value
+from groundwire.providers import copilot
 from groundwire.providers.base import Provider, Row
 from groundwire.providers.capabilities import Capabilities
+from groundwire.providers.copilot_command import settings_from
 from groundwire.providers.http import HttpProvider
 from groundwire.providers.registry import BUILT_IN, adjusted, built_in, describe
 from groundwire.routing.health import Health
@@ -76,6 +78,9 @@ class Groundwire:
         self._added: dict[str, Row] = {}
         self._keys: dict[str, Secret] = {}
         self._live = {name: self._provider(row) for name, row in self._rows.items()}
+        self._copilot = self._copilot_cli(home)
+        if self.config.provider(copilot.NAME).enabled is not False:
+            self._live[copilot.NAME] = _Signed(self._copilot)
         self._router = Router(
             self._live,
             health=Health(time.monotonic),
@@ -131,6 +136,8 @@ class Groundwire:
         if isinstance(query, str):
             query = question(query, options or self.config.search)
         usable = {name: self._is_usable(row) for name, row in {**self._rows, **self._added}.items()}
+        if copilot.NAME in self._live:
+            usable[copilot.NAME] = self._copilot_status().usable
         plan = choose(provider, model, self.config.order, usable)
         async with aclosing(self._router.events(query, plan)) as events:
             async for event in events:
@@ -138,12 +145,13 @@ class Groundwire:
 
     def providers(self) -> list[ProviderStatus]:
         """Every provider that is known, and whether it can be used."""
-        return [self._status(row) for row in self._rows.values()]
+        others = [self._copilot_status()] if copilot.NAME in self._live else []
+        return [*(self._status(row) for row in self._rows.values()), *others]
 
     @property
     def names(self) -> tuple[str, ...]:
         """The providers that are known."""
-        return tuple(self._rows)
+        return tuple(name for name in self._live if name not in self._added)
 
     def findings(self, name: str) -> list[Finding]:
         """What every place that may hold a provider's credential answers."""
@@ -157,7 +165,7 @@ class Groundwire:
         self._live[row.name] = self._provider(row)
 
     def _names(self) -> list[str]:
-        return list(dict.fromkeys((*BUILT_IN, *self.config.providers)))
+        return [name for name in dict.fromkeys((*BUILT_IN, *self.config.providers)) if name != copilot.NAME]
 
     def _row(self, name: str) -> Row | None:
         settings = self.config.provider(name)
@@ -167,6 +175,28 @@ class Groundwire:
         timeout = settings.timeout or self.config.timeout
         row = adjusted(row, base_url=settings.base_url, model=settings.model)
         return replace(row, deadlines=_within(row.deadlines, timeout)) if timeout else row
+
+    def _copilot_cli(self, home: str) -> copilot.CopilotProvider:
+        settings = self.config.provider(copilot.NAME)
+        seconds = settings.timeout or self.config.timeout
+        found = settings_from(self._env, home, model=settings.model, seconds=seconds)
+        return copilot.CopilotProvider(found, self._redactor)
+
+    def _copilot_status(self) -> ProviderStatus:
+        """A program that runs on this machine is asked only if the user wants it."""
+        trouble = self._copilot.trouble()
+        wanted = self.config.provider(copilot.NAME).enabled is True
+        reason = trouble or ("enabled" if wanted else "set providers.copilot.enabled = true, or name it")
+        return ProviderStatus(
+            copilot.NAME,
+            copilot.TITLE,
+            wanted and not trouble,
+            reason,
+            self._copilot.model,
+            "its command line",
+            "",
+            copilot.CAPABILITIES,
+        )
 
     def _provider(self, row: Row) -> Provider:
         async def credential() -> Credential | None:

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from groundwire.faces.cli.console import Console
+from groundwire.faces.cli.console import Console, linked
 from tests.faces.fakes import Terminal
 
 
@@ -64,6 +64,13 @@ def test_a_pipe_gets_no_links() -> None:
 @pytest.mark.parametrize(("env", "columns"), [({"COLUMNS": "120"}, 120), ({"COLUMNS": "wide"}, 80), ({}, 80)])
 def test_the_width_is_told_or_guessed(env: dict[str, str], columns: int) -> None:
     assert console(tty=True, **env).size() == (columns, 24)
+
+
+def test_the_target_of_a_link_is_ascii() -> None:
+    assert (
+        linked("x", "https://a.example/京\x1b")
+        == "\x1b]8;;https://a.example/%E4%BA%AC%1B\x1b\\x\x1b]8;;\x1b\\"
+    )
 
 
 def test_what_is_printed_is_made_harmless() -> None:

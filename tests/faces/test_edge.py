@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 import pytest
@@ -60,6 +61,14 @@ def test_a_mistake_is_one_sentence_and_where_to_read_on(capsys: pytest.CaptureFi
     assert captured.out == ""
     assert captured.err.endswith("\nTry: groundwire search --help\n")
     assert "\x1b" not in captured.err
+
+
+def test_a_program_is_told_about_its_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["search", "--json", "--max-uses", "0", "q"]) == 2
+    captured = capsys.readouterr()
+    error = json.loads(captured.out)["error"]
+    assert error["code"] == "INVALID_USAGE"
+    assert error["message"] in captured.err
 
 
 def test_an_interruption_is_told_by_its_exit_code(

@@ -99,7 +99,7 @@ def test_a_search_in_the_middle_begins_a_new_paragraph() -> None:
         Finished(),
     )
     watched.tell(events)
-    assert watched.finish(events).startswith("I will look.\n\nHere it is.\n\nSources")
+    assert watched.finish(events).startswith("I will look.\n\nHere it is.\n\nFound, but")
 
 
 def test_numbers_that_come_with_their_claim_are_written_at_once() -> None:

@@ -15,13 +15,11 @@ import sys
 import termios
 import threading
 import time
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from groundwire.faces.cli.version import VERSION
 from groundwire.model import assemble
 from groundwire.text.markdown import render_answer
 from tests.faces.fakes import LATE, TEXT
@@ -311,8 +309,3 @@ def test_the_version_needs_almost_nothing() -> None:
 def test_help_needs_no_network_library() -> None:
     program = "from groundwire.faces.cli.main import run; run(['search', '--help'])"
     assert not modules_after(program) & {"asyncio", "aiohttp", "ssl", "groundwire.model", "shutil"}
-
-
-def test_the_version_is_the_package_s() -> None:
-    settings = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text("utf-8"))
-    assert settings["project"]["version"] == VERSION

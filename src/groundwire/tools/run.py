@@ -23,7 +23,6 @@ from groundwire.providers.base import Row
 from groundwire.tools import geminisearch
 from groundwire.tools.registry import AUTO, TOOLS, WEBSEARCH, ToolSpec, failure_code
 
-
 _ADVICE = "Try again later, or check the configuration: groundwire doctor"
 
 

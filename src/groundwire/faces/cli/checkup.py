@@ -13,11 +13,11 @@ from importlib.metadata import PackageNotFoundError, version
 from tempfile import TemporaryFile
 from typing import Literal, TypeAlias
 
+from groundwire import __version__
 from groundwire.config import opencode_files, paths
 from groundwire.credentials.lookup import Finding
 from groundwire.errors import GroundwireError, TimedOut
 from groundwire.faces.cli.session import Asker
-from groundwire.faces.cli.version import VERSION
 from groundwire.model import Failed, Limits, Message, Request, Text
 from groundwire.model.value import value
 
@@ -51,7 +51,9 @@ class Asked:
 
 def versions() -> Iterator[Check]:
     """What is running."""
-    yield Check("ok", f"groundwire {VERSION}", f"Python {platform.python_version()}, {platform.platform()}")
+    yield Check(
+        "ok", f"groundwire {__version__}", f"Python {platform.python_version()}, {platform.platform()}"
+    )
     yield Check("ok", "interpreter", sys.executable)
     for name in _LIBRARIES:
         try:

@@ -120,8 +120,13 @@ def styled(text: str, style: str) -> str:
 
 
 def linked(text: str, url: str) -> str:
-    """Text that leads to an address (OSC 8)."""
-    return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\"
+    """Text that leads to an address (OSC 8, which takes ASCII alone)."""
+    target = "".join(sign if "!" <= sign <= "~" else _percent_encoded(sign) for sign in url)
+    return f"\x1b]8;;{target}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+def _percent_encoded(sign: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in sign.encode("utf-8", "replace"))
 
 
 def _is_colored(stream: TextIO, env: Mapping[str, str]) -> bool:

@@ -47,13 +47,23 @@ def _run(words: list[str]) -> int:
     try:
         arguments = parse(words)
     except UsageError as error:
-        sys.stderr.write(f"groundwire: {one_line(error.message)}\nTry: {error.prog} --help\n")
-        return _USAGE
+        return _refuse(error, told="--json" in words)
     except SystemExit:  # a help text was printed
         return 0
     edge = import_module("groundwire.faces.cli.edge")
     code: int = edge.perform(words[0], arguments)
     return code
+
+
+def _refuse(error: UsageError, *, told: bool) -> int:
+    """Say what cannot be understood; `told` to a program as well."""
+    message = one_line(error.message)
+    sys.stderr.write(f"groundwire: {message}\nTry: {error.prog} --help\n")
+    if told:
+        from json import dumps  # noqa: PLC0415  only for programs that made a mistake
+
+        sys.stdout.write(dumps({"version": 1, "error": {"code": "INVALID_USAGE", "message": message}}) + "\n")
+    return _USAGE
 
 
 def parse(words: list[str]) -> Namespace:

@@ -29,8 +29,8 @@ def write_sources(console: Console, order: Order, unplaced: Sequence[Citation], 
     if not order.sources:
         return
     columns, _ = console.size()
-    head = styled("Sources", BOLD) if console.colored else "Sources"
-    lines = [head]
+    title = "Sources" if answer.grounded else "Found, but not cited"
+    lines = [styled(title, BOLD) if console.colored else title]
     for number, source in enumerate(order.sources, 1):
         lines += _entry(console, number, source, columns)
         for claim in _claims(source, unplaced, answer, order):
@@ -42,18 +42,24 @@ def write_sources(console: Console, order: Order, unplaced: Sequence[Citation], 
 
 def write_notes(console: Console, answer: Answer, asked: Asked, seconds: float) -> None:
     """Warnings, and on a terminal what was done and what it cost."""
-    if answer.error is None and answer.text.strip() and not answer.grounded:
-        console.note("Not grounded: nothing in this answer names a source.", YELLOW)
-    if answer.finish is not None and answer.finish in _ENDINGS:
-        console.note(_ENDINGS[answer.finish], YELLOW)
-    for warning in answer.warnings:
-        console.note(f"Warning: {one_line(warning.message)}", YELLOW)
-    if console.stderr.isatty():
-        if console.moves and answer.text.strip():
-            console.note("")
+    notes = [(text, YELLOW) for text in _cautions(answer)]
+    if console.stderr.isatty() and (answer.text.strip() or answer.searches):
         columns, _ = console.size()
-        for line in _summary(answer, asked, seconds):
-            console.note(shortened(line, columns), DIM)
+        notes += ((shortened(line, columns), DIM) for line in _summary(answer, asked, seconds))
+    if notes and console.moves and answer.text.strip():
+        console.note("")
+    for text, style in notes:
+        console.note(text, style)
+
+
+def _cautions(answer: Answer) -> Iterator[str]:
+    """What a reader must know before believing the answer."""
+    if answer.error is None and answer.text.strip() and not answer.grounded:
+        yield "Not grounded: nothing in this answer names a source."
+    if answer.finish is not None and answer.finish in _ENDINGS:
+        yield _ENDINGS[answer.finish]
+    for warning in answer.warnings:
+        yield f"Warning: {one_line(warning.message)}"
 
 
 def _summary(answer: Answer, asked: Asked, seconds: float) -> Iterator[str]:
@@ -80,7 +86,7 @@ def _entry(console: Console, number: int, source: Source, columns: int) -> Itera
     label = shortened(one_line(label_of(source)), columns - len(_indented(number)))
     url = safe_address(source.url)
     mark = f"[{number}]"
-    domain = source.domain or domain_of(url)
+    domain = one_line(source.domain) or domain_of(url)
     shown = linked(label, url) if url and console.linked else label
     yield f"{_faint(console, mark)} {shown}"
     if not url:

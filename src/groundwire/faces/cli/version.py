@@ -1,3 +1,0 @@
-"""The version, readable without importing anything."""
-
-VERSION = "0.1.0"

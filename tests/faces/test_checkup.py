@@ -1,0 +1,76 @@
+"""What the doctor looks at."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from groundwire.errors import Overloaded, TimedOut
+from groundwire.faces.cli import checkup
+from groundwire.faces.cli.checkup import Check, ask_each, config_files, data_directory, versions
+from groundwire.model import Event, Failed, Request, SearchOptions, TextDelta
+from tests.faces.fakes import FakeAsker
+
+
+def test_versions_are_told() -> None:
+    found = {check.what: check for check in versions()}
+    assert all(check.state == "ok" for check in found.values())
+    assert "Python 3." in next(iter(found.values())).detail
+
+
+def test_a_library_that_is_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkup, "_LIBRARIES", ("groundwire-no-such-library",))
+    assert list(versions())[-1].state == "problem"
+
+
+def test_the_files_that_are_there_are_named(tmp_path: Path) -> None:
+    opencode = tmp_path / ".config/opencode/opencode.json"
+    opencode.parent.mkdir(parents=True)
+    opencode.write_text("{}")
+    own = tmp_path / "own.toml"
+    own.write_text("")
+    env = {"GROUNDWIRE_CONFIG": str(own), "OPENCODE_CONFIG_CONTENT": "{}"}
+    found = {
+        check.what: check.detail for check in config_files(env, str(tmp_path), str(tmp_path / "project"))
+    }
+    assert found[str(own)] == "read"
+    assert found[str(tmp_path / "project/groundwire.toml")] == "not there"
+    assert found[str(opencode)] == "read"
+    assert found["environment OPENCODE_CONFIG_CONTENT"] == "read"
+
+
+def test_a_data_directory_is_good_when_it_can_be_written_or_made(tmp_path: Path) -> None:
+    assert data_directory(str(tmp_path)) == Check("ok", str(tmp_path), "writable")
+    below = str(tmp_path / "a/b")
+    assert data_directory(below) == Check("ok", below, "will be made when it is needed")
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_data_directory_that_cannot_be_written_is_a_problem() -> None:
+    assert data_directory("/proc").state == "problem"
+
+
+class Silent(FakeAsker):
+    """Never answers."""
+
+    async def stream(
+        self,
+        query: str | Request,
+        *,
+        provider: str = "auto",
+        model: str = "",
+        options: SearchOptions | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        await asyncio.Event().wait()
+        yield TextDelta(0, "never")
+
+
+def test_a_provider_that_breaks_off_or_never_answers_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkup, "_PATIENCE", 0.05)
+    (broken,) = asyncio.run(ask_each(FakeAsker([TextDelta(0, "o"), Failed(Overloaded("busy"))]), ["gemini"]))
+    assert broken.error == Overloaded("busy")
+    (silent,) = asyncio.run(ask_each(Silent(), ["gemini"]))
+    assert isinstance(silent.error, TimedOut)

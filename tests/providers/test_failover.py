@@ -1,0 +1,159 @@
+"""Providers that fail, over real connections: who answers instead, how soon, and how often anybody is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from time import monotonic
+
+import pytest
+
+from groundwire.credentials.redact import Redactor
+from groundwire.credentials.secret import Credential
+from groundwire.errors import GroundwireError, Overloaded
+from groundwire.model import Failed, Source, assemble
+from groundwire.model.value import replace
+from groundwire.providers.http import HttpProvider
+from groundwire.routing.health import Health
+from groundwire.routing.run import Plan, Router, Target
+from groundwire.testing.answers import told
+from groundwire.testing.script import Response, Script, answer
+from groundwire.testing.upstream import Upstream
+from groundwire.transport.deadlines import Deadlines
+from groundwire.transport.http import Http
+from tests.providers.asking import question
+from tests.providers.speakers import SPEAKERS, credential
+from tests.transport.bounded import run
+
+FIRST = next(speaker for speaker in SPEAKERS if speaker.name == "openai")
+SECOND = next(speaker for speaker in SPEAKERS if speaker.name == "anthropic")
+EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
+GOOD = answer(SECOND.dialect, EVENTS)
+STREAM = answer(FIRST.dialect, EVENTS)
+SILENCE = 0.3
+
+
+@asynccontextmanager
+async def routed(
+    first: Script | Response, second: Script | Response
+) -> AsyncIterator[tuple[Router, Upstream, Upstream]]:
+    async def key() -> Credential | None:
+        return credential()
+
+    async with Upstream(first) as one, Upstream(second) as two, Http({}) as http:
+        deadlines = Deadlines(connect=2, first_byte=SILENCE, idle=SILENCE, total=5)
+        providers = {
+            speaker.name: HttpProvider(speaker.row(upstream.url, deadlines), http, key, Redactor())
+            for speaker, upstream in ((FIRST, one), (SECOND, two))
+        }
+        router = Router(providers, health=Health(monotonic), sleep=asyncio.sleep, chance=random.random)
+        yield router, one, two
+
+
+PLAN = Plan((Target(FIRST.name), Target(SECOND.name)))
+
+
+@pytest.mark.parametrize(
+    ("first", "seconds"),
+    [
+        (Script(door="closed"), 0.2),
+        (Response(503), 0.2),
+        (Response(529, {"retry-after": "20"}), 0.2),
+        (Response(429, {"retry-after": "7"}), 0.2),
+        (Response(401), 0.2),
+        (Response(raw=b""), 0.2),
+        (Response(raw=b"what?\r\n\r\n"), 0.2),
+        (replace(STREAM, cut_at=40, cut="rst"), 0.2),
+        (Response(delay=float("inf")), SILENCE + 0.2),
+        (replace(STREAM, stall_at=0), SILENCE + 0.2),
+    ],
+    ids=["refused", "503", "529", "429", "401", "hangs up", "no HTTP", "cut early", "silent", "semi-silent"],
+)
+def test_the_second_answers_soon_when_the_first_cannot(first: Script | Response, seconds: float) -> None:
+    async def main() -> None:
+        async with routed(first, GOOD) as (router, one, two):
+            begun = monotonic()
+            events = [event async for event in router.events(question(stream=True), PLAN)]
+            taken = monotonic() - begun
+            assert assemble(events).text == "The Nile is 6650 km long."
+            assert len(one.requests) <= 1
+            assert len(two.requests) == 1
+            alone = await direct(router)
+            assert taken - alone < seconds + 0.15, "a busy machine gets a little more"
+
+    run(main())
+
+
+async def direct(router: Router) -> float:
+    """What the second takes by itself."""
+    begun = monotonic()
+    async for _ in router.events(question(stream=True), Plan((Target(SECOND.name),))):
+        pass
+    return monotonic() - begun
+
+
+def test_after_the_first_word_nobody_else_is_asked() -> None:
+    said = (STREAM.stream or b"").index(b"6650")
+    whole = STREAM.stream or b""
+    at = whole.index(b"\n\n", said) + 2
+
+    async def main() -> None:
+        async with routed(replace(STREAM, cut_at=at), GOOD) as (router, _, two):
+            events = [event async for event in router.events(question(stream=True), PLAN)]
+            assert isinstance(events[-1], Failed)
+            assert assemble(events).text == "The Nile is 6650 km long."
+            assert two.connections == 0
+
+    run(main())
+
+
+@pytest.mark.parametrize("requests", [200, pytest.param(1000, marks=pytest.mark.thorough)])
+def test_a_dead_provider_gets_at_most_a_quarter_more_requests_than_were_asked(requests: int) -> None:
+    async def key() -> Credential | None:
+        return credential()
+
+    async def at_once(_: float) -> None:
+        await asyncio.sleep(0)
+
+    async def main() -> None:
+        async with Upstream(Response(503)) as upstream, Http({}) as http:
+            provider = HttpProvider(FIRST.row(upstream.url), http, key, Redactor())
+            router = Router(
+                {"openai": provider}, health=Health(monotonic), sleep=at_once, chance=random.random
+            )
+            for _ in range(requests):
+                with pytest.raises(Overloaded):
+                    async for _event in router.events(question(), Plan((Target("openai"),))):
+                        pass
+            assert requests <= len(upstream.requests) <= requests * 1.25
+            assert upstream.connections == 1
+
+    run(main())
+
+
+def test_a_caller_who_leaves_while_a_provider_is_waited_for_leaves_nothing() -> None:
+    async def main() -> None:
+        async with routed(Response(delay=float("inf")), GOOD) as (router, one, two):
+            events = router.events(question(stream=True), PLAN)
+            reading = asyncio.create_task(anext(events))
+            await one.received()
+            reading.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await reading
+            await one.disconnected(timeout=1)
+            assert two.connections == 0
+
+    run(main())
+
+
+def test_when_both_fail_the_error_says_who_said_what() -> None:
+    async def main() -> None:
+        async with routed(Response(401), Response(404)) as (router, _, _two):
+            with pytest.raises(GroundwireError) as caught:
+                async for _event in router.events(question(), PLAN):
+                    pass
+            assert "openai: HTTP status 401; anthropic: HTTP 404" in str(caught.value)
+
+    run(main())

@@ -1,0 +1,136 @@
+"""A turn that pauses is one answer: its parts, its places and its costs add up."""
+
+from __future__ import annotations
+
+import asyncio
+
+from groundwire.errors import Overloaded
+from groundwire.model import (
+    Answer,
+    Citation,
+    Cited,
+    Event,
+    Evidence,
+    Failed,
+    Finished,
+    Message,
+    SearchCall,
+    SearchCalled,
+    SearchResult,
+    SearchReturned,
+    Source,
+    Span,
+    Started,
+    Text,
+    TextDelta,
+    TextSettled,
+    Usage,
+    UsageSeen,
+    Warned,
+    assemble,
+)
+from groundwire.routing.continuation import MAX_ROUNDS, add_usage, continued
+from tests.routing.test_run import QUESTION, Scripted
+
+ONE = Source("https://one.example/", state="cited")
+TWO = Source("https://two.example/", state="cited")
+
+
+def cited(start: int, end: int, source: Source) -> Cited:
+    return Cited(Citation(Span(start, end), (Evidence(source),)))
+
+
+def told(provider: Scripted, rounds: int = MAX_ROUNDS) -> list[Event]:
+    async def collect() -> list[Event]:
+        return [event async for event in continued(provider, QUESTION, rounds)]
+
+    return asyncio.run(collect())
+
+
+FIRST: list[Event] = [
+    Started("1", "m"),
+    SearchCalled(0, SearchCall("s1", ("one",))),
+    SearchReturned(1, SearchResult("s1", (ONE,))),
+    TextDelta(2, "First. "),
+    cited(0, 6, ONE),
+    TextSettled(2),
+    SearchCalled(3, SearchCall("s2", ("two",))),
+    UsageSeen(Usage(input_tokens=100, output_tokens=10, searches=1)),
+    Finished("pause"),
+]
+SECOND: list[Event] = [
+    Started("2", "m"),
+    SearchReturned(0, SearchResult("s2", (TWO,))),
+    TextDelta(1, "Second."),
+    cited(0, 7, TWO),
+    UsageSeen(Usage(input_tokens=200, output_tokens=20)),
+    Finished("stop"),
+]
+
+
+def whole() -> Answer:
+    return assemble(told(Scripted("a", [*FIRST], [*SECOND])))
+
+
+def test_text_and_citations_join_into_one_answer() -> None:
+    answer = whole()
+    assert answer.text == "First. Second."
+    places = [(citation.span, citation.evidence[0].source.url) for citation in answer.citations]
+    assert places == [(Span(0, 6), ONE.url), (Span(7, 14), TWO.url)]
+    assert answer.finish == "stop"
+    assert answer.id == "1"
+
+
+def test_a_search_of_one_round_gets_its_result_in_the_next() -> None:
+    assert [(search.query, search.state) for search in whole().searches] == [("one", "done"), ("two", "done")]
+
+
+def test_the_costs_of_all_rounds_add_up() -> None:
+    assert whole().usage == Usage(input_tokens=300, output_tokens=30, searches=1)
+
+
+def test_what_was_said_goes_back_with_the_same_question() -> None:
+    provider = Scripted("a", [*FIRST], [*SECOND])
+    told(provider)
+    first, second = provider.calls
+    answer = assemble(FIRST)
+    assert second.messages == (*first.messages, Message("assistant", answer.parts, answer.citations))
+
+
+def test_a_part_that_came_to_nothing_keeps_its_number() -> None:
+    paused: list[Event] = [TextDelta(0, ""), TextDelta(1, "one "), Finished("pause")]
+    provider = Scripted("a", [*paused], [TextDelta(0, "two"), Finished("stop")])
+    assert assemble(told(provider)).parts == (Text("one "), Text("two"))
+
+
+def test_warnings_are_told_once() -> None:
+    warning, other = Warned("w", "no location"), Warned("w", "another")
+    provider = Scripted("a", [warning, Finished("pause")], [warning, other, Finished("stop")])
+    assert told(provider) == [warning, other, Finished("stop")]
+
+
+def test_an_answer_that_is_not_paused_is_told_as_it_is() -> None:
+    assert told(Scripted("a", [*SECOND])) == SECOND
+
+
+def test_a_turn_that_never_ends_is_given_up_and_says_so() -> None:
+    pause = Finished("pause", extras={"anthropic_messages": {"container": "c"}})
+    provider = Scripted("a", [TextDelta(0, "a"), pause])
+    events = told(provider, rounds=3)
+    assert len(provider.calls) == 3
+    assert assemble(events).text == "aaa"
+    assert isinstance(events[-2], Warned)
+    assert events[-2].code == "pause_limit"
+    assert events[-1] == pause
+
+
+def test_a_later_round_that_fails_is_the_end_of_what_was_said() -> None:
+    provider = Scripted("a", [*FIRST], [Failed(Overloaded("busy"))])
+    answer = assemble(told(provider))
+    assert answer.text == "First. "
+    assert answer.error == Overloaded("busy")
+
+
+def test_what_nobody_counted_stays_unknown() -> None:
+    assert add_usage(Usage(), Usage()) == Usage()
+    assert add_usage(Usage(searches=1), Usage(cost=0.5)) == Usage(searches=1, cost=0.5)

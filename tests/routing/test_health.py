@@ -1,0 +1,187 @@
+"""The circuit breaker: when a provider is left alone, when it is tried, and that it is one at a time."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from groundwire.routing.health import Breaker, BreakerPolicy, Health
+
+POLICY = BreakerPolicy()
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def breaker(clock: Clock) -> Breaker:
+    return Breaker(POLICY, clock)
+
+
+def broken(breaker: Breaker) -> Breaker:
+    for _ in range(5):
+        breaker.record(ok=False)
+    assert breaker.is_open
+    return breaker
+
+
+def test_five_failures_in_a_row_open_it(breaker: Breaker) -> None:
+    for _ in range(4):
+        breaker.record(ok=False)
+        assert breaker.admits()
+    breaker.record(ok=False)
+    assert not breaker.admits()
+
+
+def test_a_success_between_begins_the_row_anew(breaker: Breaker) -> None:
+    for ok in (False, False, False, False, True, False, False, False, False):
+        breaker.record(ok=ok)
+    assert breaker.admits()
+
+
+def test_half_of_twenty_calls_within_ten_seconds_open_it(breaker: Breaker, clock: Clock) -> None:
+    for number in range(19):
+        breaker.record(ok=number % 2 == 0)
+        clock.now += 0.5
+        assert breaker.admits()
+    breaker.record(ok=False)
+    assert not breaker.admits()
+
+
+def test_calls_long_ago_do_not_count(breaker: Breaker, clock: Clock) -> None:
+    for number in range(200):
+        breaker.record(ok=number % 2 == 0)
+        clock.now += 0.6
+    assert breaker.admits()
+
+
+def test_it_rests_for_half_a_minute_and_then_lets_one_through(breaker: Breaker, clock: Clock) -> None:
+    broken(breaker)
+    clock.now += 29.9
+    assert not breaker.admits()
+    clock.now += 0.1
+    assert breaker.admits()
+    assert not breaker.admits(), "one probe at a time"
+
+
+def test_a_probe_that_succeeds_closes_it(breaker: Breaker, clock: Clock) -> None:
+    broken(breaker)
+    clock.now += 30
+    assert breaker.admits()
+    breaker.record(ok=True)
+    assert not breaker.is_open
+    assert breaker.admits()
+    assert breaker.admits()
+
+
+def test_a_probe_that_fails_begins_the_rest_anew(breaker: Breaker, clock: Clock) -> None:
+    broken(breaker)
+    clock.now += 30
+    assert breaker.admits()
+    breaker.record(ok=False)
+    clock.now += 29
+    assert not breaker.admits()
+    clock.now += 1
+    assert breaker.admits()
+
+
+def test_a_probe_that_says_nothing_leaves_its_place_to_the_next(breaker: Breaker, clock: Clock) -> None:
+    broken(breaker)
+    clock.now += 30
+    assert breaker.admits()
+    breaker.release()
+    assert breaker.is_open
+    assert breaker.admits()
+
+
+def test_providers_do_not_answer_for_each_other(clock: Clock) -> None:
+    health = Health(clock)
+    broken(health.of("a"))
+    assert not health.of("a").admits()
+    assert health.of("b").admits()
+    assert health.of("a") is health.of("a")
+
+
+class Traces(RuleBasedStateMachine):
+    """The breaker beside a reading of its whole history, over whatever happens in whatever order."""
+
+    POLICY: ClassVar[BreakerPolicy] = BreakerPolicy(3, 0.5, 6, 10.0, 30.0)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = Clock()
+        self.breaker = Breaker(self.POLICY, self.clock)
+        self.history: list[tuple[float, bool]] = []
+        self.probing = False
+
+    def opened(self) -> float | None:
+        """When it was opened last, by the whole history; None if it is closed."""
+        opened: float | None = None
+        seen: list[tuple[float, bool]] = []
+        row = 0
+        for moment, ok in self.history:
+            row = 0 if ok else row + 1
+            if ok and opened is not None:
+                opened, seen = None, []
+                continue
+            seen.append((moment, ok))
+            recent = [good for when, good in seen if when > moment - self.POLICY.window]
+            failed = recent.count(False)
+            many = len(recent) >= self.POLICY.at_least and failed * 2 >= len(recent)
+            if not ok and (opened is not None or row >= self.POLICY.in_a_row or many):
+                opened = moment
+        return opened
+
+    @rule(seconds=st.sampled_from([0.0, 0.5, 3.0, 9.5, 10.0, 29.0, 30.0, 31.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.clock.now += seconds
+
+    @rule()
+    def somebody_asks(self) -> None:
+        opened = self.opened()
+        rested = opened is not None and self.clock.now - opened >= self.POLICY.rest
+        expected = opened is None or (rested and not self.probing)
+        assert self.breaker.admits() is expected
+        if opened is not None and expected:
+            self.probing = True
+
+    @rule(ok=st.booleans())
+    def a_call_ends(self, ok: bool) -> None:
+        self.breaker.record(ok=ok)
+        self.history.append((self.clock.now, ok))
+        self.probing = False
+
+    @rule(count=st.integers(1, 6))
+    def a_row_of_calls_fails(self, count: int) -> None:
+        for _ in range(count):
+            self.a_call_ends(ok=False)
+
+    @rule()
+    def a_call_says_nothing(self) -> None:
+        self.breaker.release()
+        self.probing = False
+
+    @invariant()
+    def both_agree(self) -> None:
+        assert self.breaker.is_open is (self.opened() is not None)
+
+
+@pytest.mark.parametrize("examples", [150, pytest.param(2000, marks=pytest.mark.thorough)])
+def test_no_trace_of_calls_makes_breaker_and_history_disagree(examples: int) -> None:
+    run_state_machine_as_test(
+        Traces, settings=settings(max_examples=examples, stateful_step_count=40, deadline=None)
+    )

@@ -1,0 +1,44 @@
+"""Whom to ask."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundwire.errors import ConfigError, MissingCredential
+from groundwire.routing.plan import AUTO, choose
+from groundwire.routing.run import Plan, Target
+
+ORDER = ("anthropic", "openai", "gemini")
+ALL = dict.fromkeys(ORDER, True)
+NONE = dict.fromkeys(ORDER, False)
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "usable", "expected"),
+    [
+        (AUTO, "", ALL, (("anthropic", ""), ("openai", ""), ("gemini", ""))),
+        (AUTO, "", {**ALL, "openai": False}, (("anthropic", ""), ("gemini", ""))),
+        (AUTO, "", {**NONE, "gemini": True}, (("gemini", ""),)),
+        (AUTO, "", {**NONE, "gemini": True, "unlisted": True}, (("gemini", ""),)),
+        (AUTO, "m", ALL, (("anthropic", "m"),)),
+        ("gemini", "", ALL, (("gemini", ""),)),
+        ("gemini", "m", ALL, (("gemini", "m"),)),
+        ("gemini", "", NONE, (("gemini", ""),)),
+    ],
+)
+def test_a_plan_is_the_one_named_or_all_that_can_be_used_in_order(
+    provider: str, model: str, usable: dict[str, bool], expected: tuple[tuple[str, str], ...]
+) -> None:
+    assert choose(provider, model, ORDER, usable) == Plan(tuple(Target(*target) for target in expected))
+
+
+def test_an_unknown_provider_is_told_with_those_that_are_known() -> None:
+    with pytest.raises(ConfigError, match="unknown provider 'bing'; known are: anthropic, gemini, openai"):
+        choose("bing", "", ORDER, ALL)
+    with pytest.raises(ConfigError, match="known are: none"):
+        choose("bing", "", ORDER, {})
+
+
+def test_with_nobody_to_ask_the_error_says_what_to_set() -> None:
+    with pytest.raises(MissingCredential, match="GEMINI_API_KEY"):
+        choose(AUTO, "", ORDER, NONE)

@@ -1,0 +1,224 @@
+"""Trying again: how long to wait, how often, and whom to ask meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from groundwire.errors import (
+    AllTargetsFailed,
+    GroundwireError,
+    Interrupted,
+    Overloaded,
+    RateLimited,
+    Refused,
+    TimedOut,
+    Unreachable,
+    UpstreamWireError,
+)
+from groundwire.model import Event, Failed, Finished, Started, TextDelta
+from groundwire.routing.retry import RetryBudget, RetryPolicy, delay
+from tests.routing.test_run import GOOD, QUESTION, Scripted, World
+
+POLICY = RetryPolicy()
+SAMPLES = 4000
+
+
+def distance(samples: list[float], low: float, high: float) -> float:
+    """Kolmogorov and Smirnov: how far the samples are from being spread evenly between two bounds."""
+    ordered = sorted(samples)
+    size = len(ordered)
+    even = [(sample - low) / (high - low) for sample in ordered]
+    return max(max((at + 1) / size - place, place - at / size) for at, place in enumerate(even))
+
+
+def delays(error: GroundwireError, attempt: int, seed: int) -> list[float]:
+    chance = Random(seed).random
+    found = [delay(error, attempt, POLICY, chance) for _ in range(SAMPLES)]
+    return [wait for wait in found if wait is not None]
+
+
+CRITICAL = 1.63 / SAMPLES**0.5
+"""Beyond this an even spread is believed with a probability of less than one in a hundred."""
+
+
+@pytest.mark.parametrize(("attempt", "longest"), [(0, 0.5), (1, 1.0), (2, 2.0), (3, 4.0), (4, 8.0), (9, 8.0)])
+def test_waits_are_spread_evenly_over_a_span_that_doubles(attempt: int, longest: float) -> None:
+    waits = delays(Overloaded("busy"), attempt, seed=attempt)
+    assert len(waits) == SAMPLES
+    assert distance(waits, 0, longest) < CRITICAL
+
+
+@pytest.mark.parametrize(("attempt", "longest"), [(0, 0.5), (3, 4.0)])
+def test_a_rate_limit_is_waited_out_for_at_least_half_the_span(attempt: int, longest: float) -> None:
+    waits = delays(RateLimited("slow"), attempt, seed=attempt)
+    assert distance(waits, longest / 2, longest) < CRITICAL
+
+
+def test_the_measure_would_notice_a_crowd() -> None:
+    chance = Random(1).random
+    assert distance([chance() ** 1.1 for _ in range(SAMPLES)], 0, 1) > CRITICAL
+    assert distance([0.5] * SAMPLES, 0, 1) > CRITICAL
+
+
+@pytest.mark.parametrize(
+    ("asked", "waited"), [(0.0, 0.0), (7.25, 7.25), (30.0, 30.0), (30.1, None), (1e9, None)]
+)
+def test_the_providers_own_word_is_kept_to_within_patience(asked: float, waited: float | None) -> None:
+    for kind in (RateLimited, Overloaded, TimedOut):
+        assert delay(kind("no", retry_after=asked), 0, POLICY, lambda: 0.5) == waited
+
+
+def test_a_budget_allows_three_retries_and_one_more_for_every_five_requests() -> None:
+    budget = RetryBudget()
+    assert [budget.take() for _ in range(4)] == [True, True, True, False]
+    for _ in range(5):
+        budget.request()
+    assert budget.take()
+    assert not budget.take()
+
+
+def test_a_budget_does_not_grow_without_end() -> None:
+    budget = RetryBudget()
+    for _ in range(10_000):
+        budget.request()
+    assert [budget.take() for _ in range(11)] == [True] * 10 + [False]
+
+
+@pytest.mark.parametrize("requests", [100, 1000])
+def test_a_dead_provider_gets_at_most_a_quarter_more_than_was_asked(requests: int) -> None:
+    budget = RetryBudget()
+    attempts = 0
+    for _ in range(requests):
+        budget.request()
+        attempts += 1
+        while budget.take():
+            attempts += 1
+    assert attempts <= requests * 1.25
+
+
+def failing(make: Callable[[], GroundwireError]) -> list[Event | GroundwireError]:
+    return [make()]
+
+
+@pytest.mark.parametrize(
+    "error", [Unreachable("refused"), Overloaded("503"), Interrupted("cut"), UpstreamWireError("garbage")]
+)
+def test_with_somebody_else_to_ask_nobody_is_waited_for(error: GroundwireError) -> None:
+    first = Scripted("a", [error])
+    world = World(first, Scripted("b", [*GOOD]))
+    assert world.ask() == GOOD
+    assert sum(world.waits) <= 0.2
+    assert len(first.calls) == 1
+
+
+def test_a_very_short_wait_is_worth_it_even_then() -> None:
+    first = Scripted("a", [RateLimited("slow", retry_after=0.05)], [*GOOD])
+    second = Scripted("b", [*GOOD])
+    world = World(first, second)
+    assert world.ask() == GOOD
+    assert world.waits == [0.05]
+    assert second.calls == []
+
+
+def test_the_last_one_is_waited_for() -> None:
+    world = World(Scripted("a", [Unreachable("gone")]), Scripted("b", [Overloaded("busy")], [*GOOD]))
+    assert world.ask() == GOOD
+    assert world.waits == [0.5]
+
+
+def test_three_attempts_are_made_and_no_more() -> None:
+    provider = Scripted("a", failing(lambda: Overloaded("busy")))
+    world = World(provider)
+    with pytest.raises(Overloaded):
+        world.ask()
+    assert len(provider.calls) == 3
+    assert world.waits == [0.5, 1.0]
+
+
+def test_a_provider_that_has_just_been_found_broken_is_not_asked_twice() -> None:
+    provider = Scripted("a", failing(lambda: Unreachable("gone")))
+    world = World(provider)
+    for _ in range(2):
+        with pytest.raises(Unreachable):
+            world.ask()
+    assert len(provider.calls) == 5, "the breaker opens at the fifth failure"
+    world.now += 1
+    with pytest.raises(Unreachable):
+        world.ask()
+    assert len(provider.calls) == 6, "and then the last one there is gets one attempt"
+
+
+def test_a_probe_is_one_attempt() -> None:
+    first = Scripted("a", failing(lambda: RateLimited("slow", retry_after=0.01)))
+    world = World(first, Scripted("b", [*GOOD]))
+    while not world.router._health.of("a").is_open:
+        world.ask()
+    calls = len(first.calls)
+    world.now += 31
+    world.ask()
+    assert len(first.calls) == calls + 1
+
+
+def test_a_caller_who_leaves_during_a_probe_frees_its_place() -> None:
+    first = Scripted("a", *[failing(lambda: Unreachable("gone"))] * 5, [TextDelta(0, "b"), *GOOD[1:]])
+    world = World(first, Scripted("b", [*GOOD]))
+    for _ in range(5):
+        world.ask()
+    world.now += 31
+
+    async def leave() -> None:
+        events = world.router.events(QUESTION, world.plan)
+        assert await anext(events) == TextDelta(0, "b")
+        assert not world.router._health.of("a").admits(), "the probe is under way"
+        await events.aclose()
+
+    asyncio.run(leave())
+    assert world.router._health.of("a").admits()
+
+
+def test_a_success_is_counted_even_if_nobody_reads_beyond_it() -> None:
+    provider = Scripted("a", *[failing(lambda: Unreachable("gone"))] * 5, [*GOOD])
+    world = World(provider)
+    for _ in range(2):
+        with pytest.raises(Unreachable):
+            world.ask()
+    assert world.router._health.of("a").is_open
+
+    async def read_to_the_last_word() -> None:
+        events = world.router.events(QUESTION, world.plan)
+        async for event in events:
+            if isinstance(event, Finished):
+                break
+        await events.aclose()
+
+    asyncio.run(read_to_the_last_word())
+    assert not world.router._health.of("a").is_open
+
+
+def test_a_provider_that_stops_without_an_end_has_failed() -> None:
+    mute = World(Scripted("a", [Started("1", "m")]))
+    with pytest.raises(Interrupted, match="a stopped without an end"):
+        mute.ask()
+    broken = World(Scripted("a", [TextDelta(0, "so")]))
+    assert broken.ask() == [TextDelta(0, "so"), Failed(Interrupted("a stopped without an end"))]
+
+
+def test_nothing_is_told_after_the_end() -> None:
+    late: list[Event | GroundwireError] = [*GOOD, TextDelta(0, "more"), Overloaded("late"), *GOOD]
+    assert World(Scripted("a", late)).ask() == GOOD
+
+
+def test_all_who_were_left_alone_are_named_with_who_was_asked() -> None:
+    first = Scripted("a", failing(lambda: Unreachable("gone")))
+    second = Scripted("b", failing(lambda: Refused("bad request")))
+    world = World(first, second)
+    for _ in range(6):
+        with pytest.raises(AllTargetsFailed) as caught:
+            world.ask()
+    assert [name for name, _ in caught.value.attempts] == ["a", "b"]
+    assert "left alone" in str(caught.value)
+    assert len(first.calls) == 5
