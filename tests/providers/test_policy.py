@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from groundwire.credentials.redact import Redactor
+from groundwire.credentials.secret import Credential
 from groundwire.errors import InvalidArguments, UnsupportedFeature
 from groundwire.model import (
     Citation,
@@ -28,10 +30,11 @@ from groundwire.model import (
 from groundwire.model.value import replace
 from groundwire.providers.capabilities import OPTIONS, RESTRICTIONS, Capabilities, Support
 from groundwire.providers.gemini import adjust
+from groundwire.providers.http import HttpProvider
 from groundwire.providers.policy import Audit, check_domains, prepare
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer
-from tests.providers.asking import question, world
+from tests.providers.asking import ask, question, world
 from tests.providers.speakers import CONFIGURED, SPEAKERS, Speaker
 from tests.transport.bounded import run
 
@@ -102,7 +105,7 @@ def test_every_option_is_treated_as_the_table_says(speaker: Speaker, option: str
     run(main())
 
 
-@pytest.mark.parametrize("name", RESTRICTIONS)
+@pytest.mark.parametrize("name", sorted(RESTRICTIONS))
 def test_a_restriction_that_nobody_listed_is_refused_and_a_hint_ignored(name: str) -> None:
     nothing = Capabilities()
     assert nothing.support(name) == "refused"
@@ -118,6 +121,40 @@ def test_emulated_lists_are_asked_for_in_words_and_watched() -> None:
     assert "-site:c.example" in words.text
     assert prepared.request.search == SearchOptions()
     assert prepared.audited == options
+
+
+def test_hints_can_be_asked_for_in_words_too() -> None:
+    capabilities = Capabilities(options=dict.fromkeys(("since", "until", "language"), "emulated"))
+    for options, words in (
+        (SearchOptions(since="2026-01-01"), "published from 2026-01-01 until now"),
+        (SearchOptions(until="2026-01-01"), "published from any time until 2026-01-01"),
+        (SearchOptions(language="de"), "in this language: de"),
+    ):
+        prepared = prepare(question(search=options), capabilities, "p")
+        assert words in prepared.request.system[0].text
+        assert prepared.request.search == SearchOptions()
+        assert prepared.audited is None
+
+
+def test_a_restriction_that_the_dialect_has_no_words_for_is_never_dropped() -> None:
+    """A row may promise what its dialect cannot say: then the request is refused after all."""
+    speaker = next(speaker for speaker in SPEAKERS if speaker.name == "my_gemini")
+
+    async def main() -> None:
+        async with world(speaker, answer(speaker.dialect, told("Yes."))) as here:
+            row = speaker.row(here.upstream.url)
+            hasty = replace(row, capabilities=Capabilities(options={"allowed_domains": "native"}))
+
+            async def nothing() -> Credential | None:
+                return None
+
+            provider = HttpProvider(hasty, here.http, nothing, Redactor())
+            outcome = await ask(provider, question(search=SearchOptions(("a.example",))))
+            assert isinstance(outcome.raised, UnsupportedFeature)
+            assert here.upstream.connections == 0
+            assert (provider.name, provider.model) == ("my_gemini", "model-of-mine")
+
+    run(main())
 
 
 def test_native_lists_are_watched_too() -> None:

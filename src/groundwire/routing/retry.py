@@ -21,7 +21,7 @@ class RetryPolicy:
     cap: float = 8.0
     patience: float = 30.0
     """A provider that asks for a longer wait than this is passed over."""
-    detour: float = 0.1
+    detour: float = 0.05
     """So long a wait is worth it where somebody else can be asked instead."""
 
 

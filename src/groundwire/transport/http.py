@@ -27,7 +27,7 @@ from groundwire.errors import (
 )
 from groundwire.model.value import value
 from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.proxies import host_of, proxy_for
+from groundwire.transport.proxies import host_of, proxies_in, proxy_among
 
 MAX_BODY = 64 * 1024 * 1024
 _CONNECTIONS_PER_HOST = 0  # no limit here: limits are policy, and belong to routing
@@ -87,12 +87,15 @@ class Exchange:
 
     async def _read(self, until: float) -> bytes:
         """The next bytes. Looks up now and then: nobody tells of a connection given up over a bad chunk."""
+        content = self._response.content
+        if (ready := content.read_nowait()) or content.at_eof():
+            return ready  # no timer for what need not be waited for
         clock = asyncio.get_running_loop()
         while True:
             try:
                 # No timeout spans a `yield`: who reads may be another task than who closes.
                 async with asyncio.timeout_at(min(until, clock.time() + _LOOK)):
-                    return await self._response.content.readany()
+                    return await content.readany()
             except TimeoutError:
                 connection = self._response.connection
                 if connection is not None and connection.closed:
@@ -143,7 +146,7 @@ class Http:
     """The connections of one process. The environment names proxies."""
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
-        self._env = os.environ if env is None else env
+        self._proxies = proxies_in(os.environ if env is None else env)
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Http:
@@ -175,7 +178,7 @@ class Http:
                 response.close()
 
     async def _send(self, call: Call, deadlines: Deadlines) -> aiohttp.ClientResponse:
-        proxy = proxy_for(call.url, self._env)
+        proxy = proxy_among(self._proxies, call.url)
         try:
             async with asyncio.timeout(min(deadlines.first_byte, deadlines.total)):
                 return await self._client().request(

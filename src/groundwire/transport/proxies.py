@@ -18,12 +18,18 @@ _PORTS = {"http": "80", "https": "443"}
 
 
 def proxy_for(url: str, env: Mapping[str, str]) -> str | None:
-    """The proxy that leads to an address; None if there is none."""
-    named = _named(env)
+    """The proxy that an environment names for an address; None if there is none."""
+    return proxy_among(proxies_in(env), url)
+
+
+def proxy_among(proxies: Mapping[str, str], url: str) -> str | None:
+    """The same, for who asks more than once."""
     scheme = url.partition(":")[0].lower()
-    proxy = named.get(scheme) or named.get("all")
+    proxy = proxies.get(scheme) or proxies.get("all")
+    if not proxy:
+        return None
     host, port = host_of(url), _port_of(url) or _PORTS.get(scheme, "")
-    if not proxy or _is_loopback(host) or _is_exempt(host, port, named.get("no", "")):
+    if _is_loopback(host) or _is_exempt(host, port, proxies.get("no", "")):
         return None
     proxy = proxy if "://" in proxy else f"http://{proxy}"
     if not proxy.lower().startswith(("http://", "https://")):
@@ -46,7 +52,8 @@ def _port_of(url: str) -> str:
         return ""
 
 
-def _named(env: Mapping[str, str]) -> dict[str, str]:
+def proxies_in(env: Mapping[str, str]) -> dict[str, str]:
+    """Proxies by scheme, with `all` and `no` among them."""
     found: dict[str, str] = {}
     for name, text in sorted(env.items()):  # upper case sorts first, so lower case has the last word
         if name.lower().endswith(_SUFFIX) and name in (name.lower(), name.upper()):
