@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_speaker
 
 from groundwire.credentials.secret import Credential, Secret
 from groundwire.model.value import replace
@@ -80,29 +81,32 @@ VENDORS = (
     ),
     Speaker("openai_chat", "openai_chat", "/v1", "/v1/chat/completions"),
 )
-CONFIGURED = (
-    Speaker(
-        "my_anthropic_messages", "anthropic_messages", "/a", "/a/v1/messages", "x-api-key", headers=_VERSION
-    ),
-    Speaker("my_openai_responses", "openai_responses", "/b/v1", "/b/v1/responses"),
-    Speaker("my_openai_chat", "openai_chat", "/c/v1", "/c/v1/chat/completions"),
-    Speaker(
-        "my_gemini",
-        "gemini",
-        "/d",
-        "/d" + _GEMINI.format(MODEL),
-        "x-goog-api-key",
-        "/d" + _GEMINI_STREAM.format(MODEL),
-    ),
-    Speaker("my_interactions", "gemini_interactions", "/e", "/e/v1beta/interactions", "x-goog-api-key"),
-    Speaker("my_websearch", "websearch", "/f", "/f/v1/search"),
+CONFIGURED = tuple(
+    replace_speaker(speaker, is_configured=True)
+    for speaker in (
+        Speaker("my_anthropic", "anthropic_messages", "/a", "/a/v1/messages", "x-api-key", headers=_VERSION),
+        Speaker("my_responses", "openai_responses", "/b/v1", "/b/v1/responses"),
+        Speaker("my_chat", "openai_chat", "/c/v1", "/c/v1/chat/completions"),
+        Speaker(
+            "my_gemini",
+            "gemini",
+            "/d",
+            "/d" + _GEMINI.format(MODEL),
+            "x-goog-api-key",
+            "/d" + _GEMINI_STREAM.format(MODEL),
+        ),
+        Speaker("my_interactions", "gemini_interactions", "/e", "/e/v1beta/interactions", "x-goog-api-key"),
+        Speaker("my_websearch", "websearch", "/f", "/f/v1/search"),
+    )
 )
-SPEAKERS = tuple(
-    speaker if speaker in VENDORS else Speaker(**{**vars(speaker), "is_configured": True})
-    for speaker in (*VENDORS, *CONFIGURED)
-)
+SPEAKERS = (*VENDORS, *CONFIGURED)
 STREAMING = tuple(speaker for speaker in SPEAKERS if speaker.dialect != "websearch")
 """Those who can tell an answer bit by bit; the others have only searches to give, and whole."""
+
+
+def speaker_named(name: str) -> Speaker:
+    """The one of that name."""
+    return next(item for item in SPEAKERS if item.name == name)
 
 
 def credential() -> Credential:

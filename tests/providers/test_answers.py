@@ -35,7 +35,7 @@ from groundwire.model.value import replace
 from groundwire.testing.answers import told, written
 from groundwire.testing.script import Response, answer, file_response
 from tests.providers.asking import Outcome, question, world
-from tests.providers.speakers import SPEAKERS, STREAMING, Speaker
+from tests.providers.speakers import SPEAKERS, STREAMING, Speaker, speaker_named
 from tests.transport.bounded import run
 
 NILE = Source("https://alpha.example/rivers?a=1&b=2", "Rivers")
@@ -221,15 +221,15 @@ def test_sources_outside_the_allowed_domains_do_not_come_through(speaker: Speake
         ("gemini", "gemini/search-stream-2.5-flash-prism.sse"),
         ("gemini", "gemini/search-2.5-pro-sf.json"),
         ("my_interactions", "gemini/interactions-google-search.json"),
-        ("my_openai_chat", "openrouter-chat/json-2026-08-servertool-gpt52.raw.txt"),
-        ("my_openai_responses", "xai-responses/json-xai.json"),
-        ("my_openai_responses", "azure-responses/json-azure-preview.json"),
+        ("my_chat", "openrouter-chat/json-2026-08-servertool-gpt52.raw.txt"),
+        ("my_responses", "xai-responses/json-xai.json"),
+        ("my_responses", "azure-responses/json-azure-preview.json"),
     ],
 )
 def test_recorded_answers_come_through_as_the_codec_reads_them(
     recordings: Path, name: str, path: str
 ) -> None:
-    speaker = next(speaker for speaker in SPEAKERS if speaker.name == name)
+    speaker = speaker_named(name)
     response = file_response(recordings / path)
     decoder = dialect(speaker.dialect).decoder()
     if path.endswith(".sse"):

@@ -23,10 +23,10 @@ from groundwire.providers.openai_oauth import ROW, adjust, headers
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer
 from tests.providers.asking import Outcome, question, world
-from tests.providers.speakers import SPEAKERS
+from tests.providers.speakers import speaker_named
 from tests.transport.bounded import run
 
-CODEX = next(speaker for speaker in SPEAKERS if speaker.name == "openai_oauth")
+CODEX = speaker_named("openai_oauth")
 EVENTS = told("Long.", Source("https://alpha.example/"), query="nile")
 
 

@@ -23,11 +23,11 @@ from groundwire.testing.upstream import Upstream
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Http
 from tests.providers.asking import question
-from tests.providers.speakers import SPEAKERS, credential
+from tests.providers.speakers import credential, speaker_named
 from tests.transport.bounded import run
 
-FIRST = next(speaker for speaker in SPEAKERS if speaker.name == "openai")
-SECOND = next(speaker for speaker in SPEAKERS if speaker.name == "anthropic")
+FIRST = speaker_named("openai")
+SECOND = speaker_named("anthropic")
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 GOOD = answer(SECOND.dialect, EVENTS)
 STREAM = answer(FIRST.dialect, EVENTS)
@@ -120,9 +120,7 @@ def test_a_dead_provider_gets_at_most_a_quarter_more_requests_than_were_asked() 
     async def main() -> None:
         async with Upstream(Response(503)) as upstream, Http({}) as http:
             provider = HttpProvider(FIRST.row(upstream.url), http, key, Redactor())
-            router = Router(
-                {"openai": provider}, health=Health(monotonic), sleep=at_once, chance=random.random
-            )
+            router = Router({"openai": provider}, health=Health(monotonic), sleep=at_once, chance=lambda: 0.5)
             for _ in range(requests):
                 with pytest.raises(Overloaded):
                     async for _event in router.events(question(), Plan((Target("openai"),))):

@@ -35,7 +35,7 @@ from groundwire.providers.policy import Audit, check_domains, prepare
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer
 from tests.providers.asking import ask, question, world
-from tests.providers.speakers import CONFIGURED, SPEAKERS, Speaker
+from tests.providers.speakers import CONFIGURED, SPEAKERS, Speaker, speaker_named
 from tests.transport.bounded import run
 
 SAID: dict[str, SearchOptions] = {
@@ -138,7 +138,7 @@ def test_hints_can_be_asked_for_in_words_too() -> None:
 
 def test_a_restriction_that_the_dialect_has_no_words_for_is_never_dropped() -> None:
     """A row may promise what its dialect cannot say: then the request is refused after all."""
-    speaker = next(speaker for speaker in SPEAKERS if speaker.name == "my_gemini")
+    speaker = speaker_named("my_gemini")
 
     async def main() -> None:
         async with world(speaker, answer(speaker.dialect, told("Yes."))) as here:

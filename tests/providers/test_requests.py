@@ -17,7 +17,16 @@ from groundwire.testing.answers import told
 from groundwire.testing.playing import Received
 from groundwire.testing.script import answer
 from tests.providers.asking import QUERY, ask, question, world
-from tests.providers.speakers import CONFIGURED, KEY, MODEL, SPEAKERS, STREAMING, VENDORS, Speaker
+from tests.providers.speakers import (
+    CONFIGURED,
+    KEY,
+    MODEL,
+    SPEAKERS,
+    STREAMING,
+    VENDORS,
+    Speaker,
+    speaker_named,
+)
 from tests.transport.bounded import run
 
 EVENTS = told("Long.", Source("https://alpha.example/"), query="nile")
@@ -234,14 +243,14 @@ OPTIONS: list[tuple[str, SearchOptions, JsonObject]] = [
 
 @pytest.mark.parametrize(("name", "options", "expected"), OPTIONS)
 def test_options_are_said_in_the_vendors_words(name: str, options: SearchOptions, expected: Json) -> None:
-    (speaker,) = (speaker for speaker in SPEAKERS if speaker.name == name)
+    speaker = speaker_named(name)
     body = body_of(sent(speaker, question(search=options)))
     assert isinstance(expected, dict)
     assert {key: body.get(key) for key in expected} == expected
 
 
 def test_openrouter_is_not_asked_for_what_it_refuses() -> None:
-    (speaker,) = (speaker for speaker in SPEAKERS if speaker.name == "openrouter")
+    speaker = speaker_named("openrouter")
     body = body_of(sent(speaker, question(search=SearchOptions(max_uses=2))))
     assert not {"include", "max_tool_calls"} & body.keys()
 
@@ -258,21 +267,19 @@ def test_openrouter_is_not_asked_for_what_it_refuses() -> None:
     ],
 )
 def test_a_gemini_model_is_one_segment_of_the_path_whatever_it_is_called(model: str, segment: str) -> None:
-    (speaker,) = (speaker for speaker in SPEAKERS if speaker.name == "gemini")
+    speaker = speaker_named("gemini")
     seen = sent(speaker, replace(question(stream=True), model=model))
     assert seen.target == f"/v1beta/models/{segment}:streamGenerateContent?alt=sse"
 
 
 @pytest.mark.parametrize("speaker", CONFIGURED, ids=str)
 def test_a_server_that_needs_no_key_is_sent_none(speaker: Speaker) -> None:
-    configured = next(item for item in SPEAKERS if item.name == speaker.name)
-
     async def nothing() -> Credential | None:
         return None
 
     async def main() -> None:
-        async with world(configured, answer(speaker.dialect, EVENTS)) as here:
-            provider = HttpProvider(configured.row(here.upstream.url), here.http, nothing, Redactor())
+        async with world(speaker, answer(speaker.dialect, EVENTS)) as here:
+            provider = HttpProvider(speaker.row(here.upstream.url), here.http, nothing, Redactor())
             assert (await ask(provider, question())).error is None
             assert (
                 not {"authorization", "x-api-key", "x-goog-api-key"}
@@ -297,7 +304,7 @@ def test_without_its_credential_nothing_is_sent(speaker: Speaker) -> None:
 
 
 def test_a_provider_without_a_model_says_what_to_set() -> None:
-    speaker = next(item for item in SPEAKERS if item.name == "my_openai_chat")
+    speaker = speaker_named("my_chat")
 
     async def main() -> None:
         async with world(speaker, answer(speaker.dialect, EVENTS)) as here:
@@ -308,7 +315,7 @@ def test_a_provider_without_a_model_says_what_to_set() -> None:
 
             outcome = await ask(HttpProvider(row, here.http, nothing, Redactor()), question())
             assert isinstance(outcome.raised, ConfigError)
-            assert "providers.my_openai_chat.model" in outcome.raised.message
+            assert "providers.my_chat.model" in outcome.raised.message
             assert here.upstream.connections == 0
 
     run(main())

@@ -22,7 +22,7 @@ from groundwire.testing.answers import written
 from groundwire.testing.script import Response, Script, json_response, text_response
 from groundwire.transport.deadlines import Deadlines
 from tests.providers.asking import Outcome, ask, question, world
-from tests.providers.speakers import SPEAKERS, STREAMING, Speaker
+from tests.providers.speakers import SPEAKERS, STREAMING, Speaker, speaker_named
 from tests.transport.bounded import run
 
 CANARIES = (
@@ -182,7 +182,7 @@ def test_no_failure_of_the_network_shows_the_key(speaker: Speaker) -> None:
 
 
 def test_credentials_in_an_address_stay_there() -> None:
-    speaker = next(speaker for speaker in SPEAKERS if speaker.name == "my_openai_chat")
+    speaker = speaker_named("my_chat")
 
     async def key() -> Credential | None:
         return None
@@ -233,7 +233,7 @@ def test_an_error_told_inside_an_answer_is_cleaned_too(speaker: Speaker, secret:
 
 
 def test_a_call_can_be_printed() -> None:
-    speaker = next(speaker for speaker in SPEAKERS if speaker.name == "anthropic")
+    speaker = speaker_named("anthropic")
     secret = CANARIES[1]
 
     async def key() -> Credential | None:

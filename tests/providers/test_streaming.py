@@ -17,7 +17,7 @@ from groundwire.testing.answers import told
 from groundwire.testing.script import Dribble, Response, Script, answer, text_response
 from groundwire.transport.deadlines import Deadlines
 from tests.providers.asking import World, question, world
-from tests.providers.speakers import SPEAKERS, STREAMING, Speaker
+from tests.providers.speakers import SPEAKERS, STREAMING, Speaker, speaker_named
 from tests.transport.bounded import run
 
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
@@ -124,7 +124,7 @@ def test_dribble_does_not_extend_the_total_and_what_came_is_kept(speaker: Speake
 
 
 def test_a_gemini_stream_that_stalls_after_its_last_word_is_complete() -> None:
-    speaker = next(speaker for speaker in SPEAKERS if speaker.name == "gemini")
+    speaker = speaker_named("gemini")
     response = answer(speaker.dialect, EVENTS)
 
     async def main() -> None:
@@ -229,7 +229,7 @@ def test_leaving_while_connecting_leaves_nothing() -> None:
 
 
 def test_fifty_callers_who_leave_at_once_are_all_noticed() -> None:
-    speaker = next(speaker for speaker in SPEAKERS if speaker.name == "anthropic")
+    speaker = speaker_named("anthropic")
 
     async def main() -> None:
         async with world(speaker, Response(delay=NEVER)) as here:
@@ -260,7 +260,7 @@ def test_one_connection_serves_answers_and_errors_one_after_the_other(speaker: S
 
 
 def test_a_server_that_hangs_up_between_two_requests_is_asked_again_on_a_new_connection() -> None:
-    speaker = next(speaker for speaker in SPEAKERS if speaker.name == "openai")
+    speaker = speaker_named("openai")
 
     async def main() -> None:
         good = replace(answer(speaker.dialect, EVENTS), framing="close")
@@ -274,7 +274,7 @@ def test_a_server_that_hangs_up_between_two_requests_is_asked_again_on_a_new_con
 
 
 def test_many_at_once_keep_their_answers_apart() -> None:
-    speaker = next(speaker for speaker in SPEAKERS if speaker.name == "gemini")
+    speaker = speaker_named("gemini")
     texts = [f"answer number {number}" for number in range(30)]
     script = Script(
         paths={
@@ -295,7 +295,7 @@ def test_many_at_once_keep_their_answers_apart() -> None:
 
 
 def test_closing_the_connections_ends_what_is_under_way() -> None:
-    speaker = next(speaker for speaker in SPEAKERS if speaker.name == "openai")
+    speaker = speaker_named("openai")
 
     async def main() -> None:
         async with world(speaker, Response(delay=NEVER)) as here:

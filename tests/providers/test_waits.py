@@ -10,7 +10,7 @@ from groundwire.providers.refusals import wait_until
 from groundwire.routing.reactions import reaction
 from groundwire.testing.script import Response, json_response
 from tests.providers.asking import World, world
-from tests.providers.speakers import SPEAKERS, Speaker
+from tests.providers.speakers import SPEAKERS, Speaker, speaker_named
 from tests.transport.bounded import run
 
 NOON = "Sun, 15 Nov 2026 12:00:00 GMT"
@@ -87,7 +87,7 @@ BODIES: list[tuple[str, Json, float]] = [
 
 @pytest.mark.parametrize(("name", "body", "expected"), BODIES)
 def test_bodies_say_it_in_the_vendors_words(name: str, body: Json, expected: float) -> None:
-    speaker = next(speaker for speaker in SPEAKERS if speaker.name == name)
+    speaker = speaker_named(name)
 
     async def main() -> None:
         async with world(speaker, json_response(body, 429)) as here:

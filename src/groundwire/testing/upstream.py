@@ -243,12 +243,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _serve_until_stopped(script: Script, port: int, log: Path | None) -> None:
-    from contextlib import ExitStack  # noqa: PLC0415
+    from contextlib import ExitStack, suppress  # noqa: PLC0415
     from signal import SIGTERM  # noqa: PLC0415
 
     stopped = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(SIGTERM, stopped.set)
     with ExitStack() as stack:
+        with suppress(NotImplementedError):  # not everywhere; there only an interrupt ends it
+            asyncio.get_running_loop().add_signal_handler(SIGTERM, stopped.set)
         file = stack.enter_context(log.open("a", encoding="utf-8")) if log else None
         async with Upstream(script, port=port, log=_logger(file) if file else None) as upstream:
             sys.stdout.write(f"{upstream.url}\n")
