@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -66,6 +67,15 @@ def test_an_answer_can_be_given_as_events(tmp_path: Path) -> None:
     (response,) = load_script(json.dumps(body), tmp_path).responses
     assert "Hi." in json.loads(response.body)["llmContent"]
     assert assemble([TextDelta(0, "Hi.")]).text == "Hi."
+
+
+def test_the_script_in_the_documentation_can_be_played(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "testing.md").read_text("utf-8")
+    (text,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "recording.sse").write_text("data: 1\n\n")
+    script = load_script(text, tmp_path)
+    assert [response.status for response in script.paths["/v1/messages"]] == [529, 200, 200]
+    assert script.paths["/v1/messages"][1].stall_at == 200
 
 
 @pytest.mark.parametrize(
