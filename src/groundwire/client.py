@@ -72,7 +72,7 @@ class Groundwire:
         self.config = config if config is not None else load(self._env, home, str(Path.cwd()))
         self._places = Places(self._env, home, self.config.config_dir)
         self._redactor = Redactor()
-        self._http = Http()
+        self._http = Http(self._env)
         self._refresher = Refresher(self._post, time.time, url=token_url(self._env))
         self._rows = {name: row for name in self._names() if (row := self._row(name)) is not None}
         self._added: dict[str, Row] = {}
@@ -173,7 +173,13 @@ class Groundwire:
             return None
         row = built_in(name) or describe(name, settings.dialect, settings.base_url, settings.key_env)
         timeout = settings.timeout or self.config.timeout
-        row = adjusted(row, base_url=settings.base_url, model=settings.model)
+        row = adjusted(
+            row,
+            base_url=settings.base_url,
+            model=settings.model,
+            search=settings.search,
+            search_form=settings.search_form,
+        )
         return replace(row, deadlines=_within(row.deadlines, timeout)) if timeout else row
 
     def _copilot_cli(self, home: str) -> copilot.CopilotProvider:

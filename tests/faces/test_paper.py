@@ -72,6 +72,12 @@ def test_a_blank_line_can_be_asked_for_and_comes_once() -> None:
     assert paper.rows == 3
 
 
+def test_an_indent_wider_than_the_screen_gives_way_to_the_word() -> None:
+    out, paper = written(" \t\t1", width=8)
+    assert out == "       1"
+    assert paper.rows == 0
+
+
 def test_styles_and_links_take_no_room() -> None:
     out: list[str] = []
     paper = Paper(10, out.append)

@@ -44,6 +44,8 @@ def decode_response(body: JsonObject) -> list[Event]:
     message = Fields.of(body, UpstreamWireError)
     if message.text("type") == "error":
         return [Failed(decode_stream_error(message.obj("error").raw))]
+    if not message.has("content") and message.text("type") != "message":
+        raise message.fault("expected a message")
     decoder = Decoder()
     decoder.start(message)
     for index, block in enumerate(message.objs("content")):

@@ -100,7 +100,8 @@ class Paper:
         if self._column > indent and self._column + len(space) + width > self._width:
             self._wrap(indent)
         elif space:
-            self._put(Run(space))
+            # Deep indents on narrow screens give way: at least one column is left for the word.
+            self._put(Run(space[: max(0, self._width - self._column - 1)]))
         for run in word:
             self._head += run.text if len(self._head) < _LONGEST_INDENT else ""
             if self._column + text_width(run.text) <= self._width:
