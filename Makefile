@@ -33,7 +33,7 @@ test: .venv/.dev check  ## all tests, and the checks before them
 	$(BIN)/python -m pytest -m "not thorough" -n $(JOBS) -rs
 
 test-all: .venv/.dev check  ## the same with the long forms
-	$(BIN)/python -m pytest -n $(JOBS) -rs
+	GROUNDWIRE_TEST_SEARCH=1 $(BIN)/python -m pytest -n $(JOBS) -rs
 
 check: .venv/.dev  ## format, lint, types, import rules, generated docs
 	$(BIN)/ruff format --check .
