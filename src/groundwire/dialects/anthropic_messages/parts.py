@@ -95,7 +95,7 @@ def decode_search_result(fields: Fields, key: bytes) -> SearchResult:
     else:
         sources = tuple(_decode_result(item, key) for item in fields.objs("content"))
     call_id = fields.text("tool_use_id")
-    is_theirs = bool(call_id) and content is not None and not _has_our_token(content)
+    is_theirs = bool(call_id) and _is_theirs(content)
     return SearchResult(
         call_id,
         sources,
@@ -232,7 +232,14 @@ def _decode_span(data: JsonObject) -> Span | None:
     return None
 
 
-def _has_our_token(content: Json) -> bool:
-    items = content if isinstance(content, list) else []
-    tokens = (as_object(item).get("encrypted_content") for item in items)
-    return any(isinstance(token, str) and is_ours(token) for token in tokens)
+def _is_theirs(content: Json) -> bool:
+    """Can it be given back as it came: complete, and not made by us?"""
+    if isinstance(content, dict):
+        kind = content.get("type")
+        return isinstance(kind, str) and kind.endswith(("_tool_result_error", "_fetch_result"))
+    tokens = (
+        [as_object(item).get("encrypted_content") for item in content]
+        if isinstance(content, list)
+        else [None]
+    )
+    return all(isinstance(token, str) and not is_ours(token) for token in tokens)
