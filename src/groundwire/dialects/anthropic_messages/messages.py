@@ -147,7 +147,7 @@ def _encode_image(image: Image) -> JsonObject:
 def _encode_tool_result(result: ToolResult) -> JsonObject:
     block: JsonObject = {
         "type": "tool_result",
-        "tool_use_id": encode_id("", result.call_id),
+        "tool_use_id": encode_id(result.call_id),
         "content": [block for part in result.content for block in _encode_block(part)],
     }
     if result.is_error:

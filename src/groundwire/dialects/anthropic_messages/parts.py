@@ -38,6 +38,8 @@ _ERROR_CODES = frozenset(
         *("url_not_accessible", "unsupported_content_type", "content_too_large"),
     )
 )
+_SEARCH_ID = "srvtoolu_"
+_OUR_SEARCH_ID = "srvtoolu_gw_"
 _NOT_AN_ID = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -56,7 +58,7 @@ def decode_search_call(block: JsonObject, fields: Fields, fallback_id: str) -> S
         url="" if is_search else url,
         pattern=pattern,
         caller="" if caller == "direct" else caller,
-        extras={NAME: {"block": block}} if call_id else NO_EXTRAS,
+        extras={NAME: {"block": block}} if _is_their_id(call_id) else NO_EXTRAS,
     )
 
 
@@ -95,7 +97,7 @@ def decode_search_result(fields: Fields, key: bytes) -> SearchResult:
     else:
         sources = tuple(_decode_result(item, key) for item in fields.objs("content"))
     call_id = fields.text("tool_use_id")
-    is_theirs = bool(call_id) and _is_theirs(content)
+    is_theirs = _is_their_id(call_id) and _is_theirs(content)
     return SearchResult(
         call_id,
         sources,
@@ -159,10 +161,15 @@ def encode_citation(evidence: Evidence, span: Span, key: bytes) -> JsonObject:
     }
 
 
-def encode_id(prefix: str, identity: str) -> str:
-    """An id of the dialect's form: kept if it is one, else made of what there is."""
-    plain = _NOT_AN_ID.sub("_", identity)
-    return plain if plain.startswith(prefix) else prefix + plain
+def encode_id(identity: str) -> str:
+    """An id of a client's call, in signs that are allowed."""
+    return _NOT_AN_ID.sub("_", identity)
+
+
+def encode_search_id(identity: str) -> str:
+    """The id of a search: kept if it is one of Anthropic's, else made so that it is known for ours."""
+    plain = encode_id(identity)
+    return plain if plain.startswith(_SEARCH_ID) else _OUR_SEARCH_ID + plain
 
 
 def decode_arguments(text: str) -> JsonObject:
@@ -230,6 +237,10 @@ def _decode_span(data: JsonObject) -> Span | None:
         case [int(start), int(end)] if 0 <= start <= end:
             return Span(start, end)
     return None
+
+
+def _is_their_id(call_id: str) -> bool:
+    return bool(call_id) and not call_id.startswith(_OUR_SEARCH_ID)
 
 
 def _is_theirs(content: Json) -> bool:

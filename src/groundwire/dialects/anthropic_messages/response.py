@@ -12,6 +12,7 @@ from groundwire.dialects.anthropic_messages.parts import (
     encode_citation,
     encode_id,
     encode_search_call,
+    encode_search_id,
     encode_search_result,
 )
 from groundwire.dialects.anthropic_messages.search import NAME
@@ -100,12 +101,12 @@ def _encode_part(part: Part, calls: dict[str, SearchCall], reply: Reply) -> Iter
         case Reasoning():
             yield _encode_reasoning(part, reply)
         case ToolCall(call_id, name, arguments):
-            block: JsonObject = {"type": "tool_use", "id": encode_id("", call_id), "name": name}
+            block: JsonObject = {"type": "tool_use", "id": encode_id(call_id), "name": name}
             yield {**block, "input": decode_arguments(arguments), **part.extras.get(NAME, {})}
         case SearchCall():
-            yield encode_search_call(part, encode_id("srvtoolu_", part.id))
+            yield encode_search_call(part, encode_search_id(part.id))
         case SearchResult():
-            block_id = encode_id("srvtoolu_", part.call_id)
+            block_id = encode_search_id(part.call_id)
             yield encode_search_result(part, calls.get(part.call_id), block_id, reply.key)
         case Opaque(dialect, data) if dialect == NAME:
             yield data

@@ -20,6 +20,7 @@ from groundwire.dialects.anthropic_messages.parts import (
     encode_citation,
     encode_id,
     encode_search_call,
+    encode_search_id,
     encode_search_result,
 )
 from groundwire.dialects.anthropic_messages.reading import Block, TextBlock, open_block
@@ -298,7 +299,7 @@ class Encoder(StreamEncoder):
                     self._open_once(("thinking", part), {"type": "thinking", "thinking": "", "signature": ""})
                     self._delta({"type": "thinking_delta", "thinking": text})
             case ToolCallDelta(part, call_id, name, arguments):
-                block_id = encode_id("", call_id) or f"toolu_{self.reply.id}_{part}"
+                block_id = encode_id(call_id) or f"toolu_{self.reply.id}_{part}"
                 block: JsonObject = {"type": "tool_use", "id": block_id, "name": name, "input": {}}
                 self._open_once(("tool_use", part), block)
                 self._delta({"type": "input_json_delta", "partial_json": arguments})
@@ -316,9 +317,9 @@ class Encoder(StreamEncoder):
         match event:
             case SearchCalled(_, call):
                 self._calls[call.id] = call
-                self._write_call(encode_search_call(call, encode_id("srvtoolu_", call.id)))
+                self._write_call(encode_search_call(call, encode_search_id(call.id)))
             case SearchReturned(_, result):
-                block_id = encode_id("srvtoolu_", result.call_id)
+                block_id = encode_search_id(result.call_id)
                 call_of = self._calls.get(result.call_id)
                 self._write_block(encode_search_result(result, call_of, block_id, self.reply.key))
             case PartAdded(_, Image()):
