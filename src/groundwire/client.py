@@ -43,7 +43,7 @@ from groundwire.providers.copilot_command import settings_from
 from groundwire.providers.http import HttpProvider
 from groundwire.providers.registry import BUILT_IN, adjusted, built_in, describe
 from groundwire.routing.health import Health
-from groundwire.routing.plan import AUTO, choose
+from groundwire.routing.plan import AUTO, choose, named
 from groundwire.routing.run import Router
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Call, Http
@@ -138,6 +138,7 @@ class Groundwire:
         usable = {name: self._is_usable(row) for name, row in {**self._rows, **self._added}.items()}
         if copilot.NAME in self._live:
             usable[copilot.NAME] = self._copilot_status().usable
+        provider, model = named(provider, model, self.config.aliases, usable)
         plan = choose(provider, model, self.config.order, usable)
         async with aclosing(self._router.events(query, plan)) as events:
             async for event in events:

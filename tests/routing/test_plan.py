@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundwire.errors import ConfigError, MissingCredential
-from groundwire.routing.plan import AUTO, choose
+from groundwire.routing.plan import AUTO, choose, named
 from groundwire.routing.run import Plan, Target
 
 ORDER = ("anthropic", "openai", "gemini")
@@ -42,3 +42,12 @@ def test_an_unknown_provider_is_told_with_those_that_are_known() -> None:
 def test_with_nobody_to_ask_the_error_says_what_to_set() -> None:
     with pytest.raises(MissingCredential, match="GEMINI_API_KEY"):
         choose(AUTO, "", ORDER, NONE)
+
+
+def test_an_alias_and_a_prefix_name_provider_and_model() -> None:
+    aliases = {"quick": "gemini/gemini-2.5-flash", "house": "llama"}
+    known = ("gemini", "openai", "openrouter")
+    assert named("auto", "quick", aliases, known) == ("gemini", "gemini-2.5-flash")
+    assert named("auto", "house", aliases, known) == ("auto", "llama")
+    assert named("auto", "meta/llama", aliases, known) == ("auto", "meta/llama")
+    assert named("openrouter", "openai/o4-mini", aliases, known) == ("openrouter", "openai/o4-mini")

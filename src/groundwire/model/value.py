@@ -1,8 +1,8 @@
 """Frozen values with named fields: what canonical values are made of.
 
 `@value` is what `@dataclass(frozen=True, slots=True)` would be if it were made for many small types: the
-methods are shared instead of compiled for each class, so that forty types cost one millisecond to import,
-not forty, and the module `inspect` is not needed.
+methods are shared instead of compiled for each class, and `__init__` is written when the first value is
+made, so that a type nobody uses costs next to nothing to import. The module `inspect` is not needed.
 """
 
 from __future__ import annotations

@@ -10,6 +10,14 @@ from groundwire.routing.run import Plan, Target
 AUTO = "auto"
 
 
+def named(provider: str, model: str, aliases: Mapping[str, str], known: Iterable[str]) -> tuple[str, str]:
+    """Whom a model's name means: an alias stands for another name, and `provider/model` names both."""
+    model = aliases.get(model, model)
+    head, slash, rest = model.partition("/")
+    # A provider that was chosen has slashes of its own in its models' names (OpenRouter).
+    return (head, rest) if slash and provider == AUTO and head in set(known) else (provider, model)
+
+
 def choose(provider: str, model: str, order: Iterable[str], usable: Mapping[str, bool]) -> Plan:
     """A plan for one named provider, or for all that can be used, in order of preference."""
     if provider != AUTO:
