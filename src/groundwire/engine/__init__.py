@@ -1,0 +1,1 @@
+"""Finding pages, and answering out of them without a model."""

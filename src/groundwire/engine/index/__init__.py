@@ -1,0 +1,1 @@
+"""The embedded index: pages kept whole, their passages searchable."""

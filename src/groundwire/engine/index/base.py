@@ -1,0 +1,85 @@
+"""What an index is, whatever it is built on. Calls block: callers with an event loop use a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Protocol, Self
+
+from groundwire.engine.pages import Page, Passage
+from groundwire.model import SearchOptions
+from groundwire.model.value import value
+
+
+@value
+class Stored:
+    """What became of the pages that were put."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    duplicates: int = 0
+    """Same words under another address: kept once."""
+
+
+@value
+class PageInfo:
+    """A page without its text, for listings."""
+
+    url: str
+    title: str
+    collection: str
+    characters: int
+    published: str = ""
+    language: str = ""
+
+
+@value
+class Stats:
+    """How much there is."""
+
+    pages: int
+    passages: int
+    bytes_on_disk: int
+    collections: tuple[tuple[str, int], ...] = ()
+    """Each collection with its number of pages."""
+    format: int = 0
+
+
+class Index(Protocol):
+    """Pages by address, passages by what they say. One writer at a time, any number of readers."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        ...
+
+    def put(self, pages: Iterable[Page]) -> Stored:
+        """Add or renew pages. When this returns they survive a crash, and every later search sees them."""
+        ...
+
+    def remove(self, *, urls: Iterable[str] = (), collection: str = "") -> int:
+        """Forget pages by address, or a whole collection; says how many there were."""
+        ...
+
+    def page(self, url: str) -> Page | None:
+        """The page as it was stored."""
+        ...
+
+    def search(self, query: str, options: SearchOptions = ..., limit: int = 20) -> list[Passage]:
+        """Best passages first. Domain lists and dates of the options are honoured. Quotation marks ask for a
+        phrase, a trailing `*` for a prefix."""
+        ...
+
+    def pages(self, collection: str = "", prefix: str = "") -> Iterator[PageInfo]:
+        """What is stored, by address."""
+        ...
+
+    def stats(self) -> Stats:
+        """How much is stored."""
+        ...

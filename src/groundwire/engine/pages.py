@@ -1,0 +1,68 @@
+"""What an engine deals in: pages, passages of them, and what a search came back with.
+
+The text of a page is kept as it was read. A passage is a range of it in code points, so that whatever is
+quoted stands in the page word for word.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from groundwire.model import SearchOptions, Warned
+from groundwire.model.value import value
+
+
+@value
+class Page:
+    """A document with an address. Dates are RFC 3339, full or the day alone; the language is ISO 639-1."""
+
+    url: str
+    title: str
+    text: str
+    published: str = ""
+    language: str = ""
+    collection: str = ""
+    """Where it came from, and what it is removed and refreshed with: `python`, `packages`, `docs`, a
+    folder, a site."""
+
+
+@value
+class Passage:
+    """A range of a page's text that answers to a query. Scores compare within one search only."""
+
+    url: str
+    title: str
+    text: str
+    start: int
+    """Where it stands in the page's text."""
+    score: float = 0.0
+    published: str = ""
+    language: str = ""
+
+
+@value
+class Found:
+    """What a search came back with, best first; several passages may stand in one page."""
+
+    passages: tuple[Passage, ...] = ()
+    queries: tuple[str, ...] = ()
+    """What was looked for, in the engine's own words."""
+    warnings: tuple[Warned, ...] = ()
+
+
+class Engine(Protocol):
+    """Somebody who finds pages. Raises only `GroundwireError`; nothing found is an empty `Found`."""
+
+    @property
+    def name(self) -> str:
+        """As users type it."""
+        ...
+
+    @property
+    def honours(self) -> frozenset[str]:
+        """The search options (names as in `SearchOptions`) it applies itself."""
+        ...
+
+    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> Found:
+        """The passages that answer best, at most `limit`."""
+        ...
