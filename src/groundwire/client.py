@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from groundwire.config.load import load
 from groundwire.config.schema import Config
@@ -32,21 +33,27 @@ from groundwire.model import (
     Message,
     Request,
     SearchOptions,
+    Started,
     Text,
 )
 from groundwire.model.extras import Extras, merge_extras
 from groundwire.model.value import replace, value
 from groundwire.providers import copilot
-from groundwire.providers.base import Provider, Row
+from groundwire.providers.base import Batches, OneByOne, Provider, Row
 from groundwire.providers.capabilities import Capabilities
 from groundwire.providers.copilot_command import settings_from
 from groundwire.providers.http import HttpProvider
+from groundwire.providers.openai_session import apart, sender
 from groundwire.providers.registry import BUILT_IN, adjusted, built_in, describe
 from groundwire.routing.health import Health
-from groundwire.routing.plan import AUTO, choose, named
+from groundwire.routing.plan import AUTO, choose, named, ranked
 from groundwire.routing.run import Router
 from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Call, Http
+from groundwire.transport.http import Http
+from groundwire.wiring import ENGINES, Ask, EngineRoom, EngineStatus
+
+if TYPE_CHECKING:
+    from groundwire.engine.knowledge import Report
 
 
 @value
@@ -73,14 +80,19 @@ class Groundwire:
         self._places = Places(self._env, home, self.config.config_dir)
         self._redactor = Redactor()
         self._http = Http(self._env)
-        self._refresher = Refresher(self._post, time.time, url=token_url(self._env))
+        self._refresher = Refresher(
+            sender(self._http), time.time, url=token_url(self._env), apart=apart(self._env)
+        )
+        self._engines = EngineRoom(self.config, self._env, self._http, self._redactor, self._places)
         self._rows = {name: row for name in self._names() if (row := self._row(name)) is not None}
         self._added: dict[str, Row] = {}
         self._keys: dict[str, Secret] = {}
         self._live = {name: self._provider(row) for name, row in self._rows.items()}
         self._copilot = self._copilot_cli(home)
         if self.config.provider(copilot.NAME).enabled is not False:
-            self._live[copilot.NAME] = _Signed(self._copilot)
+            self._live[copilot.NAME] = _Signed(OneByOne(self._copilot))
+        for name in self._engines.names:
+            self._live[name] = _Signed(self._engines.provider(name, self._writer()))
         self._router = Router(
             self._live,
             health=Health(time.monotonic),
@@ -98,6 +110,7 @@ class Groundwire:
 
     async def aclose(self) -> None:
         """Close all connections."""
+        await self._engines.aclose()
         await self._http.aclose()
 
     def search(
@@ -135,19 +148,33 @@ class Groundwire:
         """The events of an answer as they happen; leaving the loop stops the provider."""
         if isinstance(query, str):
             query = question(query, options or self.config.search)
+        async with aclosing(self.batches(query, provider=provider, model=model)) as batches:
+            async for batch in batches:
+                for event in batch:
+                    yield event
+
+    async def batches(self, request: Request, *, provider: str = AUTO, model: str = "") -> Batches:
+        """The same, as it arrives: events that came together stay together."""
+        usable = self.usable()
+        provider, model = named(provider, model, self.config.aliases, usable)
+        configured = (name for name, item in self.config.providers.items() if item.base_url or item.enabled)
+        plan = choose(provider, model, ranked(self.config.order, configured), usable)
+        async with aclosing(self._router.batches(request, plan)) as batches:
+            async for batch in batches:
+                yield batch
+
+    def usable(self) -> Mapping[str, bool]:
+        """Every provider that may be named, and whether it can be used now."""
         usable = {name: self._is_usable(row) for name, row in {**self._rows, **self._added}.items()}
         if copilot.NAME in self._live:
             usable[copilot.NAME] = self._copilot_status().usable
-        provider, model = named(provider, model, self.config.aliases, usable)
-        plan = choose(provider, model, self.config.order, usable)
-        async with aclosing(self._router.events(query, plan)) as events:
-            async for event in events:
-                yield event
+        return {**usable, **{name: self._engines.status(name).usable for name in self._engines.names}}
 
     def providers(self) -> list[ProviderStatus]:
         """Every provider that is known, and whether it can be used."""
         others = [self._copilot_status()] if copilot.NAME in self._live else []
-        return [*(self._status(row) for row in self._rows.values()), *others]
+        engines = (_engine_status(self._engines.status(name)) for name in self._engines.names)
+        return [*(self._status(row) for row in self._rows.values()), *others, *engines]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -156,7 +183,13 @@ class Groundwire:
 
     def findings(self, name: str) -> list[Finding]:
         """What every place that may hold a provider's credential answers."""
+        if name in self._engines.names:
+            return self._engines.findings(name)
         return explain(self._rows[name].lookups, self._places) if name in self._rows else []
+
+    def watch_index(self, report: Report) -> None:
+        """Be told how far the embedded index is while it is made."""
+        self._engines.report = report
 
     def add(self, row: Row, key: Secret | None = None) -> None:
         """A provider beside the configured ones, asked only by its name; a key goes before any lookup."""
@@ -166,7 +199,8 @@ class Groundwire:
         self._live[row.name] = self._provider(row)
 
     def _names(self) -> list[str]:
-        return [name for name in dict.fromkeys((*BUILT_IN, *self.config.providers)) if name != copilot.NAME]
+        known = dict.fromkeys((*BUILT_IN, *self.config.providers))
+        return [name for name in known if name != copilot.NAME and name not in ENGINES]
 
     def _row(self, name: str) -> Row | None:
         settings = self.config.provider(name)
@@ -205,11 +239,23 @@ class Groundwire:
             copilot.CAPABILITIES,
         )
 
+    def _writer(self) -> Ask | None:
+        """Asks the model that writes answers out of what engines find, if one is configured."""
+        if not self.config.compose:
+            return None
+        provider, _, model = self.config.compose.partition("/")
+
+        def ask(request: Request) -> Batches:
+            return self.batches(request, provider=provider, model=model)
+
+        return ask
+
     def _provider(self, row: Row) -> Provider:
         async def credential() -> Credential | None:
             return await self._credential(row)
 
-        return _Signed(HttpProvider(row, self._http, credential, self._redactor))
+        renew = self._refresher.after_refusal
+        return _Signed(HttpProvider(row, self._http, credential, self._redactor, renew=renew))
 
     async def _credential(self, row: Row) -> Credential | None:
         key = self._keys.get(row.name)
@@ -224,11 +270,6 @@ class Groundwire:
             self._redactor.add_credential(found)
         return found
 
-    async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
-        call = Call("POST", url, headers, body)
-        async with self._http.open(call, Deadlines(first_byte=30, total=30)) as exchange:
-            return exchange.status, await exchange.body()
-
     def _is_usable(self, row: Row) -> bool:
         return not row.missing or find(row.lookups, self._places) is not None
 
@@ -240,6 +281,19 @@ class Groundwire:
         return ProviderStatus(
             row.name, row.title, usable, reason, row.model, row.dialect, row.base_url, row.capabilities
         )
+
+
+def _engine_status(status: EngineStatus) -> ProviderStatus:
+    return ProviderStatus(
+        status.name,
+        status.title,
+        status.usable,
+        status.reason,
+        "",
+        "engine",
+        status.base_url,
+        status.capabilities,
+    )
 
 
 class _Signed:
@@ -260,15 +314,23 @@ class _Signed:
     def capabilities(self) -> Capabilities:
         return self._provider.capabilities
 
-    async def events(self, request: Request) -> AsyncGenerator[Event, None]:
-        """The answer, signed."""
+    async def batches(self, request: Request) -> Batches:
+        """The answer, signed at both ends."""
         signature: Extras = {"groundwire": {"provider": self.name, "model": request.model or self.model}}
-        async with aclosing(self._provider.events(request)) as events:
-            async for event in events:
-                if isinstance(event, Finished):
-                    yield replace(event, extras=merge_extras(event.extras, signature))
-                else:
-                    yield event
+        async with aclosing(self._provider.batches(request)) as batches:
+            async for batch in batches:
+                yield [
+                    _signed(event, self.name, signature) if type(event) in (Started, Finished) else event
+                    for event in batch
+                ]
+
+
+def _signed(event: Event, name: str, signature: Extras) -> Event:
+    if isinstance(event, Started):
+        return replace(event, provider=name)
+    if isinstance(event, Finished):
+        return replace(event, extras=merge_extras(event.extras, signature))
+    return event
 
 
 def question(query: str, options: SearchOptions) -> Request:

@@ -6,7 +6,8 @@
     ├── RequestError                what was asked cannot be done (400)
     │   ├── InvalidQuery
     │   ├── InvalidArguments
-    │   └── UnsupportedFeature
+    │   ├── UnsupportedFeature
+    │   └── FetchRefused            an address that is not fetched; never says why
     ├── WireError                   bytes that do not follow their dialect; carries the JSON path
     │   ├── ClientWireError         the caller's fault (400)
     │   └── UpstreamWireError       the provider's fault (502)
@@ -84,6 +85,33 @@ class UnsupportedFeature(RequestError):
     """The request needs something the target cannot do, and leaving it out would be wrong."""
 
     code = "UNSUPPORTED_FEATURE"
+
+
+class FetchRefused(RequestError):
+    """The address is not one of a public web page. The reason is not told: it would describe our network."""
+
+    code = "FETCH_REFUSED"
+
+
+class UnknownModel(RequestError):
+    """The name of the model means nobody who is configured."""
+
+    code = "UNKNOWN_MODEL"
+    status_hint = 404
+
+
+class TurnedAway(GroundwireError):
+    """A face did not let the caller in; the status says why, `retry_after` when to come back."""
+
+    code = "TURNED_AWAY"
+
+    def __init__(
+        self, message: str, *, status: int = 400, code: str = "", retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status_hint = status
+        self.retry_after = retry_after
+        self.code = code or self.code
 
 
 class WireError(GroundwireError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal
@@ -24,6 +24,8 @@ class LoginService(ThreadingHTTPServer):
         self.posts = 0
         self.kill: Literal["", "before", "after"] = ""
         """Before or after the token is spent."""
+        self.spent: Callable[[], None] = lambda: None
+        """Called when a token has been spent, before its answer is sent."""
         self.turn = threading.Lock()
 
     @property
@@ -45,6 +47,8 @@ class _Handler(BaseHTTPRequestHandler):
             if kill:
                 os.kill(int(self.headers["x-process"]), signal.SIGKILL)
                 return
+            spent, service.spent = service.spent, lambda: None
+            spent()
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(answer)))

@@ -33,8 +33,8 @@ KINDS = pytest.mark.parametrize("kind", ["opencode", "codex"])
 LOGIN = {"opencode": "opencode auth login", "codex": "codex login"}
 
 
-def fresh(credential: Credential, service: Service, now: float = NOW, margin: float = 300.0) -> Credential:
-    return asyncio.run(ensure_fresh(credential, service.send, now, margin, pace=QUICK))
+def fresh(credential: Credential, service: Service, now: float = NOW) -> Credential:
+    return asyncio.run(ensure_fresh(credential, service.send, now, pace=QUICK))
 
 
 def never(_: bytes) -> tuple[int, bytes]:

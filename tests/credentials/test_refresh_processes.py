@@ -3,6 +3,7 @@
 Time is a number that the test gives to all processes, so every expiry is one round. A round in which somebody
 is killed inside the refresh goes on with the others, and must still cost one refresh; only who is killed
 between the service's decision and our first write loses the session, and that is told as a login to repeat.
+Here everybody spends the token themselves; `tests/providers/test_openai_session.py` has it done apart.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def access(number: int) -> str:
 class Team:
     """Processes that share a session."""
 
-    def __init__(self, size: int, home: Path, kind: str, service: LoginService) -> None:
-        self._command = [sys.executable, str(WORKER), str(home), kind, service.url]
+    def __init__(self, size: int, home: Path, kind: str, service: LoginService, *more: str) -> None:
+        self._command = [sys.executable, str(WORKER), str(home), kind, service.url, *more]
         self._service = service
         self.members = [self._hire() for _ in range(size)]
 
@@ -100,8 +101,8 @@ class Team:
 
 
 @contextmanager
-def team(size: int, home: Path, kind: str, service: LoginService) -> Iterator[Team]:
-    made = Team(size, home, kind, service)
+def team(size: int, home: Path, kind: str, service: LoginService, *more: str) -> Iterator[Team]:
+    made = Team(size, home, kind, service, *more)
     try:
         yield made
     finally:

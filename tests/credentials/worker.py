@@ -1,8 +1,8 @@
 """A process that uses a shared session, told by lines on its standard input what time it is.
 
-`python worker.py HOME KIND URL`; each line is an object with `now`, and perhaps `die`: the name of a system
-call, which of its calls, and the process kills itself right before that one. Each answer is an object with
-`access`, or with `error`.
+`python worker.py HOME KIND URL [apart]`; with the last, a process apart does the refreshing. Each line is an
+object with `now`, and perhaps `die`: the name of a system call, which of its calls, and the process kills
+itself right before that one. Each answer is an object with `access`, or with `error`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from groundwire.credentials.lookup import Lookup, Places, find
-from groundwire.credentials.refresh import Pace, ensure_fresh
+from groundwire.credentials.refresh import Apart, Pace, ensure_fresh
 from groundwire.errors import GroundwireError
+from groundwire.providers.openai_session import apart
 
 LOOKUPS = {"opencode": Lookup("opencode", "openai", "oauth"), "codex": Lookup("codex", "tokens", "oauth")}
 PACE = Pace(rival=0.2, poll=0.005)
@@ -56,13 +57,13 @@ def arm(name: str, which: int) -> None:
     setattr(os, name, deadly)
 
 
-async def turn(home: str, kind: str, url: str, now: float) -> dict[str, str]:
+async def turn(home: str, kind: str, url: str, now: float, away: Apart | None) -> dict[str, str]:
     """What one search does before it asks."""
     credential = find((LOOKUPS[kind],), Places({}, home, home))
     if credential is None:
         return {"error": "no session"}
     try:
-        found = await ensure_fresh(credential, send, now, url=url, pace=PACE)
+        found = await ensure_fresh(credential, send, now, url=url, pace=PACE, apart=away)
     except GroundwireError as error:
         return {"error": error.message}
     return {"access": found.secret.reveal()}
@@ -70,12 +71,13 @@ async def turn(home: str, kind: str, url: str, now: float) -> dict[str, str]:
 
 def main() -> None:
     """Answer until the input ends."""
-    home, kind, url = sys.argv[1:]
+    home, kind, url, *more = sys.argv[1:]
+    away = apart({}) if more else None
     for line in sys.stdin:
         told = json.loads(line)
         if told.get("die"):
             arm(*told["die"])
-        answer = asyncio.run(turn(home, kind, url, told["now"]))
+        answer = asyncio.run(turn(home, kind, url, told["now"], away))
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 

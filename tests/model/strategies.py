@@ -62,7 +62,9 @@ from groundwire.model import (
     ToolResult,
     Usage,
     UsageSeen,
+    Verbatim,
     Warned,
+    Wire,
 )
 from groundwire.model.parts import Phase, SearchKind
 from groundwire.model.request import ContextSize, Effort, Role, ToolMode
@@ -178,13 +180,23 @@ def requests() -> SearchStrategy[Request]:
         stream=_FLAG,
         previous_id=_WORD,
         extras=_EXTRAS,
+        wire=_or_none(
+            _draw(
+                Wire,
+                dialect=_WORD,
+                body=_OBJECT,
+                data=st.binary(max_size=8),
+                headers=_some(st.tuples(_WORD, _WORD)),
+            )
+        ),
     )
 
 
 def events() -> SearchStrategy[Event]:
     """Any one event."""
     return st.one_of(
-        _draw(Started, id=_WORD, model=_WORD),
+        _draw(Started, id=_WORD, model=_WORD, provider=_WORD),
+        _draw(Verbatim, data=st.binary(max_size=8)),
         _draw(TextDelta, part=_INDEX, text=texts(), phase=_one(Phase)),
         _draw(TextSettled, part=_INDEX),
         _draw(ReasoningDelta, part=_INDEX, text=texts()),

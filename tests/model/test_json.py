@@ -111,7 +111,7 @@ def test_falsy_values_that_are_not_the_default_are_kept() -> None:
 
 def test_every_stored_type_has_its_own_name() -> None:
     names = [kind.__name__ for kind in get_args(Stored)]
-    assert len(names) == len(set(names)) == 18
+    assert len(names) == len(set(names)) == 19
 
 
 def test_errors_come_back_as_their_class_with_what_they_said() -> None:

@@ -20,6 +20,7 @@ from groundwire.model import (
     Text,
     assemble,
 )
+from groundwire.providers.base import flat
 from groundwire.providers.http import HttpProvider
 from groundwire.testing.upstream import Response, Script, Upstream
 from groundwire.transport.deadlines import Deadlines
@@ -59,7 +60,7 @@ async def ask(provider: HttpProvider, request: Request) -> Outcome:
     """The whole answer, or the error."""
     outcome = Outcome()
     try:
-        async for event in provider.events(request):
+        async for event in flat(provider.batches(request)):
             outcome.events.append(event)
     except GroundwireError as error:
         outcome.raised = error

@@ -14,6 +14,7 @@ from groundwire.credentials.secret import Credential
 from groundwire.errors import GroundwireError, Overloaded
 from groundwire.model import Failed, Source, assemble
 from groundwire.model.value import replace
+from groundwire.providers.base import flat
 from groundwire.providers.http import HttpProvider
 from groundwire.routing.health import Health
 from groundwire.routing.run import Plan, Router, Target
@@ -74,7 +75,7 @@ def test_the_second_answers_soon_when_the_first_cannot(first: Script | Response,
     async def main() -> None:
         async with routed(first, GOOD) as (router, one, two):
             begun = monotonic()
-            events = [event async for event in router.events(question(stream=True), PLAN)]
+            events = [event async for event in flat(router.batches(question(stream=True), PLAN))]
             taken = monotonic() - begun
             assert assemble(events).text == "The Nile is 6650 km long."
             assert len(one.requests) <= 1
@@ -88,7 +89,7 @@ def test_the_second_answers_soon_when_the_first_cannot(first: Script | Response,
 async def direct(router: Router) -> float:
     """What the second takes by itself."""
     begun = monotonic()
-    async for _ in router.events(question(stream=True), Plan((Target(SECOND.name),))):
+    async for _ in flat(router.batches(question(stream=True), Plan((Target(SECOND.name),)))):
         pass
     return monotonic() - begun
 
@@ -100,7 +101,7 @@ def test_after_the_first_word_nobody_else_is_asked() -> None:
 
     async def main() -> None:
         async with routed(replace(STREAM, cut_at=at), GOOD) as (router, _, two):
-            events = [event async for event in router.events(question(stream=True), PLAN)]
+            events = [event async for event in flat(router.batches(question(stream=True), PLAN))]
             assert isinstance(events[-1], Failed)
             assert assemble(events).text == "The Nile is 6650 km long."
             assert two.connections == 0
@@ -123,7 +124,7 @@ def test_a_dead_provider_gets_at_most_a_quarter_more_requests_than_were_asked() 
             router = Router({"openai": provider}, health=Health(monotonic), sleep=at_once, chance=lambda: 0.5)
             for _ in range(requests):
                 with pytest.raises(Overloaded):
-                    async for _event in router.events(question(), Plan((Target("openai"),))):
+                    async for _event in flat(router.batches(question(), Plan((Target("openai"),)))):
                         pass
             assert requests <= len(upstream.requests) <= requests * 1.25
             assert upstream.connections == 1
@@ -134,7 +135,7 @@ def test_a_dead_provider_gets_at_most_a_quarter_more_requests_than_were_asked() 
 def test_a_caller_who_leaves_while_a_provider_is_waited_for_leaves_nothing() -> None:
     async def main() -> None:
         async with routed(Response(delay=float("inf")), GOOD) as (router, one, two):
-            events = router.events(question(stream=True), PLAN)
+            events = flat(router.batches(question(stream=True), PLAN))
             reading = asyncio.create_task(anext(events))
             await one.received()
             reading.cancel()
@@ -150,7 +151,7 @@ def test_when_both_fail_the_error_says_who_said_what() -> None:
     async def main() -> None:
         async with routed(Response(401), Response(404)) as (router, _, _two):
             with pytest.raises(GroundwireError) as caught:
-                async for _event in router.events(question(), PLAN):
+                async for _event in flat(router.batches(question(), PLAN)):
                     pass
             assert "openai: HTTP status 401; anthropic: HTTP 404" in str(caught.value)
 

@@ -16,7 +16,7 @@ import pytest
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential, Secret
 from groundwire.errors import GroundwireError, Unreachable
-from groundwire.model import Event, Failed, Finished, Json, TextDelta, Warned
+from groundwire.model import Event, Failed, Finished, Json, Request, TextDelta, Warned
 from groundwire.providers.http import HttpProvider
 from groundwire.testing.answers import written
 from groundwire.testing.script import Response, Script, json_response, text_response
@@ -242,7 +242,7 @@ def test_a_call_can_be_printed() -> None:
     async def main() -> None:
         async with world(speaker, Response(401)) as here:
             provider = HttpProvider(speaker.row(here.upstream.url), here.http, key, Redactor())
-            headers = await provider._headers(streamed=False)
+            headers = provider._headers(await key(), Request(()))
             assert headers["x-api-key"] == secret
             assert leaks(f"{headers!r} {headers!s} {headers}", secret) == []
 

@@ -29,6 +29,7 @@ from groundwire.model import (
     Warned,
     assemble,
 )
+from groundwire.providers.base import flat
 from groundwire.routing.continuation import MAX_ROUNDS, add_usage, continued
 from tests.routing.test_run import QUESTION, Scripted
 
@@ -42,7 +43,7 @@ def cited(start: int, end: int, source: Source) -> Cited:
 
 def told(provider: Scripted, rounds: int = MAX_ROUNDS) -> list[Event]:
     async def collect() -> list[Event]:
-        return [event async for event in continued(provider, QUESTION, rounds)]
+        return [event async for event in flat(continued(provider, QUESTION, rounds))]
 
     return asyncio.run(collect())
 

@@ -108,6 +108,51 @@ def test_a_probe_that_says_nothing_leaves_its_place_to_the_next(breaker: Breaker
     assert breaker.admits()
 
 
+def test_half_of_twenty_calls_that_were_slow_open_it(breaker: Breaker, clock: Clock) -> None:
+    for number in range(19):
+        breaker.record(ok=True, seconds=31.0 if number % 2 else 1.0)
+        clock.now += 0.5
+        assert breaker.admits()
+    breaker.record(ok=True, seconds=30.1)
+    assert not breaker.admits()
+
+
+def test_what_takes_just_as_long_as_it_may_is_not_slow(breaker: Breaker) -> None:
+    for _ in range(100):
+        breaker.record(ok=True, seconds=30.0)
+    assert breaker.admits()
+
+
+def test_a_few_slow_calls_and_slow_calls_long_ago_are_forgiven(breaker: Breaker, clock: Clock) -> None:
+    for _ in range(19):
+        breaker.record(ok=True, seconds=100.0)
+    clock.now += 10
+    for _ in range(19):
+        breaker.record(ok=True, seconds=100.0)
+    assert breaker.admits()
+
+
+def test_slow_calls_are_no_failures_in_a_row(breaker: Breaker) -> None:
+    for _ in range(4):
+        breaker.record(ok=False)
+    breaker.record(ok=True, seconds=100.0)
+    breaker.record(ok=False)
+    assert breaker.admits()
+
+
+def test_a_probe_that_is_slow_begins_the_rest_anew(breaker: Breaker, clock: Clock) -> None:
+    broken(breaker)
+    clock.now += 30
+    assert breaker.admits()
+    breaker.record(ok=True, seconds=31.0)
+    assert breaker.is_open
+    assert not breaker.admits()
+    clock.now += 30
+    assert breaker.admits()
+    breaker.record(ok=True, seconds=1.0)
+    assert not breaker.is_open
+
+
 def test_providers_do_not_answer_for_each_other(clock: Clock) -> None:
     health = Health(clock)
     broken(health.of("a"))
@@ -119,32 +164,36 @@ def test_providers_do_not_answer_for_each_other(clock: Clock) -> None:
 class Traces(RuleBasedStateMachine):
     """The breaker beside a reading of its whole history, over whatever happens in whatever order."""
 
-    POLICY: ClassVar[BreakerPolicy] = BreakerPolicy(3, 0.5, 6, 10.0, 30.0)
+    POLICY: ClassVar[BreakerPolicy] = BreakerPolicy(3, 0.5, 6, 10.0, 30.0, slow=2.0)
 
     def __init__(self) -> None:
         super().__init__()
         self.clock = Clock()
         self.breaker = Breaker(self.POLICY, self.clock)
-        self.history: list[tuple[float, bool]] = []
+        self.history: list[tuple[float, bool, bool]] = []
         self.probing = False
 
     def opened(self) -> float | None:
         """When it was opened last, by the whole history; None if it is closed."""
         opened: float | None = None
-        seen: list[tuple[float, bool]] = []
+        seen: list[tuple[float, bool, bool]] = []
         row = 0
-        for moment, ok in self.history:
+        for moment, ok, slow in self.history:
             row = 0 if ok else row + 1
-            if ok and opened is not None:
+            if ok and not slow and opened is not None:
                 opened, seen = None, []
                 continue
-            seen.append((moment, ok))
-            recent = [good for when, good in seen if when > moment - self.POLICY.window]
-            failed = recent.count(False)
-            many = len(recent) >= self.POLICY.at_least and failed * 2 >= len(recent)
-            if not ok and (opened is not None or row >= self.POLICY.in_a_row or many):
+            seen.append((moment, ok, slow))
+            if (not ok or slow) and (opened is not None or row >= self.POLICY.in_a_row or self.many(seen)):
                 opened = moment
         return opened
+
+    def many(self, seen: list[tuple[float, bool, bool]]) -> bool:
+        """Did half of enough recent calls fail, or was half of them slow?"""
+        recent = [call for call in seen if call[0] > seen[-1][0] - self.POLICY.window]
+        failed = len([call for call in recent if not call[1]])
+        slow = len([call for call in recent if call[2]])
+        return len(recent) >= self.POLICY.at_least and (failed * 2 >= len(recent) or slow * 2 >= len(recent))
 
     @rule(seconds=st.sampled_from([0.0, 0.5, 3.0, 9.5, 10.0, 29.0, 30.0, 31.0]))
     def time_passes(self, seconds: float) -> None:
@@ -159,16 +208,21 @@ class Traces(RuleBasedStateMachine):
         if opened is not None and expected:
             self.probing = True
 
-    @rule(ok=st.booleans())
-    def a_call_ends(self, ok: bool) -> None:
-        self.breaker.record(ok=ok)
-        self.history.append((self.clock.now, ok))
+    @rule(ok=st.booleans(), seconds=st.sampled_from([0.0, 2.0, 2.5, 60.0]))
+    def a_call_ends(self, ok: bool, seconds: float = 0.0) -> None:
+        self.breaker.record(ok=ok, seconds=seconds)
+        self.history.append((self.clock.now, ok, seconds > 2.0))
         self.probing = False
 
     @rule(count=st.integers(1, 6))
     def a_row_of_calls_fails(self, count: int) -> None:
         for _ in range(count):
             self.a_call_ends(ok=False)
+
+    @rule(count=st.integers(1, 8))
+    def calls_take_their_time(self, count: int) -> None:
+        for _ in range(count):
+            self.a_call_ends(ok=True, seconds=60.0)
 
     @rule()
     def a_call_says_nothing(self) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from groundwire.config.schema import DEFAULT_ORDER
 from groundwire.errors import ConfigError, MissingCredential
-from groundwire.routing.plan import AUTO, choose, named
+from groundwire.routing.plan import AUTO, ENGINES, choose, named, ranked
 from groundwire.routing.run import Plan, Target
 
 ORDER = ("anthropic", "openai", "gemini")
@@ -51,3 +52,27 @@ def test_an_alias_and_a_prefix_name_provider_and_model() -> None:
     assert named("auto", "house", aliases, known) == ("auto", "llama")
     assert named("auto", "meta/llama", aliases, known) == ("auto", "meta/llama")
     assert named("openrouter", "openai/o4-mini", aliases, known) == ("openrouter", "openai/o4-mini")
+
+
+@pytest.mark.parametrize(
+    ("order", "configured", "expected"),
+    [
+        ("anthropic openai brave web", "", "anthropic openai brave web"),
+        ("anthropic openai brave web", "house", "anthropic openai house brave web"),
+        ("anthropic openai brave web", "house openai copilot", "anthropic openai house copilot brave web"),
+        ("anthropic", "house", "anthropic house"),
+        ("brave web", "house", "house brave web"),
+        ("web anthropic local", "house", "web anthropic house local"),
+        ("anthropic web", "searxng house", "anthropic house web searxng"),
+        ("openai openai web", "house house", "openai house web"),
+        ("", "house", "house"),
+    ],
+)
+def test_what_the_user_configured_is_asked_after_the_order_and_before_its_engines(
+    order: str, configured: str, expected: str
+) -> None:
+    assert ranked(order.split(), configured.split()) == tuple(expected.split())
+
+
+def test_the_engines_are_those_at_the_end_of_the_usual_order() -> None:
+    assert set(DEFAULT_ORDER[-len(ENGINES) :]) == ENGINES

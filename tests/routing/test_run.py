@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 
 import pytest
 
@@ -18,6 +18,7 @@ from groundwire.errors import (
     Unreachable,
 )
 from groundwire.model import Event, Failed, Finished, Message, Request, Started, Text, TextDelta, Warned
+from groundwire.providers.base import Batches, flat
 from groundwire.providers.capabilities import Capabilities
 from groundwire.routing.health import Health
 from groundwire.routing.run import Plan, Router, Target
@@ -30,7 +31,7 @@ class Scripted:
     """A provider that plays one script after the other; an exception in a script is raised."""
 
     model = "m"
-    capabilities = Capabilities()
+    capabilities = Capabilities(pauses=True)
 
     def __init__(self, name: str, *scripts: list[Event | GroundwireError]) -> None:
         self.name = name
@@ -38,14 +39,14 @@ class Scripted:
         self.closed = 0
         self._scripts = list(scripts)
 
-    async def events(self, request: Request) -> AsyncGenerator[Event, None]:
+    async def batches(self, request: Request) -> Batches:
         self.calls.append(request)
         script = self._scripts.pop(0) if len(self._scripts) > 1 else self._scripts[0]
         try:
             for step in script:
                 if isinstance(step, GroundwireError):
                     raise step
-                yield step
+                yield (step,)
         finally:
             self.closed += 1
 
@@ -56,6 +57,7 @@ class World:
     def __init__(self, *providers: Scripted, chance: float = 1.0) -> None:
         self.now = 0.0
         self.waits: list[float] = []
+        self.detours: list[Event] = []
         self.router = Router(
             {provider.name: provider for provider in providers},
             health=Health(lambda: self.now),
@@ -70,9 +72,11 @@ class World:
 
     def ask(self, plan: Plan | None = None) -> list[Event]:
         async def collect() -> list[Event]:
-            return [event async for event in self.router.events(QUESTION, plan or self.plan)]
+            return [event async for event in flat(self.router.batches(QUESTION, plan or self.plan))]
 
-        return asyncio.run(collect())
+        said = asyncio.run(collect())
+        self.detours = [event for event in said if isinstance(event, Warned) and event.code == "failed_over"]
+        return [event for event in said if event not in self.detours]
 
 
 def failing(make: Callable[[], GroundwireError]) -> list[Event | GroundwireError]:
@@ -106,6 +110,7 @@ def test_a_wait_that_is_too_long_asks_the_next_at_once() -> None:
 def test_the_next_provider_answers_when_the_first_cannot(error: GroundwireError) -> None:
     world = World(Scripted("a", [error]), Scripted("b", [*GOOD]))
     assert world.ask() == GOOD
+    assert world.detours == [Warned("failed_over", f"a: {error.message}; b was asked instead")]
 
 
 def test_a_refused_request_is_not_carried_to_others() -> None:
@@ -189,9 +194,50 @@ def test_a_caller_who_leaves_closes_the_provider() -> None:
     world = World(provider)
 
     async def leave() -> None:
-        events = world.router.events(QUESTION, world.plan)
+        events = flat(world.router.batches(QUESTION, world.plan))
         assert await anext(events) == TextDelta(0, "one")
         await events.aclose()
 
     asyncio.run(leave())
     assert provider.closed == 1
+
+
+class Slow(Scripted):
+    """A provider that lets time pass: before its first visible event, and after it."""
+
+    def __init__(self, name: str, before: float, after: float) -> None:
+        super().__init__(name, [*GOOD])
+        self.world: World | None = None
+        self._pauses = {Started: before, TextDelta: after}
+
+    async def batches(self, request: Request) -> Batches:
+        async for batch in super().batches(request):
+            yield batch
+            if self.world is not None:
+                self.world.now += self._pauses.get(type(batch[0]), 0.0)
+
+
+@pytest.mark.parametrize(("before", "after", "is_left"), [(31.0, 0.0, True), (29.0, 0.0, False)])
+def test_a_provider_that_takes_too_long_to_begin_is_left_alone(
+    before: float, after: float, is_left: bool
+) -> None:
+    # Calls at once end at once: time is set back between them, so that all end within the window.
+    slow, other = Slow("slow", before, after), Scripted("other", [*GOOD])
+    world = World(slow, other)
+    slow.world = world
+    for _ in range(20):
+        world.now = 0.0
+        assert world.ask() == GOOD
+    assert not other.calls
+    world.ask()
+    assert len(other.calls) == int(is_left)
+
+
+def test_a_long_answer_that_began_in_time_is_not_slow() -> None:
+    slow, other = Slow("slow", 1.0, 100.0), Scripted("other", [*GOOD])
+    world = World(slow, other)
+    slow.world = world
+    for _ in range(30):
+        world.now = 0.0
+        world.ask()
+    assert (len(slow.calls), len(other.calls)) == (30, 0)

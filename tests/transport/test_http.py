@@ -21,8 +21,9 @@ from groundwire.errors import (
 from groundwire.model.value import replace
 from groundwire.testing.script import Cut, Dribble, Framing, Response, Script, text_response
 from groundwire.testing.upstream import Upstream
+from groundwire.transport.connections import Exchange
 from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Call, Exchange, Http
+from groundwire.transport.http import Call, Http
 from tests.transport.bounded import run
 
 PATIENT = Deadlines(connect=2, first_byte=5, idle=5, total=10)

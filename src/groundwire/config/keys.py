@@ -81,13 +81,41 @@ PROVIDER = Table(
     },
 )
 
+GATEWAY = Table(
+    "How the gateway takes requests.",
+    {
+        "host": Key(kinds.TEXT, "The address to listen on; any but loopback needs keys.", project="never"),
+        "port": Key(kinds.COUNT, "The port to listen on.", project="never"),
+        "search": Key(
+            kinds.TEXT, "The target of Claude Code's own searches: a provider, provider/model or auto."
+        ),
+        "citations": Key(
+            kinds.choice("exact", "live"), "exact: text waits for its citations; live: text comes at once."
+        ),
+        "render": Key(
+            kinds.choice("auto", "structured", "markers", "both"),
+            "How citations are shown: as data, as [n] and a list in the text, or as the client needs it.",
+        ),
+        "hosts": Key(kinds.NAMES, "Names by which clients may reach the gateway.", project="never"),
+        "origins": Key(kinds.NAMES, "Web origins whose pages may use it.", project="never"),
+        "max_body_mb": Key(kinds.COUNT, "The largest body that is read.", project="never"),
+        "max_requests": Key(kinds.COUNT, "How many requests may be under way at once.", project="never"),
+        "cache_seconds": Key(
+            kinds.SECONDS, "How long the same question has the same answer.", project="never"
+        ),
+        "request_log": Key(kinds.PATH, "A file for a line about each request.", project="never"),
+    },
+)
+
 ROOT = Table(
     "Configuration of groundwire.",
     {
         "order": Key(kinds.ORDER, "Whom provider auto asks, in this order, as far as they can be used."),
         "timeout": Key(kinds.SECONDS, "Seconds until an answer must be complete, for all providers."),
         "data_dir": Key(kinds.PATH, "Where groundwire keeps its data.", project="never"),
+        "compose": Key(kinds.TEXT, "The model that writes answers out of pages that an engine found."),
         "search": SEARCH,
+        "gateway": GATEWAY,
         "aliases": Table(
             "Names of your own for models.",
             others=Key(kinds.TEXT, "What the name stands for: provider/model."),

@@ -179,6 +179,9 @@ DOMAINS = Kind(
     _listed(_DOMAIN, MAX_DOMAINS),
 )
 ORDER = Kind("a list of provider names", {"type": "array", "items": _STRING, "minItems": 1}, _order)
+NAMES = Kind(
+    "a list of texts without blanks", {"type": "array", "items": _STRING}, _listed(r"[^\s]+", MAX_DOMAINS)
+)
 SECONDS = Kind("a positive number of seconds", {"type": "number", "exclusiveMinimum": 0}, _seconds)
 COUNT = Kind("a whole number from 1", {"type": "integer", "minimum": 1}, _count)
 FLAG = Kind("true or false", {"type": "boolean"}, _flag)

@@ -23,6 +23,7 @@ from groundwire.config.schema import (
     DEFAULT_ORDER,
     KNOWN_PROVIDERS,
     Config,
+    GatewaySettings,
     HiddenKey,
     ProviderSettings,
     Setting,
@@ -103,6 +104,10 @@ def _config(
     config = Config(
         providers=_providers(found),
         search=_search({path[1]: item for path, item in found.items() if path[0] == "search"}),
+        gateway=replace(
+            GatewaySettings(),
+            **{path[1]: _frozen(item) for path, item in found.items() if path[0] == "gateway"},
+        ),
         aliases={path[1]: str(item) for path, item in found.items() if path[0] == "aliases"},
         config_dir=config_dir,
         geminisearch=HiddenKey({name: str(entry.value) for name, entry in opencode.geminisearch.items()}),

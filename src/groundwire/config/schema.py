@@ -7,6 +7,7 @@ hosts or keys: whoever writes a repository must not decide where a user's key is
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from groundwire.model import Json, SearchOptions
 from groundwire.model.value import value
@@ -46,6 +47,24 @@ class ProviderSettings:
 
 
 @value
+class GatewaySettings:
+    """`[gateway]`: how requests of clients are taken."""
+
+    host: str = "127.0.0.1"
+    port: int = 8484
+    search: str = ""
+    """The target that serves Claude Code's own searches; empty for the target of the request's model."""
+    citations: Literal["exact", "live"] = "exact"
+    render: Literal["auto", "structured", "markers", "both"] = "auto"
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    max_body_mb: int = 10
+    max_requests: int = 4000
+    cache_seconds: float = 0.0
+    request_log: str = ""
+
+
+@value
 class Setting:
     """One value, its dotted name, and the place that won."""
 
@@ -64,6 +83,9 @@ class Config:
     search: SearchOptions = SearchOptions()
     aliases: Mapping[str, str] = {}
     timeout: float | None = None
+    compose: str = ""
+    """The model that writes answers out of what an engine found: `provider/model`; empty to extract."""
+    gateway: GatewaySettings = GatewaySettings()
     data_dir: str = ""
     config_dir: str = ""
     geminisearch: Mapping[str, str] = {}

@@ -11,7 +11,9 @@ which the store does not know yet:
 Whoever holds the lock next finds either no journal, or one whose token is not the store's any more (then
 it means nothing), or tokens to put into the store, or a refusal to remember, or an unanswered question.
 The last is what cannot be mended: a process that is killed between the login service's decision and
-our first write takes the answer with it. The token is then tried once more, since only so can be learnt
+our first write takes the answer with it. That is why a small process apart does it, which ignores the signals
+that can be ignored and outlives whoever started it; a power cut, the kernel's want of memory or `kill -9`
+aimed at it can still hit those milliseconds. The token is then tried once more, since only so can be learnt
 whether it was spent; if it was, the session is over and the user is told to log in again. And tokens that
 wait in a journal are known to us alone: OpenCode or Codex CLI, started before us, would try the spent one.
 """
@@ -42,6 +44,11 @@ class Entry:
     tokens: Tokens | None = None
     refused: str = ""
 
+    @property
+    def is_unanswered(self) -> bool:
+        """Was it sent by somebody who did not live to store the answer?"""
+        return self.asked and self.tokens is None
+
 
 class Journal:
     """The journal of one store. Only who holds the store's lock may use it."""
@@ -57,7 +64,7 @@ class Journal:
         except ConfigError:
             return Entry()
         body = (document and json_object(document)) or {}
-        if body.get("spent") != _digest(refresh):
+        if body.get("spent") != digest(refresh):
             return Entry()
         until = body.get("refused_until")
         refused = isinstance(until, int | float) and now < until
@@ -73,7 +80,7 @@ class Journal:
         try:
             self._descriptor = os.open(self._path, flags, PRIVATE)
             os.fchmod(self._descriptor, PRIVATE)
-            self._write({"spent": _digest(refresh)}, pad=True)
+            self._write({"spent": digest(refresh)}, pad=True)
             sync_directory(self._path)
         except OSError as error:
             self.clear()
@@ -86,7 +93,7 @@ class Journal:
         """Put the answer on disk, if the disk still takes it: the store is next, and will tell if not."""
         secrets = {"access": tokens.access, "refresh": tokens.refresh, "id_token": tokens.id_token}
         texts: JsonObject = {name: secret.reveal() for name, secret in secrets.items()}
-        body: JsonObject = {"spent": _digest(refresh), **texts}
+        body: JsonObject = {"spent": digest(refresh), **texts}
         with suppress(OSError):
             self._write({**body, "expires": tokens.expires, "account_id": tokens.account_id})
 
@@ -94,7 +101,7 @@ class Journal:
         """Remember for a while that a token was refused, so that nobody asks again in vain."""
         until = now + _REMEMBER_REFUSAL
         with suppress(OSError):
-            self._write({"spent": _digest(refresh), "refused": code, "refused_until": until})
+            self._write({"spent": digest(refresh), "refused": code, "refused_until": until})
 
     def clear(self) -> None:
         """Forget everything."""
@@ -115,7 +122,8 @@ class Journal:
         os.fsync(self._descriptor)
 
 
-def _digest(refresh: Secret) -> str:
+def digest(refresh: Secret) -> str:
+    """By what a token is known without being told."""
     return hashlib.sha256(refresh.reveal().encode("utf-8")).hexdigest()
 
 

@@ -23,8 +23,9 @@ _FIRST_PAUSE = 0.002
 
 
 @asynccontextmanager
-async def locked(store: str, patience: float, longest_pause: float) -> AsyncIterator[None]:
-    """Hold the lock of a store. Raises `TimedOut` when it is not free in time."""
+async def locked(store: str, patience: float, longest_pause: float) -> AsyncIterator[int]:
+    """Hold the lock of a store, by this descriptor: a process that inherits it holds the lock as well, also
+    when we are gone. Raises `TimedOut` when the lock is not free in time."""
     path = f"{store}.lock"
     loop = asyncio.get_running_loop()
     ends = loop.time() + patience
@@ -35,7 +36,7 @@ async def locked(store: str, patience: float, longest_pause: float) -> AsyncIter
         await asyncio.sleep(pause)
         pause = min(2 * pause, longest_pause)
     try:
-        yield
+        yield held
     finally:
         os.close(held)
 

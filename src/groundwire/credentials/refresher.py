@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 
 from groundwire.credentials.locks import uninterrupted
 from groundwire.credentials.oauth import TOKEN_URL
-from groundwire.credentials.refresh import PACE, Pace, Send, ensure_fresh, renew_refused
+from groundwire.credentials.refresh import PACE, Apart, Pace, Send, ensure_fresh, renew_refused
 from groundwire.credentials.secret import Credential, Secret
 from groundwire.errors import TimedOut
 
@@ -22,12 +22,19 @@ class Refresher:
     """Gives every credential as it is now."""
 
     def __init__(
-        self, send: Send, clock: Callable[[], float], *, url: str = TOKEN_URL, pace: Pace = PACE
+        self,
+        send: Send,
+        clock: Callable[[], float],
+        *,
+        url: str = TOKEN_URL,
+        pace: Pace = PACE,
+        apart: Apart | None = None,
     ) -> None:
         self._send = send
         self._clock = clock
         self._url = url
         self._pace = pace
+        self._apart = apart
         self._successors: dict[Secret, Credential] = {}
         # Not asyncio's: one process may run several event loops, in turn or in threads.
         self._busy = threading.Lock()
@@ -36,7 +43,9 @@ class Refresher:
         """The credential, or its successor when it is close to its end."""
 
         async def renew(now: Credential) -> Credential:
-            return await ensure_fresh(now, self._send, self._clock(), url=self._url, pace=self._pace)
+            return await ensure_fresh(
+                now, self._send, self._clock(), url=self._url, pace=self._pace, apart=self._apart
+            )
 
         return await self._latest(credential, renew)
 
@@ -46,7 +55,9 @@ class Refresher:
         async def renew(now: Credential) -> Credential:
             if now.secret != credential.secret:
                 return now
-            return await renew_refused(now, self._send, self._clock(), url=self._url, pace=self._pace)
+            return await renew_refused(
+                now, self._send, self._clock(), url=self._url, pace=self._pace, apart=self._apart
+            )
 
         return await self._latest(credential, renew)
 

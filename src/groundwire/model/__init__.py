@@ -21,6 +21,7 @@ from groundwire.model.events import (
     TextSettled,
     ToolCallDelta,
     UsageSeen,
+    Verbatim,
     Warned,
 )
 from groundwire.model.extras import NO_EXTRAS, Extras, Json, JsonObject
@@ -47,6 +48,7 @@ from groundwire.model.request import (
     SearchOptions,
     Tool,
     ToolChoice,
+    Wire,
 )
 from groundwire.model.source import Anchor, Citation, Evidence, Source, SourceState, Span
 from groundwire.model.usage import Usage
@@ -102,6 +104,8 @@ __all__ = [
     "ToolResult",
     "Usage",
     "UsageSeen",
+    "Verbatim",
     "Warned",
+    "Wire",
     "assemble",
 ]

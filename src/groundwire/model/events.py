@@ -27,6 +27,18 @@ class Started:
 
     id: str = ""
     model: str = ""
+    provider: str = ""
+    """Whom we asked, by our name for it."""
+
+
+@value
+class Verbatim:
+    """Bytes of the provider's own answer, for a caller who speaks its language and asked in it.
+
+    They come before the events that they tell; whole frames of a stream, or a whole body.
+    """
+
+    data: bytes
 
 
 @value
@@ -144,6 +156,7 @@ class Failed:
 
 Event: TypeAlias = (
     Started
+    | Verbatim
     | TextDelta
     | TextSettled
     | ReasoningDelta

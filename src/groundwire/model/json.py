@@ -234,11 +234,21 @@ _ERROR_FIELDS = {
     "attempts": _sequence(_pair(_TEXT, _Codec(_write_error, _read_error), tuple)),
 }
 
+
+def _write_bytes(value: object) -> Json:
+    return cast("bytes", value).decode("latin-1")
+
+
+def _read_bytes(value: Json, path: str) -> object:
+    return cast("str", _TEXT.read(value, path)).encode("latin-1", "replace")
+
+
 _LEAVES: Mapping[object, _Codec] = {
     str: _TEXT,
     int: _WHOLE,
     float: _NUMBER,
     bool: _FLAG,
+    bytes: _Codec(_write_bytes, _read_bytes),
     Span: _pair(_WHOLE, _WHOLE, Span._make),
     GroundwireError: _Codec(_write_error, _read_error),
     _Verbatim: _Codec(lambda value: cast("Json", value), _object),

@@ -126,6 +126,18 @@ class OutputFormat:
 
 
 @value
+class Wire:
+    """A request as its client wrote it, so that a provider of the same dialect can be given it unchanged."""
+
+    dialect: str
+    body: JsonObject
+    data: bytes = b""
+    """The body byte for byte."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Lower-case names; a provider takes those it knows."""
+
+
+@value
 class Request:
     """One question with all that belongs to it."""
 
@@ -142,6 +154,7 @@ class Request:
     previous_id: str = ""
     """An earlier answer kept by the provider, which this request continues."""
     extras: Extras = NO_EXTRAS
+    wire: Wire | None = None
 
     @property
     def query(self) -> str:

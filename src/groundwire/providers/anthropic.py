@@ -32,7 +32,9 @@ ROW = Row(
     missing="MISSING_ANTHROPIC_API_KEY",
     advice="Set ANTHROPIC_API_KEY, or log in with OpenCode.",
     headers=headers,
+    forwards=("anthropic-beta", "anthropic-version"),
     capabilities=Capabilities(
+        pauses=True,
         both_domain_lists=False,
         options={
             "allowed_domains": "native",

@@ -7,7 +7,8 @@ in the codec.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Protocol, TypeAlias
 
 from groundwire.credentials.lookup import Lookup
@@ -21,6 +22,8 @@ Adjust: TypeAlias = Callable[[JsonObject, Request], JsonObject]
 Headers: TypeAlias = Callable[[Credential | None], Mapping[str, str]]
 Url: TypeAlias = Callable[[str, Request], str]
 Spelling: TypeAlias = Callable[[SearchOptions], SearchOptions]
+Batches: TypeAlias = AsyncGenerator[Sequence[Event], None]
+"""Events in the groups in which they arrived, none empty: what came together is passed on together."""
 
 
 def unchanged(body: JsonObject, _: Request) -> JsonObject:
@@ -66,6 +69,8 @@ class Row:
     spelling: Spelling = as_said
     """Chooses among the dialect's spellings of a search, by way of the options' extras."""
     needs_model: bool = True
+    forwards: tuple[str, ...] = ()
+    """Headers of a client of the same dialect that go along with its body."""
 
 
 class Provider(Protocol):
@@ -78,5 +83,54 @@ class Provider(Protocol):
     @property
     def capabilities(self) -> Capabilities: ...
 
-    def events(self, request: Request) -> AsyncGenerator[Event, None]:
+    def batches(self, request: Request) -> Batches:
         """The answer. Errors before it begins are raised; later ones are told by `Failed`."""
+        ...
+
+
+class Teller(Protocol):
+    """A provider that has its events one by one."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def events(self, request: Request) -> AsyncGenerator[Event, None]:
+        """The answer."""
+        ...
+
+
+class OneByOne:
+    """A teller as a provider."""
+
+    def __init__(self, teller: Teller) -> None:
+        self._teller = teller
+
+    @property
+    def name(self) -> str:
+        return self._teller.name
+
+    @property
+    def model(self) -> str:
+        return self._teller.model
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._teller.capabilities
+
+    async def batches(self, request: Request) -> Batches:
+        """The answer."""
+        async with aclosing(self._teller.events(request)) as events:
+            async for event in events:
+                yield (event,)
+
+
+async def flat(batches: Batches) -> AsyncGenerator[Event, None]:
+    """Events one by one."""
+    async with aclosing(batches):
+        async for batch in batches:
+            for event in batch:
+                yield event

@@ -26,6 +26,8 @@ class Capabilities:
     streaming: bool = True
     search: Literal["native", "none"] = "native"
     functions_with_search: bool = True
+    pauses: bool = False
+    """May it stop in the middle of a turn, to be asked to go on?"""
     both_domain_lists: bool = True
     """Can a request have an allow list and a block list at once? If not, the block list is emulated."""
     options: Mapping[str, Support] = {}
@@ -33,3 +35,13 @@ class Capabilities:
     def support(self, option: str) -> Support:
         """How an option is treated; what nobody listed is a hint ignored or a restriction refused."""
         return self.options.get(option, "refused" if option in RESTRICTIONS else "ignored")
+
+
+_KEPT_BY_US = frozenset({"allowed_domains", "blocked_domains", "max_sources", "max_uses"})
+"""Options of an engine's answer that we keep ourselves: we choose what is quoted."""
+
+
+def capabilities_of_engine(honours: frozenset[str]) -> Capabilities:
+    """What to expect of an engine that applies these options."""
+    options: Mapping[str, Support] = {name: "native" for name in OPTIONS if name in honours | _KEPT_BY_US}
+    return Capabilities(functions_with_search=False, options=options)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
 from secrets import token_hex
 from weakref import WeakKeyDictionary
 
@@ -22,11 +22,13 @@ from groundwire.model import Event, Failed, Finished, Request, Started, Warned
 from groundwire.model.value import replace
 from groundwire.providers.capabilities import Capabilities
 from groundwire.providers.copilot_command import CopilotSettings, arguments, prompt, query_of
+from groundwire.providers.copilot_egress import Dial, dial, egress
 from groundwire.providers.copilot_output import Output
 from groundwire.providers.copilot_sandbox import (
     Folder,
     Tools,
     confined,
+    environment,
     find_program,
     find_tools,
     make_folder,
@@ -61,11 +63,13 @@ class CopilotProvider:
         *,
         mark: Callable[[], str] = fresh_mark,
         concurrent: int = 2,
+        dial: Dial = dial,
     ) -> None:
         self._settings = settings
         self._redactor = redactor
         self._mark = mark
         self._concurrent = concurrent
+        self._dial = dial
         self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._tools: Tools | None = None
         self._silent = False
@@ -95,7 +99,8 @@ class CopilotProvider:
         """How the CLI is confined, for people."""
         tools = await self._confining()
         if tools.bwrap:
-            return "runs in a sandbox (bubblewrap)"
+            network = "with the whole network" if tools.keeps_network else "that leads to GitHub alone"
+            return f"runs in a sandbox {network} (bubblewrap)"
         return "runs without a sandbox, limited to its search tool; install bubblewrap to confine it"
 
     async def events(self, request: Request) -> AsyncGenerator[Event, None]:
@@ -138,10 +143,9 @@ class CopilotProvider:
         settings = self._settings
         tools = await self._confining()
         output = Output(query)
-        async with _folder(settings.login) as folder:
-            env = {**settings.env, "HOME": folder.home, "COPILOT_HOME": folder.login, "PATH": settings.search}
+        async with _folder(settings.login) as folder, self._door(folder, tools):
             argv = confined((program, *flags), folder, tools, settings)
-            command = Command(argv, env, folder.work, asked)
+            command = Command(argv, environment(folder, tools, settings), folder.work, asked)
             async with running(command, Bounds(seconds=settings.seconds)) as process:
                 try:
                     async with aclosing(process.lines()) as lines:
@@ -165,10 +169,20 @@ class CopilotProvider:
         """What there is to confine with, and works: bubblewrap may be forbidden where it is installed."""
         if self._tools is None:
             tools = find_tools(self._settings.search)
-            if not self._settings.sandbox or not (tools.bwrap and await _works(tools)):
-                tools = replace(tools, bwrap="")
-            self._tools = tools
+            choices = (tools, replace(tools, keeps_network=True))
+            chosen = replace(tools, bwrap="")
+            for choice in choices if self._settings.sandbox and tools.bwrap else ():
+                if await _works(choice):
+                    chosen = choice
+                    break
+            self._tools = chosen  # not before: whoever asks meanwhile must not go without
         return self._tools
+
+    def _door(self, folder: Folder, tools: Tools) -> AbstractAsyncContextManager[None]:
+        """The way out of a sandbox that has no network."""
+        if not tools.bwrap or tools.keeps_network:
+            return nullcontext()
+        return egress(folder.door, self._settings.env, self._dial)
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:

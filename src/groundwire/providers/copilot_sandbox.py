@@ -5,23 +5,27 @@ but the CLI's login. Of the CLI's configuration only what belongs to the login i
 or start besides (servers, hooks, trusted folders) stays behind.
 
 In the sandbox the CLI sees the system's programs and its own, read-only, the private folder, and no process
-but its own; it keeps the network, which it needs. Secrets are given by the environment, never by arguments,
-which every user of the machine can read: so the sandbox clears no environment, because there is nothing in
-it that the CLI must not have.
+but its own. It has no network but a loopback of its own, where a relay (`copilot_relay`) leads to the hosts
+that it needs (`copilot_egress`). Secrets are given by the environment, never by arguments, which every user
+of the machine can read: so the sandbox clears no environment, because there is nothing in it that the CLI
+must not have.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import sys
+import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from shutil import rmtree, which
 
 from groundwire.dialects.jsontext import dump_json, load_json
 from groundwire.errors import ConfigError, UpstreamWireError
 from groundwire.model.value import value
+from groundwire.providers import copilot_relay
 from groundwire.providers.copilot_command import CopilotSettings
 from groundwire.transport.process import Resources, limited
 
@@ -33,7 +37,10 @@ _ETC = (
     *("alternatives", "ca-certificates", "group", "hosts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d"),
     *("localtime", "nsswitch.conf", "passwd", "pki", "resolv.conf", "ssl"),
 )
-_NAMESPACES = ("--unshare-all", "--share-net", "--die-with-parent", "--cap-drop", "ALL")
+_NAMESPACES = ("--unshare-all", "--die-with-parent", "--cap-drop", "ALL")
+_RELAY = os.path.realpath(copilot_relay.__file__)
+_PORT = "3128"
+_PROXY_SUFFIX = "_proxy"
 _FILE_BYTES = 512 * 1024 * 1024  # the CLI unpacks itself into its home: 200 MB
 _PROCESSES = 512
 
@@ -51,6 +58,11 @@ class Folder:
     @property
     def work(self) -> str:
         return f"{self.root}/work"
+
+    @property
+    def door(self) -> str:
+        """The socket that leads out of the sandbox."""
+        return f"{self.root}/door"
 
     @property
     def login(self) -> str:
@@ -122,12 +134,25 @@ class Tools:
 
     bwrap: str = ""
     prlimit: str = ""
+    keeps_network: bool = False
+    """Where the kernel allows no network of the sandbox's own, it keeps ours."""
 
 
 def find_tools(search: str) -> Tools:
     """Look for the programs that confine others, in the path and where systems keep them."""
     places = f"{search}:/usr/bin:/bin"
     return Tools(which("bwrap", path=places) or "", which("prlimit", path=places) or "")
+
+
+def environment(folder: Folder, tools: Tools, settings: CopilotSettings) -> dict[str, str]:
+    """All that the CLI is told."""
+    env = {**settings.env, "HOME": folder.home, "COPILOT_HOME": folder.login, "PATH": settings.search}
+    if not tools.bwrap or tools.keeps_network:
+        return env
+    env = {name: text for name, text in env.items() if not name.lower().endswith(_PROXY_SUFFIX)}
+    relay = f"http://127.0.0.1:{_PORT}"
+    # The CLI reads the first two; the third makes the runtime it is written for do so as well.
+    return {**env, "HTTPS_PROXY": relay, "https_proxy": relay, "NODE_USE_ENV_PROXY": "1"}
 
 
 def confined(
@@ -139,32 +164,48 @@ def confined(
         return limited(argv, usage, tools.prlimit)
     home = settings.home
     real = os.path.realpath(argv[0])
-    own = {
-        path
-        for path in (*_own_places(real, home), *_interpreter_places(real, settings))
-        if not _is_shared(path)
-    }
-    binds = [part for path in sorted(own) for part in ("--ro-bind", path, path)]
+    own = {*_own_places(real, home), *_interpreter_places(real, settings)}
     # Inside, users and their processes are counted afresh, so a limit on them hits nobody else.
     usage = Resources(usage.cpu_seconds, usage.file_bytes, _PROCESSES)
+    inside = _relayed((real, *argv[1:]), folder.door, tools)
     return (
-        *(tools.bwrap, *_NAMESPACES, *_system_view(), *binds),
+        *(*_walls(tools), *_shown(own)),
         *("--bind", folder.root, folder.root, "--remount-ro", "/", "--chdir", folder.work, "--"),
-        *limited((real, *argv[1:]), usage, tools.prlimit if _is_shared(tools.prlimit) else ""),
+        *limited(inside, usage, tools.prlimit if _is_shared(tools.prlimit) else ""),
     )
 
 
 def probe(tools: Tools) -> tuple[str, ...]:
     """A command that succeeds where the sandbox works."""
-    return (
-        tools.bwrap,
-        *_NAMESPACES,
-        *_system_view(),
-        "--remount-ro",
-        "/",
-        "--",
-        which("true", path="/usr/bin:/bin") or "true",
-    )
+    nothing = (which("true", path="/usr/bin:/bin") or "true",)
+    return (*_walls(tools), "--remount-ro", "/", "--", *_relayed(nothing, "/nowhere", tools))
+
+
+def _walls(tools: Tools) -> Iterator[str]:
+    yield from (tools.bwrap, *_NAMESPACES)
+    if tools.keeps_network:
+        yield "--share-net"
+    yield from _system_view()
+    if not tools.keeps_network:
+        yield from _shown(_relay_places())
+
+
+def _relayed(argv: tuple[str, ...], door: str, tools: Tools) -> tuple[str, ...]:
+    if tools.keeps_network:
+        return argv
+    return (os.path.realpath(sys.executable), "-IS", _RELAY, door, _PORT, *argv)
+
+
+def _relay_places() -> Iterator[str]:
+    """Our interpreter with its library, and one module of ours."""
+    yield from (os.path.realpath(sys.executable), _RELAY, sysconfig.get_path("stdlib"))
+    libraries = Path(sysconfig.get_config_var("LIBDIR") or "/nowhere")
+    yield from (str(path) for path in libraries.glob("libpython*.so*"))
+
+
+def _shown(places: Iterable[str]) -> Iterator[str]:
+    for path in sorted(path for path in set(places) if not _is_shared(path)):
+        yield from ("--ro-bind", path, path)
 
 
 def _system_view() -> Iterator[str]:

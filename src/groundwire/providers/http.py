@@ -6,29 +6,41 @@ servers ignore `stream`, and name the wrong content type.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from time import time
+from typing import TYPE_CHECKING, TypeGuard, cast
 
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential
 from groundwire.dialects.base import Dialect
-from groundwire.dialects.fields import as_object
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.jsontext import dump_json
 from groundwire.dialects.registry import dialect
-from groundwire.errors import ConfigError, GroundwireError, UnsupportedFeature, UpstreamWireError
-from groundwire.model import Event, Failed, Finished, JsonObject, Request, Started, UsageSeen, Warned
+from groundwire.errors import (
+    ConfigError,
+    GroundwireError,
+    UnsupportedFeature,
+    UpstreamError,
+)
+from groundwire.model import Event, Failed, Finished, JsonObject, Request, Verbatim, Warned, Wire
 from groundwire.model.value import replace
-from groundwire.providers.base import Row
+from groundwire.providers.answers import read_answer
+from groundwire.providers.base import Batches, Row
 from groundwire.providers.capabilities import RESTRICTIONS, Capabilities
-from groundwire.providers.policy import Audit, Prepared, prepare
+from groundwire.providers.forwarding import forwarded_headers, is_unchanged
+from groundwire.providers.policy import Audit, prepare
 from groundwire.providers.refusals import refusal
-from groundwire.transport.http import Call, Exchange, Http
+from groundwire.transport.http import Call, Http
+
+if TYPE_CHECKING:
+    from groundwire.transport.connections import Exchange
 
 LOOP_HEADER = "x-groundwire-hop"
 """Sent upstream and refused inbound: a gateway that reached itself would answer itself for ever."""
 
 _LONGEST = 2000
+_SPOKEN = frozenset({Failed, Warned, Finished, Verbatim})
+"""Events in which a provider may repeat what was said to it."""
 
 
 class HttpProvider:
@@ -41,12 +53,16 @@ class HttpProvider:
         credential: Callable[[], Awaitable[Credential | None]],
         redactor: Redactor,
         clock: Callable[[], float] = time,
+        *,
+        renew: Callable[[Credential], Awaitable[Credential]] | None = None,
     ) -> None:
+        """`renew` gives another session in the place of one that was refused."""
         self._row = row
         self._http = http
         self._credential = credential
         self._redactor = redactor
         self._clock = clock
+        self._renew = renew
 
     @property
     def name(self) -> str:
@@ -60,50 +76,83 @@ class HttpProvider:
     def capabilities(self) -> Capabilities:
         return self._row.capabilities
 
-    async def events(self, request: Request) -> AsyncGenerator[Event, None]:
+    async def batches(self, request: Request) -> Batches:
         """The answer, as it comes."""
         language = dialect(self._row.dialect)
         try:
             prepared = prepare(request, self.capabilities, self.name)
-            call, warnings = await self._encode(language, prepared)
-            for warning in (*prepared.warnings, *warnings):
-                yield warning
+            asked = self._asked(prepared.request)
+            forwarded = asked.wire is not None and is_unchanged(request, asked, prepared)
+            body, warnings = self._forwarded(asked) if forwarded else self._encode(language, asked)
+            credential = await self._credential()
+            if said := (*prepared.warnings, *warnings):
+                yield said
             audit = Audit(prepared.audited) if prepared.audited else None
-            async with self._http.open(call, self._row.deadlines) as exchange:
+            async with self._opened(asked, body, credential) as exchange:
                 if not 200 <= exchange.status < 300:
-                    raise await refusal(self.name, language, exchange, self._clock())
+                    raise self._advised(
+                        await refusal(self.name, language, exchange, self._clock()), credential
+                    )
                 # A generator that is left must be closed by us: left to the loop, it would be a task.
-                async with aclosing(_answer(language, exchange)) as events:
-                    async for event in events:
-                        for told in audit.check(event) if audit else (event,):
-                            yield self._clean(told)
+                async with aclosing(read_answer(language, exchange, verbatim=forwarded)) as batches:
+                    async for batch in batches:
+                        told = [done for event in batch for done in audit.check(event)] if audit else batch
+                        yield [self._clean(event) if type(event) in _SPOKEN else event for event in told]
         except GroundwireError as error:
             raise self._cleaned(error) from None
 
-    async def _encode(self, language: Dialect, prepared: Prepared) -> tuple[Call, tuple[Warned, ...]]:
-        row, request = self._row, prepared.request
+    def _asked(self, request: Request) -> Request:
+        """The request with all that the row decides."""
+        row = self._row
         asked = replace(
             request,
             model=request.model or row.model,
             stream=request.stream or row.always_streams,
             search=row.spelling(request.search) if request.search else None,
+            wire=request.wire if request.wire and request.wire.dialect == row.dialect else None,
         )
         if row.needs_model and not asked.model:
             raise ConfigError(
                 f"{self.name} has no default model; name one, or set providers.{self.name}.model"
             )
+        return asked
+
+    def _forwarded(self, asked: Request) -> tuple[bytes, tuple[Warned, ...]]:
+        """The client's own body, to a provider of the same dialect."""
+        wire = cast("Wire", asked.wire)
+        said = wire.body
+        if said.get("model", asked.model) != asked.model:
+            said = {**said, "model": asked.model}
+        body = self._row.adjust(said, asked)
+        return (wire.data if body is wire.body else dump_json(body).encode()), ()
+
+    def _encode(self, language: Dialect, asked: Request) -> tuple[bytes, tuple[Warned, ...]]:
         body, unsaid = language.encode_request(asked)
         broken = RESTRICTIONS.intersection(unsaid)
         if broken:
             raise UnsupportedFeature(f"{self.name} cannot honour {', '.join(sorted(broken))}")
-        adjusted: JsonObject = row.adjust(body, asked)
+        adjusted: JsonObject = self._row.adjust(body, asked)
         lost = (*unsaid, *(name for name in body if name not in adjusted))
         warnings = tuple(Warned("not_carried", f"{self.name} has no {name}") for name in lost)
-        headers = await self._headers(streamed=asked.stream)
-        return Call("POST", row.url(row.base_url, asked), headers, dump_json(adjusted).encode()), warnings
+        return dump_json(adjusted).encode(), warnings
 
-    async def _headers(self, *, streamed: bool) -> Mapping[str, str]:
-        credential = await self._credential()
+    @asynccontextmanager
+    async def _opened(
+        self, asked: Request, body: bytes, credential: Credential | None
+    ) -> AsyncIterator[Exchange]:
+        """Send it. A session that is refused is renewed and the request repeated, once."""
+        row = self._row
+        headers = self._headers(credential, asked)
+        call = Call("POST", row.url(row.base_url, asked), headers, body)
+        async with self._http.open(call, row.deadlines) as exchange:
+            if exchange.status != 401 or self._renew is None or not _is_session(credential):
+                yield exchange
+                return
+        headers = self._headers(await self._renew(credential), asked)
+        async with self._http.open(replace(call, headers=headers), row.deadlines) as exchange:
+            yield exchange
+
+    def _headers(self, credential: Credential | None, asked: Request) -> Mapping[str, str]:
         if credential is not None:
             self._redactor.add_credential(credential)
         # A compressed stream comes out when its compressor pleases.
@@ -111,11 +160,18 @@ class HttpProvider:
         return _Unshown(
             {
                 "content-type": "application/json",
-                **(form if streamed else {"accept": "application/json"}),
+                **(form if asked.stream else {"accept": "application/json"}),
                 LOOP_HEADER: "1",
                 **self._row.headers(credential),
+                **forwarded_headers(asked.wire, self._row.forwards),
             }
         )
+
+    def _advised(self, error: UpstreamError, credential: Credential | None) -> UpstreamError:
+        """A session that is refused although it is fresh is mended by its user alone."""
+        if error.status == 401 and _is_session(credential) and self._row.advice:
+            error.message = f"{error.message}; the session of {credential.origin} is over. {self._row.advice}"
+        return error
 
     def _clean(self, event: Event) -> Event:
         match event:
@@ -123,6 +179,8 @@ class HttpProvider:
                 return Failed(self._cleaned(error))
             case Warned(code, message):
                 return Warned(code, self._redactor.redact_known(message))
+            case Verbatim(data):
+                return Verbatim(self._redactor.redact_bytes(data))
             case Finished(detail=detail) if detail:
                 return replace(event, detail=self._redactor.redact_known(detail))
         return event
@@ -137,6 +195,10 @@ class HttpProvider:
         return error
 
 
+def _is_session(credential: Credential | None) -> TypeGuard[Credential]:
+    return credential is not None and credential.kind == "oauth"
+
+
 class _Unshown(dict[str, str]):
     """Headers with a key among them, for a call that some debugger may print."""
 
@@ -144,48 +206,3 @@ class _Unshown(dict[str, str]):
         return f"[{', '.join(self)}]"
 
     __str__ = __repr__
-
-
-async def _answer(language: Dialect, exchange: Exchange) -> AsyncGenerator[Event, None]:
-    """Events of a stream as its bytes arrive, or of a whole body."""
-    head = await exchange.head()
-    if not head:
-        raise UpstreamWireError("the answer is empty")
-    if head.startswith(b"<"):
-        raise UpstreamWireError("a web page came in the place of an answer; check the base_url")
-    if head.startswith(b"{"):
-        body = as_object(load_json(await exchange.body(), UpstreamWireError))
-        told = language.decode_response(body)
-        if _is_blank(told):
-            raise UpstreamWireError(f"there is no answer in it, only: {', '.join(body)[:100] or 'nothing'}")
-        for event in told:
-            yield event
-        return
-    async with aclosing(_streamed(language, exchange)) as events:
-        async for event in events:
-            yield event
-
-
-def _is_blank(events: list[Event]) -> bool:
-    """Is this an end without a reason, of an answer without a word? Then the document was something else."""
-    return Finished("other") in events and all(
-        isinstance(event, Started | Warned | UsageSeen | Finished) for event in events
-    )
-
-
-async def _streamed(language: Dialect, exchange: Exchange) -> AsyncGenerator[Event, None]:
-    decoder = language.decoder()
-    failure: GroundwireError | None = None
-    try:
-        async with aclosing(exchange.chunks()) as chunks:
-            async for chunk in chunks:
-                for event in decoder.feed(chunk):
-                    yield event
-                    if isinstance(event, Finished | Failed):
-                        await exchange.settle()
-                        return
-    except GroundwireError as error:
-        failure = error
-    # What the decoder still holds was said before the end, whatever the end was.
-    for event in decoder.close():
-        yield Failed(failure) if failure is not None and isinstance(event, Failed) else event

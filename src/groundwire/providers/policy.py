@@ -22,7 +22,7 @@ from groundwire.model import (
 )
 from groundwire.model.value import replace, value
 from groundwire.providers.capabilities import OPTIONS, Capabilities, Support
-from groundwire.providers.domains import admits, covers_entry, domain_shown, is_domain
+from groundwire.text.domains import admits, covers_entry, domain_shown, is_domain
 
 MAX_DOMAINS = 100
 

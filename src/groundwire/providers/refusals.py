@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from groundwire.dialects.base import Dialect
 from groundwire.errors import Refused, UpstreamError
-from groundwire.transport.http import Exchange
+
+if TYPE_CHECKING:
+    from groundwire.transport.connections import Exchange
 
 _MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _PAGE = 8192

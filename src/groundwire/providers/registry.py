@@ -73,7 +73,11 @@ def describe(name: str, dialect: str, base_url: str, key_env: str) -> Row:
         missing=f"MISSING_{name.upper()}_API_KEY" if key_env else "",
         advice=f"Set {key_env}." if key_env else "",
         headers=_headers_of(dialect),
-        capabilities=Capabilities(options=_CONTRACT if dialect == "websearch" else _ANYBODY),
+        forwards=_speaker(dialect).forwards,
+        capabilities=Capabilities(
+            pauses=dialect == "anthropic_messages",
+            options=_CONTRACT if dialect == "websearch" else _ANYBODY,
+        ),
         needs_model=dialect != "websearch",
     )
 

@@ -1,16 +1,16 @@
 """A paused turn is continued by us, and the caller sees one answer.
 
 After about ten searches Anthropic stops with `pause_turn`; the same request with the answer so far appended
-goes on. Its parts and spans count from zero again and are shifted; its usage adds up.
+goes on. Its parts and spans count from zero again and are shifted; its usage adds up. A client that is given
+the provider's own bytes continues by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import Sequence
 from contextlib import aclosing
 
 from groundwire.model import (
-    Assembler,
     Cited,
     Event,
     Finished,
@@ -20,48 +20,58 @@ from groundwire.model import (
     Started,
     Usage,
     UsageSeen,
+    Verbatim,
     Warned,
+    assemble,
 )
 from groundwire.model.value import field_names, replace
-from groundwire.providers.base import Provider
+from groundwire.providers.base import Batches, Provider
 
 MAX_ROUNDS = 5
 
 
-async def continued(
-    provider: Provider, request: Request, rounds: int = MAX_ROUNDS
-) -> AsyncGenerator[Event, None]:
+async def continued(provider: Provider, request: Request, rounds: int = MAX_ROUNDS) -> Batches:
     """The events of a turn, over as many rounds as it takes, within bounds."""
+    if not provider.capabilities.pauses:
+        async with aclosing(provider.batches(request)) as batches:
+            async for batch in batches:
+                yield batch
+        return
     parts = points = 0
     spent = Usage()
     pause: Finished | None = None
     warned: list[Event] = []
     for number in range(rounds):
-        assembler = Assembler()
+        said: list[Event] = []
+        verbatim = False
         pause = None
-        highest = -1
-        async with aclosing(provider.events(request)) as events:
-            async for event in events:
-                assembler.feed(event)
-                # Not every number becomes a part of the answer: an empty text does not.
-                highest = max(highest, getattr(event, "part", -1))
-                if isinstance(event, Finished) and event.reason == "pause":
-                    pause = event
-                elif not number or not (isinstance(event, Started) or event in warned):
-                    yield _shift(event, parts, points, spent)
-                if isinstance(event, Warned):
-                    warned.append(event)
+        async with aclosing(provider.batches(request)) as batches:
+            async for batch in batches:
+                said += batch
+                verbatim = verbatim or any(isinstance(event, Verbatim) for event in batch)
+                pause = None if verbatim else _pause(batch)
+                told = [_shift(event, parts, points, spent) for event in batch if event is not pause]
+                if number:
+                    told = [event for event in told if not (isinstance(event, Started) or event in warned)]
+                if told:
+                    yield told
         if pause is None:
             return
-        answer = assembler.answer()
-        parts += highest + 1
+        warned += [event for event in said if isinstance(event, Warned)]
+        answer = assemble(said)
+        # Not every number becomes a part of the answer: an empty text does not.
+        parts += 1 + max((getattr(event, "part", -1) for event in said), default=-1)
         points += len(answer.text)
         spent = add_usage(spent, answer.usage)
-        request = replace(
-            request, messages=(*request.messages, Message("assistant", answer.parts, answer.citations))
-        )
-    yield Warned("pause_limit", f"the provider paused {rounds} times: the answer may be incomplete")
-    yield pause or Finished("pause")
+        turn = Message("assistant", answer.parts, answer.citations)
+        request = replace(request, messages=(*request.messages, turn), wire=None)
+    limit = Warned("pause_limit", f"the provider paused {rounds} times: the answer may be incomplete")
+    yield (limit, pause or Finished("pause"))
+
+
+def _pause(batch: Sequence[Event]) -> Finished | None:
+    last = batch[-1]
+    return last if isinstance(last, Finished) and last.reason == "pause" else None
 
 
 def add_usage(first: Usage, second: Usage) -> Usage:

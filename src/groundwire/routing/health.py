@@ -1,14 +1,15 @@
 """A circuit breaker for each provider. The clock is passed in.
 
-Open after five failures in a row, or half of at least twenty calls within ten seconds; then closed to all
-but one probe at a time. Who asks `admits` still asks the last provider there is: a broken answer is better
-than none.
+Open after five failures in a row, or when of at least twenty calls within ten seconds half failed, or half
+were slow; then closed to all but one probe at a time, until one succeeds in good time. Who asks `admits`
+still asks the last provider there is: a broken answer is better than none, and so is a slow one.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 from groundwire.model.value import value
 
@@ -22,6 +23,14 @@ class BreakerPolicy:
     at_least: int = 20
     window: float = 10.0
     rest: float = 30.0
+    slow: float = 30.0
+    """So many seconds to the first visible event are too many."""
+
+
+class _Call(NamedTuple):
+    ended: float
+    ok: bool
+    slow: bool
 
 
 class Breaker:
@@ -33,7 +42,7 @@ class Breaker:
         self._policy = policy
         self._clock = clock
         self._failures = 0
-        self._calls: deque[tuple[float, bool]] = deque()
+        self._calls: deque[_Call] = deque()
         self._opened: float | None = None
         self._probing = False
 
@@ -50,15 +59,20 @@ class Breaker:
         self._probing = True
         return True
 
-    def record(self, *, ok: bool) -> None:
-        """A call ended."""
+    def now(self) -> float:
+        """The time, by the clock that calls are judged with."""
+        return self._clock()
+
+    def record(self, *, ok: bool, seconds: float = 0.0) -> None:
+        """A call ended; it took so many seconds until something could be seen of it."""
         now = self._clock()
+        slow = seconds > self._policy.slow
         self._probing = False
-        self._calls.append((now, ok))
-        while self._calls and self._calls[0][0] <= now - self._policy.window:
+        self._calls.append(_Call(now, ok, slow))
+        while self._calls and self._calls[0].ended <= now - self._policy.window:
             self._calls.popleft()
         self._failures = 0 if ok else self._failures + 1
-        if ok:
+        if ok and not slow:
             if self._opened is not None:
                 self._calls.clear()
             self._opened = None
@@ -70,10 +84,11 @@ class Breaker:
         self._probing = False
 
     def _is_broken(self) -> bool:
-        failed = sum(not ok for _, ok in self._calls)
+        failed = sum(not call.ok for call in self._calls)
+        slow = sum(call.slow for call in self._calls)
         many = len(self._calls) >= self._policy.at_least
         return self._failures >= self._policy.in_a_row or (
-            many and failed >= self._policy.share * len(self._calls)
+            many and max(failed, slow) >= self._policy.share * len(self._calls)
         )
 
 

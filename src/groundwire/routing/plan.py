@@ -8,6 +8,8 @@ from groundwire.errors import ConfigError, MissingCredential
 from groundwire.routing.run import Plan, Target
 
 AUTO = "auto"
+ENGINES = frozenset({"brave", "tavily", "exa", "searxng", "web", "local"})
+"""Who only finds pages, and is asked when no model can be."""
 
 
 def named(provider: str, model: str, aliases: Mapping[str, str], known: Iterable[str]) -> tuple[str, str]:
@@ -16,6 +18,15 @@ def named(provider: str, model: str, aliases: Mapping[str, str], known: Iterable
     head, slash, rest = model.partition("/")
     # A provider that was chosen has slashes of its own in its models' names (OpenRouter).
     return (head, rest) if slash and provider == AUTO and head in set(known) else (provider, model)
+
+
+def ranked(order: Iterable[str], configured: Iterable[str]) -> tuple[str, ...]:
+    """Whom `auto` asks: the order, and what the user configured besides, before the engines at its end."""
+    listed = tuple(dict.fromkeys(order))
+    more = tuple(name for name in dict.fromkeys(configured) if name not in listed)
+    last = max((at for at, name in enumerate(listed, 1) if name not in ENGINES), default=0)
+    models = tuple(name for name in more if name not in ENGINES)
+    return (*listed[:last], *models, *listed[last:], *(name for name in more if name in ENGINES))
 
 
 def choose(provider: str, model: str, order: Iterable[str], usable: Mapping[str, bool]) -> Plan:

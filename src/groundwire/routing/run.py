@@ -6,13 +6,13 @@ next. After it, nothing is repeated: a broken answer is told as broken.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 
 from groundwire.errors import AllTargetsFailed, GroundwireError, Interrupted, Overloaded
-from groundwire.model import Event, Failed, Finished, Request, Started, UsageSeen, Warned
+from groundwire.model import Event, Failed, Finished, Request, Started, UsageSeen, Verbatim, Warned
 from groundwire.model.value import replace, value
-from groundwire.providers.base import Provider
+from groundwire.providers.base import Batches, Provider
 from groundwire.routing.continuation import continued
 from groundwire.routing.health import Breaker, Health
 from groundwire.routing.reactions import is_unhealthy, reaction
@@ -53,7 +53,7 @@ class Router:
         self._policy = policy
         self._budget = RetryBudget()
 
-    async def events(self, request: Request, plan: Plan) -> AsyncGenerator[Event, None]:
+    async def batches(self, request: Request, plan: Plan) -> Batches:
         """The answer of the first target that gives one."""
         self._budget.request()
         failures: list[tuple[str, GroundwireError]] = []
@@ -71,9 +71,9 @@ class Router:
             )
             async with aclosing(
                 self._target(attempt, replace(request, model=target.model), failures)
-            ) as events:
-                async for event in events:
-                    yield event
+            ) as batches:
+                async for batch in batches:
+                    yield batch
             if attempt.visible:
                 return
             if failures and reaction(failures[-1][1]) == "stop":
@@ -82,13 +82,16 @@ class Router:
 
     async def _target(
         self, attempt: _Attempt, request: Request, failures: list[tuple[str, GroundwireError]]
-    ) -> AsyncGenerator[Event, None]:
+    ) -> Batches:
         """One target, with its retries; ends without a visible event if it failed."""
         for number in range(self._policy.attempts):
             try:
-                async with aclosing(attempt.events(request)) as events:
-                    async for event in events:
-                        yield event
+                async with aclosing(attempt.batches(request)) as batches:
+                    async for batch in batches:
+                        if failures:
+                            yield tuple(_detour(attempt.provider.name, failures))
+                            failures = []
+                        yield batch
             except GroundwireError as error:
                 wait = self._wait(attempt, number, error)
                 if wait is None:
@@ -118,52 +121,77 @@ class _Attempt:
         self.visible = False
         self._breaker = breaker
         self._probes = probes
+        self._waited = 0.0
+        """Seconds until something was shown, or until the end if nothing was."""
 
     @property
     def is_hopeless(self) -> bool:
         """Has it failed so often that it is not asked twice?"""
         return self._breaker.is_open
 
-    async def events(self, request: Request) -> AsyncGenerator[Event, None]:
+    async def batches(self, request: Request) -> Batches:
         """Events from the first visible one on; errors before it are raised, later ones are told."""
         held: list[Event] = []
+        began = self._breaker.now()
         try:
-            async with aclosing(self._told(request)) as events:
-                async for event in events:
-                    if isinstance(event, Finished | Failed):
-                        self._judge(event.error if isinstance(event, Failed) else None)
+            async with aclosing(self._told(request)) as batches:
+                async for batch in batches:
                     if self.visible:
-                        yield event
+                        self._judge(batch)
+                        yield batch
                         continue
-                    if isinstance(event, Failed):
-                        raise event.error
-                    held.append(event)
-                    self.visible = not isinstance(event, _INVISIBLE)
-                    for early in held if self.visible else ():
-                        yield early
+                    self._waited = self._breaker.now() - began
+                    self._judge(batch)
+                    shown = next((event for event in batch if not isinstance(event, _INVISIBLE)), None)
+                    if isinstance(shown, Failed):
+                        raise shown.error
+                    held += batch
+                    self.visible = shown is not None
+                    if self.visible:
+                        yield held
         finally:
             if self._probes:
                 self._breaker.release()
 
-    async def _told(self, request: Request) -> AsyncGenerator[Event, None]:
+    async def _told(self, request: Request) -> Batches:
         """The provider's events with exactly one end, whatever the provider does."""
         ended = False
         try:
-            async with aclosing(continued(self.provider, request)) as events:
-                async for event in events:
-                    if not ended:  # after the end the provider may still have to tidy up
-                        ended = isinstance(event, Finished | Failed)
-                        yield event
+            async with aclosing(continued(self.provider, request)) as batches:
+                async for batch in batches:
+                    if ended:  # the provider may still have to tidy up
+                        batch = [event for event in batch if isinstance(event, Verbatim)]  # noqa: PLW2901
+                    elif (end := _end_of(batch)) is not None:
+                        ended = True
+                        batch = batch[: end + 1]  # noqa: PLW2901
+                    if batch:
+                        yield batch
         except GroundwireError as error:
             if not ended:
-                yield Failed(error)
+                yield (Failed(error),)
             return
         if not ended:
-            yield Failed(Interrupted(f"{self.provider.name} stopped without an end"))
+            yield (Failed(Interrupted(f"{self.provider.name} stopped without an end")),)
 
-    def _judge(self, error: GroundwireError | None) -> None:
-        if error is None or is_unhealthy(error):
-            self._breaker.record(ok=error is None)
+    def _judge(self, batch: Sequence[Event]) -> None:
+        """Note how it ended, where it did."""
+        last = batch[-1]
+        if isinstance(last, Finished | Failed):
+            error = last.error if isinstance(last, Failed) else None
+            if error is None or is_unhealthy(error):
+                self._breaker.record(ok=error is None, seconds=self._waited)
 
 
-_INVISIBLE = (Started, Warned, UsageSeen)
+_INVISIBLE = (Started, Verbatim, Warned, UsageSeen)
+
+
+def _end_of(batch: Sequence[Event]) -> int | None:
+    """Where the terminal event stands."""
+    if isinstance(batch[-1], Finished | Failed):
+        return len(batch) - 1  # nearly always, where there is one
+    return next((at for at, event in enumerate(batch) if isinstance(event, Finished | Failed)), None)
+
+
+def _detour(name: str, failures: Sequence[tuple[str, GroundwireError]]) -> Iterator[Warned]:
+    for failed, error in failures:
+        yield Warned("failed_over", f"{failed}: {error.message}; {name} was asked instead")

@@ -43,10 +43,17 @@ def number_sources(sources: Iterable[Source]) -> Numbering:
 
 
 def number_answer(answer: Answer) -> Numbering:
-    """Number what the answer cites; if it cites nothing, what was found."""
+    """Number what the answer cites, in the order of its text; if it cites nothing, what was found."""
     sources = answer.sources
+    evidence = (item.source for citation in answer.citations for item in citation.evidence)
+    places = {key: place for place, key in reversed(list(enumerate(map(_exact_key, evidence))))}
     cited = [source for source in sources if source.state == "cited"]
+    cited.sort(key=lambda source: places.get(_exact_key(source), len(places)))
     return number_sources(cited or sources)
+
+
+def _exact_key(source: Source) -> str:
+    return source.url or source.title
 
 
 def label_of(source: Source) -> str:

@@ -1,4 +1,4 @@
-"""HTTP: the only module that knows the client library.
+"""HTTP: what is asked, and by whom.
 
 One `Http` holds the connection pools of a process. A call is an `Exchange`: status and headers first, then
 bytes as they arrive, untouched. Leaving the exchange closes the connection, which is how a cancelled
@@ -7,39 +7,18 @@ caller cancels the provider. Redirects are not followed: credentials go to the h
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-import aiohttp
-from aiohttp.http_exceptions import HttpProcessingError
-from yarl import URL
-
-from groundwire.errors import (
-    ConfigError,
-    GroundwireError,
-    Interrupted,
-    TimedOut,
-    Unreachable,
-    UpstreamWireError,
-)
 from groundwire.model.value import value
 from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.proxies import host_of, proxies_in, proxy_among
+from groundwire.transport.proxies import proxies_in, proxy_among
 
-MAX_BODY = 64 * 1024 * 1024
-_CONNECTIONS_PER_HOST = 0  # no limit here: limits are policy, and belong to routing
-_KEEP_ALIVE = 30.0
-_HEADER_SIZE = 64 * 1024
-_GRACE = 0.25
-_LOOK = 1.0
-_EXCERPT = 256 * 1024
-_SOON = 2.0
-_BLANKS = b"\xef\xbb\xbf \t\r\n"
-_LATE = "the answer took too long"
-_BROKEN = (aiohttp.ClientError, HttpProcessingError, OSError)
+if TYPE_CHECKING:
+    from groundwire.transport.connections import Connections, Exchange
 
 
 @value
@@ -52,102 +31,12 @@ class Call:
     body: bytes = b""
 
 
-class Exchange:
-    """An answer that has begun: its status, its headers (lower-case names), its bytes."""
-
-    def __init__(self, response: aiohttp.ClientResponse, idle: float, ends: float) -> None:
-        self._response = response
-        self._idle = idle
-        self._ends = ends
-        self._kept = b""
-        self.status = response.status
-        self.headers: Mapping[str, str] = {name.lower(): text for name, text in response.headers.items()}
-
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """The body as it arrives. What came before the connection broke is told before that is."""
-        if self._kept:
-            kept, self._kept = self._kept, b""
-            yield kept
-        clock = asyncio.get_running_loop()
-        while True:
-            until = min(clock.time() + self._idle, self._ends)
-            if clock.time() >= self._ends:
-                raise TimedOut(_LATE)  # also where bytes are always there and no wait could run out
-            try:
-                chunk = await self._read(until)
-            except TimeoutError:
-                raise TimedOut(_LATE if until == self._ends else "the answer stopped coming") from None
-            except _BROKEN as error:
-                if left := _left_in(self._response.content):
-                    yield left
-                raise Interrupted(f"the connection broke: {_reason(error)}") from None
-            if not chunk:
-                return
-            yield chunk
-
-    async def _read(self, until: float) -> bytes:
-        """The next bytes. Looks up now and then: nobody tells of a connection given up over a bad chunk."""
-        content = self._response.content
-        if (ready := content.read_nowait()) or content.at_eof():
-            return ready  # no timer for what need not be waited for
-        clock = asyncio.get_running_loop()
-        while True:
-            try:
-                # No timeout spans a `yield`: who reads may be another task than who closes.
-                async with asyncio.timeout_at(min(until, clock.time() + _LOOK)):
-                    return await content.readany()
-            except TimeoutError:
-                connection = self._response.connection
-                if connection is not None and connection.closed:
-                    raise aiohttp.ClientPayloadError from None
-                if clock.time() >= until:
-                    raise
-
-    async def head(self) -> bytes:
-        """The first bytes that are no blanks, which stay to be read; empty if there are none."""
-        async with aclosing(self.chunks()) as chunks:
-            async for chunk in chunks:
-                self._kept = chunk.lstrip(_BLANKS)
-                if self._kept:
-                    break
-        return self._kept
-
-    async def body(self, limit: int = MAX_BODY) -> bytes:
-        """The whole body, up to a limit."""
-        pieces = bytearray()
-        async with aclosing(self.chunks()) as chunks:
-            async for chunk in chunks:
-                pieces += chunk
-                if len(pieces) > limit:
-                    raise UpstreamWireError(f"the body is larger than {limit} bytes")
-        return bytes(pieces)
-
-    async def excerpt(self) -> bytes:
-        """The beginning of a body that only explains a status: as much of it as comes soon."""
-        pieces = bytearray()
-        with suppress(TimeoutError, TimedOut, Interrupted):
-            async with asyncio.timeout(_SOON), aclosing(self.chunks()) as chunks:
-                async for chunk in chunks:
-                    pieces += chunk
-                    if len(pieces) >= _EXCERPT:
-                        break
-        return bytes(pieces[:_EXCERPT])
-
-    async def settle(self) -> None:
-        """Wait a moment for the end after the last word, so that the connection can serve another call."""
-        content = self._response.content
-        with suppress(TimeoutError, *_BROKEN):
-            async with asyncio.timeout(_GRACE):
-                while not content.at_eof():
-                    await content.readany()
-
-
 class Http:
     """The connections of one process. The environment names proxies."""
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self._proxies = proxies_in(os.environ if env is None else env)
-        self._session: aiohttp.ClientSession | None = None
+        self._connections: Connections | None = None
 
     async def __aenter__(self) -> Http:
         return self
@@ -159,100 +48,19 @@ class Http:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._connections is not None:
+            await self._connections.aclose()
 
     @asynccontextmanager
     async def open(self, call: Call, deadlines: Deadlines) -> AsyncIterator[Exchange]:
         """Send a call; inside the block its answer can be read."""
-        ends = asyncio.get_running_loop().time() + deadlines.total
-        response = await self._send(call, deadlines)
-        try:
-            yield Exchange(response, deadlines.idle, ends)
-        finally:
-            # A body read to its end leaves the connection for the next call; any other is closed.
-            if response.content.at_eof():
-                response.release()
-            else:
-                response.close()
-
-    async def _send(self, call: Call, deadlines: Deadlines) -> aiohttp.ClientResponse:
         proxy = proxy_among(self._proxies, call.url)
-        try:
-            async with asyncio.timeout(min(deadlines.first_byte, deadlines.total)):
-                return await self._client().request(
-                    call.method,
-                    _exact(call.url),
-                    headers=call.headers,
-                    data=call.body or None,
-                    proxy=proxy,
-                    allow_redirects=False,
-                    timeout=aiohttp.ClientTimeout(total=None, connect=deadlines.connect),
-                )
-        except (TimeoutError, aiohttp.ServerTimeoutError) as error:
-            phase = "connection to" if isinstance(error, aiohttp.ConnectionTimeoutError) else "answer from"
-            raise TimedOut(f"no {phase} {host_of(call.url)} in time") from None
-        except (*_BROKEN, ValueError) as error:
-            raise _trouble(error, host_of(call.url)) from None
+        async with self._opened().open(call, deadlines, proxy) as exchange:
+            yield exchange
 
-    def _client(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=0, limit_per_host=_CONNECTIONS_PER_HOST, keepalive_timeout=_KEEP_ALIVE
-                ),
-                headers={"user-agent": "groundwire"},
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=True,
-                trust_env=False,
-                max_line_size=_HEADER_SIZE,
-                max_field_size=_HEADER_SIZE,
-            )
-        return self._session
+    def _opened(self) -> Connections:
+        if self._connections is None:
+            from groundwire.transport.connections import Connections  # noqa: PLC0415  with the first call
 
-
-def _exact(url: str) -> URL:
-    """The address as it is escaped; left to itself, the library would undo some of that."""
-    return URL(url, encoded=url.isascii() and url.isprintable() and " " not in url)
-
-
-def _left_in(content: aiohttp.StreamReader) -> bytes:
-    """What was received and not read: the library itself forgets it when the connection breaks."""
-    left = b"".join(content._buffer)
-    content._buffer.clear()
-    return left
-
-
-def _trouble(error: Exception, host: str) -> GroundwireError:
-    """What an error before the answer means. It never repeats addresses, in which credentials may stand."""
-    match error:
-        case aiohttp.NonHttpUrlClientError() | aiohttp.InvalidURL():
-            return ConfigError(f"{host!r} is no web address; check the base_url")
-        case aiohttp.ClientHttpProxyError():
-            return Unreachable(f"the proxy does not lead to {host}: HTTP {error.status}")
-        case aiohttp.ClientProxyConnectionError():
-            return Unreachable(f"cannot reach the proxy for {host}: {_reason(error)}")
-        case aiohttp.ClientResponseError() | HttpProcessingError():
-            return UpstreamWireError(f"what {host} answers is not HTTP")
-        case aiohttp.ClientError() | OSError():
-            return Unreachable(f"cannot reach {host}: {_reason(error)}")
-    return ConfigError(f"a request to {host} cannot be written; check its base_url and its key")
-
-
-_REASONS: Mapping[type[Exception], str] = {
-    aiohttp.ServerDisconnectedError: "it hung up",
-    aiohttp.ClientConnectorCertificateError: "its certificate cannot be trusted",
-    aiohttp.ClientConnectorSSLError: "no secure connection is possible",
-    aiohttp.ClientPayloadError: "the body is incomplete",
-    HttpProcessingError: "the body is malformed",
-}
-
-
-def _reason(error: BaseException) -> str:
-    """What a network error says, without the address that credentials might stand in."""
-    for kind, reason in _REASONS.items():
-        if isinstance(error, kind):
-            return reason
-    cause = getattr(error, "os_error", None) or error
-    return getattr(cause, "strerror", None) or type(error).__name__
+            self._connections = Connections()
+        return self._connections

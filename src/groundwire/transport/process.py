@@ -4,7 +4,8 @@ A command is a list of arguments, never a line for a shell; it gets the environm
 input it is given and nothing else. It leads a process group of its own, and whatever ends its run (the last
 line, the deadline, too much output, a cancelled caller, a generator closed half-way) ends the whole group:
 SIGTERM, then SIGKILL after a moment. What leaves the group (`setsid`) is out of reach from here; who must
-hold that too starts the command in a sandbox with a process space of its own.
+hold that too starts the command in a sandbox with a process space of its own. `detached` is the opposite:
+what it starts is left to itself whatever becomes of us.
 
 Built on the loop's transports, without tasks: what comes in is kept by a protocol, bounded, and read by
 whoever asks for lines. Limits on resources are set by the program `prlimit`, because code that runs between
@@ -17,6 +18,7 @@ import asyncio
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import cast
@@ -215,6 +217,40 @@ async def _started(command: Command, bounds: Bounds, ends: float) -> _Started:
         reason = getattr(error, "strerror", None) or "it cannot be executed"
         raise Unreachable(f"cannot start {command.argv[0]}: {reason}") from None
     return _Started(transport, watch, bounds, ends)
+
+
+async def detached(command: Command, descriptor: int) -> bytes:
+    """The output of a command that inherits a descriptor, belongs to no terminal, and runs to its end
+    whether we wait for it or not."""
+    _check(command)
+    loop = asyncio.get_running_loop()
+    told: asyncio.Future[bytes] = loop.create_future()
+    try:
+        process = subprocess.Popen(  # noqa: S603  an argument list, as everywhere here
+            command.argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=dict(command.env),
+            cwd=command.cwd,
+            start_new_session=True,
+            pass_fds=(descriptor,),
+        )
+    except OSError as error:
+        raise Unreachable(f"cannot start {command.argv[0]}: {error.strerror}") from None
+
+    def tell(output: bytes) -> None:
+        if not told.done():
+            told.set_result(output)
+
+    def listen() -> None:
+        output, _ = process.communicate(command.stdin)
+        with suppress(RuntimeError):  # the loop has ended, and nobody waits
+            loop.call_soon_threadsafe(tell, output)
+
+    # A thread that nobody waits for: the loop's own child would be killed with the loop.
+    threading.Thread(target=listen, daemon=True).start()
+    return await told
 
 
 class _Started(Running):

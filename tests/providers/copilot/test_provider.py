@@ -67,8 +67,8 @@ def question(query: str = "q", **options: object) -> Request:
     return Request((Message("user", (Text(query),)),), search=SearchOptions(**options))  # type: ignore[arg-type]
 
 
-def provider(settings: CopilotSettings, **more: int) -> CopilotProvider:
-    return CopilotProvider(settings, Redactor(), mark=lambda: MARK, **more)
+def provider(settings: CopilotSettings, concurrent: int = 2) -> CopilotProvider:
+    return CopilotProvider(settings, Redactor(), mark=lambda: MARK, concurrent=concurrent)
 
 
 async def told(asked: CopilotProvider, request: Request) -> list[Event]:
@@ -311,7 +311,7 @@ def test_time_out_kills_the_whole_group_within_two_seconds(tmp_path: Path) -> No
 def test_a_failure_after_the_search_began_is_told_as_an_event(tmp_path: Path) -> None:
     start = search_lines("").splitlines(keepends=True)[0]
     cli = fake_cli(tmp_path, ("out", start), ("run", SLEEP))
-    events = asyncio.run(told(provider(cli.settings({"WEB_SEARCH_TIMEOUT": "500"})), question()))
+    events = asyncio.run(told(provider(cli.settings({"WEB_SEARCH_TIMEOUT": "1500"})), question()))
     assert isinstance(events[0], SearchStarted)
     assert isinstance(events[-1], Failed)
     assert isinstance(events[-1].error, TimedOut)

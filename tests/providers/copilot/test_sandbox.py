@@ -106,6 +106,9 @@ def test_in_the_sandbox_the_cli_is_called_exactly_as_without_it(tmp_path: Path) 
         "PATH": "/usr/bin:/bin",
         "LANG": "C.UTF-8",
         "COPILOT_GITHUB_TOKEN": TOKEN,
+        "HTTPS_PROXY": "http://127.0.0.1:3128",
+        "https_proxy": "http://127.0.0.1:3128",
+        "NODE_USE_ENV_PROXY": "1",
     }
     assert not Path(cwd).exists()
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 FORMATS = ("openai-responses", "openai-chat", "anthropic", "gemini", "mcp")
 LANGUAGES = ("en", "de")
 SHELLS = ("bash", "zsh", "fish")
+INDEX_ACTIONS = ("add", "list", "show", "remove", "stats", "refresh")
 
 _DOMAIN_FLAGS = ("--allow", "--block")
 _DOMAIN = re.compile(r"[^\s.,/]+(?:\.[^\s.,/]+)+(?:/\S*)?")
@@ -190,6 +191,39 @@ def _config(parser: Parser) -> None:
     _data_dir(parser)
 
 
+def _index(parser: Parser) -> None:
+    add = parser.add_argument
+    add("action", choices=INDEX_ACTIONS, help="what to do")
+    add("what", nargs="*", metavar="WHAT", help="add: files, folders, addresses; show, remove: addresses")
+    add("--collection", metavar="NAME", help="the collection that is meant, or to add to")
+    add("--json", action="store_true", help="as JSON")
+    add = parser.add_argument_group("add").add_argument
+    add("--base-url", metavar="URL", type=_address, help="where the file or folder stands on the web")
+    add("--as-html", action="store_true", help="there, Markdown and reStructuredText end in .html")
+    add("--max-depth", metavar="N", type=_count, help="follow links within the site, so many deep")
+    add("--max-pages", metavar="N", type=_count, help="follow links, at most so many pages (default: 200)")
+    add("--language", metavar="CODE", type=_language, help="of pages that do not say theirs: de")
+    add("--private", action="store_true", help="the addresses may be in your own network")
+    add = parser.add_argument_group("list").add_argument
+    add("--prefix", metavar="URL", help="only addresses that begin so")
+    _data_dir(parser)
+
+
+def _address(text: str) -> str:
+    from groundwire.text.addresses import safe_address  # noqa: PLC0415  only where there is something to check
+
+    address = safe_address(text)
+    if not address or "?" in address or "#" in address:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected an address such as https://docs.example.com/")
+    return address
+
+
+def _language(text: str) -> str:
+    if len(text) != 2 or not text.isascii() or not text.isalpha():
+        raise argparse.ArgumentTypeError(f"{text!r}: expected two letters, such as de")
+    return text.lower()
+
+
 def _completion(parser: Parser) -> None:
     parser.add_argument("shell", choices=SHELLS, help="the shell to complete in")
 
@@ -241,6 +275,22 @@ COMMANDS: dict[str, Command] = {
         "Show the settings of this run; keys are never shown.",
         "groundwire config show",
         "groundwire config show --origin",
+    ),
+    "index": Command(
+        "add, list, show and remove pages of your own",
+        _index,
+        "Pages that `groundwire search --provider local` finds: add them, look at them, remove them.\n\n"
+        "add takes files, folders, web archives, web addresses and sitemaps. HTML, Markdown,\n"
+        "reStructuredText, text and PDF are read. Links are followed only with --max-depth or\n"
+        "--max-pages. What has not changed is not stored again; what was interrupted goes on.",
+        "groundwire index add docs/ --base-url https://docs.example.com/ --as-html",
+        "groundwire index add https://docs.example.com/ --max-depth 3 --max-pages 500",
+        "groundwire index add https://example.com/sitemap.xml crawl.warc.gz handbook.pdf",
+        "groundwire index add http://wiki.intranet/ --private --max-depth 2 --collection wiki",
+        "groundwire index list --prefix https://docs.example.com/",
+        "groundwire index show https://docs.example.com/install.html",
+        "groundwire index remove --collection wiki",
+        "groundwire index refresh    # what comes with Python: its library, installed packages",
     ),
     "completion": Command(
         "print a script for completion in your shell",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.model import SearchOptions, Source
-from groundwire.providers.domains import admits, covers_entry, domain_shown, is_domain
+from groundwire.text.domains import admits, covers_entry, domain_shown, is_domain
 
 REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/abc"
 

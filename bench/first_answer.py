@@ -1,0 +1,72 @@
+"""The embedded engine from nothing: the first answer in an empty data directory, the build, later answers.
+
+Whole processes, as somebody at a prompt has them: importing, opening, searching and composing included.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from groundwire.engine.index.open import open_index
+from groundwire.engine.knowledge import is_complete, refresh
+
+ROUNDS = 7
+# As users have it: with compiled modules kept, whatever this environment says.
+COMPILED = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+ASK = """
+import asyncio, sys
+from pathlib import Path
+from groundwire.engine.compose.answer import compose
+from groundwire.engine.engines.local import LocalEngine
+from groundwire.model import SearchOptions
+async def main():
+    engine = LocalEngine(Path(sys.argv[1]))
+    found = await engine.find(sys.argv[2], SearchOptions())
+    await engine.close()
+    assert compose(sys.argv[2], found.passages).found
+asyncio.run(main())
+"""
+QUESTION = "How do I serialize an object to JSON?"
+
+
+def asked(folder: Path) -> float:
+    """Seconds from the start of a process to its answer."""
+    start = perf_counter()
+    subprocess.run([sys.executable, "-c", ASK, str(folder), QUESTION], check=True, env=COMPILED)
+    return perf_counter() - start
+
+
+def main() -> None:
+    rows: list[tuple[str, str]] = []
+    with tempfile.TemporaryDirectory() as root:
+        firsts = [asked(Path(root, f"empty{number}")) for number in range(3)]
+        rows.append(("first answer, empty data directory (whole process)", f"{median(firsts):.2f} s"))
+        folder = Path(root, "full")
+        with open_index(folder) as index:
+            start = perf_counter()
+            refresh(index)
+            rows.append(("the whole build", f"{perf_counter() - start:.2f} s"))
+            start = perf_counter()
+            refresh(index)
+            rows.append(("the whole build again, nothing new", f"{perf_counter() - start:.2f} s"))
+            start = perf_counter()
+            assert is_complete(index)  # noqa: S101
+            rows.append(("seeing that nothing is missing", f"{perf_counter() - start:.2f} s"))
+            stats = index.stats()
+        rows.append(("pages, passages", f"{stats.pages}, {stats.passages}"))
+        rows.append(("index on disk", f"{stats.bytes_on_disk / 1e6:.1f} MB"))
+        later = [asked(folder) for _ in range(ROUNDS)]
+        rows.append(("a later answer (whole process)", f"{median(later):.2f} s"))
+    print("| what | measured |\n|---|--:|")
+    for what, measured in rows:
+        print(f"| {what} | {measured} |")
+
+
+if __name__ == "__main__":
+    main()

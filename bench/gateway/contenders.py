@@ -1,0 +1,168 @@
+"""Whom we stand beside: how each is started, and how it is asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_hex
+from typing import NamedTuple
+
+from gateway.environments import LITELLM, environment, nginx
+from gateway.load import Job
+from gateway.payloads import ENDS, FIRST_TOKEN, MODELS, VARIANTS, asked, path, provider
+from gateway.processes import BENCH, Running, free_port, started
+from gateway.works import Work
+
+LEAST_BYTES_OF_A_DELTA = 20
+KEY = f"sk-{token_hex(24)}"
+"""Of the clients: LiteLLM does not start without one."""
+
+Command = Callable[[Path, int, int], tuple[list[str], dict[str, str]]]
+"""The command and its variables, for a folder of its own, its port, and the upstream's."""
+
+
+class Contender(NamedTuple):
+    """One row of the tables."""
+
+    name: str
+    command: Command | None
+    """None asks the upstream itself: what is measured then is the client."""
+    translates: bool
+    copies: bool = True
+    by_model: bool = False
+    """The model names the upstream; else the path does."""
+    patience: float = 30.0
+
+    def can(self, work: Work) -> bool:
+        return self.copies if work.same else self.translates
+
+    def job(self, work: Work, port: int, at_once: int, seconds: float) -> Job:
+        """The work as this contender is asked to do it."""
+        model = MODELS[work.asks]
+        if self.by_model:
+            named = f"{provider(work.asks, work.variant)}/{model}"
+            where = path(work.speaks, named, stream=work.stream)
+        else:
+            named, where = model, f"/{work.variant}"
+            where += "" if work.same else f"/{work.asks}"
+            where += path(work.speaks, model, stream=work.stream)
+        return Job(
+            "ask",
+            port,
+            where,
+            asked(work.speaks, named, stream=work.stream).decode(),
+            seconds,
+            at_once,
+            ENDS[work.speaks].decode() if work.stream else "",
+            VARIANTS[work.variant].deltas * LEAST_BYTES_OF_A_DELTA,
+            KEY,
+            FIRST_TOKEN.decode(),
+        )
+
+    @contextmanager
+    def running(self, folder: Path, upstream: int) -> Iterator[Running]:
+        """The contender, started in a folder of its own."""
+        if self.command is None:
+            yield Running(0, upstream)
+            return
+        folder.mkdir()
+        port = free_port()
+        command, variables = self.command(folder, port, upstream)
+        plain = {"PATH": os.environ.get("PATH", ""), "HOME": str(folder), "LANG": "C.UTF-8"}
+        with started(command, {**plain, **variables}, folder / "log", port, self.patience) as server:
+            yield server
+
+
+def _nginx(folder: Path, port: int, upstream: int) -> tuple[list[str], dict[str, str]]:
+    temporary = " ".join(
+        f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    config = folder / "nginx.conf"
+    config.write_text(f"""
+        daemon off; worker_processes 1; pid {folder}/pid; error_log stderr warn;
+        events {{ worker_connections 4096; }}
+        http {{
+          access_log off; {temporary}
+          upstream stub {{ server 127.0.0.1:{upstream}; keepalive 64; keepalive_requests 1000000; }}
+          server {{
+            listen 127.0.0.1:{port}; keepalive_requests 1000000;
+            location / {{
+              proxy_pass http://stub; proxy_http_version 1.1; proxy_set_header Connection "";
+              proxy_buffering off;
+            }}
+          }}
+        }}
+    """)
+    return [nginx(), "-e", "stderr", "-p", str(folder), "-c", str(config)], {}
+
+
+def _minimal(_: Path, port: int, upstream: int) -> tuple[list[str], dict[str, str]]:
+    command = [sys.executable, "-m", "gateway.minimal", "uvicorn", str(port)]
+    return command, {"PYTHONPATH": str(BENCH), "UPSTREAM": f"http://127.0.0.1:{upstream}"}
+
+
+def _groundwire(folder: Path, port: int, upstream: int) -> tuple[list[str], dict[str, str]]:
+    lines: list[str] = []
+    for variant in VARIANTS:
+        for speaks, model in MODELS.items():
+            own_version = speaks in ("anthropic_messages", "gemini")
+            base = f"http://127.0.0.1:{upstream}/{variant}" + ("" if own_version else "/v1")
+            lines += (
+                f"[providers.{provider(speaks, variant)}]",
+                f'dialect = "{speaks}"',
+                f'base_url = "{base}"',
+                f'model = "{model}"',
+            )
+    config = folder / "groundwire.toml"
+    config.write_text("\n".join(lines) + "\n")
+    command = [str(Path(sys.executable).parent / "groundwire"), "serve", "--port", str(port)]
+    return command, {"GROUNDWIRE_CONFIG": str(config)}
+
+
+_PREFIXES = {
+    "openai_chat": ("openai/", "/v1"),
+    "openai_responses": ("openai/", "/v1"),
+    "anthropic_messages": ("anthropic/", ""),
+    "gemini": ("gemini/", "/v1beta"),
+}
+"""How LiteLLM calls the provider of a dialect, and what it wants behind the address."""
+
+_QUIET = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_LOG": "ERROR",
+    "LITELLM_TELEMETRY": "False",
+    "DISABLE_ADMIN_UI": "True",
+    "NO_PROXY": "127.0.0.1",
+}
+
+
+def _litellm(folder: Path, port: int, upstream: int) -> tuple[list[str], dict[str, str]]:
+    programs = environment("litellm", LITELLM)
+    models = []
+    for variant in VARIANTS:
+        for speaks, model in MODELS.items():
+            prefix, version = _PREFIXES[speaks]
+            base = f"http://127.0.0.1:{upstream}/{variant}{version}"
+            settings = {"model": prefix + model, "api_base": base, "api_key": "bench"}
+            models.append({"model_name": f"{provider(speaks, variant)}/{model}", "litellm_params": settings})
+    config = folder / "config.yaml"
+    config.write_text(json.dumps({"model_list": models, "litellm_settings": {"telemetry": False}}))
+    command = [str(programs / "litellm"), "--config", str(config), "--host", "127.0.0.1", "--port", str(port)]
+    return [*command, "--num_workers", "1", "--telemetry", "False"], {**_QUIET, "LITELLM_MASTER_KEY": KEY}
+
+
+CONTENDERS = {
+    contender.name: contender
+    for contender in (
+        Contender("direct", None, translates=False),
+        Contender("nginx", _nginx, translates=False),
+        Contender("pass-through", _minimal, translates=False),
+        Contender("translator", _minimal, translates=True, copies=False),
+        Contender("groundwire", _groundwire, translates=True, by_model=True),
+        Contender("LiteLLM", _litellm, translates=True, by_model=True, patience=120.0),
+    )
+}

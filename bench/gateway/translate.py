@@ -1,0 +1,201 @@
+"""The least a translator can do: parse the JSON that comes, write the JSON that goes, and check nothing.
+
+Texts and citations are carried over, places as they come; the citations follow the text. The standard
+library alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+Parsed: TypeAlias = Any  # parsed JSON that nobody checks is what makes it minimal
+Told: TypeAlias = tuple[str, Parsed]
+"""`text` and a text, `citation` and its place and page, or `end` and nothing."""
+
+
+class Page(NamedTuple):
+    """A citation on its way."""
+
+    start: int
+    end: int
+    url: str
+    title: str
+
+
+def dump(item: Parsed) -> bytes:
+    return json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def from_gemini(event: Parsed) -> Iterator[Told]:
+    """What a Gemini event tells; a whole answer is one event."""
+    for candidate in event.get("candidates", ()):
+        for part in candidate.get("content", {}).get("parts", ()):
+            if part.get("text"):
+                yield "text", part["text"]
+        grounding = candidate.get("groundingMetadata") or {}
+        pages = [chunk["web"] for chunk in grounding.get("groundingChunks", ())]
+        for support in grounding.get("groundingSupports", ()):
+            segment = support["segment"]
+            for index in support["groundingChunkIndices"]:
+                place = segment.get("startIndex", 0), segment["endIndex"]
+                yield "citation", Page(*place, pages[index]["uri"], pages[index]["title"])
+        if candidate.get("finishReason"):
+            yield "end", None
+
+
+def from_responses(event: Parsed) -> Iterator[Told]:
+    """What a Responses event tells, or a whole response."""
+    match event.get("type"):
+        case "response.output_text.delta":
+            yield "text", event["delta"]
+        case "response.output_text.annotation.added":
+            yield "citation", _noted(event["annotation"])
+        case "response.completed":
+            yield "end", None
+        case None:
+            for item in event["output"]:
+                for part in item.get("content", ()) if item["type"] == "message" else ():
+                    yield "text", part["text"]
+                    yield from (("citation", _noted(note)) for note in part["annotations"])
+            yield "end", None
+
+
+def _noted(note: Parsed) -> Page:
+    return Page(note["start_index"], note["end_index"], note["url"], note["title"])
+
+
+class ToMessages:
+    """Writes Messages."""
+
+    def _frame(self, event: Parsed) -> bytes:
+        return b"event: %s\ndata: %s\n\n" % (event["type"].encode(), dump(event))
+
+    def _located(self, page: Page) -> Parsed:
+        kind = "web_search_result_location"
+        cited = {"url": page.url, "title": page.title, "encrypted_index": "x", "cited_text": ""}
+        return {"type": kind, **cited}
+
+    def begin(self) -> bytes:
+        message: Parsed = {"id": "msg_0", "type": "message", "role": "assistant", "model": "bench"}
+        message |= {"content": [], "stop_reason": None, "usage": {"input_tokens": 0, "output_tokens": 0}}
+        block = {"type": "text", "text": ""}
+        return self._frame({"type": "message_start", "message": message}) + self._frame(
+            {"type": "content_block_start", "index": 0, "content_block": block}
+        )
+
+    def event(self, kind: str, item: Parsed) -> bytes:
+        if kind == "text":
+            delta = {"type": "text_delta", "text": item}
+        elif kind == "citation":
+            delta = {"type": "citations_delta", "citation": self._located(item)}
+        else:
+            closed = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
+            closed["usage"] = {"output_tokens": 1}
+            return (
+                self._frame({"type": "content_block_stop", "index": 0})
+                + self._frame(closed)
+                + self._frame({"type": "message_stop"})
+            )
+        return self._frame({"type": "content_block_delta", "index": 0, "delta": delta})
+
+    def whole(self, told: Iterable[Told]) -> bytes:
+        texts, pages = _gathered(told)
+        block = {"type": "text", "text": texts, "citations": [self._located(page) for page in pages]}
+        message = {"id": "msg_0", "type": "message", "role": "assistant", "model": "bench"}
+        usage = {"input_tokens": 1, "output_tokens": 1}
+        return dump({**message, "content": [block], "stop_reason": "end_turn", "usage": usage})
+
+
+class ToChat:
+    """Writes Chat Completions."""
+
+    def _frame(self, delta: Parsed, finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        chunk = {"id": "chatcmpl-0", "object": "chat.completion.chunk", "created": 0, "model": "bench"}
+        return b"data: %s\n\n" % dump({**chunk, "choices": [choice]})
+
+    def _annotation(self, page: Page) -> Parsed:
+        cited = {"start_index": page.start, "end_index": page.end, "url": page.url, "title": page.title}
+        return {"type": "url_citation", "url_citation": cited}
+
+    def begin(self) -> bytes:
+        return self._frame({"role": "assistant", "content": ""})
+
+    def event(self, kind: str, item: Parsed) -> bytes:
+        if kind == "text":
+            return self._frame({"content": item})
+        if kind == "citation":
+            return self._frame({"annotations": [self._annotation(item)]})
+        return self._frame({}, "stop") + b"data: [DONE]\n\n"
+
+    def whole(self, told: Iterable[Told]) -> bytes:
+        texts, pages = _gathered(told)
+        notes = [self._annotation(page) for page in pages]
+        message = {"role": "assistant", "content": texts, "annotations": notes}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        body = {"id": "chatcmpl-0", "object": "chat.completion", "created": 0, "model": "bench"}
+        return dump({**body, "choices": [choice]})
+
+
+def _gathered(told: Iterable[Told]) -> tuple[str, list[Page]]:
+    said = list(told)
+    texts = "".join(item for kind, item in said if kind == "text")
+    return texts, [item for kind, item in said if kind == "citation"]
+
+
+class Pair(NamedTuple):
+    """From one dialect into another."""
+
+    read: Callable[[Parsed], Iterator[Told]]
+    write: ToMessages | ToChat
+
+    def whole(self, body: bytes) -> bytes:
+        return self.write.whole(self.read(json.loads(body)))
+
+    def frames(self, frames: Iterable[bytes]) -> bytes:
+        """The frames of a chunk, in the words of the other."""
+        out = []
+        for frame in frames:
+            _, found, data = frame.rpartition(b"data: ")
+            if found:
+                out += [self.write.event(kind, item) for kind, item in self.read(json.loads(data))]
+        return b"".join(out)
+
+
+class Route(NamedTuple):
+    """A pair, and what is asked of the upstream."""
+
+    pair: Pair
+    path: str
+    stream_path: str
+    request: Parsed
+
+
+def _gemini_request(text: str) -> Parsed:
+    return {"contents": [{"role": "user", "parts": [{"text": text}]}], "tools": [{"googleSearch": {}}]}
+
+
+def _responses_request(text: str) -> Parsed:
+    return {"model": "gpt-4.1", "input": text, "tools": [{"type": "web_search"}]}
+
+
+_GEMINI = (
+    "/v1beta/models/gemini-2.5-flash:generateContent",
+    "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
+    _gemini_request,
+)
+_RESPONSES = ("/v1/responses", "/v1/responses", _responses_request)
+ROUTES = {
+    "gemini/v1/messages": Route(Pair(from_gemini, ToMessages()), *_GEMINI),
+    "gemini/v1/chat/completions": Route(Pair(from_gemini, ToChat()), *_GEMINI),
+    "openai_responses/v1/messages": Route(Pair(from_responses, ToMessages()), *_RESPONSES),
+}
+"""By path, behind the variant."""
+
+
+def question(body: Parsed) -> str:
+    """The text of the last message of a Messages or Chat request."""
+    content = body["messages"][-1]["content"]
+    return content if isinstance(content, str) else content[-1]["text"]

@@ -1,0 +1,190 @@
+"""How well results are ordered: nDCG@10 of the embedded index beside plain FTS5 and plain tantivy, in one run.
+
+Known-item search over the documentation strings of the standard library. A page is a documented object: its
+title is the dotted name, its text the documentation without the first sentence, which is the query. So the
+query's words are the author's, and nobody here chose them; the object's own name is dropped from it. The object
+counts 2, others of its class or module 1. A second kind asks for objects by the words of their names.
+
+FTS5 and tantivy index title and text as they come with default tokenizers and default ranking; FTS5 gets the
+words joined by OR, tantivy's lenient query parser the text as it is.
+
+    python bench/ranking.py
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import tantivy
+
+from groundwire.engine.index.open import open_index
+from groundwire.engine.index.words import name_parts
+from groundwire.engine.pages import Page
+
+Search: TypeAlias = Callable[[str], list[str]]
+
+MODULES = """argparse ast asyncio base64 bisect calendar cmath codecs collections configparser contextlib copy csv
+datetime decimal difflib email.message enum fractions ftplib functools gettext glob gzip hashlib heapq html http.client
+http.cookies imaplib inspect io ipaddress itertools json json.decoder json.encoder locale logging logging.handlers
+mailbox math mimetypes multiprocessing.pool operator os os.path pathlib pickle platform poplib pprint queue random re
+sched selectors shelve shlex shutil smtplib socket socketserver sqlite3 ssl statistics string struct subprocess
+tarfile tempfile textwrap threading time timeit tokenize traceback types typing unicodedata unittest.case
+urllib.parse urllib.request uuid wave weakref xml.dom.minidom xml.etree.ElementTree zipfile zlib"""
+DEPTH = 10
+_SENTENCE = re.compile(r"(?<=[.?!])\s+|\n\s*\n")
+_LEAST_REST = 60
+
+
+class Item(NamedTuple):
+    """A documented object: its dotted name, the first sentence about it, and the rest."""
+
+    name: str
+    first: str
+    rest: str
+
+    @property
+    def home(self) -> str:
+        """The class or module it stands in."""
+        return self.name.rpartition(".")[0]
+
+
+class Asked(NamedTuple):
+    """A query and what it is for."""
+
+    query: str
+    item: Item
+
+
+def items() -> list[Item]:
+    found: dict[str, Item] = {}
+    for module in MODULES.split():
+        for name, documentation in documented(module):
+            first, *rest = _SENTENCE.split(documentation.strip(), maxsplit=1)
+            if rest and len(rest[0].strip()) >= _LEAST_REST and len(first.split()) >= 4:
+                found.setdefault(name, Item(name, " ".join(first.split()), rest[0].strip()))
+    texts: dict[str, Item] = {}
+    for item in found.values():
+        texts.setdefault(item.first + item.rest, item)
+    return list(texts.values())
+
+
+def documented(module: str) -> Iterator[tuple[str, str]]:
+    """The public functions, classes and methods of a module with their own documentation."""
+    loaded = import_module(module)
+    for name, member in sorted(vars(loaded).items()):
+        if name.startswith("_") or not (inspect.isroutine(member) or inspect.isclass(member)):
+            continue
+        if (getattr(member, "__module__", None) or module).partition(".")[0].strip("_") != module.partition(".")[0]:
+            continue
+        yield f"{module}.{name}", inspect.cleandoc(member.__doc__ or "")
+        for inner, method in sorted(vars(member).items()) if inspect.isclass(member) else ():
+            if not inner.startswith("_") and isinstance(getattr(method, "__doc__", None), str):
+                yield f"{module}.{name}.{inner}", inspect.cleandoc(method.__doc__)
+
+
+def queries(found: list[Item]) -> dict[str, list[Asked]]:
+    sentences = []
+    for item in found:
+        own = {part.casefold() for part in name_parts(item.name.rpartition(".")[2])}
+        own.add(item.name.rpartition(".")[2].casefold())
+        words = [word for word in item.first.split() if re.sub(r"\W", "", word).casefold() not in own]
+        if len(words) >= 3:
+            sentences.append(Asked(" ".join(words), item))
+    questions = [Asked(f"How do I {asked.query[:1].lower()}{asked.query[1:].rstrip('.')}?", asked.item) for asked in sentences]
+    names = [Asked(" ".join(name_parts(item.name)).lower(), item) for item in found]
+    return {"first sentence": sentences, "as a question": questions, "words of the name": names}
+
+
+def ours(folder: Path, found: list[Item]) -> Search:
+    index = open_index(folder)
+    index.put(Page(address(item), item.name, item.rest, language="en") for item in found)
+
+    def search(query: str) -> list[str]:
+        return list(dict.fromkeys(passage.title for passage in index.search(query, limit=2 * DEPTH)))
+
+    return search
+
+
+def address(item: Item) -> str:
+    return f"https://docs.python.org/3/library/{item.home}.html#{item.name}"
+
+
+def fts5(folder: Path, found: list[Item]) -> Search:
+    store = sqlite3.connect(folder / "fts5")
+    store.execute("CREATE VIRTUAL TABLE t USING fts5(title, text)")
+    store.executemany("INSERT INTO t VALUES (?, ?)", ((item.name, item.rest) for item in found))
+
+    def search(query: str) -> list[str]:
+        words = " OR ".join(f'"{word}"' for word in re.findall(r"[^\W_]+", query))
+        rows = store.execute("SELECT title FROM t WHERE t MATCH ? ORDER BY rank LIMIT ?", (words, DEPTH))
+        return [title for (title,) in rows]
+
+    return search
+
+
+def bare_tantivy(folder: Path, found: list[Item]) -> Search:
+    schema = tantivy.SchemaBuilder().add_text_field("title", stored=True).add_text_field("text").build()
+    index = tantivy.Index(schema, str(folder))
+    writer = index.writer(50_000_000, 1)
+    for item in found:
+        writer.add_document(tantivy.Document(title=item.name, text=item.rest))
+    writer.commit()
+    writer.wait_merging_threads()
+    index.reload()
+
+    def search(query: str) -> list[str]:
+        searcher = index.searcher()
+        parsed, _ = index.parse_query_lenient(query, ["title", "text"])
+        return [searcher.doc(at)["title"][0] for _, at in searcher.search(parsed, DEPTH, count=False).hits]
+
+    return search
+
+
+ENGINES: dict[str, Callable[[Path, list[Item]], Search]] = {
+    "groundwire": ours,
+    "FTS5": fts5,
+    "tantivy": bare_tantivy,
+}
+
+
+def ndcg(ranked: list[str], wanted: Item, neighbours: int) -> float:
+    gains = [3 if name == wanted.name else name.rpartition(".")[0] == wanted.home for name in ranked[:DEPTH]]
+    ideal = [3, *(1 for _ in range(min(neighbours, DEPTH - 1)))]
+    return discounted(gains) / discounted(ideal)
+
+
+def discounted(gains: list[int]) -> float:
+    return sum(gain / math.log2(place + 2) for place, gain in enumerate(gains))
+
+
+def main() -> None:
+    found = items()
+    homes = [item.home for item in found]
+    with tempfile.TemporaryDirectory() as home:
+        searches: dict[str, Search] = {}
+        for name, build in ENGINES.items():
+            folder = Path(home) / name
+            folder.mkdir()
+            searches[name] = build(folder, found)
+        print(f"{len(found):,} pages\n\n| queries | engine | nDCG@10 | first | in the first ten |\n|---|---|--:|--:|--:|")
+        for kind, asked in queries(found).items():
+            for name, search in searches.items():
+                lists = [(search(query), item) for query, item in asked]
+                score = sum(ndcg(ranked, item, homes.count(item.home) - 1) for ranked, item in lists)
+                first = sum(ranked[:1] == [item.name] for ranked, item in lists)
+                among = sum(item.name in ranked[:DEPTH] for ranked, item in lists)
+                count = len(lists)
+                shares = f"{score / count:.3f} | {first / count:.1%} | {among / count:.1%}"
+                print(f"| {kind} ({count:,}) | {name} | {shares} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Answers out of passages: chosen sentences word for word, or a model's words checked against them."""

@@ -1,0 +1,133 @@
+"""The composer: passages in, a short cited answer out. Pure: the same passages give the same answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from groundwire.engine.compose.choosing import Choice, Chosen, choose
+from groundwire.engine.compose.phrases import phrase
+from groundwire.engine.compose.polishing import one_line
+from groundwire.engine.compose.statements import Statement, join_passages, names, read_statements
+from groundwire.engine.compose.weighing import weigh
+from groundwire.engine.pages import Passage
+from groundwire.model import Citation, Evidence, Source, Span, Warned
+from groundwire.model.value import replace, value
+from groundwire.text.addresses import domain_of
+
+_THIN_COVERAGE = 0.5
+
+
+@value
+class Composition:
+    """An answer before it is told. Spans count code points of `text`; quotes are page text, verbatim."""
+
+    text: str = ""
+    citations: tuple[Citation, ...] = ()
+    notes: tuple[Warned, ...] = ()
+    found: bool = False
+
+
+def compose(query: str, passages: Sequence[Passage], *, max_sources: int | None = None) -> Composition:
+    """The best-supported sentences of the passages, each with its citation; nothing that no page says."""
+    stretches = join_passages(passages)
+    statements = read_statements(stretches)
+    choice = choose(weigh(query, stretches, statements), statements, max_sources)
+    if not choice.paragraphs:
+        return Composition(phrase("nothing", query).format(query=one_line(query)))
+    draft = _Draft(query, sources_in(passages))
+    draft.write(choice)
+    return Composition(draft.text, tuple(draft.citations), tuple(_notes(choice, draft)), found=True)
+
+
+def sources_in(passages: Sequence[Passage]) -> dict[str, Source]:
+    """The pages that passages stand in, by address, best first, each with its passages as excerpts."""
+    sources: dict[str, Source] = {}
+    for passage in passages:
+        known = sources.setdefault(passage.url, Source(passage.url, passage.title, date=passage.published))
+        if passage.text and passage.text not in known.excerpts:
+            sources[passage.url] = replace(known, excerpts=(*known.excerpts, passage.text))
+    return sources
+
+
+class _Draft:
+    """The answer while it is written, so that spans are counted as the text grows."""
+
+    __slots__ = ("_length", "_pieces", "_query", "_sources", "citations", "disagreeing")
+
+    def __init__(self, query: str, sources: Mapping[str, Source]) -> None:
+        self._query = query
+        self._sources = sources
+        self._pieces: list[str] = []
+        self._length = 0
+        self.citations: list[Citation] = []
+        self.disagreeing: list[tuple[Statement, Statement]] = []
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    def write(self, choice: Choice) -> None:
+        """All paragraphs, and after the sentence that it opposes whatever other pages say against it."""
+        told: set[tuple[str, int]] = set()
+        for paragraph in choice.paragraphs:
+            fresh = [item for item in paragraph if (item.statement.url, item.statement.place) not in told]
+            if fresh and self._pieces:
+                self._put("\n\n")
+            subject = ""
+            for place, item in enumerate(fresh):
+                self._put(" " if place else "")
+                self._put(_lead_in(item.statement, subject))
+                subject = item.statement.subject
+                self._cite(item.statement, item.supporters)
+                told.add((item.statement.url, item.statement.place))
+            for item in fresh:
+                self._oppose(item, told)
+
+    def _oppose(self, item: Chosen, told: set[tuple[str, int]]) -> None:
+        for other in item.opposed:
+            if (other.url, other.place) in told:
+                self.disagreeing.append((item.statement, other))
+                continue
+            told.add((other.url, other.place))
+            self.disagreeing.append((item.statement, other))
+            self._put("\n\n" + phrase("disagreeing", self._query))
+            self._put(_lead_in(other, ""))
+            self._cite(other, ())
+
+    def _cite(self, statement: Statement, supporters: Sequence[Statement]) -> None:
+        start = self._length
+        self._put(statement.text)
+        evidence = tuple(
+            Evidence(replace(self._sources[item.url], state="cited"), item.quote)
+            for item in (statement, *supporters)
+        )
+        self.citations.append(Citation(Span(start, self._length), evidence))
+
+    def _put(self, text: str) -> None:
+        self._pieces.append(text)
+        self._length += len(text)
+
+
+def _lead_in(statement: Statement, subject: str) -> str:
+    """The name of what the sentence is about, if neither it nor the one before says so."""
+    name = statement.subject
+    if not name or name == subject or names(statement.text, name):
+        return ""
+    return f"{name}: "
+
+
+def _notes(choice: Choice, draft: _Draft) -> Iterator[Warned]:
+    for one, other in draft.disagreeing:
+        yield Warned("contradictory_evidence", f"{_place(one)} and {_place(other)} disagree: both are quoted")
+    pages = {item.source.url for citation in draft.citations for item in citation.evidence}
+    reasons = []
+    if len(pages) == 1:
+        reasons.append("everything comes from one page")
+    if choice.coverage < _THIN_COVERAGE:
+        reasons.append("no page speaks of all that was asked")
+    if reasons:
+        yield Warned("thin_evidence", f"thin evidence: {', and '.join(reasons)}")
+
+
+def _place(statement: Statement) -> str:
+    return one_line(domain_of(statement.url) or statement.url)

@@ -1,0 +1,277 @@
+"""Cutting a text into sentences, each with its exact place.
+
+The pieces stand in order and do not overlap, and between them is white space alone; so every sign that is
+seen belongs to one piece, and `text[piece.start:piece.end]` is the text, verbatim. What is not prose (code,
+signatures, headings, bullets and rules) is told apart, so that nobody takes it for a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple, TypeAlias
+
+from groundwire.engine.compose.vocabulary import ABBREVIATIONS, MONTHS
+
+Kind: TypeAlias = Literal["prose", "item", "heading", "code", "signature", "bullet", "rule"]
+"""item: a sentence of a list; bullet: the sign before it; rule: a line that only decorates or directs."""
+
+
+class Piece(NamedTuple):
+    """A range of the text, end exclusive."""
+
+    start: int
+    end: int
+    kind: Kind
+
+
+class _Line(NamedTuple):
+    start: int
+    end: int
+    text: str
+    """Without the white space around it."""
+    kind: Kind | Literal["blank"]
+    bullet: int
+    """The length of the bullet and the space behind it."""
+    is_item: bool
+    """Does it begin an item of a list?"""
+
+
+_BULLET = re.compile(r"(?:[-*+•‣◦–·]|\(?\d{1,3}[.)]|\(?[a-z]\)|#\.)\s+(?=\S)")
+_RULE = re.compile(r"[=\-~^\"'`#*+_.:|\s<>]{3,}$|[+|](?:[-=+|\s]+)$|\.\. .*$|:\w[\w ]*:$|(?:```|~~~).*$")
+_HEADING = re.compile(r"#{1,6}\s+\S")
+_FENCE = re.compile(r"(?:```|~~~)")
+_LABEL = re.compile(r"[A-Z]\w+(?: \w+)?:$")
+_DEFINITION = re.compile(r"\*{0,2}[a-z_]\w*(?: \([^()]*\))?:\s+(?=\S)")
+_TERM = re.compile(r"[a-z_]\w*$")
+_PROMPT = re.compile(r">>>|\.\.\.(?:\s|$)|[$%] \S|\$ ")
+_CODE = re.compile(
+    r"(?:from\s+[\w.]+\s+import\s|import\s+[\w.]+(?:\s+as\s+\w+)?(?:,\s*[\w.]+)*$|@\w[\w.]*(?:\(.*\))?$"
+    r"|(?:def|class|for|while|if|elif|else|try|except|with|async|return|raise)\b.*:$|return\b[^.]*$"
+    r"|[\w.\[\]'\"]+\s*(?:[-+*/|&]?=)\s*\S.*$|[\w.]+\(.*\)\s*(?:#.*)?$|[{}()\[\];]+$|.*[;{}]$|</?\w+.*>$"
+    r"|\|.*\|$)"
+)
+# Most lines are nothing but words: they need no closer look.
+_PLAIN = re.compile(r"(?!(?:import|from|return|raise)\b)[^\W\d_][^=(){}\[\];:|<>@$%`~^#*\\]+[\w.,]$")
+_SIGNATURE = re.compile(r"(?:class |def |async def )?([A-Za-z_][\w.]*)\(")
+_ARROW = re.compile(r"\s*(?:(?:->|-->)\s*\S.*|:)?$")
+_END = re.compile(r"([.!?…]+)[\"'”’»)\]*_`]*(?=\s)|[。！？]+[」』”）]*")
+_CODE_SPAN = re.compile(r"``[^`]+``|`[^`\n]+`")
+_WORD_BEFORE = re.compile(r"[\w.]+$")
+_PAIR = re.compile(r"\b[^\W\d_]\.\s?[^\W\d_]$")  # `d. h`, `u. a`
+_OPENING = "\"'“”‘’«»([{*_`„"
+
+
+def split_sentences(text: str) -> list[Piece]:
+    """All pieces of a text."""
+    pieces: list[Piece] = []
+    block: list[_Line] = []
+    lines = _lines(text)
+    for place, line in enumerate(lines):
+        if block and (line.kind != "prose" or line.is_item):
+            pieces.extend(_block(text, block, followed=line))
+            block = []
+        if line.kind == "prose":
+            underlined = place + 1 < len(lines) and _underlines(lines[place + 1], line)
+            if underlined and not block:
+                pieces.append(Piece(line.start, line.end, "heading"))
+            else:
+                block.append(line)
+        elif line.kind != "blank":
+            pieces.append(Piece(line.start, line.end, line.kind))
+    if block:
+        pieces.extend(_block(text, block, followed=None))
+    return pieces
+
+
+class _Reader:
+    """Tells lines apart by what stands before them: fences, literal blocks, paragraphs that go on."""
+
+    __slots__ = ("_fence", "_literal", "_previous", "_previous_indent", "is_item")
+
+    def __init__(self) -> None:
+        self._fence = ""
+        self._literal: int | None = None
+        self._previous: Kind | Literal["blank"] = "blank"
+        self._previous_indent = 0
+        self.is_item = False
+        """Does the line before belong to an item of a list?"""
+
+    def is_listing(self, indent: int) -> bool:
+        """May the next line begin an item of a list of definitions (`timeout: The seconds to wait`)?"""
+        return self._previous != "prose" or self.is_item or indent > self._previous_indent
+
+    def kind(self, line: str, indent: int) -> Kind | Literal["blank"]:
+        """The kind of the next line."""
+        kind = self._kind(line, indent) if line else "blank"
+        self._previous = kind
+        self.is_item = self.is_item and kind == "prose"
+        if line:
+            self._previous_indent = indent
+        return kind
+
+    def _kind(self, line: str, indent: int) -> Kind:
+        if _FENCE.match(line) and (not self._fence or line.startswith(self._fence)):
+            self._fence = "" if self._fence else line[:3]
+            return "rule"
+        if self._fence:
+            return "code"
+        if self._literal is not None and indent > self._literal:
+            return "code"
+        kind = _kind(line)
+        if kind in ("code", "signature") and self._goes_on(line, indent):
+            kind = "prose"
+        # reST announces a literal block by two colons; it lasts while lines are indented.
+        self._literal = indent if kind == "prose" and line.endswith("::") else None
+        return kind
+
+    def _goes_on(self, line: str, indent: int) -> bool:
+        """Wrapped prose may look like code; what goes on a paragraph belongs to it."""
+        return self._previous == "prose" and indent <= self._previous_indent and not _PROMPT.match(line)
+
+
+def _lines(text: str) -> list[_Line]:
+    """The lines with their kinds."""
+    lines: list[_Line] = []
+    reader = _Reader()
+    position = 0
+    for raw in text.splitlines(keepends=True):
+        line = raw.strip()
+        indent = len(raw) - len(raw.lstrip())
+        start = position + indent
+        position += len(raw)
+        defines = reader.is_listing(indent) and _DEFINITION.match(line) is not None
+        kind = reader.kind(line, indent)
+        bullet = _BULLET.match(line) if kind == "prose" else None
+        length = bullet.end() if bullet else 0
+        lines.append(_Line(start, start + len(line), line, kind, length, bool(length) or defines))
+        if kind == "prose":
+            reader.is_item = bool(length) or defines or reader.is_item
+    return lines
+
+
+def _kind(line: str) -> Kind:
+    if _PLAIN.match(line):
+        return "prose"
+    if _PROMPT.match(line):
+        return "code"
+    if _HEADING.match(line) or _LABEL.match(line):
+        return "heading"
+    if _RULE.match(line):
+        return "rule"
+    if _is_signature(line):
+        return "signature"
+    return "code" if _CODE.match(line) else "prose"
+
+
+def _is_signature(line: str) -> bool:
+    """`name(…)` whose bracket closes at the end of the line, or before an arrow."""
+    match = _SIGNATURE.match(line)
+    if match is None:
+        return False
+    depth = 0
+    for place in range(match.end() - 1, len(line)):
+        depth += (line[place] in "([{") - (line[place] in ")]}")
+        if not depth:
+            return _ARROW.match(line, place + 1) is not None
+    return False
+
+
+def _underlines(line: _Line, above: _Line) -> bool:
+    return line.kind == "rule" and line.start > above.end and set(line.text) <= set("=-~^\"'`#*+")
+
+
+def _block(text: str, lines: list[_Line], followed: _Line | None) -> Iterator[Piece]:
+    """The pieces of a paragraph or a list item."""
+    first, last = lines[0], lines[-1]
+    start = first.start + first.bullet
+    if first.bullet:
+        yield Piece(first.start, first.start + len(first.text[: first.bullet].rstrip()), "bullet")
+    elif _is_term(text, lines):
+        # `maxsplit`, and below it, indented, what that means.
+        yield Piece(start, first.end, "heading")
+        start, first = lines[1].start, first._replace(is_item=True)
+    elif len(lines) == 1 and _is_title(first.text) and (followed is None or followed.kind == "blank"):
+        yield Piece(start, first.end, "heading")
+        return
+    kind: Kind = "item" if first.is_item else "prose"
+    for begin, end in _cuts(text, start, last.end):
+        yield Piece(begin, end, kind)
+
+
+def _is_term(text: str, lines: list[_Line]) -> bool:
+    if len(lines) < 2 or not _TERM.match(lines[0].text):
+        return False
+    return _indent(text, lines[1]) > _indent(text, lines[0])
+
+
+def _indent(text: str, line: _Line) -> int:
+    place = line.start
+    while place and text[place - 1] in " \t":
+        place -= 1
+    return line.start - place
+
+
+def _is_title(line: str) -> bool:
+    """A short line that stands alone and does not end as sentences do."""
+    return len(line) <= 60 and line[-1] not in ".!?:;,…。！？)”\"'`" and len(line.split()) <= 8
+
+
+def _cuts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The ranges of sentences within a paragraph, without the white space between them."""
+    spans = [match.span() for match in _CODE_SPAN.finditer(text, start, end)]
+    begin = start
+    for match in _END.finditer(text, start, end):
+        while spans and spans[0][1] <= match.start():
+            del spans[0]
+        inside = spans and spans[0][0] <= match.start()
+        if match.end() < end and not inside and _ends(text, match):
+            yield begin, match.end()
+            begin = _past_space(text, match.end())
+    if begin < end:
+        yield begin, end
+
+
+def _past_space(text: str, place: int) -> int:
+    while place < len(text) and text[place].isspace():
+        place += 1
+    return place
+
+
+def _ends(text: str, match: re.Match[str]) -> bool:
+    """Does a sentence end at this stop, or is it an abbreviation, an initial, an ordinal, an ellipsis?"""
+    if match[1] is None:
+        return True
+    behind = text[match.end() : match.end() + 40].lstrip()
+    after = behind.lstrip(_OPENING)
+    if not after:
+        return True
+    if match[1] == "." and _is_shortened(text, match.start(), after):
+        return False
+    if after[0].islower() and not behind.startswith("`"):
+        return "." in match[1] and _is_name(after)
+    return True
+
+
+def _is_shortened(text: str, stop: int, after: str) -> bool:
+    """Does the stop belong to the word before it?"""
+    said = text[max(0, stop - 24) : stop]
+    before = _WORD_BEFORE.search(said)
+    word = before[0].lower() if before else ""
+    if _PAIR.search(said):
+        return True
+    if word in ABBREVIATIONS:
+        return not (word in _MAY_END and after[0].isupper())
+    if word.isdigit() and len(word) <= 2:
+        return after.split(maxsplit=1)[0].strip(".,").lower() in _AFTER_ORDINALS
+    return len(word) == 1 and word.isalpha() and text[stop - 1].isupper()
+
+
+_MAY_END = frozenset(["etc", "usw", "al"])
+_AFTER_ORDINALS = frozenset(MONTHS) | {"jahrhundert", "jahrhunderts", "weltkrieg", "weltkriegs", "auflage"}
+
+
+def _is_name(after: str) -> bool:
+    """A word of code may begin a sentence in lower case: `json.dumps`, `os_path`, `len()`."""
+    word = after.split(maxsplit=1)[0]
+    return "_" in word.strip("_") or "(" in word or "." in word.rstrip(".,;:!?)")

@@ -1,0 +1,170 @@
+"""Statements: the sentences of all passages, with what they say, what they speak of, and where they stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from groundwire.engine.compose.polishing import one_line, plain, polish
+from groundwire.engine.compose.sentences import Piece, split_sentences
+from groundwire.engine.compose.vocabulary import DANGLING
+from groundwire.engine.compose.words import Words, read_words
+from groundwire.engine.pages import Passage
+from groundwire.model.value import replace, value
+
+_SEPARATOR = re.compile(r"\s+[—–|·:»-]\s+|\s+\(|:\s+")
+_NAME = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*(?:\(\))?")
+_LONGEST_NAME = 80
+_FIRST_WORD = re.compile(r"[^\W\d_]+")
+_CALLED = re.compile(r"(?:class |def |async def )?([A-Za-z_][\w.]*)\(")
+
+
+@value
+class Stretch:
+    """A connected part of a page: a passage, or several that adjoin."""
+
+    url: str
+    title: str
+    text: str
+    start: int
+    score: float
+    """Between 0 and 1, best 1."""
+
+
+@value
+class Statement:
+    """A sentence of a page."""
+
+    url: str
+    quote: str
+    """Verbatim."""
+    words: Words
+    place: int
+    """Where it stands in the page."""
+    kind: str
+    stretch: int
+    number: int
+    """Among the statements of its stretch."""
+    subject: str = ""
+    """What the page, or the section, is about, if that is a name; the sentence may not say it."""
+    is_lead: bool = False
+    """Does it open its page or section?"""
+    leans: bool = False
+    """Does it need the sentence before it?"""
+    is_cut: bool = False
+    """May its beginning or its end be missing?"""
+
+    @property
+    def text(self) -> str:
+        """As it stands in an answer."""
+        return polish(self.quote)
+
+
+def join_passages(passages: Iterable[Passage]) -> list[Stretch]:
+    """The passages, with those of one page that adjoin or overlap joined; the order is that of the first."""
+    passages = list(passages)
+    best = max((passage.score for passage in passages), default=0.0)
+    stretches: list[Stretch] = []
+    for place, passage in enumerate(passages):
+        score = passage.score / best if best > 0 else 1.0 / (1 + place)
+        new = Stretch(passage.url, passage.title, passage.text, passage.start, min(1.0, max(0.0, score)))
+        for index, known in enumerate(stretches):
+            joined = _joined(known, new)
+            if joined is not None:
+                stretches[index] = joined
+                break
+        else:
+            stretches.append(new)
+    return stretches
+
+
+def read_statements(stretches: Sequence[Stretch]) -> list[Statement]:
+    """Every sentence, each place of a page once."""
+    statements: list[Statement] = []
+    seen: set[tuple[str, int]] = set()
+    for index, stretch in enumerate(stretches):
+        for statement in _statements(stretch, index):
+            if (stretch.url, statement.place) not in seen:
+                seen.add((stretch.url, statement.place))
+                statements.append(statement)
+    return statements
+
+
+def name_in(title: str) -> str:
+    """The name a title begins with (`json.dumps — Python documentation`), if it is one of code."""
+    head = _SEPARATOR.split(one_line(title), maxsplit=1)[0].strip()
+    is_word = head.isalpha() and (head.istitle() or head.isupper())
+    return head if _NAME.fullmatch(head) and len(head) <= _LONGEST_NAME and not is_word else ""
+
+
+def names(text: str, name: str) -> bool:
+    """Does the text call the thing by its name, as a name? `copy` alone may just be a word."""
+    last = name.removesuffix("()").rpartition(".")[2]
+    own = re.escape(last)
+    form = rf"\b{own}\b" if not last.isalpha() else rf"`[\w.]*\b{own}\b|\b{own}\("
+    return re.search(rf"\b{re.escape(name)}\b|{form}", text) is not None
+
+
+def _joined(known: Stretch, new: Stretch) -> Stretch | None:
+    if known.url != new.url:
+        return None
+    first, second = sorted((known, new), key=lambda stretch: stretch.start)
+    overlap = first.start + len(first.text) - second.start
+    if overlap < 0 or first.text[len(first.text) - overlap :][: len(second.text)] != second.text[:overlap]:
+        return None
+    return replace(first, text=first.text + second.text[overlap:], score=max(first.score, second.score))
+
+
+def _statements(stretch: Stretch, index: int) -> Iterator[Statement]:
+    subject = named = name_in(stretch.title)
+    pieces = split_sentences(stretch.text)
+    number = 0
+    is_lead = stretch.start == 0
+    for piece in pieces:
+        quote = stretch.text[piece.start : piece.end]
+        if piece.kind == "signature" and _begins_line(stretch.text, piece):
+            subject = _called(quote, named) or subject
+            is_lead = True
+        if piece.kind not in ("prose", "item"):
+            continue
+        yield Statement(
+            stretch.url,
+            quote,
+            read_words(plain(quote)),
+            stretch.start + piece.start,
+            piece.kind,
+            index,
+            number,
+            subject,
+            is_lead,
+            _leans(quote),
+            _is_cut(stretch, piece, quote, is_last=piece is pieces[-1]),
+        )
+        number += 1
+        is_lead = False
+
+
+def _begins_line(text: str, piece: Piece) -> bool:
+    return piece.start == 0 or text[piece.start - 1] == "\n"
+
+
+def _called(signature: str, named: str) -> str:
+    """The name in a signature, with the page's own before it where it is a part of that."""
+    match = _CALLED.match(signature)
+    if match is None:
+        return ""
+    name = match[1]
+    if named.endswith(f".{name}"):
+        return named
+    return name if not named or "." in name or name == named else f"{named}.{name}"
+
+
+def _leans(quote: str) -> bool:
+    first = _FIRST_WORD.search(quote)
+    return first is not None and first[0].lower() in DANGLING
+
+
+def _is_cut(stretch: Stretch, piece: Piece, quote: str, *, is_last: bool) -> bool:
+    begins_late = piece.start == 0 and stretch.start > 0 and quote[:1].islower()
+    ends_early = is_last and quote[-1:].isalnum() and piece.kind == "prose"
+    return begins_late or ends_early

@@ -1,0 +1,194 @@
+"""How well a statement answers a query: what it covers, times how it is said and where it stands."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from groundwire.engine.compose.statements import Statement, Stretch
+from groundwire.engine.compose.words import query_words, read_words
+
+LEAST_COVERAGE = 0.25
+"""Of the query; a statement below it answers something else."""
+_IN_TITLE = 0.4
+_IN_LEAD = 0.9
+_NEARBY = 0.15
+"""What a word of the query counts that stands in the title, in the name the page is about, or in the sentence
+before, instead of in the sentence itself."""
+
+
+class Weighed(NamedTuple):
+    """A statement with its marks."""
+
+    score: float
+    coverage: float
+    """The share of the query that it, with its title, speaks of; between 0 and 1."""
+    statement: Statement
+
+
+class Cue(NamedTuple):
+    """A sign in a sentence, and what it does to the score."""
+
+    pattern: re.Pattern[str]
+    factor: float
+
+
+def _cue(pattern: str, factor: float) -> Cue:
+    return Cue(re.compile(pattern, re.IGNORECASE), factor)
+
+
+_CUES = (
+    _cue(r"\?[\"'”»)]*$", 0.3),
+    _cue(r":$", 0.25),
+    _cue(
+        r"cookie|privacy policy|all rights reserved|sign in\b|log in\b|subscribe|newsletter|click here|"
+        r"terms of (?:use|service)|skip to|table of contents|powered by|read more|share this|"
+        r"datenschutz|impressum|alle rechte vorbehalten|anmelden|weiterlesen|inhaltsverzeichnis",
+        0.25,
+    ),
+    _cue(r"^(?:new|changed|added|deprecated) in (?:version|python)|^\.\. version|^:\w+", 0.5),
+    _cue(r"^(?:see|siehe|refer to|cf\.?)\b|for more info", 0.4),
+    _cue(r"\\[ntr]", 0.6),
+    _cue(r"^(?:warning|todo|fixme|bugs?|internal|for internal)\b", 0.5),
+    _cue(r"^\(.*\)\.?$", 0.7),
+    _cue(r"^(?:system|assistant|human|user|tool|data|event)\s*:|ignore (?:all|any|previous)|^\W*\{", 0.3),
+    _cue(r"^(?:for example|for instance|e\.g\.|zum beispiel|example)\b", 0.75),
+)
+_DEFINING = re.compile(
+    r"\b(?:is|are|was|means|denotes|refers to|ist|sind|war|bezeichnet|heißt)\s+"
+    r"(?:an?|the|one|used|ein|eine|einer|der|die|das)\b",
+    re.IGNORECASE,
+)
+_DOING = re.compile(
+    r"^(?:return|open|read|writ|creat|convert|pars|serializ|deserializ|comput|run|call|iterat|sort|split|join|"
+    r"remov|copy|copi|mov|get|set|find|check|construct|wait|send|encod|decod|format|load|dump|print|generat|"
+    r"chang|delet|renam|replac|search|match|test|wrap|yield|determin|gib|liefert|erzeug|öffne|lies|schreib)|"
+    r"\b(?:use|using|call|calling|by passing|pass|set|run|verwende|benutze|nutze|mit hilfe|lässt sich)\b",
+    re.IGNORECASE,
+)
+_VALUE = re.compile(r"\d")
+_WANTS: tuple[tuple[re.Pattern[str], re.Pattern[str], float], ...] = (
+    (
+        re.compile(r"^\s*(?:what|who|was|wer)\b|\b(?:definition|meaning|bedeutung)\b", re.IGNORECASE),
+        _DEFINING,
+        1.2,
+    ),
+    (
+        re.compile(r"^\s*(?:how (?:do|to|can|does|should)|wie|which|welche\w*)\b", re.IGNORECASE),
+        _DOING,
+        1.2,
+    ),
+    (
+        re.compile(
+            r"^\s*(?:when|since|wann|how (?:many|much|long|old|big|far|tall|high)|"
+            r"wie ?(?:viele?|lange|alt|groß|hoch|weit))\b",
+            re.IGNORECASE,
+        ),
+        _VALUE,
+        1.3,
+    ),
+)
+"""What kind of sentence a kind of question wants, and what that is worth."""
+
+
+def weigh(query: str, stretches: Sequence[Stretch], statements: Sequence[Statement]) -> list[Weighed]:
+    """Every statement that speaks of the query, best first."""
+    terms = frozenset(query_words(query))
+    titles = [_title_words(stretch, terms) for stretch in stretches]
+    weights = _weights(terms, statements, titles)
+    total = sum(weights.values()) or 1.0
+    manner = _Manner(query)
+    weighed: list[Weighed] = []
+    before = _NONE
+    for statement in statements:
+        own = terms & (statement.words.stems | statement.words.values)
+        shares = _shares(statement, own, titles[statement.stretch], before if statement.number else _NONE)
+        before = own
+        covered = sum(weights[term] * share for term, share in shares.items()) / total
+        if covered >= LEAST_COVERAGE and (own or statement.is_lead):
+            factor = manner.weigh(statement) * _standing(statement, stretches[statement.stretch])
+            weighed.append(Weighed(covered * factor, covered, statement))
+    weighed.sort(key=lambda item: -item.score)
+    return weighed
+
+
+_NONE: frozenset[str] = frozenset()
+
+
+def _shares(
+    statement: Statement, own: frozenset[str], title: frozenset[str], before: frozenset[str]
+) -> dict[str, float]:
+    """How far the statement speaks of each word of the query."""
+    shares = dict.fromkeys(before, _NEARBY)
+    shares.update((term, _IN_TITLE) for term in title)
+    if statement.is_lead and statement.subject:
+        # The sentence that opens a page about a name speaks of that name, said or not.
+        name = read_words(statement.subject.rpartition(".")[2]).stems
+        shares.update((term, _IN_LEAD) for term in title & name)
+    shares.update((term, 1.0) for term in own)
+    return shares
+
+
+def _title_words(stretch: Stretch, terms: frozenset[str]) -> frozenset[str]:
+    words = read_words(f"{stretch.title} {stretch.url.partition('://')[2].partition('/')[2]}")
+    return terms & (words.stems | words.values)
+
+
+def _weights(
+    terms: frozenset[str], statements: Sequence[Statement], titles: Sequence[frozenset[str]]
+) -> Mapping[str, float]:
+    """Rare words weigh more. A word that stands nowhere weighs most: the passages lack it."""
+    holding = [set(title) for title in titles]
+    for statement in statements:
+        holding[statement.stretch].update(terms & statement.words.stems, terms & statement.words.values)
+    counts = Counter(term for held in holding for term in held)
+    return {term: math.log(1 + (len(titles) + 1) / (max(0.5, counts[term]) + 0.5)) for term in sorted(terms)}
+
+
+class _Manner:
+    """How a statement says it: as the question wants it, and in a readable sentence."""
+
+    __slots__ = ("_pairs", "_wanted")
+
+    def __init__(self, query: str) -> None:
+        terms = query_words(query)
+        self._wanted = [(pattern, bonus) for asks, pattern, bonus in _WANTS if asks.search(query)]
+        self._pairs = frozenset(pairwise(terms))
+
+    def weigh(self, statement: Statement) -> float:
+        """A factor around 1."""
+        text, words = statement.text, statement.words.order
+        factor = _flaws(statement, text)
+        for pattern, effect in (*_CUES, *self._wanted):
+            if pattern.search(text):
+                factor *= effect
+        if self._pairs:
+            # Words of the query that stand side by side, as in the query.
+            factor *= 1 + 0.1 * min(2, sum(pair in self._pairs for pair in pairwise(words)))
+        return factor
+
+
+def _flaws(statement: Statement, text: str) -> float:
+    """What a statement loses for being short, long, cut, dependent, or hardly words at all."""
+    signs = sum(map(text.count, "=(){}[]<>|/\\_;#$"))
+    flaws = (
+        (len(statement.words.order) < 4, 0.35),
+        (len(text) > 320, 0.7),
+        (len(text) > 500, 0.3),
+        (statement.kind == "item", 0.85),
+        (statement.is_cut, 0.5),
+        (statement.leans, 0.65),
+        (signs * 8 > len(text), 0.6),
+        (text[:1].islower() and not statement.subject, 0.8),
+    )
+    return math.prod(penalty for applies, penalty in flaws if applies)
+
+
+def _standing(statement: Statement, stretch: Stretch) -> float:
+    """Better passages first, and what opens a page or section before what follows."""
+    lead = 1.3 if statement.subject else 1.1
+    return (0.5 + 0.5 * stretch.score) * (lead if statement.is_lead else 1.0 / (1 + 0.02 * statement.number))

@@ -1,0 +1,1 @@
+"""Who finds pages: the embedded index, and services on the web."""

@@ -1,0 +1,99 @@
+"""Brave Search API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+from groundwire.credentials.lookup import Lookup
+from groundwire.dialects.fields import Fields
+from groundwire.dialects.retry import retry_after
+from groundwire.engine.engines.api import DOMAIN_LISTS, ApiEngineRow, Ask, Headers, Problem
+from groundwire.engine.engines.hits import Hit, hit_of, plain
+from groundwire.engine.engines.wording import shortened, with_sites
+from groundwire.errors import AuthRejected, QuotaExhausted
+from groundwire.model import Location
+from groundwire.transport.http import Call
+
+_MOST = 20
+_LONGEST_QUERY = 400
+_MOST_WORDS = 50
+
+
+def _request(ask: Ask) -> Call:
+    options = ask.options
+    query = with_sites(ask.query, options)
+    if len(query) > _LONGEST_QUERY or len(query.split()) > _MOST_WORDS:
+        query = shortened(ask.query, _LONGEST_QUERY, _MOST_WORDS)
+    location = options.location or Location()
+    since, until = options.since[:10], options.until[:10]
+    fields = {
+        "q": query,
+        "count": str(min(ask.limit, _MOST)),
+        "country": location.country.upper(),
+        "search_lang": options.language,
+        "freshness": f"{since or '1990-01-01'}to{until or ask.today}" if since or until else "",
+        "extra_snippets": "true",
+        "text_decorations": "false",
+        "result_filter": "web",
+    }
+    headers = {
+        "accept": "application/json",
+        "x-subscription-token": ask.key.reveal(),
+        **{name: text for name, text in _place(location).items() if text and text.isascii()},
+    }
+    query_text = urlencode({name: text for name, text in fields.items() if text})
+    return Call("GET", f"{ask.base_url}/res/v1/web/search?{query_text}", Headers(headers))
+
+
+def _place(location: Location) -> Mapping[str, str]:
+    return {
+        "x-loc-country": location.country.upper(),
+        "x-loc-state-name": location.region,
+        "x-loc-city": location.city,
+        "x-loc-timezone": location.timezone,
+        "x-loc-lat": "" if location.latitude is None else str(location.latitude),
+        "x-loc-long": "" if location.longitude is None else str(location.longitude),
+    }
+
+
+def _response(body: Fields) -> tuple[Hit, ...]:
+    found = (
+        hit_of(
+            item.text("url"),
+            plain(item.text("title")),
+            snippet="\n\n".join(map(plain, (item.text("description"), *item.texts("extra_snippets")))),
+            published=item.text("page_age"),
+            language=item.text("language"),
+        )
+        for item in body.obj("web").objs("results")
+    )
+    return tuple(hit for hit in found if hit)
+
+
+def _explain(body: Fields) -> Problem:
+    error = body.obj("error")
+    return Problem(error.text("code"), error.text("detail"))
+
+
+def _wait(headers: Mapping[str, str]) -> float | None:
+    """`x-ratelimit-reset: 1, 1419704`: seconds to the next second's and to the next month's allowance."""
+    told = retry_after(headers)
+    first = headers.get("x-ratelimit-reset", "").partition(",")[0].strip()
+    return float(first) if told is None and first.isascii() and first.isdigit() else told
+
+
+ROW = ApiEngineRow(
+    name="brave",
+    title="Brave Search",
+    base_url="https://api.search.brave.com",
+    request=_request,
+    response=_response,
+    explain=_explain,
+    wait=_wait,
+    codes={"SUBSCRIPTION_TOKEN_INVALID": AuthRejected, "QUOTA_LIMITED": QuotaExhausted},
+    lookups=(Lookup("environment", "BRAVE_API_KEY"), Lookup("own", "brave")),
+    missing="MISSING_BRAVE_API_KEY",
+    advice="Set BRAVE_API_KEY.",
+    honours=DOMAIN_LISTS | {"location", "language", "since", "until"},
+)

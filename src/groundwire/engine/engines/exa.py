@@ -1,0 +1,80 @@
+"""Exa."""
+
+from __future__ import annotations
+
+from groundwire.credentials.lookup import Lookup
+from groundwire.dialects.fields import Fields
+from groundwire.dialects.jsontext import dump_json
+from groundwire.engine.engines.api import DOMAIN_LISTS, ApiEngineRow, Ask, Headers, Problem
+from groundwire.engine.engines.hits import Hit, hit_of
+from groundwire.engine.engines.wording import domains
+from groundwire.errors import AuthRejected, QuotaExhausted
+from groundwire.model import JsonObject, Location
+from groundwire.transport.http import Call
+
+_MOST = 25
+_LONGEST_PAGE = 20_000
+
+
+def _request(ask: Ask) -> Call:
+    options = ask.options
+    allowed = domains(options.allowed_domains)
+    body: JsonObject = {
+        "query": ask.query,
+        "numResults": min(ask.limit, _MOST),
+        "contents": {"text": {"maxCharacters": _LONGEST_PAGE}},
+        "includeDomains": [*allowed],
+        # One list is enough: what an allow list lets in is checked against the other one anyway.
+        "excludeDomains": [] if allowed else [*domains(options.blocked_domains)],
+        "startPublishedDate": _moment(options.since),
+        "endPublishedDate": _moment(options.until),
+        "userLocation": (options.location or Location()).country.upper(),
+    }
+    headers = {
+        "accept": "application/json",
+        "content-type": "application/json",
+        "x-api-key": ask.key.reveal(),
+    }
+    said: JsonObject = {name: item for name, item in body.items() if item}
+    return Call("POST", f"{ask.base_url}/search", Headers(headers), dump_json(said).encode())
+
+
+def _moment(text: str) -> str:
+    return f"{text[:10]}T00:00:00.000Z" if text and len(text) <= 10 else text
+
+
+def _response(body: Fields) -> tuple[Hit, ...]:
+    found = (
+        hit_of(
+            item.text("url"),
+            item.text("title"),
+            snippet="\n\n".join(item.texts("highlights")) or item.text("summary"),
+            text=item.text("text"),
+            published=item.text("publishedDate"),
+        )
+        for item in body.objs("results")
+    )
+    return tuple(hit for hit in found if hit)
+
+
+def _explain(body: Fields) -> Problem:
+    return Problem(body.text("tag"), body.text("error"))
+
+
+ROW = ApiEngineRow(
+    name="exa",
+    title="Exa",
+    base_url="https://api.exa.ai",
+    request=_request,
+    response=_response,
+    explain=_explain,
+    codes={
+        "INVALID_API_KEY": AuthRejected,
+        "NO_MORE_CREDITS": QuotaExhausted,
+        "API_KEY_BUDGET_EXCEEDED": QuotaExhausted,
+    },
+    lookups=(Lookup("environment", "EXA_API_KEY"), Lookup("own", "exa")),
+    missing="MISSING_EXA_API_KEY",
+    advice="Set EXA_API_KEY.",
+    honours=DOMAIN_LISTS | {"location", "since", "until"},
+)

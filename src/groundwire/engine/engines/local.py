@@ -1,0 +1,105 @@
+"""The embedded engine: searches the index in the data directory, and knows something from the start."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import TypeAlias
+
+from groundwire.engine.index.base import Index, Stored
+from groundwire.engine.knowledge import Report, first, has_begun, is_complete, refresh, silent
+from groundwire.engine.pages import Found
+from groundwire.errors import GroundwireError
+from groundwire.model import SearchOptions, Warned
+
+Opener: TypeAlias = Callable[[Path], Index]
+
+
+def _open(folder: Path) -> Index:
+    from groundwire.engine.index.open import open_index  # noqa: PLC0415  brings tantivy and SQLite along
+
+    return open_index(folder)
+
+
+class LocalEngine:
+    """Finds pages in an index that is opened when first asked. Whatever blocks runs in threads."""
+
+    name = "local"
+    honours = frozenset(("allowed_domains", "blocked_domains", "since", "until", "language", "live"))
+
+    def __init__(self, folder: Path, *, report: Report = silent, opener: Opener = _open) -> None:
+        self._folder = folder
+        self._report = report
+        self._opener = opener
+        self._opening = Lock()
+        self._index: Index | None = None
+        self._temporary: TemporaryDirectory[str] | None = None
+        self._warnings: tuple[Warned, ...] = ()
+
+    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> Found:
+        """The passages that answer best, at most `limit`."""
+        index = await asyncio.to_thread(self._opened)
+        passages = await asyncio.to_thread(index.search, query, options, limit)
+        return Found(
+            passages=tuple(passages),
+            queries=(query,),
+            warnings=self._warnings + _not_live(options),
+        )
+
+    async def complete(self) -> Stored:
+        """Learn whatever is not known yet; for owners that live long enough to do it beside their work."""
+        return await asyncio.to_thread(self._complete)
+
+    async def close(self) -> None:
+        """Let go of the index."""
+        await asyncio.to_thread(self._close)
+
+    def _opened(self) -> Index:
+        with self._opening:
+            if self._index is None:
+                self._index = self._opened_somewhere()
+            return self._index
+
+    def _opened_somewhere(self) -> Index:
+        """The index of the data directory; one for this process alone if nothing can be kept there."""
+        try:
+            return self._knowing(self._opener(self._folder))
+        except GroundwireError as error:
+            self._temporary = TemporaryDirectory(prefix="groundwire-", ignore_cleanup_errors=True)
+            message = f"The index is kept for this run only: {error.message}"
+            self._warnings = (Warned("index_not_kept", message),)
+            return self._knowing(self._opener(Path(self._temporary.name)))
+
+    def _knowing(self, index: Index) -> Index:
+        """An index that knows the first things, from us or from another process that is telling it now."""
+        try:
+            if not has_begun(index):
+                first(index, self._report)
+        except GroundwireError:
+            # Whoever holds the index for writing may have told it meanwhile.
+            if not has_begun(index):
+                index.close()
+                raise
+        return index
+
+    def _complete(self) -> Stored:
+        index = self._opened()
+        return Stored() if is_complete(index) else refresh(index, self._report)
+
+    def _close(self) -> None:
+        with self._opening:
+            if self._index is not None:
+                self._index.close()
+                self._index = None
+            if self._temporary is not None:
+                self._temporary.cleanup()
+                self._temporary = None
+
+
+def _not_live(options: SearchOptions) -> tuple[Warned, ...]:
+    if not options.live:
+        return ()
+    return (Warned("not_live", "The embedded index answers from stored pages; nothing was fetched."),)

@@ -1,0 +1,153 @@
+"""Opening what was found: pages fetched in parallel, read, and cut to the passages that answer.
+
+Only addresses that a search service named are fetched, never one that stands in a page; a page that does not
+come keeps the words the service quoted from it. Everything together has one deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+from groundwire.engine.engines.hits import Admits, Hit, chosen, is_timely
+from groundwire.engine.index.cut import cut, trimmed
+from groundwire.engine.index.words import is_stop_word, plain_words
+from groundwire.engine.pages import Found, Page, Passage
+from groundwire.model import SearchOptions, Source
+from groundwire.model.value import replace
+from groundwire.transport.fetch import Fetched, Fetcher, fetch_all
+from groundwire.transport.threads import in_thread
+
+Read: TypeAlias = Callable[[Fetched], Page | None]
+Cut: TypeAlias = Callable[[str, Page], Iterable[Passage]]
+"""The passages of a page that answer a query, best first."""
+
+ACCEPT = "text/html, application/xhtml+xml, text/plain, text/markdown"
+_PASSAGES_OF_A_PAGE = 3
+_READING = 3.0
+"""Seconds for turning what was fetched into text."""
+
+
+def best_pieces(query: str, page: Page) -> list[Passage]:
+    """The pieces of a page with the most words of the query in them; none without any."""
+    wanted = _words(query)
+    found = []
+    for start, end in cut(page.text):
+        before, text = trimmed(page.text[start:end])
+        shared = len(wanted & set(plain_words(text)))
+        if shared:
+            found.append(_passage(page, text, start + before, shared / len(wanted)))
+    return sorted(found, key=lambda passage: -passage.score)[:_PASSAGES_OF_A_PAGE]
+
+
+class Opener:
+    """From results to passages. Without a fetcher and a reader, the words quoted by the service are all."""
+
+    def __init__(
+        self,
+        admits: Admits,
+        *,
+        fetcher: Fetcher | None = None,
+        read: Read | None = None,
+        cut_page: Cut = best_pieces,
+        pages: int = 6,
+        within: float = 5.0,
+    ) -> None:
+        self._admits = admits
+        self._fetcher = fetcher
+        self._read = read
+        self._cut = cut_page
+        self._most = pages
+        self._within = within
+
+    async def found(
+        self, query: str, asked: str, hits: Iterable[Hit], options: SearchOptions, limit: int
+    ) -> Found:
+        """What the results come to under the options, best first. A page that a redirect led out of the
+        domain lists, or whose date is not one asked for, is not used."""
+        kept, warnings = chosen(hits, options, self._admits)
+        pages = await self._opened(kept, options)
+        passages = passages_of(query, kept, pages, self._cut, options)
+        return Found(tuple(passages[:limit]), (asked,), warnings)
+
+    async def _opened(self, hits: tuple[Hit, ...], options: SearchOptions) -> dict[str, Page]:
+        """Pages by the address under which they were found."""
+        if self._fetcher is None or self._read is None:
+            return {}
+        wanted = [hit.url for hit in hits if not hit.text][: self._most]
+        outcomes = await fetch_all(
+            self._fetcher, wanted, at_once=self._most, within=self._within, accept=ACCEPT
+        )
+        fetched = {
+            url: outcome
+            for url, outcome in outcomes.items()
+            if isinstance(outcome, Fetched) and self._admits(options, Source(outcome.url))
+        }
+        return await _pages(fetched, self._read)
+
+
+async def _pages(fetched: Mapping[str, Fetched], read: Read) -> dict[str, Page]:
+    def read_all() -> dict[str, Page]:
+        pages = ((url, read(item)) for url, item in fetched.items())
+        # Its own word for its address is not taken: it might be another's.
+        return {url: replace(page, url=fetched[url].url) for url, page in pages if page is not None}
+
+    if not fetched:
+        return {}
+    try:
+        async with asyncio.timeout(_READING):
+            return await in_thread(read_all, "groundwire-reading")
+    except TimeoutError:
+        return {}
+
+
+def passages_of(
+    query: str, hits: tuple[Hit, ...], pages: Mapping[str, Page], cut_page: Cut, options: SearchOptions
+) -> list[Passage]:
+    """Passages of the pages that are there, and of the words quoted from the others. The service's own order
+    counts for a third."""
+    found: list[Passage] = []
+    for rank, hit in enumerate(hits):
+        page = pages.get(hit.url)
+        if page is not None and not is_timely(options, page.published):
+            continue
+        own = Page(hit.url, hit.title, hit.text or hit.snippet, hit.published, hit.language)
+        if page is None and hit.text:
+            page = own
+        pieces = list(cut_page(query, _named(page, hit))) if page else []
+        top = max([piece.score for piece in pieces] + [1.0])  # scores of another's making may have any size
+        found += (
+            replace(piece, score=2 * piece.score / top + 1 / (1 + rank))
+            for piece in pieces or _quoted(query, own)
+        )
+    return sorted(found, key=lambda passage: -passage.score)
+
+
+def _named(page: Page, hit: Hit) -> Page:
+    """A page with what the service knows of it where it does not say so itself."""
+    return replace(
+        page,
+        title=page.title or hit.title,
+        published=page.published or hit.published,
+        language=page.language or hit.language,
+    )
+
+
+def _quoted(query: str, page: Page) -> list[Passage]:
+    """Passages of the words a service quoted; their beginning, where none has a word of the query."""
+    found = best_pieces(query, page)
+    if found or not page.text.strip():
+        return found
+    start, end = next(iter(cut(page.text)))
+    before, text = trimmed(page.text[start:end])
+    return [_passage(page, text, start + before, 0.0)]
+
+
+def _passage(page: Page, text: str, start: int, score: float) -> Passage:
+    return Passage(page.url, page.title, text, start, score, page.published, page.language)
+
+
+def _words(query: str) -> frozenset[str]:
+    words = frozenset(plain_words(query))
+    return frozenset(word for word in words if not is_stop_word(word)) or words

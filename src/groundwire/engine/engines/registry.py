@@ -1,0 +1,16 @@
+"""The engines by name. Each is imported when it is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from groundwire.engine.engines.api import ApiEngineRow
+
+API_ENGINES = ("searxng", "brave", "tavily", "exa")
+
+
+def api_engine(name: str) -> ApiEngineRow:
+    """The row of a search service."""
+    return cast("ApiEngineRow", import_module(f"groundwire.engine.engines.{name}").ROW)

@@ -1,0 +1,54 @@
+"""SearXNG, on a server of the user's own or of somebody they know."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from groundwire.dialects.fields import Fields
+from groundwire.engine.engines.api import DOMAIN_LISTS, ApiEngineRow, Ask
+from groundwire.engine.engines.hits import Hit, hit_of
+from groundwire.engine.engines.wording import span_since, with_sites
+from groundwire.transport.http import Call
+
+_SETTINGS = (
+    "this SearXNG does not answer programs (HTTP 403): add json to search.formats in its settings.yml, "
+    "and see that its limiter lets you in"
+)
+
+
+def _request(ask: Ask) -> Call:
+    options = ask.options
+    fields = {
+        "q": with_sites(ask.query, options),
+        "format": "json",
+        "language": options.language,
+        "time_range": span_since(options.since, ask.today) if options.since else "",
+    }
+    query = urlencode({name: text for name, text in fields.items() if text})
+    return Call("GET", f"{ask.base_url}/search?{query}", {"accept": "application/json"})
+
+
+def _response(body: Fields) -> tuple[Hit, ...]:
+    found = (
+        hit_of(
+            item.text("url"),
+            item.text("title"),
+            snippet=item.text("content"),
+            published=item.text("publishedDate"),
+        )
+        for item in body.objs("results")
+    )
+    return tuple(hit for hit in found if hit)
+
+
+ROW = ApiEngineRow(
+    name="searxng",
+    title="SearXNG",
+    base_url="",
+    request=_request,
+    response=_response,
+    remedies={403: _SETTINGS},
+    missing="MISSING_SEARXNG_URL",
+    advice="Set SEARXNG_URL to the address of a SearXNG server.",
+    honours=DOMAIN_LISTS | {"language", "since"},
+)

@@ -1,0 +1,69 @@
+"""Tavily."""
+
+from __future__ import annotations
+
+from groundwire.credentials.lookup import Lookup
+from groundwire.dialects.fields import Fields
+from groundwire.dialects.jsontext import dump_json
+from groundwire.engine.engines.api import DOMAIN_LISTS, ApiEngineRow, Ask, Headers, Problem
+from groundwire.engine.engines.hits import Hit, hit_of
+from groundwire.engine.engines.wording import domains, shortened
+from groundwire.errors import QuotaExhausted
+from groundwire.model import JsonObject
+from groundwire.transport.http import Call
+
+_MOST = 20
+_LONGEST_QUERY = 400
+
+
+def _request(ask: Ask) -> Call:
+    options = ask.options
+    body: JsonObject = {
+        "query": shortened(ask.query, _LONGEST_QUERY, _LONGEST_QUERY),
+        "max_results": min(ask.limit, _MOST),
+        "include_raw_content": "text",
+        "include_domains": [*domains(options.allowed_domains)],
+        "exclude_domains": [*domains(options.blocked_domains)],
+        "start_date": options.since[:10],
+        "end_date": options.until[:10],
+    }
+    headers = {
+        "accept": "application/json",
+        "content-type": "application/json",
+        "authorization": f"Bearer {ask.key.reveal()}",
+    }
+    said: JsonObject = {name: item for name, item in body.items() if item}
+    return Call("POST", f"{ask.base_url}/search", Headers(headers), dump_json(said).encode())
+
+
+def _response(body: Fields) -> tuple[Hit, ...]:
+    found = (
+        hit_of(
+            item.text("url"),
+            item.text("title"),
+            snippet=item.text("content"),
+            text=item.text("raw_content"),
+            published=item.text("published_date"),
+        )
+        for item in body.objs("results")
+    )
+    return tuple(hit for hit in found if hit)
+
+
+def _explain(body: Fields) -> Problem:
+    return Problem(message=body.obj("detail").text("error"))
+
+
+ROW = ApiEngineRow(
+    name="tavily",
+    title="Tavily",
+    base_url="https://api.tavily.com",
+    request=_request,
+    response=_response,
+    explain=_explain,
+    statuses={432: QuotaExhausted, 433: QuotaExhausted},
+    lookups=(Lookup("environment", "TAVILY_API_KEY"), Lookup("own", "tavily")),
+    missing="MISSING_TAVILY_API_KEY",
+    advice="Set TAVILY_API_KEY.",
+    honours=DOMAIN_LISTS | {"since", "until"},
+)

@@ -1,0 +1,72 @@
+"""How words become terms: tantivy's tokenizer and stemmers, the same for pages and for queries.
+
+A page is stemmed by its language; a query by all of them, since it seldom says. Every sign of Chinese and
+Japanese is a word of its own: nobody there writes spaces.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tantivy import Filter, PreTokenizedString, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
+
+from groundwire.engine.index.words import guessed_language
+
+ANALYSIS = 1
+"""Grows with every change of what terms are made of; passages are then indexed again."""
+
+_STEMMERS = {"en": "english", "de": "german"}
+_LONGEST_WORD = 80
+_UNSPACED = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+
+
+def _analyzer(stemmer: str = "") -> TextAnalyzer:
+    builder = TextAnalyzerBuilder(Tokenizer.simple())
+    builder = builder.filter(Filter.remove_long(_LONGEST_WORD)).filter(Filter.lowercase())
+    if stemmer:
+        builder = builder.filter(Filter.stemmer(stemmer))
+    return builder.filter(Filter.ascii_fold()).build()
+
+
+def plain_analyzer() -> TextAnalyzer:
+    """Words as they are written but for case and accents."""
+    return _analyzer()
+
+
+class Analysis:
+    """The analyzers of all languages."""
+
+    def __init__(self) -> None:
+        self._plain = _analyzer()
+        self._stemming = {code: _analyzer(stemmer) for code, stemmer in _STEMMERS.items()}
+        whole = TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.remove_long(_LONGEST_WORD))
+        self._whole = whole.filter(Filter.lowercase()).filter(Filter.ascii_fold()).build()
+
+    def for_page(self, language: str, text: str) -> TextAnalyzer:
+        """The analyzer of a page; where it does not say its language, the one it reads like."""
+        code = language.partition("-")[0].lower() or guessed_language(text)
+        return self._stemming.get(code, self._plain)
+
+    def whole(self, names: str) -> PreTokenizedString:
+        """Names between spaces, each as one term."""
+        return self._whole.pre_tokenize(names)
+
+    def forms(self, words: str) -> list[tuple[str, ...]]:
+        """The terms of some words in a row, in every language in which they differ."""
+        spaced_words = spaced(words)
+        analyzers = (*self._stemming.values(), self._plain)
+        found = dict.fromkeys(tuple(analyzer.analyze(spaced_words)) for analyzer in analyzers)
+        return [terms for terms in found if terms]
+
+    def plain(self, words: str) -> list[str]:
+        """The words as they are written but for case and accents."""
+        return self._plain.analyze(spaced(words))
+
+    def name(self, name: str) -> list[str]:
+        """The term of a name."""
+        return self._whole.analyze(name)
+
+
+def spaced(text: str) -> str:
+    """The text with spaces between signs that are words."""
+    return text if text.isascii() else _UNSPACED.sub(r" \g<0> ", text)

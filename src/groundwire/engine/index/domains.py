@@ -1,0 +1,69 @@
+"""Domain lists, the index's part: a page is kept with its host and all that lie above it.
+
+The host of an entry is looked up among those. An entry that goes on with a path is decided by the address;
+`*` stands for anything there, and a path ends at a slash unless a star says otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from groundwire.model.value import value
+from groundwire.text.addresses import canonical_address, domain_of
+
+
+def hosts_above(url: str) -> list[str]:
+    """The host of an address and its parent domains: `docs.python.org`, `python.org`, `org`."""
+    labels = _plain(domain_of(url)).split(".")
+    return [".".join(labels[at:]) for at in range(len(labels)) if labels[at]]
+
+
+@value
+class Entries:
+    """A domain list: entries that are a host alone, and entries with a path."""
+
+    hosts: tuple[str, ...]
+    paths: tuple[tuple[str, re.Pattern[str]], ...]
+
+    @property
+    def all_hosts(self) -> tuple[str, ...]:
+        """The hosts of all entries."""
+        return self.hosts + tuple(host for host, _ in self.paths)
+
+    def cover(self, url: str) -> bool:
+        """Does an entry cover this address?"""
+        hosts = hosts_above(url)
+        if any(host in hosts for host in self.hosts):
+            return True
+        path = canonical_address(url).partition("?")[0].partition("/")[2]
+        return any(host in hosts and form.match(path) is not None for host, form in self.paths)
+
+
+def read_entries(entries: Iterable[str]) -> Entries:
+    """A domain list, taken apart."""
+    hosts, paths = [], []
+    for entry in entries:
+        host, _, path = entry.strip().partition("/")
+        host = _plain(host.removeprefix("*."))
+        if path.rstrip("*"):
+            paths.append((host, _form(path)))
+        else:
+            hosts.append(host)
+    return Entries(tuple(hosts), tuple(paths))
+
+
+def _form(path: str) -> re.Pattern[str]:
+    form = ".*".join(re.escape(piece) for piece in path.split("*"))
+    return re.compile(form if path.endswith(("*", "/")) else form + r"(?:/|\Z)", re.DOTALL)
+
+
+def _plain(host: str) -> str:
+    """A host as it is compared."""
+    host = host.lower().rstrip(".").removeprefix("www.")
+    if host.isascii():
+        return host
+    try:
+        return host.encode("idna").decode("ascii")
+    except UnicodeError:
+        return host

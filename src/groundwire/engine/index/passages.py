@@ -1,0 +1,127 @@
+"""The searchable passages: a tantivy index in a folder, made from the page store and never the only copy.
+
+Title, names and text of a passage are one field, the title and the names several times over: term
+frequencies then add up over the fields by weight before BM25 flattens them, and a query costs one list of
+postings for each word. Words as they are written are a second field, for prefixes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+
+import tantivy
+
+from groundwire.engine.index.analysis import Analysis, plain_analyzer, spaced
+from groundwire.engine.index.domains import hosts_above
+from groundwire.engine.index.moments import published_at
+from groundwire.engine.index.words import address_words, dotted_names, split_names
+from groundwire.engine.pages import Page
+from groundwire.model.value import value
+
+_HEAP = 50_000_000
+_TITLE_WEIGHT = 3
+_NAME_WEIGHT = 2
+
+BROKEN = (ValueError, OSError)
+"""What tantivy raises when its files are not what they should be."""
+
+
+@value
+class Pieces:
+    """A page as it is indexed: without its text, but with its pieces and their ids."""
+
+    id: int
+    page: Page
+    pieces: tuple[tuple[int, str], ...]
+
+
+def schema() -> tantivy.Schema:
+    """The fields of a passage. Only the id is kept: the text stands in the page store."""
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("text", tokenizer_name="raw", index_option="position")
+    builder.add_text_field("words", tokenizer_name="plain", index_option="basic")
+    builder.add_text_field("host", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("language", tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field("published", indexed=True, fast=True)
+    builder.add_unsigned_field("page", indexed=True)
+    builder.add_unsigned_field("passage", fast=True)
+    return builder.build()
+
+
+class Passages:
+    """An open folder of passages. Searchers are renewed when somebody, here or elsewhere, has committed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.schema = schema()
+        self.analysis = Analysis()
+        folder.mkdir(exist_ok=True)
+        self._index = tantivy.Index(self.schema, str(folder))
+        self._index.register_tokenizer("plain", plain_analyzer())
+        self._index.config_reader("manual")
+        self._meta = folder / "meta.json"
+        self._seen = self._stamp()
+        self._index.reload()
+        self._lock = Lock()
+
+    def searcher(self) -> tantivy.Searcher:
+        """What is searched now."""
+        stamp = self._stamp()
+        if stamp != self._seen:
+            with self._lock:
+                self._index.reload()
+                self._seen = stamp
+        return self._index.searcher()
+
+    @contextmanager
+    def writing(self) -> Iterator[tantivy.IndexWriter]:
+        """A writer whose work is committed at the end, or not at all."""
+        writer = self._index.writer(_HEAP, 1)
+        yield writer
+        writer.commit()
+        writer.wait_merging_threads()
+
+    def add(self, writer: tantivy.IndexWriter, page: Pieces) -> None:
+        """Make the passages of a page searchable."""
+        about = page.page
+        analyzer = self.analysis.for_page(about.language, "".join(text for _, text in page.pieces[:4]))
+        names = f"{address_words(about.url)} {split_names(about.title)}"
+        weighted = [
+            *(analyzer.pre_tokenize(spaced(about.title)),) * _TITLE_WEIGHT,
+            *(analyzer.pre_tokenize(spaced(names)),) * _NAME_WEIGHT,
+            self.analysis.whole(" ".join(dotted_names(about.title))),
+        ]
+        hosts, moment = hosts_above(about.url), published_at(about.published)
+        language = about.language.partition("-")[0].lower()
+        for passage, piece in page.pieces:
+            text = piece.strip()
+            if not text:
+                continue
+            document = tantivy.Document()
+            for tokens in weighted:
+                document.add_pre_tokenized_text("text", tokens)
+            document.add_pre_tokenized_text("text", analyzer.pre_tokenize(spaced(text)))
+            if parts := split_names(text):
+                document.add_pre_tokenized_text("text", analyzer.pre_tokenize(parts))
+            document.add_text("words", f"{about.title} {text}")
+            for host in hosts:
+                document.add_text("host", host)
+            document.add_text("language", language)
+            if moment is not None:
+                document.add_integer("published", moment)
+            document.add_unsigned("page", page.id)
+            document.add_unsigned("passage", passage)
+            writer.add_document(document)
+
+    def remove(self, writer: tantivy.IndexWriter, pages: Iterable[int]) -> None:
+        """Make pages unsearchable."""
+        for page in pages:
+            writer.delete_documents_by_term("page", page)
+
+    def _stamp(self) -> tuple[int, int, int]:
+        found = os.stat(self._meta)
+        return found.st_ino, found.st_mtime_ns, found.st_size

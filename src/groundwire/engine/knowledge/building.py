@@ -1,0 +1,113 @@
+"""Putting into an index what is known out of the box: the first things at once, then everything.
+
+Pages that are there already cost next to nothing, so a build that was interrupted goes on where it stopped.
+Whether everything has been told is seen from titles: Python's version stands in that of its table of
+contents, which comes last, and each distribution's version in that of its page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
+from typing import TypeAlias
+
+from groundwire.engine.index.base import Index, Stored
+from groundwire.engine.knowledge import Progress, Report
+from groundwire.engine.knowledge.inventory import ASKED_FIRST, DOCUMENTED
+from groundwire.engine.knowledge.library import Library
+from groundwire.engine.knowledge.own import COLLECTION as OWN
+from groundwire.engine.knowledge.own import own_pages, own_title
+from groundwire.engine.knowledge.packages import COLLECTION as PACKAGES
+from groundwire.engine.knowledge.packages import installed, package_pages
+from groundwire.engine.knowledge.python import COLLECTION as PYTHON
+from groundwire.engine.knowledge.python import contents_page, module_pages
+from groundwire.engine.knowledge.topics import topic_pages
+from groundwire.engine.pages import Page
+
+BATCH = 1000
+"""Pages that are put together: each put is made durable, which takes its time."""
+
+_Step: TypeAlias = tuple[str, Callable[[], Iterator[Page]]]
+
+
+def build_first(index: Index, report: Report) -> Stored:
+    """What most questions are about, in one put."""
+    steps = [*_own_steps(), *_python_steps(Library(), ASKED_FIRST)]
+    return index.put(list(_told(steps, report)))
+
+
+def build_all(index: Index, report: Report) -> Stored:
+    """Everything; what is not known any more is removed."""
+    modules = tuple(dict.fromkeys(DOCUMENTED))
+    library = Library()
+    steps: list[_Step] = [
+        *_own_steps(),
+        *_python_steps(library, modules),
+        *_package_steps(),
+        ("contents", partial(_contents, library, modules)),
+    ]
+    known: set[str] = set()
+    stored = Stored()
+    batch: list[Page] = []
+    for page in _told(steps, report):
+        known.add(page.url)
+        batch.append(page)
+        if len(batch) >= BATCH:
+            stored = _sum(stored, index.put(batch))
+            batch = []
+    stored = _sum(stored, index.put(batch))
+    for collection in (PYTHON, PACKAGES, OWN):
+        gone = [info.url for info in index.pages(collection) if info.url not in known]
+        if gone:
+            index.remove(urls=gone)
+    return stored
+
+
+def is_current(index: Index) -> bool:
+    """Is everything told, of this Python and of the packages that are installed now?"""
+    title, url = contents_page(()).title, contents_page(()).url
+    contents = index.page(url)
+    if contents is None or contents.title != title:
+        return False
+    expected = {package.title for package in installed()} | {own_title()}
+    told = {info.title for info in chain(index.pages(PACKAGES), index.pages(OWN))}
+    return expected <= told
+
+
+def _python_steps(library: Library, modules: tuple[str, ...]) -> list[_Step]:
+    """The language first: where it explains a method too, it does so at greater length."""
+    return [("language", topic_pages), *((name, partial(module_pages, library, name)) for name in modules)]
+
+
+def _own_steps() -> list[_Step]:
+    return [("groundwire", own_pages)]
+
+
+def _package_steps() -> list[_Step]:
+    taken: set[str] = set()
+    return [(package.key, partial(package_pages, package, taken)) for package in installed()]
+
+
+def _contents(library: Library, modules: tuple[str, ...]) -> Iterator[Page]:
+    yield contents_page(tuple(name for name in modules if library.has(name)))
+
+
+def _told(steps: list[_Step], report: Report) -> Iterator[Page]:
+    """The pages of all steps, each address once."""
+    seen: set[str] = set()
+    for number, (what, pages) in enumerate(steps, 1):
+        for page in pages():
+            if page.url not in seen:
+                seen.add(page.url)
+                yield page
+        report(Progress(number, len(steps), what))
+
+
+def _sum(one: Stored, other: Stored) -> Stored:
+    return Stored(
+        one.added + other.added,
+        one.updated + other.updated,
+        one.unchanged + other.unchanged,
+        one.duplicates + other.duplicates,
+    )

@@ -1,0 +1,1 @@
+"""The gateway: any client, any provider, each in its own dialect."""

@@ -1,0 +1,203 @@
+"""The gateway as an ASGI application: one function of one `Groundwire`.
+
+Order of things, for every request: is it meant for us (Host, Origin), is there such a route, may the caller
+use it, is there room; then the endpoint. Whatever goes wrong is told in the shape of the dialect that was
+spoken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from time import monotonic
+from typing import Protocol
+from uuid import uuid4
+
+from groundwire.config.schema import Config, GatewaySettings
+from groundwire.dialects.base import Reply
+from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.registry import dialect
+from groundwire.errors import GroundwireError, TurnedAway
+from groundwire.faces.gateway.access import Access
+from groundwire.faces.gateway.asgi import JSON, Inbound, Left, Receive, Scope, Send
+from groundwire.faces.gateway.replies import Patience
+from groundwire.faces.gateway.routes import Routes
+from groundwire.model import Event, Request
+from groundwire.model.value import value
+
+log = logging.getLogger("groundwire.gateway")
+
+_ANY_DIALECT = "openai_chat"
+"""Errors at paths of nobody's have this shape: most clients understand it."""
+
+
+class Asker(Protocol):
+    """What the gateway needs of a `Groundwire`."""
+
+    @property
+    def config(self) -> Config: ...
+
+    def batches(
+        self, request: Request, *, provider: str = ..., model: str = ...
+    ) -> AsyncGenerator[Sequence[Event], None]: ...
+
+    def usable(self) -> Mapping[str, bool]: ...
+
+    async def aclose(self) -> None: ...
+
+
+@value
+class Seen:
+    """One request when it is over, for logs and metrics. Nothing of its content."""
+
+    method: str
+    path: str
+    """As the route writes it."""
+    status: int
+    seconds: float
+    request_id: str
+    dialect: str
+    provider: str
+    outcome: str
+    """`done`, `left`, `stalled`, or the code of the error."""
+    key: str
+    """The first signs of the fingerprint of the key."""
+
+
+class Call:
+    """One request while it is under way: what is learnt of it on the way."""
+
+    __slots__ = ("dialect", "inbound", "key", "outcome", "path", "provider", "request_id")
+
+    def __init__(self, inbound: Inbound) -> None:
+        self.inbound = inbound
+        self.request_id = uuid4().hex
+        self.path = ""
+        self.dialect = ""
+        self.provider = ""
+        self.outcome = "done"
+        self.key = ""
+
+    def seen(self, seconds: float) -> Seen:
+        """What is told of it."""
+        return Seen(
+            self.inbound.method,
+            self.path,
+            self.inbound.status,
+            seconds,
+            self.request_id,
+            self.dialect,
+            self.provider,
+            self.outcome,
+            self.key[:8],
+        )
+
+
+class Gateway:
+    """Answers requests. `secret` signs what we make in the place of encrypted content."""
+
+    def __init__(
+        self,
+        groundwire: Asker,
+        routes: Routes,
+        access: Access,
+        *,
+        secret: bytes,
+        patience: Patience | None = None,
+        observers: tuple[Callable[[Seen], None], ...] = (),
+    ) -> None:
+        self.groundwire = groundwire
+        self.routes = routes
+        self.access = access
+        self.secret = secret
+        self.patience = patience or Patience()
+        self.draining = False
+        self.open = 0
+        """Requests under way."""
+        self.at_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
+        self._observers = observers
+
+    @property
+    def settings(self) -> GatewaySettings:
+        """What is configured."""
+        return self.groundwire.config.gateway
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One conversation, as ASGI has it."""
+        if scope["type"] == "http":
+            await self._http(Call(Inbound(scope, receive, send)))
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        self.draining = True
+        for close in self.at_close:
+            await close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _http(self, call: Call) -> None:
+        began = monotonic()
+        self.open += 1
+        try:
+            await self._answer(call)
+        except Left:
+            call.outcome = "left"
+        finally:
+            self.open -= 1
+            seen = call.seen(monotonic() - began)
+            for observe in self._observers:
+                observe(seen)
+
+    async def _answer(self, call: Call) -> None:
+        """The outermost edge: beyond it there are only responses."""
+        try:
+            await self._admitted(call)
+        except GroundwireError as error:
+            call.outcome = error.code
+            await self.refuse(call, error)
+        except (asyncio.CancelledError, Left):
+            raise
+        except Exception:
+            log.exception("request %s failed", call.request_id)
+            call.outcome = "INTERNAL_ERROR"
+            await self.refuse(call, GroundwireError(f"the gateway failed; see its log for {call.request_id}"))
+
+    async def _admitted(self, call: Call) -> None:
+        inbound = call.inbound
+        self.access.check_address(inbound)
+        match = self.routes.find(inbound.method, inbound.path)
+        call.path, call.dialect = match.route.path, match.route.dialect
+        if match.route.access == "key":
+            call.key = self.access.check_key(inbound)
+            self._check_room()
+        await match.route.endpoint(self, call, match.names)
+
+    def _check_room(self) -> None:
+        """Shed load at the door: a request that waits is worse than one that comes again."""
+        if self.draining:
+            raise TurnedAway(status=503, message="the gateway is closing", code="CLOSING", retry_after=5)
+        if self.open > self.settings.max_requests:
+            raise TurnedAway(
+                status=503,
+                message="too many requests are under way; come again",
+                code="OVERLOADED",
+                retry_after=1,
+            )
+
+    async def refuse(self, call: Call, error: GroundwireError) -> None:
+        """Tell an error in the words of the dialect, if the response has not begun."""
+        inbound = call.inbound
+        if inbound.begun:
+            return
+        status, body = dialect(call.dialect or _ANY_DIALECT).encode_error(error, Reply(call.request_id))
+        head = [("content-type", JSON), ("x-request-id", call.request_id)]
+        wait = getattr(error, "retry_after", None)
+        if wait is not None:
+            head.append(("retry-after", str(max(1, round(wait)))))
+        if inbound.headers.get("connection", "").lower() == "close" or status in (413, 415):
+            head.append(("connection", "close"))  # an unread body must not be taken for a request
+        await inbound.respond(status, tuple(head), dump_json(body).encode())

@@ -1,0 +1,139 @@
+"""What comes in and how it is answered: the few words of ASGI that we speak.
+
+`Inbound` reads a request within limits and writes one response. `attended` runs work for as long as the
+client stays: whoever hangs up cancels it, in whichever phase it is, and with it the provider's request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
+from typing import TypeAlias, cast
+from urllib.parse import parse_qsl, unquote
+
+from groundwire.errors import TurnedAway
+
+Scope: TypeAlias = MutableMapping[str, object]
+Message: TypeAlias = MutableMapping[str, object]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Headers: TypeAlias = tuple[tuple[str, str], ...]
+
+JSON = "application/json"
+
+
+class Left(Exception):
+    """The client hung up before its request was there."""
+
+
+class Inbound:
+    """One HTTP request, and its one response."""
+
+    __slots__ = ("_receive", "_send", "begun", "headers", "method", "path", "query", "scope", "status")
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.method = cast("str", scope["method"])
+        raw = cast("bytes | None", scope.get("raw_path"))
+        # Routes are found by the path as it was sent: an escaped slash belongs to a name.
+        self.path = raw.partition(b"?")[0].decode("latin-1") if raw else cast("str", scope["path"])
+        self.query = cast("bytes", scope.get("query_string", b"")).decode("latin-1")
+        self.headers: Mapping[str, str] = {
+            name.decode("latin-1"): text.decode("latin-1")
+            for name, text in cast("list[tuple[bytes, bytes]]", scope["headers"])
+        }
+        self.begun = False
+        self.status = 0
+        self._receive = receive
+        self._send = send
+
+    def parameter(self, name: str) -> str:
+        """A parameter of the query string, empty if it is not there."""
+        return dict(parse_qsl(self.query, keep_blank_values=True)).get(name, "")
+
+    async def body(self, limit: int) -> bytes:
+        """The whole body; a larger one is refused before it is read."""
+        told = self.headers.get("content-length", "")
+        if told.isascii() and told.isdigit() and int(told[:20]) > limit:
+            raise _too_large(limit)
+        chunks: list[bytes] = []
+        size = 0
+        while True:
+            message = await self._receive()
+            if message["type"] != "http.request":
+                raise Left
+            chunk = cast("bytes", message.get("body", b""))
+            size += len(chunk)
+            if size > limit:
+                raise _too_large(limit)
+            chunks.append(chunk)
+            if not message.get("more_body"):
+                return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    async def begin(self, status: int, headers: Headers) -> None:
+        """Send the head of the response."""
+        self.begun = True
+        self.status = status
+        await self._send(
+            {
+                "type": "http.response.start",
+                "status": status,
+                "headers": [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers],
+            }
+        )
+
+    async def write(self, data: bytes, *, more: bool = True) -> None:
+        """Send a piece of the body; waits while the client reads slower than we write."""
+        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+
+    async def respond(self, status: int, headers: Headers, body: bytes) -> None:
+        """Send a whole response."""
+        await self.begin(status, (*headers, ("content-length", str(len(body)))))
+        await self.write(body, more=False)
+
+    async def gone(self) -> None:
+        """Return when the client has hung up."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    def abort(self) -> None:
+        """Cut the connection without waiting for a client that does not read."""
+        cut = self.scope.get("groundwire.abort")
+        if callable(cut):
+            cut()
+
+
+def _too_large(limit: int) -> TurnedAway:
+    return TurnedAway(
+        status=413,
+        message=f"the body is larger than {limit // 2**20} MB; raise gateway.max_body_mb if it must be",
+    )
+
+
+def unescaped(part: str) -> str:
+    """A part of a path as it was meant."""
+    return unquote(part)
+
+
+async def attended(inbound: Inbound, work: Coroutine[object, object, None]) -> bool:
+    """Do the work while the client is there; says whether it stayed to the end."""
+    doing = cast("asyncio.Task[None]", asyncio.current_task())
+    left = False
+
+    def leave(_: asyncio.Task[None]) -> None:
+        nonlocal left
+        left = True
+        doing.cancel()
+
+    watching = asyncio.create_task(inbound.gone())
+    watching.add_done_callback(leave)
+    try:
+        await work
+    except asyncio.CancelledError:
+        if not left or doing.uncancel():
+            raise
+        return False
+    finally:
+        watching.remove_done_callback(leave)
+        watching.cancel()
+    return True

@@ -1,0 +1,221 @@
+"""A request in any dialect, answered in the same: decode, ask, encode. The only path, for all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import aclosing
+from time import time
+from typing import Literal, TypeAlias, cast
+from uuid import uuid4
+
+from groundwire.dialects.base import CitationPolicy, Dialect, Reply
+from groundwire.dialects.fields import as_object
+from groundwire.dialects.framing import encode_frame
+from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.registry import dialect
+from groundwire.errors import ClientWireError, GroundwireError, InvalidArguments, TurnedAway
+from groundwire.faces.gateway.asgi import JSON, Headers, Inbound
+from groundwire.faces.gateway.replies import Outgoing, Patience
+from groundwire.model import (
+    Assembler,
+    Event,
+    Failed,
+    Finished,
+    JsonObject,
+    Request,
+    Started,
+    Verbatim,
+    Warned,
+    Wire,
+)
+from groundwire.model.value import replace, value
+
+Batches: TypeAlias = AsyncGenerator[Sequence[Event], None]
+Ask: TypeAlias = Callable[[Request], Batches]
+
+LOOP_HEADER = "x-groundwire-hop"
+_POLICIES = ("exact", "live")
+_ERROR_EVENTS = {"anthropic_messages": "error", "openai_responses": "error"}
+_LONGEST_HEADER = 2000
+
+
+@value
+class Form:
+    """What an endpoint knows of a request that its body does not say."""
+
+    dialect: str
+    model: str = ""
+    stream: bool | None = None
+    """None where the body says it."""
+    array: bool = False
+    """Gemini's stream without `alt=sse`: one JSON array."""
+
+
+@value
+class Exchange:
+    """One request as it was understood, and what its answer must be made with."""
+
+    form: Form
+    language: Dialect
+    request: Request
+    reply: Reply
+
+
+def understand(inbound: Inbound, form: Form, body: bytes, policy: CitationPolicy, key: bytes) -> Exchange:
+    """The request in a body. Raises what is wrong with it."""
+    check_head(inbound)
+    language = dialect(form.dialect)
+    said = load_json(body, ClientWireError)
+    if not isinstance(said, dict):
+        raise ClientWireError("expected a JSON object")
+    request = language.decode_request(as_object(said))
+    request = replace(
+        request,
+        model=form.model or request.model,
+        stream=request.stream if form.stream is None else form.stream,
+        wire=Wire(form.dialect, as_object(said), body, tuple(inbound.headers.items())),
+    )
+    reply = Reply(
+        id=uuid4().hex,
+        model=request.model,
+        created=int(time()),
+        request=replace(request, wire=None),
+        citations=_policy(inbound, policy),
+        key=key,
+    )
+    return Exchange(form, language, request, reply)
+
+
+def check_head(inbound: Inbound) -> None:
+    """Refuse what cannot be a request to us, before its body is looked at."""
+    kind = inbound.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+    if kind != JSON and not kind.endswith("+json"):
+        raise TurnedAway(status=415, message=f"the content type is {kind[:60]!r}; send {JSON}")
+    if inbound.headers.get("content-encoding", "identity") != "identity":
+        raise TurnedAway(status=415, message="compressed bodies are not read; send it plain")
+    if LOOP_HEADER in inbound.headers:
+        raise TurnedAway(
+            status=508, message="this gateway was asked by a gateway: a base_url leads back to it"
+        )
+
+
+def _policy(inbound: Inbound, default: CitationPolicy) -> CitationPolicy:
+    said = inbound.headers.get("x-groundwire-citations", default)
+    if said not in _POLICIES:
+        raise InvalidArguments(f"x-groundwire-citations: {said[:40]!r} is neither exact nor live")
+    return cast("CitationPolicy", said)
+
+
+class Told:
+    """What is known of an answer while it is under way: who gives it, and what must be said of it."""
+
+    def __init__(self, request_id: str) -> None:
+        self.request_id = request_id
+        self.provider = ""
+        self.warnings: list[Warned] = []
+        self.finish: Literal["", "finished", "failed"] = ""
+
+    def notice(self, events: Iterable[Event]) -> None:
+        """Look at events as they pass."""
+        for event in events:
+            if isinstance(event, Started):
+                self.provider = event.provider or self.provider
+            elif isinstance(event, Warned):
+                self.warnings.append(event)
+
+    def headers(self, content_type: str) -> Headers:
+        """The head of the response, with all that is known by now."""
+        head = [("content-type", content_type), ("x-request-id", self.request_id)]
+        if self.provider:
+            head.append(("x-groundwire-provider", self.provider))
+        if self.warnings:
+            head.append(("x-groundwire-warnings", shown(self.warnings)))
+        return tuple(head)
+
+
+def shown(warnings: Iterable[Warned]) -> str:
+    """Warnings as a header: a JSON list in ASCII, of as many as fit."""
+    kept: list[JsonObject] = []
+    size = 2
+    for warning in warnings:
+        entry: JsonObject = {"code": warning.code, "message": warning.message[:300]}
+        size += len(json.dumps(entry)) + 2
+        if size > _LONGEST_HEADER:
+            break
+        kept.append(entry)
+    return json.dumps(kept)
+
+
+async def answer_whole(inbound: Inbound, exchange: Exchange, batches: Batches, told: Told) -> None:
+    """One JSON body, when the answer is complete. An answer that broke off is an error."""
+    assembler = Assembler()
+    verbatim: list[bytes] = []
+    async with aclosing(batches):
+        async for batch in batches:
+            told.notice(batch)
+            for event in batch:
+                if isinstance(event, Failed):
+                    raise event.error
+                if isinstance(event, Verbatim):
+                    verbatim.append(event.data)
+                else:
+                    assembler.feed(event)
+    told.finish = "finished"
+    if verbatim:
+        body = b"".join(verbatim)
+    else:
+        body = dump_json(exchange.language.encode_response(assembler.answer(), exchange.reply)).encode()
+    if inbound.begun:  # early, to keep a waiting client alive
+        await inbound.write(body, more=False)
+    else:
+        await inbound.respond(200, told.headers(JSON), body)
+
+
+async def answer_streaming(
+    inbound: Inbound, exchange: Exchange, batches: Batches, told: Told, patience: Patience
+) -> None:
+    """Bytes as the events come. Errors before the first byte are raised; later ones are told there."""
+    encoder = exchange.language.encoder(exchange.reply)
+    kind = encoder.content_type
+    head: Callable[[], Headers] = lambda: (*told.headers(kind), ("cache-control", "no-store"))  # noqa: E731
+    with Outgoing(inbound, head, encoder.ping, patience) as outgoing:
+        verbatim = False
+        try:
+            async with aclosing(batches):
+                async for batch in batches:
+                    told.notice(batch)
+                    verbatim = verbatim or any(isinstance(event, Verbatim) for event in batch)
+                    data = _passed(batch, exchange) if verbatim else b"".join(map(encoder.feed, batch))
+                    told.finish = _finish(batch) or told.finish
+                    if data:
+                        await outgoing.write(data)
+        except GroundwireError as error:
+            told.finish = "failed"
+            if not outgoing.begun:
+                raise
+            data = failure(exchange, error) if verbatim else encoder.feed(Failed(error))
+            await outgoing.write(data)
+        await outgoing.write(b"" if verbatim else encoder.close(), more=False)
+
+
+def _passed(batch: Sequence[Event], exchange: Exchange) -> bytes:
+    """The provider's own bytes; what broke off is told in words of ours."""
+    data = b"".join(event.data for event in batch if isinstance(event, Verbatim))
+    last = batch[-1]
+    return failure(exchange, last.error) if not data and isinstance(last, Failed) else data
+
+
+def _finish(batch: Sequence[Event]) -> Literal["", "finished", "failed"]:
+    for event in batch:
+        if isinstance(event, Finished):
+            return "finished"
+        if isinstance(event, Failed):
+            return "failed"
+    return ""
+
+
+def failure(exchange: Exchange, error: GroundwireError) -> bytes:
+    """The frame that ends a stream whose beginning was not of our making."""
+    body = exchange.language.encode_error(error, exchange.reply).body
+    return encode_frame(_ERROR_EVENTS.get(exchange.form.dialect, ""), dump_json(body))

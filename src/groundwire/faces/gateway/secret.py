@@ -1,0 +1,47 @@
+"""The secret of this installation: it signs the blocks that we make in the place of encrypted ones."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from groundwire.errors import ConfigError
+
+VARIABLE = "GROUNDWIRE_SECRET"
+"""Gateways that are one service share it."""
+_FILE = "gateway.secret"
+_SIZE = 32
+
+
+def secret_in(data_dir: str, env: Mapping[str, str]) -> bytes:
+    """The secret of the environment, or of the data directory, where it is made at first use."""
+    if told := env.get(VARIABLE, ""):
+        return told.encode()
+    path = Path(data_dir) / _FILE
+    try:
+        return _kept(path) or _made(path)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be used: {error.strerror}; set {VARIABLE} or --data-dir") from None
+
+
+def _kept(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _made(path: Path) -> bytes:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(f"{_FILE}.{os.getpid()}")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(secrets.token_bytes(_SIZE))
+    try:
+        os.link(draft, path)  # whoever is first wins; the others read theirs
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+    return path.read_bytes()

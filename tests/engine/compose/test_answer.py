@@ -1,0 +1,275 @@
+"""The composer: what is chosen, what is cited, what is said about the evidence."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundwire.engine.compose.answer import Composition, compose
+from groundwire.engine.compose.choosing import MOST_CHARACTERS, MOST_STATEMENTS
+from groundwire.engine.compose.polishing import polish, visible
+from groundwire.engine.compose.words import query_words, read_words
+from groundwire.engine.pages import Passage
+from groundwire.model import Span
+from tests.engine.compose.passages import check, documentation, passage
+from tests.model.strategies import cases, texts
+
+TOWER = "The Eiffel Tower is 330 metres tall."
+
+
+def cited(composition: Composition) -> list[tuple[str, ...]]:
+    """The sites behind each citation."""
+    return [
+        tuple(item.source.url.removeprefix("https://").partition(".")[0] for item in citation.evidence)
+        for citation in composition.citations
+    ]
+
+
+def codes(composition: Composition) -> list[str]:
+    return [note.code for note in composition.notes]
+
+
+def test_the_sentence_that_answers_is_the_answer() -> None:
+    page = passage("Paris is old. " + TOWER + " Many people come. Tickets cost money.")
+    answer = compose("How tall is the Eiffel Tower?", [page])
+    assert answer.text == TOWER
+    assert answer.citations[0].span == Span(0, len(TOWER))
+    assert answer.citations[0].evidence[0].quote == TOWER
+    assert answer.citations[0].evidence[0].source.excerpts == (page.text,)
+    check(answer, [page])
+
+
+def test_the_quote_is_verbatim_while_the_answer_is_readable() -> None:
+    page = passage("Serialize ``obj`` to\n   a JSON formatted\u200b ``str``.")
+    answer = compose("serialize obj to JSON", [page])
+    assert answer.text == "Serialize `obj` to a JSON formatted `str`."
+    assert answer.citations[0].evidence[0].quote == page.text
+
+
+def test_documentation_without_a_subject_gets_its_name_outside_of_the_claim() -> None:
+    page = passage(
+        "json.dumps(obj) -> str\n\nSerialize obj to a string.", title="json.dumps — Python documentation"
+    )
+    answer = compose("What does json.dumps do?", [page])
+    assert answer.text == "json.dumps: Serialize obj to a string."
+    assert answer.citations[0].span == Span(len("json.dumps: "), len(answer.text))
+
+
+def test_a_sentence_that_names_its_subject_needs_no_name_before_it() -> None:
+    page = passage(
+        "The function heapq.merge joins sorted inputs.", title="heapq.merge — Python documentation"
+    )
+    assert compose("merge sorted inputs", [page]).text == page.text
+
+
+def test_a_page_with_many_signatures_names_the_nearest() -> None:
+    text = "json.dump(obj, fp)\n\nWrite obj to a file.\n\njson.loads(s)\n\nDeserialize the text to an object."
+    answer = compose("deserialize text", [passage(text, title="json — JSON encoder")])
+    assert answer.text == "json.loads: Deserialize the text to an object."
+
+
+def test_a_sentence_that_leans_comes_with_the_one_before() -> None:
+    page = passage("Widgets are made of tin. This makes widgets cheap and resistant to rust.")
+    answer = compose("why are widgets resistant to rust", [page])
+    assert answer.text == page.text
+    assert len(answer.citations) == 2
+
+
+def test_a_sentence_that_leans_on_nothing_known_is_left_out() -> None:
+    assert not compose("resistant to rust", [passage("This makes it resistant to rust.")]).found
+
+
+def test_pages_that_say_the_same_are_all_cited() -> None:
+    pages = [
+        passage(TOWER, "a"),
+        passage(f"Facts. {TOWER} More.", "b"),
+        passage("The Eiffel Tower is made of iron.", "c"),
+    ]
+    answer = compose("How tall is the Eiffel Tower?", pages)
+    assert cited(answer)[0] == ("a", "b")
+    check(answer, pages)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "Return True if all elements of the iterable are true.",
+            "Return True if any elements of the iterable are true.",
+        ),
+        ("The cat is faster than the brown dog.", "The brown dog is faster than the cat."),
+        ("The maximum size of the buffer is read.", "The minimum size of the buffer is read."),
+    ],
+)
+def test_pages_that_only_sound_alike_are_not_cited_for_each_other(one: str, other: str) -> None:
+    answer = compose(one, [passage(one, "a"), passage(other, "b")])
+    assert all(len(sites) == 1 for sites in cited(answer))
+
+
+def test_the_same_sentence_about_another_thing_is_no_support() -> None:
+    text = "Return the number of elements in the list."
+    pages = [passage(text, "a", "deque.count — docs"), passage(text, "b", "tuple.count — docs")]
+    assert all(len(sites) == 1 for sites in cited(compose("deque count elements", pages)))
+
+
+@pytest.mark.parametrize(
+    ("query", "one", "other"),
+    [
+        ("How tall is the Eiffel Tower?", TOWER, "The Eiffel Tower is 324 metres tall."),
+        (
+            "When was the treaty of Foo signed?",
+            "The treaty of Foo was signed in May 1920.",
+            "The treaty of Foo was signed in June 1920.",
+        ),
+        (
+            "Does Foo support the Bar format?",
+            "Foo supports the Bar format today.",
+            "Foo does not support the Bar format today.",
+        ),
+        (
+            "Unterstützt Foo das Format Bar?",
+            "Foo unterstützt das Format Bar.",
+            "Foo unterstützt das Format Bar nicht.",
+        ),
+    ],
+)
+def test_pages_that_disagree_are_both_quoted_and_that_is_said(query: str, one: str, other: str) -> None:
+    pages = [passage(one, "a", score=2.0), passage(other, "b")]
+    answer = compose(query, pages)
+    assert one in answer.text
+    assert other in answer.text
+    assert cited(answer) == [("a",), ("b",)]
+    assert "contradictory_evidence" in codes(answer)
+    check(answer, pages)
+
+
+def test_pages_that_differ_in_what_they_speak_of_do_not_disagree() -> None:
+    pages = [
+        passage("The library Foo has 12 modules in it.", "a"),
+        passage("The museum Bar has 40 rooms in it.", "b"),
+    ]
+    assert "contradictory_evidence" not in codes(compose("How many modules has the library Foo?", pages))
+
+
+def test_one_page_is_thin_evidence_and_two_that_agree_are_not() -> None:
+    query = "How tall is the Eiffel Tower?"
+    assert codes(compose(query, [passage(TOWER)])) == ["thin_evidence"]
+    assert codes(compose(query, [passage(TOWER, "a"), passage(TOWER, "b")])) == []
+
+
+def test_a_question_that_is_answered_in_part_is_thin_evidence() -> None:
+    pages = [passage("The tower is open.", "a"), passage("The tower is open.", "b")]
+    answer = compose("tower elevator opening price", pages)
+    assert codes(answer) == (["thin_evidence"] if answer.found else [])
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("How do I bake sourdough bread in Python?", "Python is a programming language."),
+        ("quantum chromodynamics", "The cat sat on the mat."),
+        ("anything", ""),
+        ("", TOWER),
+        ("Eiffel Tower", ">>> eiffel.tower()"),
+    ],
+)
+def test_nothing_found_is_said_plainly_and_nothing_is_invented(query: str, text: str) -> None:
+    answer = compose(query, [passage(text)])
+    assert not answer.found
+    assert answer.citations == ()
+    assert answer.text == f"Nothing was found for “{query}”."
+
+
+def test_nothing_found_is_said_in_the_language_of_the_question() -> None:
+    assert compose("Wie backe ich Brot?", []).text == "Zu „Wie backe ich Brot?“ wurde nichts gefunden."
+
+
+def test_questions_navigation_and_code_are_no_answers() -> None:
+    text = (
+        "How tall is the Eiffel Tower?\n\nSign in to see how tall the Eiffel Tower is.\n\n"
+        f">>> eiffel_tower.tall()\n\n{TOWER}"
+    )
+    assert compose("how tall is the Eiffel Tower", [passage(text)]).text == TOWER
+
+
+def test_passages_of_one_page_that_adjoin_are_read_as_one() -> None:
+    whole = "Widgets are cheap. Widgets are made of tin from the mines of Cornwall. They rust."
+    cut = 40
+    pages = [passage(whole[cut:], start=cut), passage(whole[:cut])]
+    answer = compose("What are widgets made of?", pages)
+    assert "Widgets are made of tin from the mines of Cornwall." in answer.text
+    assert all(item.quote in whole for citation in answer.citations for item in citation.evidence)
+
+
+def test_the_number_of_sources_is_kept() -> None:
+    pages = [passage(f"Widgets number {site} are made of tin and {site * 5}.", site) for site in "abcdef"]
+    for most in (1, 2, 3):
+        answer = compose("What are widgets made of?", pages, max_sources=most)
+        assert len({url for sites in cited(answer) for url in sites}) <= most
+        assert answer.found
+
+
+def test_sentences_of_one_page_stand_together_in_the_order_of_the_page() -> None:
+    pages = [
+        passage("Widgets are made of tin. The price of widgets is three pounds. Widgets melt at noon.", "a"),
+        passage("Widgets in the north are made of lead.", "b", score=0.9),
+    ]
+    answer = compose("widgets made of tin, price of widgets, melt", pages)
+    for paragraph in answer.text.split("\n\n"):
+        source = [page for page in pages if paragraph.split(". ")[0].rstrip(".") in page.text]
+        assert len(source) == 1
+        places = [source[0].text.index(said.rstrip(".")) for said in paragraph.split(". ")]
+        assert places == sorted(places)
+
+
+QUESTIONS = (
+    *("How do I copy a directory tree?", "What is a namedtuple?", "merge sorted inputs", "json.dumps indent"),
+    *("How do I run a command and capture its output?", "Which function returns the median of data?"),
+    *("How do I make a temporary file?", "encode bytes with base64", "What does asyncio.gather do?"),
+    *("wait for a thread to terminate", "split a string", "escape HTML", "generate a random UUID"),
+)
+
+
+def ranked(query: str, pages: list[Passage]) -> list[Passage]:
+    """The twenty pages that have most of the query's words, the shorter first."""
+    terms = query_words(query)
+    counts = Counter[int]()
+    for place, page in enumerate(pages):
+        words = read_words(f"{page.title} {page.text}")
+        counts[place] = sum(term in words.stems for term in terms)
+    best = sorted(counts, key=lambda place: (-counts[place], len(pages[place].text)))[:20]
+    return [pages[place] for place in best if counts[place]]
+
+
+def test_answers_from_real_documentation_keep_every_promise() -> None:
+    pages = list(documentation())
+    for query in QUESTIONS:
+        passages = ranked(query, pages)
+        answer = compose(query, passages)
+        assert answer.found, query
+        check(answer, passages)
+        assert len(answer.citations) <= MOST_STATEMENTS
+        assert len(answer.text) <= MOST_CHARACTERS + 400
+        assert compose(query, passages) == answer
+        for citation in answer.citations:
+            assert citation.span is not None
+            said = answer.text[citation.span.start : citation.span.end]
+            assert said == polish(citation.evidence[0].quote)
+
+
+@cases(300)
+@given(texts(8), st.lists(st.tuples(texts(30), st.sampled_from("abc"), st.integers(0, 50)), max_size=6))
+def test_any_passages_give_an_answer_that_keeps_the_promises(
+    query: str, drawn: list[tuple[str, str, int]]
+) -> None:
+    passages = [passage(text, site, start=start) for text, site, start in drawn]
+    answer = compose(query, passages)
+    spans = [citation.span for citation in answer.citations if citation.span is not None]
+    assert spans == sorted(spans)
+    assert visible(answer.text) == answer.text
+    for citation in answer.citations:
+        for item in citation.evidence:
+            assert item.quote

@@ -1,0 +1,146 @@
+"""Sentences: where they end, what is none, and that every piece stands where it says."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundwire.engine.compose.sentences import split_sentences
+from tests.engine.compose.passages import documentation
+from tests.model.strategies import cases, texts
+
+LINES = (
+    *(
+        "A sentence. Another one!",
+        "Is it? Yes.",
+        "- item one. More",
+        "1. first",
+        "```",
+        "~~~",
+        "Title",
+        "=====",
+    ),
+    *(">>> code()", "x = 3", "name(a, b=(1, 2)) -> int", "Example::", "    indented. Text", "Args:", ""),
+    *(
+        "    timeout: The seconds.",
+        "z. B. am 3. Mai 2024.",
+        "東京です。はい。",
+        "word",
+        ".. note:: x",
+        "`a. b`",
+    ),
+)
+
+
+def told(text: str) -> list[tuple[str, str]]:
+    return [(piece.kind, text[piece.start : piece.end]) for piece in split_sentences(text)]
+
+
+def sentences(text: str) -> list[str]:
+    return [said for kind, said in told(text) if kind in ("prose", "item")]
+
+
+def check_tiling(text: str) -> None:
+    """Pieces in order, without overlap, not empty, and nothing but white space between them."""
+    pieces = split_sentences(text)
+    for piece in pieces:
+        assert piece.start < piece.end
+        assert text[piece.start : piece.end].strip() == text[piece.start : piece.end]
+    for one, other in pairwise(pieces):
+        assert one.end <= other.start
+    covered = "".join(text[piece.start : piece.end] for piece in pieces)
+    assert "".join(covered.split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One is here. Two is there.", ["One is here.", "Two is there."]),
+        ("Is it so? It is! Good.", ["Is it so?", "It is!", "Good."]),
+        ("Dr. J. R. Smith paid 3.50 euros. He left.", ["Dr. J. R. Smith paid 3.50 euros.", "He left."]),
+        ("Use keys, e.g. Names, i.e. Words. Done.", ["Use keys, e.g. Names, i.e. Words.", "Done."]),
+        ("It has cats, dogs etc. They are old.", ["It has cats, dogs etc.", "They are old."]),
+        ("See https://a.example/b.c?d=e. Then go.", ["See https://a.example/b.c?d=e.", "Then go."]),
+        (
+            "Das gilt z. B. für Bäume, d. h. Holz. Ende gut.",
+            ["Das gilt z. B. für Bäume, d. h. Holz.", "Ende gut."],
+        ),
+        ("Am 3. Mai war es so. Am 4. Juni nicht.", ["Am 3. Mai war es so.", "Am 4. Juni nicht."]),
+        ("Im 19. Jahrhundert begann es. Dann kam mehr.", ["Im 19. Jahrhundert begann es.", "Dann kam mehr."]),
+        ("New in version 3. The rest is old.", ["New in version 3.", "The rest is old."]),
+        ("Python 3.11 is fast. 3.12 too.", ["Python 3.11 is fast.", "3.12 too."]),
+        ("He said “stop.” Then he left.", ["He said “stop.”", "Then he left."]),
+        ("Wait ... there is more. End.", ["Wait ... there is more.", "End."]),
+        ("Call it first. json.dumps writes it.", ["Call it first.", "json.dumps writes it."]),
+        ("Set ``a. B`` to one. Go on.", ["Set ``a. B`` to one.", "Go on."]),
+        (
+            "東京は首都です。人口は多い！本当？はい。",
+            ["東京は首都です。", "人口は多い！", "本当？", "はい。"],
+        ),
+        ("A line that\nis wrapped. And\nanother.", ["A line that\nis wrapped.", "And\nanother."]),
+        ("One paragraph\n\nAnother paragraph here.", ["Another paragraph here."]),
+    ],
+)
+def test_sentences_end_where_a_reader_would_end_them(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("json.dumps(obj, *, cls=None) -> str", [("signature", "json.dumps(obj, *, cls=None) -> str")]),
+        ("Usage\n=====", [("heading", "Usage"), ("rule", "=====")]),
+        ("# Usage", [("heading", "# Usage")]),
+        (">>> f()\n... x", [("code", ">>> f()"), ("code", "... x")]),
+        ("```\nA. B.\n```", [("rule", "```"), ("code", "A. B."), ("rule", "```")]),
+        (
+            "Like this::\n\n    Not. Prose.\n\nYes.",
+            [("prose", "Like this::"), ("code", "Not. Prose."), ("prose", "Yes.")],
+        ),
+        (
+            "- one\n  more\n- two",
+            [("bullet", "-"), ("item", "one\n  more"), ("bullet", "-"), ("item", "two")],
+        ),
+        ("1. one.\n2. two.", [("bullet", "1."), ("item", "one."), ("bullet", "2."), ("item", "two.")]),
+        (
+            "Args:\n    a: The one.\n    b: The other.",
+            [("heading", "Args:"), ("item", "a: The one."), ("item", "b: The other.")],
+        ),
+        (
+            "Text here.\n\nmaxsplit\n  How many splits.",
+            [("prose", "Text here."), ("heading", "maxsplit"), ("item", "How many splits.")],
+        ),
+        ("It takes the\nreturn value of f", [("prose", "It takes the\nreturn value of f")]),
+        (".. versionadded:: 3.2", [("rule", ".. versionadded:: 3.2")]),
+    ],
+)
+def test_what_is_no_prose_is_told_apart(text: str, expected: list[tuple[str, str]]) -> None:
+    assert told(text) == expected
+
+
+@cases(400)
+@given(st.lists(st.sampled_from(LINES), max_size=12).map("\n".join) | texts(20))
+def test_pieces_tile_any_text(text: str) -> None:
+    check_tiling(text)
+
+
+def test_pieces_tile_the_documentation_of_the_standard_library() -> None:
+    pages = list(documentation())
+    assert len(pages) > 500
+    for page in pages:
+        check_tiling(page.text)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["a. ", "`", "f(", "* ", "[", "A.", "\n", ". ", "x\n", "``a", "(a)#", "    ", "1. ", "::\n ", "。"],
+)
+def test_hostile_text_costs_no_more_than_its_length(unit: str) -> None:
+    text = unit * (50_000 // len(unit))
+    began = time.process_time()
+    split_sentences(text)
+    assert time.process_time() - began < 3

@@ -1,0 +1,196 @@
+"""The embedded engine: what it knows at first, where it keeps it, and how several get along."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from groundwire.engine.engines.local import LocalEngine
+from groundwire.engine.index.base import Index
+from groundwire.engine.index.open import open_index
+from groundwire.engine.knowledge import Progress, building
+from groundwire.engine.pages import Engine, Found, Page
+from groundwire.errors import ConfigError
+from groundwire.model import SearchOptions
+from tests.engine.knowledge.memory import MemoryIndex
+
+ANY = SearchOptions()
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small library: how an engine behaves does not depend on how much there is to know."""
+    monkeypatch.setattr(building, "ASKED_FIRST", ("json", "decimal"))
+    monkeypatch.setattr(building, "DOCUMENTED", ("json", "decimal", "glob"))
+    monkeypatch.setattr(building, "installed", list)
+
+
+def find(engine: LocalEngine, query: str, options: SearchOptions = ANY) -> Found:
+    async def asked() -> Found:
+        try:
+            return await engine.find(query, options, limit=5)
+        finally:
+            await engine.close()
+
+    return asyncio.run(asyncio.wait_for(asked(), 60))
+
+
+@pytest.mark.usefixtures("few")
+def test_an_empty_data_directory_answers_at_once_and_shows_progress(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    engine: Engine = LocalEngine(tmp_path / "index", report=seen.append)
+    assert engine.name == "local"
+    assert isinstance(engine, LocalEngine)
+    found = find(engine, "How do I serialize to a JSON formatted str?")
+    assert found.passages[0].url.startswith("https://docs.python.org/3/library/json.html")
+    assert found.queries == ("How do I serialize to a JSON formatted str?",)
+    assert found.warnings == ()
+    assert seen[-1].done == seen[-1].total
+    again: list[Progress] = []
+    assert find(LocalEngine(tmp_path / "index", report=again.append), "json.dumps").passages
+    assert again == []
+
+
+@pytest.mark.usefixtures("few")
+def test_restrictions_are_kept(tmp_path: Path) -> None:
+    own = Page("https://team.example/json", "JSON at home", "Serialize JSON.", published="2024-05-01")
+    with open_index(tmp_path) as index:
+        index.put([own])
+    options = [
+        SearchOptions(allowed_domains=("team.example",)),
+        SearchOptions(blocked_domains=("docs.python.org", "pypi.org")),
+        SearchOptions(since="2024-01-01"),
+    ]
+    for kept in options:
+        found = find(LocalEngine(tmp_path), "serialize JSON", kept)
+        assert [passage.url for passage in found.passages] == [own.url]
+    assert find(LocalEngine(tmp_path), "serialize JSON", SearchOptions(until="2023-01-01")).passages == ()
+    assert find(LocalEngine(tmp_path), "serialize JSON", SearchOptions(live=False)).warnings == ()
+    live = find(LocalEngine(tmp_path), "serialize JSON", SearchOptions(live=True))
+    assert [warning.code for warning in live.warnings] == ["not_live"]
+    named = {"allowed_domains", "blocked_domains", "since", "until", "language", "live"}
+    assert LocalEngine(tmp_path).honours == named
+
+
+@pytest.mark.usefixtures("few")
+def test_nothing_is_found_for_what_nobody_wrote(tmp_path: Path) -> None:
+    assert find(LocalEngine(tmp_path), "xyzzyplugh").passages == ()
+
+
+@pytest.mark.usefixtures("few")
+def test_a_data_directory_that_cannot_be_written_is_said_and_does_without(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    used: list[Path] = []
+
+    def opener(folder: Path) -> Index:
+        used.append(folder)
+        return open_index(folder)
+
+    found = find(LocalEngine(tmp_path / "file" / "index", opener=opener), "json.dumps")
+    assert found.passages
+    assert [warning.code for warning in found.warnings] == ["index_not_kept"]
+    assert str(tmp_path) in found.warnings[0].message
+    assert len(used) == 2
+    assert not used[1].exists()
+
+
+@pytest.mark.usefixtures("few")
+def test_an_index_that_can_be_read_and_not_written_is_searched_as_it_is(tmp_path: Path) -> None:
+    index = MemoryIndex()
+    index.fails_after = 0
+    told = Page("https://docs.python.org/3/library/decimal.html", "decimal", "Decimal arithmetic.")
+    index.stored[told.url] = told
+    found = find(LocalEngine(tmp_path, opener=lambda folder: index), "decimal arithmetic")
+    assert [passage.url for passage in found.passages] == [told.url]
+    assert found.warnings == ()
+    assert index.closed
+
+
+@pytest.mark.usefixtures("few")
+def test_if_nothing_can_be_kept_anywhere_the_reason_is_raised(tmp_path: Path) -> None:
+    def refused(folder: Path) -> Index:
+        raise ConfigError("no space left")
+
+    with pytest.raises(ConfigError, match="no space left"):
+        find(LocalEngine(tmp_path, opener=refused), "json")
+
+
+@pytest.mark.usefixtures("few")
+def test_the_rest_is_learned_when_the_owner_asks_and_once(tmp_path: Path) -> None:
+    async def learned() -> tuple[int, int, Found]:
+        engine = LocalEngine(tmp_path)
+        before = await engine.find("Return a list of paths matching a pathname pattern", ANY)
+        assert not any("glob.html" in passage.url for passage in before.passages)
+        first, found = await asyncio.gather(engine.complete(), engine.find("json.dumps", ANY))
+        assert found.passages
+        second = await engine.complete()
+        after = await engine.find("Return a list of paths matching a pathname pattern", ANY)
+        await engine.close()
+        return first.added, second.added + second.unchanged, after
+
+    added, again, after = asyncio.run(asyncio.wait_for(learned(), 60))
+    assert added > 0
+    assert again == 0
+    assert "glob.html" in after.passages[0].url
+
+
+@pytest.mark.usefixtures("few")
+def test_many_questions_at_once_open_the_index_once(tmp_path: Path) -> None:
+    opened: list[Path] = []
+
+    def opener(folder: Path) -> Index:
+        opened.append(folder)
+        return open_index(folder)
+
+    async def asked() -> list[Found]:
+        engine = LocalEngine(tmp_path, opener=opener)
+        found = await asyncio.gather(*(engine.find("json.dumps", ANY) for _ in range(20)))
+        await engine.close()
+        return found
+
+    found = asyncio.run(asyncio.wait_for(asked(), 60))
+    assert len(opened) == 1
+    assert all(item.passages == found[0].passages for item in found)
+
+
+PROCESS = """
+import asyncio, sys
+from pathlib import Path
+from groundwire.engine.engines.local import LocalEngine
+from groundwire.model import SearchOptions
+async def main():
+    engine = LocalEngine(Path(sys.argv[1]))
+    found = await engine.find("json.dumps", SearchOptions())
+    await engine.close()
+    print(found.passages[0].url, *(warning.code for warning in found.warnings))
+asyncio.run(main())
+"""
+
+
+def test_processes_that_start_together_on_an_empty_directory_all_answer(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error", "-c", PROCESS, str(tmp_path)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]  # noqa: S603
+    told = [process.communicate(timeout=120)[0].split() for process in running]
+    assert told == [["https://docs.python.org/3/library/json.html#json.dumps"]] * 3
+    with open_index(tmp_path) as index:
+        urls = [info.url for info in index.pages()]
+    assert len(urls) == len(set(urls)) > 1500
+
+
+LATER = """
+import sys
+import groundwire.engine.engines.local
+heavy = ("tantivy", "sqlite3", "importlib.metadata", "groundwire.engine.knowledge.building")
+print(*[name for name in heavy if name in sys.modules])
+"""
+
+
+def test_importing_the_engine_loads_neither_the_index_nor_what_builds_it() -> None:
+    command = [sys.executable, "-c", LATER]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split() == []

@@ -1,0 +1,269 @@
+"""The live web: what the metasearch is asked, what becomes of its errors, which pages are opened."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from time import monotonic
+
+import pytest
+from ddgs.ddgs import DDGS
+from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
+
+from groundwire.engine.engines.hits import Hit
+from groundwire.engine.engines.opening import Opener
+from groundwire.engine.engines.web import Question, WebEngine, ask_ddgs, region_of
+from groundwire.engine.pages import Found
+from groundwire.engine.reading import read_page
+from groundwire.errors import (
+    ConfigError,
+    GroundwireError,
+    InvalidQuery,
+    RateLimited,
+    TimedOut,
+    Unreachable,
+    UnsupportedFeature,
+    UpstreamWireError,
+)
+from groundwire.model import Location, SearchOptions
+from tests.engine.engines.asking import ANY, NOW, Pages, admits, fetched, opener, read
+from tests.transport.bounded import run
+from tests.transport.canaries import page, small_web
+
+SOURCE = Path(__file__).parents[3] / "src"
+QUESTION = Question("asyncio timeout", "us-en", "", 10)
+A, B, C = "https://a.example.com/1", "https://b.example.org/2", "https://c.example.net/3"
+HITS = [
+    Hit(A, "A", "Snippet about asyncio timeout."),
+    Hit(B, "B", "Another snippet."),
+    Hit(C, "C", "A third one, with timeout."),
+]
+
+
+def found(
+    options: SearchOptions = ANY, pages: Pages | None = None, hits: list[Hit] | None = None
+) -> tuple[Found, Question]:
+    asked: list[Question] = []
+
+    def search(question: Question) -> list[Hit]:
+        asked.append(question)
+        return HITS if hits is None else hits
+
+    opening = opener() if pages is None else Opener(admits, fetcher=pages, read=read)
+    engine = WebEngine(opening, search=search, clock=lambda: NOW)
+    return run(engine.find("asyncio timeout", options)), asked[0]
+
+
+def test_a_page_gives_passages_and_one_that_does_not_come_keeps_its_snippet() -> None:
+    text = "Nothing.\n\nAn asyncio timeout raises TimeoutError. See http://169.254.169.254/latest and " + C
+    pages = Pages({A: text, B: TimedOut("late"), C: fetched(C, "gone", 404)})
+    answer, _ = found(pages=pages)
+    assert [passage.url for passage in answer.passages][:1] == [A]
+    by_url = {passage.url: passage for passage in answer.passages}
+    first = by_url[A]
+    assert text[first.start : first.start + len(first.text)] == first.text
+    assert "raises TimeoutError" in first.text
+    assert by_url[B].text == "Another snippet."
+    assert by_url[C].text == "A third one, with timeout."
+    assert pages.asked == [A, B, C]  # and nothing that stands in a page
+
+
+def test_a_page_is_cited_under_the_address_it_came_from_not_the_one_it_claims() -> None:
+    moved = "https://a.example.com/moved"
+    answer, _ = found(pages=Pages({A: fetched(moved, "asyncio timeout, moved")}), hits=HITS[:1])
+    assert [passage.url for passage in answer.passages] == [moved]
+
+
+def test_a_redirect_out_of_the_domain_lists_is_not_read() -> None:
+    options = SearchOptions(allowed_domains=("example.com",))
+    away = fetched("https://evil.example.org/", "asyncio timeout, elsewhere")
+    answer, _ = found(options, Pages({A: away}))
+    assert [(passage.url, passage.text) for passage in answer.passages] == [(A, HITS[0].snippet)]
+    assert {warning.code for warning in answer.warnings} == {"source_removed"}
+
+
+def test_a_page_without_a_word_of_the_query_keeps_the_snippet() -> None:
+    answer, _ = found(pages=Pages({A: "Cookies! Accept?"}), hits=HITS[:1])
+    assert [passage.text for passage in answer.passages] == [HITS[0].snippet]
+
+
+def test_real_pages_are_fetched_under_the_guard_and_read() -> None:
+    html = (
+        "<html><head><title>Timeouts</title><link rel=canonical href='https://bank.example/'></head><body>"
+        "<nav>Home</nav><main><h1>Timeouts</h1><p>An asyncio timeout raises TimeoutError, as the manual says "
+        "at some length, so that this paragraph is taken for the text of the page.</p></main></body></html>"
+    )
+
+    async def main() -> None:
+        async with small_web(page(html)) as web:
+            hits = [
+                Hit(f"http://127.0.0.2:{web.port}/", "Inside", "A snippet that leads inside."),
+                Hit(web.url("/doc"), "", "A snippet."),
+            ]
+            opening = Opener(admits, fetcher=web.fetcher, read=read_page)
+            answer = await WebEngine(opening, search=lambda _: hits).find("asyncio timeout", ANY)
+            by_url = {passage.url: passage for passage in answer.passages}
+            assert "raises TimeoutError" in by_url[web.url("/doc")].text
+            assert by_url[web.url("/doc")].title == "Timeouts"
+            assert by_url[hits[0].url].text == "A snippet that leads inside."
+            assert [seen.path for seen in web.upstream.requests] == ["/doc"]
+
+    run(main())
+
+
+def test_only_the_first_pages_are_opened() -> None:
+    hits = [Hit(f"https://{n}.example.com/", "t", "asyncio") for n in range(15)]
+    pages = Pages({})
+    found(pages=pages, hits=hits)
+    assert pages.asked == [hit.url for hit in hits[:6]]
+
+
+def test_domain_lists_become_operators_and_are_checked_afterwards() -> None:
+    options = SearchOptions(
+        allowed_domains=("example.com", "example.org"), blocked_domains=("b.example.org",)
+    )
+    answer, question = found(options)
+    assert question.query == ("asyncio timeout (site:example.com OR site:example.org) -site:b.example.org")
+    assert answer.queries == (question.query,)
+    assert {passage.url for passage in answer.passages} == {A}
+    many = SearchOptions(allowed_domains=tuple(f"{n}.com" for n in range(40)))
+    answer, question = found(many)
+    assert (question.query, answer.passages) == ("asyncio timeout", ())
+
+
+@pytest.mark.parametrize(
+    ("since", "limit"),
+    [("2025-11-15", "d"), ("2025-11-09", "w"), ("2025-10-20", "m"), ("2025-01-01", "y"), ("2019-01-01", "")],
+)
+def test_since_becomes_the_shortest_span_that_covers_it(since: str, limit: str) -> None:
+    assert found(SearchOptions(since=since))[1].time_limit == limit
+
+
+@pytest.mark.parametrize(
+    ("options", "region"),
+    [
+        (ANY, "us-en"),
+        (SearchOptions(language="de"), "de-de"),
+        (SearchOptions(language="ja"), "jp-ja"),
+        (SearchOptions(language="de", location=Location("AT")), "at-de"),
+        (SearchOptions(location=Location("GB")), "gb-en"),
+    ],
+)
+def test_language_and_country_become_a_region(options: SearchOptions, region: str) -> None:
+    assert region_of(options) == region
+
+
+def test_what_the_live_web_cannot_do_is_refused() -> None:
+    with pytest.raises(UnsupportedFeature):
+        found(SearchOptions(live=False))
+    with pytest.raises(InvalidQuery):
+        run(WebEngine(opener()).find(" ", ANY))
+
+
+def test_a_search_that_does_not_come_back_is_given_up() -> None:
+    ended = threading.Event()
+
+    def search(_: Question) -> list[Hit]:
+        ended.wait(20)
+        return []
+
+    began = monotonic()
+    with pytest.raises(TimedOut):
+        run(WebEngine(opener(), search=search, seconds=0.1).find("q", ANY))
+    assert monotonic() - began < 3
+    ended.set()
+
+
+def wrapped(inner: Exception | str) -> DDGSException:
+    """As the package tells that no service had an answer."""
+    return DDGSException(inner)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (RatelimitException("202"), RateLimited),
+        (TimeoutException("timed out"), TimedOut),
+        (wrapped(DDGSException("ConnectError: refused")), Unreachable),
+        (wrapped(ValueError("not HTML")), UpstreamWireError),
+    ],
+)
+def test_the_package_s_errors_become_ours(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[GroundwireError]
+) -> None:
+    def text(*_: object, **__: object) -> list[dict[str, str]]:
+        raise error
+
+    monkeypatch.setattr(DDGS, "text", text)
+    with pytest.raises(kind) as caught:
+        ask_ddgs(QUESTION)
+    assert type(caught.value) is kind
+
+
+def test_no_results_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def text(*_: object, **__: object) -> list[dict[str, str]]:
+        raise wrapped("No results found.")
+
+    monkeypatch.setattr(DDGS, "text", text)
+    assert ask_ddgs(QUESTION) == []
+
+
+def test_results_of_the_package_become_hits_and_it_is_asked_in_its_own_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: dict[str, object] = {}
+
+    def text(_: DDGS, query: str, **options: object) -> list[dict[str, object]]:
+        told.update(options, query=query)
+        return [
+            {"title": "A", "href": A, "body": "about"},
+            {"title": "", "href": B, "body": None},
+            {"title": "bad", "href": "javascript:alert(1)", "body": "x"},
+            {},
+        ]
+
+    monkeypatch.setattr(DDGS, "text", text)
+    hits = ask_ddgs(Question("q", "at-de", "w", 7))
+    assert hits == [Hit(A, "A", "about"), Hit(B, "b.example.org")]
+    assert told == {"query": "q", "region": "at-de", "timelimit": "w", "max_results": 7}
+
+
+CLOSED = """
+import sys, time
+sys.path.insert(0, {source!r})
+import asyncio, groundwire.engine.engines.web as web
+from groundwire.engine.engines.opening import Opener
+from groundwire.errors import GroundwireError
+from groundwire.model import SearchOptions
+loaded = [name for name in ("ddgs", "primp", "lxml", "aiohttp", "idna") if name in sys.modules]
+assert not loaded, loaded
+engine = web.WebEngine(Opener(lambda options, source: True))
+began = time.monotonic()
+try:
+    asyncio.run(engine.find("asyncio timeout", SearchOptions()))
+except GroundwireError as error:
+    print(type(error).__name__, time.monotonic() - began < 2, "ddgs" in sys.modules)
+"""
+
+
+def test_the_package_is_loaded_with_the_first_search_and_a_closed_network_noticed_at_once() -> None:
+    # The real package, behind a proxy that refuses every connection: nothing leaves this machine.
+    environment = {**os.environ, "DDGS_PROXY": "http://127.0.0.1:9"}
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", CLOSED.format(source=str(SOURCE))],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    assert done.stdout.split() == ["Unreachable", "True", "True"]
+
+
+def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ddgs", None)
+    with pytest.raises(ConfigError, match="ddgs"):
+        ask_ddgs(QUESTION)

@@ -1,0 +1,335 @@
+"""What every index does, whatever it is built on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from groundwire.engine.index.base import Index, Stored
+from groundwire.engine.pages import Page
+from groundwire.model import SearchOptions
+from groundwire.model.value import replace
+
+DUMPS = Page(
+    "https://docs.python.org/3/library/json.html#json.dumps",
+    "json.dumps — Python documentation",
+    "Serialize obj to a JSON formatted str using this conversion table.\n\nIf indent is given, members are "
+    "printed on lines of their own.",
+    language="en",
+    collection="python",
+)
+LOADS = Page(
+    "https://docs.python.org/3/library/json.html#json.loads",
+    "json.loads — Python documentation",
+    "Parse a str, bytes or bytearray instance that holds a JSON document, and give a Python object.",
+    language="en",
+    collection="python",
+)
+HOUSES = Page(
+    "https://stadt.example/haeuser",
+    "Häuser der Stadt",
+    "Die Häuser der Altstadt wurden nach dem Brand wieder aufgebaut. Viele stehen heute unter Schutz.",
+    published="2024-05-01",
+    language="de",
+    collection="stadt",
+)
+NEWS = Page(
+    "https://news.example.com/fire",
+    "Fire in the old town",
+    "A fire destroyed several houses in the old town on Wednesday, as the brigade reported.",
+    published="2023-02-03T10:30:00+01:00",
+    language="en",
+    collection="news",
+)
+ALL = (DUMPS, LOADS, HOUSES, NEWS)
+
+
+def urls(index: Index, query: str, options: SearchOptions | None = None, limit: int = 20) -> list[str]:
+    return [found.url for found in index.search(query, options or SearchOptions(), limit)]
+
+
+@pytest.fixture
+def filled(index: Index) -> Index:
+    assert index.put(ALL) == Stored(added=4)
+    return index
+
+
+def test_a_page_comes_back_as_it_was_put(filled: Index) -> None:
+    assert [filled.page(page.url) for page in ALL] == list(ALL)
+    assert filled.page("https://docs.python.org/3/library/json.html") is None
+
+
+def test_what_was_put_is_there_when_the_index_is_opened_again(opener: Callable[[], Index]) -> None:
+    with opener() as index:
+        index.put(ALL)
+    again = opener()
+    assert again.page(DUMPS.url) == DUMPS
+    assert urls(again, "indent") == [DUMPS.url]
+
+
+def test_another_opener_sees_what_was_put_and_removed_meanwhile(opener: Callable[[], Index]) -> None:
+    writer, reader = opener(), opener()
+    writer.put([DUMPS])
+    assert urls(reader, "indent") == [DUMPS.url]
+    writer.put([replace(DUMPS, text="Nothing but whitespace is left.")])
+    assert urls(reader, "indent") == []
+    assert urls(reader, "whitespace") == [DUMPS.url]
+    writer.remove(urls=[DUMPS.url])
+    assert urls(reader, "whitespace") == []
+    assert reader.page(DUMPS.url) is None
+
+
+def test_a_passage_stands_in_its_page_word_for_word(index: Index) -> None:
+    text = "\n\n".join(
+        f"Paragraph {n} speaks of the 東京 tower, 🗼, and of number{n}. " * 9 for n in range(30)
+    )
+    index.put([Page("https://example.org/long", "Tower", text, published="2020-01-02")])
+    found = index.search("number17")
+    assert found
+    assert "number17" in found[0].text
+    for passage in found:
+        assert text[passage.start : passage.start + len(passage.text)] == passage.text
+        assert passage.text.strip() == passage.text != ""
+        assert (passage.title, passage.published) == ("Tower", "2020-01-02")
+
+
+def test_scores_fall(filled: Index) -> None:
+    scores = [passage.score for passage in filled.search("houses fire town json")]
+    assert len(scores) > 1
+    assert scores == sorted(scores, reverse=True)
+    assert scores[-1] > 0
+
+
+@pytest.mark.parametrize(
+    "query", ["json dumps", "json.dumps", "JSON.dumps()", "dumps", "How to use json.dumps?"]
+)
+def test_a_dotted_name_is_found_by_its_parts_and_whole(filled: Index, query: str) -> None:
+    assert urls(filled, query)[0] == DUMPS.url
+
+
+@pytest.mark.parametrize("query", ["JSONDecoder", "json decoder", "jsondecoder", "raw_decode", "raw decode"])
+def test_camel_and_snake_names_are_found_by_their_parts_and_whole(filled: Index, query: str) -> None:
+    page = Page(
+        "https://docs.python.org/3/library/json.html#json.JSONDecoder", "json.JSONDecoder", "Has raw_decode."
+    )
+    filled.put([page])
+    assert urls(filled, query)[0] == page.url
+
+
+def test_a_name_in_the_address_is_found(index: Index) -> None:
+    index.put([Page("https://example.org/api/getUserName.html", "Reference", "It returns a string.")])
+    assert urls(index, "user name") == ["https://example.org/api/getUserName.html"]
+
+
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [
+        ("How do I parse JSON in Python?", LOADS),
+        ("How can I indent what is being serialized?", DUMPS),
+        ("Which house was destroyed by fires?", NEWS),
+        ("Wann wurde das Haus in der Altstadt aufgebaut?", HOUSES),
+    ],
+)
+def test_a_question_finds_the_page_that_answers_it(filled: Index, query: str, page: Page) -> None:
+    assert urls(filled, query)[0] == page.url
+
+
+def test_a_page_without_a_language_is_stemmed_as_what_it_reads_like(index: Index) -> None:
+    index.put([replace(HOUSES, language=""), replace(NEWS, language="")])
+    assert urls(index, "Haus") == [HOUSES.url]
+    assert urls(index, "destroying") == [NEWS.url]
+
+
+def test_a_passage_with_all_words_comes_before_one_with_many_of_some(index: Index) -> None:
+    index.put(
+        [
+            Page("https://a.example/", "A", "apple apple apple apple apple apple apple apple"),
+            Page(
+                "https://b.example/",
+                "B",
+                "An apple, a pear and a plum lay on a table, and a child came to eat.",
+            ),
+        ]
+    )
+    assert urls(index, "apple plum") == ["https://b.example/", "https://a.example/"]
+
+
+def test_quotation_marks_ask_for_a_phrase(filled: Index) -> None:
+    assert urls(filled, '"old town"') == [NEWS.url]
+    assert urls(filled, '"town old"') == []
+    assert urls(filled, '"old town" json') == [NEWS.url]
+
+
+def test_a_star_asks_for_a_prefix(filled: Index) -> None:
+    assert urls(filled, "serializ*") == [DUMPS.url] == urls(filled, "seri*")
+    assert urls(filled, "xyzzy*") == []
+
+
+def test_a_page_does_not_fill_the_list(index: Index) -> None:
+    long = "\n\n".join(f"The tower number {n} is high. " * 30 for n in range(20))
+    short = Page("https://b.example/", "B", "A tower.")
+    index.put([Page("https://a.example/", "Tower tower", long), short])
+    found = urls(index, "tower", limit=10)
+    assert found.count("https://a.example/") <= 3
+    assert short.url in found
+
+
+def test_the_limit_is_kept(filled: Index) -> None:
+    assert len(filled.search("json python houses fire", limit=2)) == 2
+    assert filled.search("json", limit=0) == []
+
+
+@pytest.mark.parametrize("query", ["", " ", "?!", "the", '"', '""', "*", "\x00", "\ud800", "xyzzyplugh"])
+def test_a_query_that_means_nothing_finds_nothing(index: Index, query: str) -> None:
+    index.put([LOADS])
+    assert index.search(query) == []
+
+
+@given(query=st.text(max_size=60) | st.text(alphabet='ab"*.:^~()[]{}+-&|!\\/ \x00', max_size=40))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_query_text_raises(filled: Index, query: str) -> None:
+    assert isinstance(filled.search(query), list)
+
+
+def test_allowed_domains_cover_what_lies_below_them(filled: Index) -> None:
+    query = "json house Häuser"
+    assert set(urls(filled, query, SearchOptions(allowed_domains=("python.org",)))) == {DUMPS.url, LOADS.url}
+    assert set(urls(filled, query, SearchOptions(allowed_domains=("WWW.stadt.example.", "example.com")))) == {
+        HOUSES.url,
+        NEWS.url,
+    }
+    assert urls(filled, query, SearchOptions(allowed_domains=("hon.org", "docs.python.org.evil"))) == []
+
+
+def test_blocked_domains_are_left_out(filled: Index) -> None:
+    query = "json house Häuser"
+    assert set(urls(filled, query, SearchOptions(blocked_domains=("python.org",)))) == {HOUSES.url, NEWS.url}
+    both = SearchOptions(allowed_domains=("example.com", "python.org"), blocked_domains=("docs.python.org",))
+    assert urls(filled, query, both) == [NEWS.url]
+
+
+def test_a_domain_entry_may_have_a_path(index: Index) -> None:
+    pages = [
+        Page(f"https://example.org/{path}", "T", f"tower {path}")
+        for path in ("api", "api/v1", "apis", "blog")
+    ]
+    index.put(pages)
+    assert set(urls(index, "tower", SearchOptions(allowed_domains=("example.org/api",)))) == {
+        "https://example.org/api",
+        "https://example.org/api/v1",
+    }
+    assert set(urls(index, "tower", SearchOptions(blocked_domains=("example.org/api*",)))) == {
+        "https://example.org/blog"
+    }
+
+
+def test_dates_are_kept_to_and_pages_without_one_are_left_out(filled: Index) -> None:
+    query = "json house Häuser fire"
+    assert set(urls(filled, query, SearchOptions(since="2023-01-01"))) == {HOUSES.url, NEWS.url}
+    assert urls(filled, query, SearchOptions(since="2023-02-03T09:30:01Z")) == [HOUSES.url]
+    assert urls(filled, query, SearchOptions(until="2023-02-03")) == [NEWS.url]
+    assert urls(filled, query, SearchOptions(until="2023-02-03T09:29:59Z")) == []
+    assert urls(filled, query, SearchOptions(since="2024-05-01", until="2024-05-01")) == [HOUSES.url]
+
+
+def test_pages_in_the_language_asked_for_come_first(filled: Index) -> None:
+    filled.put(
+        [replace(NEWS, url="https://b.example/", title="Haus", text="Haus ist ein Wort.", language="de")]
+    )
+    query = "houses fire old town Haus"
+    assert urls(filled, query)[0] == NEWS.url
+    in_german = urls(filled, query, SearchOptions(language="de-AT"))
+    assert set(in_german[:2]) == {"https://b.example/", HOUSES.url}
+    assert in_german[2] == NEWS.url
+
+
+def test_unchanged_pages_are_not_stored_again(filled: Index) -> None:
+    assert filled.put(ALL) == Stored(unchanged=4)
+    changed = replace(LOADS, text="Deserialize.")
+    assert filled.put([DUMPS, changed]) == Stored(updated=1, unchanged=1)
+    assert filled.page(LOADS.url) == changed
+    assert filled.stats().pages == 4
+
+
+def test_addresses_of_one_page_are_one_page_but_fragments_differ(index: Index) -> None:
+    index.put([DUMPS, LOADS])
+    same = replace(DUMPS, url="http://www.docs.python.org/3/library/json.html?utm_source=x#json.dumps")
+    assert index.put([same]) == Stored(updated=1)
+    assert index.page(DUMPS.url) == same
+    assert index.stats().pages == 2
+
+
+def test_the_same_words_under_another_address_are_shown_once(filled: Index) -> None:
+    mirror = replace(NEWS, url="https://mirror.example/fire", text=NEWS.text.upper().replace(",", " -"))
+    assert filled.put([mirror]) == Stored(duplicates=1)
+    assert filled.put([mirror]) == Stored(unchanged=1)
+    assert len(urls(filled, "brigade reported")) == 1
+    assert urls(filled, "brigade reported", SearchOptions(blocked_domains=("example.com",))) == [mirror.url]
+    filled.remove(urls=[NEWS.url])
+    assert urls(filled, "brigade reported") == [mirror.url]
+
+
+def test_pages_are_removed_by_address_and_by_collection(filled: Index) -> None:
+    assert filled.remove(urls=[NEWS.url, NEWS.url, "https://nowhere.example/"]) == 1
+    assert filled.page(NEWS.url) is None
+    assert urls(filled, "fire") == []
+    assert filled.remove(collection="python") == 2
+    assert urls(filled, "json") == []
+    assert filled.remove(collection="python") == 0
+    assert [info.url for info in filled.pages()] == [HOUSES.url]
+
+
+def test_nothing_is_removed_when_nothing_is_named(filled: Index) -> None:
+    assert filled.remove() == 0
+    assert filled.stats().pages == 4
+
+
+def test_pages_are_listed_by_address(filled: Index) -> None:
+    assert [info.url for info in filled.pages()] == sorted(page.url for page in ALL)
+    (news,) = filled.pages(collection="news")
+    assert (news.title, news.characters, news.published, news.language) == (
+        NEWS.title,
+        len(NEWS.text),
+        NEWS.published,
+        "en",
+    )
+    assert [info.url for info in filled.pages(prefix="https://docs.")] == [DUMPS.url, LOADS.url]
+    assert list(filled.pages(collection="news", prefix="https://docs.")) == []
+
+
+def test_stats_tell_how_much_there_is(filled: Index) -> None:
+    stats = filled.stats()
+    assert (stats.pages, stats.passages) == (4, 4)
+    assert stats.collections == (("news", 1), ("python", 2), ("stadt", 1))
+    assert stats.bytes_on_disk > 0
+    assert stats.format >= 1
+
+
+def test_strange_text_is_stored_and_found(index: Index) -> None:
+    page = Page("file:///tmp/a b%.txt", "\x00 title", "nul\x00byte and a half \ud800 surrogate, 東京タワー")
+    index.put([page])
+    kept = index.page(page.url)
+    assert kept is not None
+    assert (
+        kept.text.replace("\ufffd", "?").replace("\x00", "?") == "nul?byte and a half ? surrogate, 東京タワー"
+    )
+    assert len(kept.text) == len(page.text)
+    assert urls(index, "surrogate") == [page.url] == urls(index, "東京")
+
+
+def test_a_page_without_words_is_kept(index: Index) -> None:
+    empty = Page("https://example.org/empty", "Nothing here", "")
+    index.put([empty, replace(empty, url="https://example.org/blank", text="  \n ")])
+    assert index.page(empty.url) == empty
+    assert index.search("nothing here") == []
+
+
+def test_the_last_of_several_versions_in_one_put_stays(index: Index) -> None:
+    index.put([LOADS, replace(LOADS, text="Second."), replace(LOADS, text="Third.")])
+    kept = index.page(LOADS.url)
+    assert kept is not None
+    assert kept.text == "Third."
+    assert index.stats().pages == 1

@@ -1,0 +1,108 @@
+"""A process that indexes is killed at any moment: what it acknowledged is there, and the next one goes on."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from groundwire.engine.index.base import Index
+from groundwire.engine.index.open import open_index
+from groundwire.engine.pages import Page
+
+WRITER = """
+import sys
+from pathlib import Path
+import groundwire.engine.index.embedded
+from groundwire.engine.index.open import open_index
+from tests.engine.index.test_crash import work
+
+print("up", flush=True)
+index = open_index(Path(sys.argv[1]))
+number = int(sys.argv[2])
+while True:
+    work(index, number)
+    print(number, flush=True)
+    number += 1
+"""
+
+
+def page(name: str, number: int) -> Page:
+    text = f"Unit{number} is what {name} says. " + "It says some more of it as well.\n\n" * (number % 90)
+    return Page(f"https://example.org/{name}", f"Page {name}", text + f"Version {number}.")
+
+
+def steps(number: int) -> tuple[list[Page], list[str]]:
+    """What is put and what is removed in a step: pages are added, changed and taken away."""
+    put = [page(f"changing/{number % 20}", number), page(f"new/{number}", number)]
+    return put, [page(f"new/{number - 3}", 0).url] if number % 4 == 3 else []
+
+
+def work(index: Index, number: int) -> None:
+    put, removed = steps(number)
+    index.put(put)
+    if removed:
+        index.remove(urls=removed)
+
+
+def expected(number: int) -> dict[str, Page]:
+    """What is stored after the steps up to this one."""
+    pages: dict[str, Page] = {}
+    for step in range(number + 1):
+        put, removed = steps(step)
+        pages |= {item.url: item for item in put}
+        for url in removed:
+            pages.pop(url, None)
+    return pages
+
+
+def run_and_kill(folder: Path, first: int, seconds: float) -> int:
+    """The last step that was acknowledged before the kill."""
+    command = [sys.executable, "-c", WRITER, str(folder), str(first)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        time.sleep(seconds)
+        process.kill()
+        acknowledged = process.stdout.read().split()
+    return int(acknowledged[-1]) if acknowledged else first - 1
+
+
+def check(folder: Path, last: int) -> None:
+    """All that was acknowledged is stored and found; the step after it may have happened in part."""
+    put, removed = steps(last + 1)
+    unsure = {*(item.url for item in put), *removed}
+    with open_index(folder) as index:
+        pages = expected(last)
+        stored = {info.url for info in index.pages()}
+        assert stored - unsure == set(pages) - unsure
+        for url in set(pages) - unsure:
+            assert index.page(url) == pages[url]
+        for url in sorted(set(pages) - unsure)[-25:]:
+            words = pages[url].text.partition(" ")[0]
+            assert url in {found.url for found in index.search(words)}
+        for found in index.search("version page", limit=50):
+            kept = index.page(found.url)
+            assert kept is not None
+            assert kept.text[found.start : found.start + len(found.text)] == found.text
+    with sqlite3.connect(folder / "pages.sqlite3") as store:
+        assert store.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    store.close()
+
+
+@pytest.mark.parametrize("kills", [12, pytest.param(50, marks=pytest.mark.thorough)])
+def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, kills: int) -> None:
+    chance = random.Random(kills)
+    last = -1
+    for _ in range(kills):
+        last = run_and_kill(tmp_path / "index", last + 1, chance.uniform(0, 0.5))
+        check(tmp_path / "index", last)
+    assert last > 0
+    print(f"{kills} kills, {last + 1} steps acknowledged, 0 lost")

@@ -1,0 +1,309 @@
+"""What can happen to the folder of an index, and what then happens to the index."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from groundwire.engine.index import embedded, records
+from groundwire.engine.index.formats import FORMAT, STEPS, bring_up, format_of
+from groundwire.engine.index.lock import locked
+from groundwire.engine.index.open import open_index
+from groundwire.engine.pages import Page
+from groundwire.errors import ConfigError, GroundwireError, TimedOut
+
+PAGES = [
+    Page(
+        f"https://example.org/{n}", f"Page {n}", f"The tower number{n} stands on a hill, and hill{n} is high."
+    )
+    for n in range(30)
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with open_index(tmp_path / "index") as index:
+        index.put(PAGES)
+    return tmp_path / "index"
+
+
+def passages_of(folder: Path) -> Path:
+    (found,) = folder.glob("passages-*")
+    return found
+
+
+def assert_whole(folder: Path) -> None:
+    with open_index(folder) as index:
+        assert [found.url for found in index.search("number17")] == ["https://example.org/17"]
+        assert len(index.search("tower", limit=50)) == 30
+        assert index.put(PAGES).unchanged == 30
+
+
+def remove_passages(folder: Path) -> None:
+    shutil.rmtree(passages_of(folder))
+
+
+def empty_passages(folder: Path) -> None:
+    for path in passages_of(folder).iterdir():
+        path.unlink()
+
+
+def break_meta(folder: Path) -> None:
+    (passages_of(folder) / "meta.json").write_text("{")
+
+
+def lose_segments(folder: Path) -> None:
+    for path in passages_of(folder).glob("*.idx"):
+        path.unlink()
+
+
+def shorten_segments(folder: Path) -> None:
+    for path in passages_of(folder).glob("*.*"):
+        if path.name != "meta.json":
+            os.truncate(path, path.stat().st_size // 2)
+
+
+def change_analysis(folder: Path) -> None:
+    with sqlite3.connect(folder / "pages.sqlite3") as store:
+        store.execute("UPDATE state SET analysis = analysis + 1")
+    store.close()
+
+
+def forget_progress(folder: Path) -> None:
+    """As a process that ended between making pages searchable and noting it."""
+    with sqlite3.connect(folder / "pages.sqlite3") as store:
+        store.execute("UPDATE state SET indexed = 11, passages = 11")
+    store.close()
+
+
+def miscount(folder: Path) -> None:
+    """As a folder of passages that was put back from a copy."""
+    with sqlite3.connect(folder / "pages.sqlite3") as store:
+        store.execute("UPDATE state SET passages = 31")
+    store.close()
+
+
+DAMAGES = [
+    remove_passages,
+    empty_passages,
+    break_meta,
+    lose_segments,
+    shorten_segments,
+    change_analysis,
+    forget_progress,
+    miscount,
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_is_searched_is_made_again_from_the_pages(folder: Path, damage: Callable[[Path], None]) -> None:
+    damage(folder)
+    assert_whole(folder)
+    assert len(list(folder.glob("passages-*"))) == 1
+
+
+def test_passages_that_vanish_under_an_open_index_are_made_again(folder: Path) -> None:
+    with open_index(folder) as index:
+        shutil.rmtree(passages_of(folder))
+        assert len(index.search("tower", limit=50)) == 30
+
+
+def test_an_open_index_follows_when_another_makes_the_passages_anew(folder: Path) -> None:
+    with open_index(folder) as reader:
+        change_analysis(folder)
+        with open_index(folder) as other:
+            other.put([Page("https://example.org/new", "New", "Something zealous.")])
+        assert [found.url for found in reader.search("zealous")] == ["https://example.org/new"]
+
+
+def test_pages_stored_by_a_process_that_then_died_are_searchable_when_opened(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with open_index(folder) as index:
+        with monkeypatch.context() as patched:
+            patched.setattr(embedded, "catch_up", die)
+            with pytest.raises(KeyboardInterrupt):
+                index.put([Page("https://example.org/new", "New", "Something zealous.")])
+            with pytest.raises(KeyboardInterrupt):
+                index.remove(urls=[PAGES[3].url])
+        assert index.search("zealous") == []
+        assert index.search("number3") == []
+    with open_index(folder) as index:
+        assert len(index.search("zealous")) == 1
+        assert index.search("number3") == []
+        assert index.stats().passages == 30
+
+
+def test_a_new_index_has_the_latest_format(folder: Path) -> None:
+    with open_index(folder) as index:
+        assert index.stats().format == FORMAT == len(STEPS)
+
+
+def first_format(path: Path) -> None:
+    """An index as format 1 had it: no fingerprints."""
+    store = records.connect(path)
+    bring_up(store, STEPS[:1])
+    rows = [(1, "a.example", "https://a.example/"), (2, "b.example", "https://b.example/")]
+    for number, key, url in rows:
+        about = (number, key, url, "Title", "", "en", "old", b"", 27, 2)
+        store.execute("INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", about)
+        store.execute("INSERT INTO passages VALUES (?, 0, 'A tower. ')", (number << 24,))
+        store.execute("INSERT INTO passages VALUES (?, 9, 'And what it sees.')", ((number << 24) + 1,))
+    store.close()
+
+
+def test_an_index_of_the_first_format_is_brought_up_to_date(tmp_path: Path) -> None:
+    first_format(tmp_path / "pages.sqlite3")
+    with open_index(tmp_path) as index:
+        assert index.stats().format == FORMAT
+        assert index.page("https://a.example/") == Page(
+            "https://a.example/", "Title", "A tower. And what it sees.", "", "en", "old"
+        )
+        assert len(index.search("tower")) == 1  # the other has the same words
+        assert index.put([Page("https://c.example/", "C", "a TOWER and what it sees")]).duplicates == 1
+
+
+def test_a_step_that_fails_has_not_happened(tmp_path: Path) -> None:
+    def fails(store: sqlite3.Connection) -> None:
+        STEPS[1](store)
+        raise KeyboardInterrupt
+
+    path = tmp_path / "pages.sqlite3"
+    first_format(path)
+    store = records.connect(path)
+    with pytest.raises(KeyboardInterrupt):
+        bring_up(store, (STEPS[0], fails))
+    assert format_of(store) == 1
+    assert "words" not in {row[1] for row in store.execute("PRAGMA table_info(pages)")}
+    store.close()
+    open_index(tmp_path).close()
+
+
+def test_an_index_of_a_later_format_is_left_alone(folder: Path) -> None:
+    with sqlite3.connect(folder / "pages.sqlite3") as store:
+        store.execute(f"PRAGMA user_version = {FORMAT + 1}")
+    store.close()
+    with pytest.raises(ConfigError, match="use a newer groundwire"):
+        open_index(folder)
+
+
+def test_no_index_is_made_where_none_is_wanted(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no index in"):
+        open_index(tmp_path / "nowhere", create=False)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / "index").write_text("")
+    with pytest.raises(ConfigError, match="cannot be opened for writing"):
+        open_index(tmp_path / "index")
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database, not at all" * 100, b"SQLite format 3\x00" + b"\xff" * 5000]
+)
+def test_a_broken_page_store_is_told(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "pages.sqlite3").write_bytes(content)
+    with pytest.raises(ConfigError, match=r"is no index, or broken|cannot be opened"):
+        open_index(tmp_path)
+
+
+UNPRIVILEGED = """
+import os, sys
+from pathlib import Path
+import groundwire.engine.index.embedded
+from groundwire.engine.index.open import open_index
+from groundwire.errors import ConfigError
+if os.geteuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+try:
+    open_index(Path(sys.argv[1]))
+except ConfigError as error:
+    print(error.message)
+"""
+
+
+@pytest.mark.parametrize("name", ["index", "new"])
+def test_a_folder_without_write_access_is_told(folder: Path, name: str) -> None:
+    for path in (folder.parent, *folder.rglob("*"), folder):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    for above in folder.parents:
+        if above.stat().st_uid == os.geteuid() and above not in (Path("/"), Path("/tmp")):  # noqa: S108
+            above.chmod(0o555 if above == folder.parent else 0o755)
+    command = [sys.executable, "-c", UNPRIVILEGED, str(folder.parent / name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    for path in (folder.parent, *folder.rglob("*"), folder):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    assert "cannot be opened for writing" in done.stdout
+    assert done.stdout.count("\n") == 1
+
+
+@pytest.mark.parametrize("kilobytes", [64, 200])
+def test_a_full_disk_is_told_and_keeps_what_was_stored(folder: Path, kilobytes: int) -> None:
+    # A limit on the size of files stands in for a full disk: writing fails in the same places.
+    many = [Page(f"https://example.org/big/{n}", "Big", f"big{n} " + f"word{n} " * 9000) for n in range(4)]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with open_index(folder) as index:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (kilobytes * 1024, before[1]))
+        try:
+            with pytest.raises(GroundwireError, match=r"is full|failed"):
+                index.put(many)
+            assert len(index.search("tower", limit=50)) == 30
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        index.put(many)
+        assert len(index.search("big3")) >= 1
+    assert_whole(folder)
+
+
+def test_one_writer_at_a_time_and_the_other_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_index(folder) as index, locked(folder / "write.lock", 0):
+        monkeypatch.setattr(embedded, "_PATIENCE", 0.05)
+        with pytest.raises(TimedOut, match="another process has been writing"):
+            index.put([PAGES[0]])
+        assert len(index.search("tower", limit=50)) == 30
+        open_index(folder).close()
+
+
+def test_threads_may_write_and_search_at_once(folder: Path) -> None:
+    problems: list[BaseException] = []
+    with open_index(folder) as index:
+
+        def work(part: int) -> None:
+            try:
+                for n in range(5):
+                    page = Page(f"https://example.org/{part}/{n}", "T", f"part{part} step{n} text")
+                    assert index.put([page]).added == 1
+                    assert index.search(f"part{part} step{n}")[0].url == page.url
+            except BaseException as error:  # noqa: BLE001  told to the test's own thread
+                problems.append(error)
+
+        threads = [Thread(target=work, args=(part,)) for part in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert problems == []
+        assert index.stats().pages == 50
+
+
+def test_tantivy_is_not_loaded_before_an_index_is_opened() -> None:
+    code = (
+        "import sys, groundwire.engine.index, groundwire.engine.index.open; print('tantivy' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "False\n"

@@ -1,0 +1,194 @@
+"""Pages about installed distributions, and the docstrings of files nobody imports."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from importlib.metadata import Distribution, PathDistribution
+from pathlib import Path
+
+import pytest
+
+from groundwire.engine.knowledge import own
+from groundwire.engine.knowledge.docstrings import file_docstring, source_docstring
+from groundwire.engine.knowledge.own import own_pages, own_title
+from groundwire.engine.knowledge.packages import Installed, installed, package_pages, project_address
+from groundwire.engine.knowledge.readme import LONGEST, plain
+
+METADATA = """\
+Metadata-Version: 2.1
+Name: Acme.Tools
+Version: 2.5
+Summary: Tools for coyotes
+License-Expression: MIT
+Requires-Python: >=3.9
+Requires-Dist: rockets>=2
+Requires-Dist: paint; extra == "tunnels"
+{urls}
+Description-Content-Type: text/markdown
+
+# Acme
+
+[![build](https://img.example/x.svg)](https://ci.example) Catches **birds** with [rockets](https://r.example).
+"""
+
+
+@pytest.fixture
+def acme(tmp_path: Path) -> Path:
+    info = tmp_path / "acme_tools-2.5.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(METADATA.format(urls="Home-page: https://acme.example/home"))
+    package = tmp_path / "acme"
+    (package / "tests").mkdir(parents=True)
+    sources = {
+        "__init__.py": '"""Everything a coyote needs, delivered to its door."""\nraise SystemExit\n',
+        "rocket.py": '"""Rockets that fly straight at painted tunnels."""\n',
+        "short.py": '"""Too short."""\n',
+        "_inner.py": '"""Nobody outside needs to know about this one."""\n',
+        "tests/test_rocket.py": '"""Tests of rockets, of no use to those who ask."""\n',
+    }
+    for name, source in sources.items():
+        (package / name).write_text(source)
+    (info / "RECORD").write_text("".join(f"acme/{name},,\n" for name in sources))
+    return info
+
+
+def test_a_distribution_is_told_from_its_metadata_and_its_modules_without_importing(acme: Path) -> None:
+    pages = list(package_pages(Installed("acme-tools", PathDistribution(acme)), set()))
+    assert [(page.url, page.title) for page in pages] == [
+        ("https://acme.example/home", "Acme.Tools 2.5 — Python package"),
+        ("https://acme.example/home#acme", "acme — Acme.Tools"),
+        ("https://acme.example/home#acme.rocket", "acme.rocket — Acme.Tools"),
+    ]
+    assert pages[0].text == (
+        "Tools for coyotes\n\n"
+        "Acme.Tools 2.5 is installed. License: MIT. Requires Python: >=3.9. Requires: rockets.\n\n"
+        "Acme\n\nCatches birds with rockets."
+    )
+    assert pages[2].text == "module acme.rocket\n\nRockets that fly straight at painted tunnels."
+
+
+def test_the_second_package_of_a_project_goes_by_its_own_page(acme: Path) -> None:
+    taken = {"https://acme.example/home"}
+    pages = list(package_pages(Installed("acme-tools", PathDistribution(acme)), taken))
+    assert pages[0].url == "https://pypi.org/project/acme-tools/"
+    assert pages[1].url == "https://pypi.org/project/acme-tools/#acme"
+
+
+@pytest.mark.parametrize(
+    ("urls", "expected"),
+    [
+        ("Project-URL: Documentation, https://docs.example\nHome-page: https://h.example", "https://docs.example"),
+        ("Project-URL: Source Code, https://s.example\nProject-URL: Homepage, https://h.example", "https://h.example"),
+        ("Project-URL: Repository, https://r.example\nProject-URL: Changelog, https://c.example", "https://r.example"),
+        ("Project-URL: Documentation, ftp://docs.example", "https://pypi.org/project/acme-tools/"),
+        ("Project-URL: Docs, javascript:alert(1)", "https://pypi.org/project/acme-tools/"),
+        ("Home-page: UNKNOWN", "https://pypi.org/project/acme-tools/"),
+    ],
+)  # fmt: skip
+def test_documentation_comes_before_home_and_home_before_the_repository(
+    acme: Path, urls: str, expected: str
+) -> None:
+    (acme / "METADATA").write_text(METADATA.format(urls=urls))
+    assert project_address(PathDistribution(acme).metadata) == expected
+
+
+def test_each_installed_distribution_is_told_once_and_groundwire_by_itself() -> None:
+    keys = [package.key for package in installed()]
+    assert keys == sorted(set(keys))
+    assert "pytest" in keys
+    assert "groundwire" not in keys
+
+
+def test_docstrings_are_those_that_the_parser_finds() -> None:
+    package: Distribution = next(item.distribution for item in installed() if item.key == "pytest")
+    paths = [Path(str(package.locate_file(file))) for file in package.files or () if file.suffix == ".py"]
+    paths += sorted(Path(ast.__file__).parent.glob("*.py"))[::3]
+    told = 0
+    for path in paths:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = ast.get_docstring(ast.parse(path.read_bytes())) or ""
+        if path.read_text("utf-8", "replace").isascii():
+            assert file_docstring(path).strip() == expected.strip(), path
+            told += bool(expected)
+    assert told > 60
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ('"""A \\d that means nothing."""', "A \\d that means nothing."),
+        ("'\\x41\\n\\\\d'", "A\n\\d"),
+        ("r'\\d'", "\\d"),
+        ("# first\n\n'second'", "second"),
+        ("f'{x}'", ""),
+        ("b'bytes'", ""),
+        ("x = 'no'", ""),
+        ("'\\x'", ""),
+        ("'''never closed", ""),
+        ("", ""),
+    ],
+)
+def test_odd_beginnings_are_read_without_a_warning(source: str, expected: str) -> None:
+    assert source_docstring(source) == expected
+
+
+def test_a_file_that_cannot_be_read_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "latin.py").write_bytes(b"'\xff'")
+    assert file_docstring(tmp_path / "latin.py") == ""
+    assert file_docstring(tmp_path / "missing.py") == ""
+
+
+REST = """\
+.. image:: https://badge.example/x.svg
+   :target: https://ci.example
+
+Title
+=====
+
+See the `docs <https://d.example>`_ of :class:`acme.Thing` and ``code`` on asyncio_.
+
+.. code-block:: python
+
+    run()
+
+.. note:: Mind the gap.
+
+.. _asyncio: https://a.example
+"""
+
+
+def test_markup_is_taken_out_and_words_stay() -> None:
+    assert " ".join(plain(REST, "text/x-rst").split()) == (
+        "Title See the docs of acme.Thing and code on asyncio. run() Mind the gap."
+    )
+    assert (
+        plain("# Head\n\n```py\nrun()\n```\n<p>*a* | b</p>", "text/markdown; charset=UTF-8")
+        == "Head\n\nrun()\n\n*a* | b"
+    )
+    assert plain("as *it* is", "text/plain") == "as *it* is"
+    assert len(plain("x" * (2 * LONGEST), "text/plain")) == LONGEST
+
+
+def test_documents_that_came_with_the_package_are_taken_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "README.md").write_text("# groundwire\n\nIt searches.\n")
+    (tmp_path / "docs" / "cli.md").write_text("# The command line\n\nIt is typed.\n")
+    monkeypatch.setattr(own, "_PACKAGE", tmp_path)
+    assert [page.text for page in own_pages()] == [
+        "groundwire\n\nIt searches.",
+        "The command line\n\nIt is typed.",
+    ]
+    monkeypatch.setattr(own, "_PACKAGE", tmp_path / "site" / "packages" / "groundwire")
+    assert list(own_pages()) == []
+
+
+def test_own_documents_are_told_under_the_address_of_the_project() -> None:
+    pages = {page.url: page for page in own_pages()}
+    assert all(page.collection == "groundwire" and page.text for page in pages.values())
+    assert own_title() in {page.title for page in pages.values()}
+    assert "The command line — groundwire" in {page.title for page in pages.values()}
+    assert all(url.startswith("https://") for url in pages)

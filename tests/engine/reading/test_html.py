@@ -1,0 +1,134 @@
+"""HTML is read as a person would read it: the text that matters, in order, and nothing else."""
+
+from __future__ import annotations
+
+import lxml.html
+import pytest
+
+from groundwire.engine.reading import Document, read, read_bytes, read_page
+from groundwire.transport.fetch import Fetched
+from tests.engine.reading.samples import ARTICLE, ARTICLE_TEXT
+
+URL = "https://geo.example/fluesse/d.html?id=1"
+
+
+def text_of(markup: str) -> str:
+    page = read_bytes(markup.encode(), media_type="text/html", url=URL)
+    return page.text if page else ""
+
+
+def test_an_article_is_read_with_everything_it_says_about_itself() -> None:
+    page = read_bytes(ARTICLE.encode(), media_type="text/html", url=URL)
+    assert page is not None
+    assert page.text == ARTICLE_TEXT
+    assert (page.title, page.language) == ("Die Donau – Flüsse", "de")
+    assert (page.published, page.url) == ("2024-05-03T08:00:00Z", "https://geo.example/fluesse/donau")
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        ARTICLE,
+        ARTICLE.replace("<main>", "<div>").replace("</main>", "</div>"),
+        ARTICLE.replace("<main>", "<article>").replace("</main>", "</article>"),
+        ARTICLE.replace("</p>", "").replace("</li>", "").replace("</td>", ""),
+    ],
+)
+def test_all_that_is_read_stands_in_the_page_in_this_order(markup: str) -> None:
+    # What lxml itself says the page holds, scripts and menus included.
+    whole = iter(lxml.html.document_fromstring(markup).text_content())
+    found = [sign for sign in text_of(markup) if not sign.isspace() and sign != "|"]
+    assert len(found) > 300
+    assert all(sign in whole for sign in found)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<p>a<p>b", "a\n\nb"),
+        ("<p>a &amp; b&nbsp;c &#8364; &unknown;</p>", "a & b c € &unknown;"),
+        ("<p>one<br>two<br/><br>three</p>", "one\ntwo\nthree"),
+        ("<ul><li>a</li><li>b</li></ul><ol><li>c</li></ol>", "a\nb\nc"),
+        ("<dl><dt>term</dt><dd>meaning</dd></dl>", "term\nmeaning"),
+        ("<div>a<div>b</div>c</div>", "a\n\nb\n\nc"),
+        ("<p>a<!-- x -->b<?php y ?>c</p>", "abc"),
+        ("<p>un<wbr>break&shy;able</p>", "unbreakable"),
+        ("<p>a<script>b</script>c<noscript>d</noscript></p>", "ac"),
+        ("<pre>  a\n\n\n   b  </pre>", "  a\n\n\n   b"),
+        ("<pre><code><span>x</span> = <span>1</span></code></pre>", "x = 1"),
+        ("<table><tr><td>a<td>b<tr><td>c<td>d</table>", "a | b\nc | d"),
+        ("<table><caption>T</caption><tr><td></td><td>b</td></tr></table>", "T\n\nb"),
+        ("<table><tr><td><h2>A</h2><p>one</p></td><td><p>two</p></td></tr></table>", "A\n\none\n\ntwo"),
+        ("<table><tr><td>x<table><tr><td>a</td><td>b</td></tr></table></td></tr></table>", "x\n\na | b"),
+        ("<h1>A</h1><h2>B</h2>c", "A\n\nB\n\nc"),
+        ("<blockquote><p>a</p></blockquote>", "a"),
+        ("<details><summary>s</summary>d</details>", "s\n\nd"),
+        ("<p>a&#27;[31m&#8203;b&#x85;c</p>", "a[31mb…c"),
+        ("<p>日本語 の 文</p>", "日本語 の 文"),
+    ],
+)
+def test_blocks_stand_apart_and_lines_stay_together(body: str, text: str) -> None:
+    assert text_of(f"<main>{body}</main>") == text
+
+
+@pytest.mark.parametrize(
+    "menu",
+    [
+        "<nav>menu</nav>",
+        "<aside>menu</aside>",
+        "<footer>menu</footer>",
+        "<header>menu</header>",
+        "<div role=navigation>menu</div>",
+        "<div role=search>menu</div>",
+        "<div hidden>menu</div>",
+        "<div style='color:red;DISPLAY : none'>menu</div>",
+        "<div aria-hidden=true>menu</div>",
+        "<select><option>menu</select>",
+        "<button>menu</button>",
+        "<svg><text>menu</text></svg>",
+        "<template>menu</template>",
+        "<textarea>menu</textarea>",
+        "<ul><li><a href=/a>menu</a></li><li><a href=/b>menu two</a></li></ul>",
+        "<div><a href=/a>menu</a> | <a href=/b>menu</a> | <a href=/c>menu</a></div>",
+    ],
+)
+def test_what_is_no_part_of_the_reading_is_left_out(menu: str) -> None:
+    story = "<p>The story itself, which has <a href=x>one link</a> among many more words than that.</p>"
+    assert "menu" not in text_of(f"<body>{menu}{story}{menu}</body>")
+    assert "The story itself" in text_of(f"<body>{menu}{story}{menu}</body>")
+
+
+def test_a_page_of_nothing_but_links_keeps_them() -> None:
+    assert text_of("<ul><li><a href=a>Alpha</a><li><a href=b>Beta</a></ul>") == "Alpha\nBeta"
+
+
+def test_an_empty_main_part_does_not_hide_the_page() -> None:
+    story = "A story that some script would have moved into the main part of this page. " * 5
+    assert "A story" in text_of(f"<main><div id=app></div></main><div><p>{story}</p></div>")
+
+
+def test_one_of_several_articles_is_not_the_page() -> None:
+    text = text_of(f"<article><p>{'first ' * 60}</p></article><article><p>{'second ' * 60}</p></article>")
+    assert "first" in text
+    assert "second" in text
+
+
+@pytest.mark.parametrize("status", [301, 404, 500])
+def test_an_error_page_is_no_page(status: int) -> None:
+    body = b"<p>There is nothing here.</p>"
+    assert read_page(Fetched(URL, status, "text/html", "", body)) is None
+    assert read_page(Fetched(URL, 200, "text/html", "", body)) is not None
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"   ", b"<!-- x -->", b"<html></html>", b"<script>x</script>", b"\0\0"]
+)
+def test_nothing_to_read_is_said(data: bytes) -> None:
+    reading = read(Document(data, "text/html", URL))
+    assert (reading.page, reading.why) == (None, "there is no text in it")
+
+
+def test_a_page_without_a_title_goes_by_the_last_part_of_its_address() -> None:
+    page = read_bytes(b"<p>x", media_type="text/html", url="https://a.example/one/two%20three/?q")
+    assert page is not None
+    assert page.title == "two three"

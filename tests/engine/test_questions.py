@@ -1,0 +1,91 @@
+"""Two hundred questions about the standard library, answered from what the engine knows out of the box."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from groundwire.engine.compose.answer import Composition, compose
+from groundwire.engine.index.base import Index
+from groundwire.engine.index.open import open_index
+from groundwire.engine.knowledge import refresh
+from tests.engine.questions import COUNT, Question, questions, usual_questions
+
+WANTED = 0.8
+WANTED_AT_ALL = 0.7
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    folder: Path = tmp_path_factory.mktemp("knowledge")
+    with open_index(folder) as opened:
+        refresh(opened)
+        yield opened
+
+
+def is_right(index: Index, question: Question, url: str) -> bool:
+    """Is it the page, or one that says the same of another name?"""
+    if url.partition("#")[0] == question.fact.page:
+        return True
+    page = index.page(url)
+    return page is not None and question.fact.sentence in " ".join(page.text.split())
+
+
+def answered(index: Index, question: Question) -> Composition:
+    return compose(question.text, index.search(question.text, limit=20))
+
+
+def test_the_right_page_is_cited_first_and_every_quote_stands_in_its_page(
+    index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = questions()
+    assert len(asked) == COUNT
+    assert sum(question.names_it for question in asked) <= COUNT / 2
+    misses: list[str] = []
+    quotes = 0
+    for question in asked:
+        composition = answered(index, question)
+        cited = [item for citation in composition.citations for item in citation.evidence]
+        for item in cited:
+            page = index.page(item.source.url)
+            assert page is not None
+            assert item.quote
+            assert item.quote in page.text
+            quotes += 1
+        first = cited[0].source.url if cited else "nothing"
+        if not is_right(index, question, first):
+            misses.append(f"{question.text}\n    wanted {question.fact.name}, cited {first}")
+    right = 1 - len(misses) / COUNT
+    with capsys.disabled():
+        show(
+            f"{right:.1%} of {COUNT} questions cite the right page first; {quotes} quotes, all verbatim",
+            misses,
+        )
+    assert right >= WANTED
+
+
+def test_what_people_type_leads_to_the_page_that_answers_it(
+    index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = usual_questions()
+    misses: list[str] = []
+    first = 0
+    for query, pages in asked:
+        citations = compose(query, index.search(query, limit=20)).citations
+        cited = [item.source.url.partition("#")[0] for citation in citations for item in citation.evidence]
+        first += bool(cited) and cited[0].endswith(pages)
+        if not any(url.endswith(pages) for url in cited):
+            misses.append(f"{query}\n    cited {', '.join(dict.fromkeys(cited))}")
+    right = 1 - len(misses) / len(asked)
+    with capsys.disabled():
+        show(
+            f"{right:.1%} of {len(asked)} usual questions cite a right page, {first / len(asked):.1%} first",
+            misses,
+        )
+    assert right >= WANTED_AT_ALL
+
+
+def show(result: str, misses: list[str]) -> None:
+    print("", result, *misses, sep="\n")  # noqa: T201

@@ -1,0 +1,271 @@
+"""A refresh that outlives whoever asked for it: the process apart, and kills at every moment."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from groundwire.credentials.errand import decode_errand, decode_trouble, encode_errand, encode_trouble
+from groundwire.credentials.refresh import Errand, Pace, ensure_fresh
+from groundwire.credentials.secret import Credential
+from groundwire.errors import (
+    AuthRejected,
+    ClientWireError,
+    ConfigError,
+    GroundwireError,
+    Interrupted,
+    Unreachable,
+    UpstreamError,
+    UpstreamWireError,
+)
+from groundwire.providers.openai_session import apart
+from tests.credentials.builders import QUICK, Rotation, Service, session, stored_refresh, write_session
+from tests.credentials.login_service import LoginService, login_service
+from tests.credentials.test_refresh_processes import FIRST, LIFE, STEP, Team, access, always_parses, team
+
+MODULE = "groundwire.providers.openai_session"
+ERRAND = Errand(
+    "/s/auth.json", "tokens", "a test", "0" * 64, "https://x", 1.5, 2.0, cut=True, pace=Pace(1, 2)
+)
+
+
+def never(_: bytes) -> tuple[int, bytes]:
+    raise AssertionError("nothing may be asked from here")
+
+
+def refreshed(credential: Credential, url: str) -> Credential:
+    """A session, by way of a process apart."""
+    away = apart({})
+    assert away is not None
+    renewal = ensure_fresh(credential, Service(never).send, STEP, url=url, pace=QUICK, apart=away)
+    return asyncio.run(renewal)
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes apart that a process has started and that are still there."""
+    found = []
+    for path in Path("/proc").iterdir():
+        try:
+            command = (path / "cmdline").read_bytes().split(b"\0")
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+        if parent == pid and MODULE.encode() in command:
+            found.append(int(path.name))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["opencode", "codex"])
+def test_a_process_apart_refreshes_and_stores(tmp_path: Path, kind: str) -> None:
+    path = write_session(tmp_path, kind, "access-first", FIRST, 0.0)
+    rotation = Rotation(FIRST, LIFE, access)
+    with login_service(rotation) as service:
+        found = refreshed(session(tmp_path, kind), service.url)
+    assert found.secret.reveal() == access(1)
+    assert stored_refresh(path) == rotation.current
+    assert (service.posts, rotation.reuses) == (1, 0)
+    assert sorted(os.listdir(path.parent)) == ["auth.json", "auth.json.lock"]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_the_login_service_says_is_told_as_without_it(tmp_path: Path) -> None:
+    write_session(tmp_path, "codex", "access-first", "spent", 0.0)
+    rotation = Rotation(FIRST, LIFE, access)
+    with login_service(rotation) as service:
+        for _ in range(2):
+            with pytest.raises(AuthRejected, match=r"invalid_grant.*`codex login`"):
+                refreshed(session(tmp_path, "codex"), service.url)
+        assert service.posts == 1, "a refusal is remembered"
+
+
+def test_a_login_service_that_is_not_there_is_told_and_nothing_is_spent(tmp_path: Path) -> None:
+    path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
+    before = path.read_bytes()
+    with pytest.raises(Unreachable):
+        refreshed(session(tmp_path, "codex"), "http://127.0.0.1:1/oauth/token")
+    assert path.read_bytes() == before
+    assert sorted(os.listdir(path.parent)) == ["auth.json", "auth.json.lock"]
+
+
+def test_tokens_that_the_store_does_not_take_are_used_and_kept(tmp_path: Path) -> None:
+    path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
+    rotation = Rotation(FIRST, LIFE, access)
+    (path.parent / "auth.json.groundwire-tmp").mkdir()  # where the new file would be written
+    with login_service(rotation) as service:
+        found = refreshed(session(tmp_path, "codex"), service.url)
+        assert found.secret.reveal() == access(1)
+        assert any("cannot be written" in warning for warning in found.warnings)
+        (path.parent / "auth.json.groundwire-tmp").rmdir()
+        assert refreshed(session(tmp_path, "codex"), service.url).secret.reveal() == access(1)
+    assert stored_refresh(path) == rotation.current
+    assert (service.posts, rotation.reuses) == (1, 0)
+
+
+def test_no_secret_stands_where_other_users_look(tmp_path: Path) -> None:
+    write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
+    seen: list[bytes] = []
+
+    def look() -> None:
+        (pid,) = children_of(os.getpid())
+        seen.extend(Path(f"/proc/{pid}/{name}").read_bytes() for name in ("cmdline", "environ"))
+
+    with login_service(Rotation(FIRST, LIFE, access)) as service:
+        service.spent = look
+        refreshed(session(tmp_path, "codex"), service.url)
+    command, environment = seen
+    assert MODULE.encode() in command
+    assert b"PYTHONPATH" in environment
+    for secret in (FIRST, access(1), "old-id"):
+        assert secret.encode() not in command + environment
+
+
+def test_a_cancelled_caller_leaves_and_the_refresh_goes_on(tmp_path: Path) -> None:
+    path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
+    rotation = Rotation(FIRST, LIFE, access)
+    hurried = Pace(grace=0.0, poll=0.005)
+
+    async def main(service: LoginService) -> None:
+        loop, asked = asyncio.get_running_loop(), asyncio.Event()
+
+        def spent() -> None:
+            loop.call_soon_threadsafe(asked.set)
+            time.sleep(0.1)  # the caller is gone before the answer comes
+
+        service.spent = spent
+        held = session(tmp_path, "codex")
+        renewal = ensure_fresh(
+            held, Service(never).send, STEP, url=service.url, pace=hurried, apart=apart({})
+        )
+        task = asyncio.create_task(renewal)
+        async with asyncio.timeout(20):
+            await asked.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    with login_service(rotation) as service:
+        asyncio.run(main(service))
+        assert stored_refresh(path) == FIRST
+        assert refreshed(session(tmp_path, "codex"), service.url).secret.reveal() == access(1)
+    assert stored_refresh(path) == rotation.current
+    assert (service.posts, rotation.reuses) == (1, 0)
+
+
+def kill(member: subprocess.Popen[str]) -> Callable[[], None]:
+    return lambda: os.kill(member.pid, signal.SIGKILL)
+
+
+def shoot(number: signal.Signals) -> Callable[[], None]:
+    """Send a signal to the process that refreshes."""
+
+    def send() -> None:
+        (pid,) = children_of(os.getpid())
+        os.kill(pid, number)
+
+    return send
+
+
+def murder(workers: Team, service: LoginService, number: int, chance: random.Random) -> None:
+    """Kill whoever needed the refresh, at a moment of chance or when its token has just been spent."""
+    victim = chance.randrange(len(workers.members))
+    member = workers.members[victim]
+    if chance.random() < 0.3:
+        service.spent = kill(member)
+        workers.tell(victim, number * STEP)
+    else:
+        workers.tell(victim, number * STEP)
+        time.sleep(chance.uniform(0.0, 0.35))  # the moment, not a wait for anything
+        kill(member)()
+    while workers.hear(victim) is not None:
+        pass  # it was quicker than the bullet
+
+
+@pytest.mark.parametrize("kills", [15, pytest.param(100, marks=pytest.mark.thorough)])
+def test_whoever_is_killed_inside_a_refresh_loses_nothing(tmp_path: Path, kills: int) -> None:
+    path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
+    rotation = Rotation(FIRST, LIFE, access)
+    chance = random.Random(kills)
+    with (
+        login_service(rotation) as service,
+        always_parses(path),
+        team(2, tmp_path, "codex", service, "apart") as workers,
+    ):
+        for number in range(1, kills + 1):
+            murder(workers, service, number, chance)
+            service.spent = lambda: None
+            assert workers.round(number * STEP) == [{"access": access(number)}] * 2
+            assert (service.posts, rotation.rotations, rotation.reuses) == (number, number, 0)
+            assert stored_refresh(path) == rotation.current
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_that_can_be_ignored_do_not_stop_it(tmp_path: Path, number: signal.Signals) -> None:
+    write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
+    rotation = Rotation(FIRST, LIFE, access)
+    with login_service(rotation) as service:
+        service.spent = shoot(number)
+        assert refreshed(session(tmp_path, "codex"), service.url).secret.reveal() == access(1)
+    assert (service.posts, rotation.reuses) == (1, 0)
+
+
+def test_if_it_is_killed_itself_at_the_worst_moment_that_costs_a_login_and_is_told(tmp_path: Path) -> None:
+    path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
+    before = path.read_bytes()
+    rotation = Rotation(FIRST, LIFE, access)
+    with login_service(rotation) as service:
+        service.spent = shoot(signal.SIGKILL)
+        with pytest.raises(Interrupted):
+            refreshed(session(tmp_path, "codex"), service.url)
+        with pytest.raises(AuthRejected, match=r"an earlier refresh was cut off.*`codex login`"):
+            refreshed(session(tmp_path, "codex"), service.url)
+    assert (service.posts, rotation.reuses) == (2, 1)
+    assert path.read_bytes() == before
+
+
+def test_an_errand_survives_its_journey() -> None:
+    assert decode_errand(encode_errand(ERRAND)) == ERRAND
+
+
+def test_half_an_errand_is_none(tmp_path: Path) -> None:
+    whole = encode_errand(ERRAND)
+    for end in range(len(whole)):
+        with pytest.raises(ClientWireError):
+            decode_errand(whole[:end])
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", MODULE], input=whole[:-9], capture_output=True, timeout=20, check=True
+    )
+    assert (done.stdout, done.stderr) == (b"", b"")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        AuthRejected("over; log in", status=401, upstream_code="invalid_grant"),
+        Unreachable("cannot reach x"),
+        UpstreamError("odd", status=418),
+        UpstreamWireError("expected an object"),
+        ConfigError("cannot be written"),
+        None,
+    ],
+)
+def test_what_went_wrong_survives_its_journey(error: GroundwireError | None) -> None:
+    assert decode_trouble(encode_trouble(error)) == error
+
+
+def test_a_process_that_says_nothing_was_ended() -> None:
+    assert isinstance(decode_trouble(b""), Interrupted)
+    assert isinstance(decode_trouble(b'{"kind'), Interrupted)
+
+
+def test_a_program_without_an_interpreter_refreshes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "")
+    assert apart({}) is None

@@ -1,0 +1,44 @@
+"""A Redis server of the tests' own, empty for whoever asks."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from pathlib import Path
+
+from tests.servers.process import Server, free_port, program
+
+_FOLDERS = [Path("/usr/bin"), Path("/usr/local/bin")]
+
+
+class RedisServer:
+    """Listens on loopback and keeps nothing on disk."""
+
+    def __init__(self) -> None:
+        self._port = free_port()
+        options = ["--bind", "127.0.0.1", "--port", str(self._port), "--save", "", "--appendonly", "no"]
+        self._server = Server(
+            [program("redis-server", _FOLDERS, "redis-server"), *options], self._answers, signal.SIGTERM
+        )
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"redis://127.0.0.1:{self._port}/0"
+
+    def command(self, *words: str) -> bytes:
+        """The first line of the answer to one command, in Redis's own protocol."""
+        said = [f"*{len(words)}\r\n", *(f"${len(word.encode())}\r\n{word}\r\n" for word in words)]
+        with socket.create_connection(("127.0.0.1", self._port), timeout=5) as connection:
+            connection.sendall("".join(said).encode())
+            return connection.makefile("rb").readline().rstrip()
+
+    def close(self) -> None:
+        """Stop the server."""
+        self._server.close()
+
+    def _answers(self) -> bool:
+        try:
+            return self.command("PING") == b"+PONG"
+        except OSError:
+            return False

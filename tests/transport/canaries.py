@@ -1,0 +1,95 @@
+"""Listeners that nobody may ever speak to, and a web that lives on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from groundwire.testing.script import Response, Script
+from groundwire.testing.upstream import Upstream
+from groundwire.transport.guard import Rules
+from groundwire.transport.guarded import GuardedFetcher
+
+FORBIDDEN_HOST = "127.0.0.2"
+
+
+class Canaries:
+    """Count every connection made to them. They listen where the allowed server does, on other addresses."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.touched: list[str] = []
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[Canaries]:
+        async with AsyncExitStack() as stack:
+            for host in (FORBIDDEN_HOST, "::1"):
+                server = await asyncio.start_server(self._touch, host, self.port)
+                stack.push_async_callback(self._close, server)
+            yield self
+
+    def _touch(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.touched.append(str(writer.get_extra_info("sockname")))
+        writer.close()
+
+    @staticmethod
+    async def _close(server: asyncio.Server) -> None:
+        server.close()
+        await server.wait_closed()
+
+
+class Names:
+    """A resolver by the book: the answers of a name one after the other, the last for ever."""
+
+    def __init__(self, **answers: Iterable[Iterable[str]]) -> None:
+        self._answers = {
+            name.replace("_", "."): [tuple(one) for one in many] for name, many in answers.items()
+        }
+        self.asked: list[str] = []
+
+    async def __call__(self, host: str) -> tuple[str, ...]:
+        self.asked.append(host)
+        answers = self._answers.get(host)
+        if answers is None:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+
+class Web:
+    """One server that may be reached, canaries beside it, and a fetcher."""
+
+    def __init__(self, upstream: Upstream, canaries: Canaries, fetcher: GuardedFetcher) -> None:
+        self.upstream = upstream
+        self.canaries = canaries
+        self.fetcher = fetcher
+        self.port = canaries.port
+
+    def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
+        """An address on the allowed port."""
+        return f"http://{host}:{self.port}{path}"
+
+
+def page(text: str = "<p>Hello</p>", **headers: str) -> Response:
+    """A page of HTML."""
+    told = {name.replace("_", "-"): text for name, text in headers.items()}
+    return Response(headers={"content-type": "text/html; charset=UTF-8", **told}, body=text.encode())
+
+
+@asynccontextmanager
+async def small_web(
+    script: Script | Response, names: Names | None = None, *, seconds: float = 5.0
+) -> AsyncIterator[Web]:
+    """Only the server's own socket address is allowed; the canaries differ from it by their IP alone."""
+    async with Upstream(script) as upstream:
+        port = int(upstream.url.rpartition(":")[2])
+        rules = Rules(ports=frozenset({80, 443, port}), trusted=frozenset({("127.0.0.1", port)}))
+        fetcher = (
+            GuardedFetcher(rules, seconds=seconds)
+            if names is None
+            else GuardedFetcher(rules, resolve=names, seconds=seconds)
+        )
+        async with Canaries(port).listening() as canaries, fetcher:
+            yield Web(upstream, canaries, fetcher)
+        assert canaries.touched == []

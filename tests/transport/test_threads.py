@@ -1,0 +1,36 @@
+"""Calls that block: their results and errors come back, and nobody waits for those that never end."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from time import monotonic
+
+import pytest
+
+from groundwire.transport.threads import in_thread
+from tests.transport.bounded import run
+
+
+def test_what_a_call_returns_comes_back() -> None:
+    assert run(in_thread(lambda: threading.current_thread().daemon)) is True
+
+
+def test_what_a_call_raises_comes_back() -> None:
+    empty: dict[str, int] = {}
+    with pytest.raises(KeyError, match="x"):
+        run(in_thread(lambda: empty["x"]))
+
+
+def test_a_program_does_not_wait_for_a_call_that_nobody_waits_for() -> None:
+    ended = threading.Event()
+
+    async def main() -> None:
+        async with asyncio.timeout(0.05):
+            await in_thread(lambda: ended.wait(20))
+
+    began = monotonic()
+    with pytest.raises(TimeoutError):
+        run(main())
+    assert monotonic() - began < 5
+    ended.set()  # its result finds the loop closed
