@@ -16,10 +16,18 @@ help:  ## what can be made
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-# The sandbox of the Copilot provider is tested for real.
-.venv/.system:
-	@command -v bwrap >/dev/null || { apt-get update -qq && apt-get install -y -qq bubblewrap >/dev/null; } || \
-		{ echo "bubblewrap is missing and could not be installed: apt-get install bubblewrap" >&2; exit 1; }
+# Tested for real: the sandbox of the Copilot provider, the stores of many gateways.
+# $(1) is a program or a pattern of its paths, $(2) the package that has it.
+define needed
+	@command -v $(1) >/dev/null || ls $(1) >/dev/null 2>&1 || \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(2) >/dev/null; } || \
+		{ echo "$(2) is missing and could not be installed: apt-get install $(2)" >&2; exit 1; }
+endef
+
+.venv/.system: Makefile
+	$(call needed,bwrap,bubblewrap)
+	$(call needed,/usr/lib/postgresql/*/bin/postgres,postgresql)
+	$(call needed,redis-server,redis-server)
 	@mkdir -p .venv && touch $@
 
 .venv/.dev: .venv/.run .venv/.system requirements/dev.lock

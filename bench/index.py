@@ -169,9 +169,8 @@ def compare(count: int) -> dict[tuple[str, str], float]:
             better = min(medians[kind, name] for name in ENGINES if name != "groundwire")
             for name, found in times.items():
                 ratio = f"{medians[kind, name] / better:.2f}" if name == "groundwire" else ""
-                print(
-                    f"| {kind} | {name} | {medians[kind, name]:.3f} | {quantiles(found, n=100)[98]:.3f} | {ratio} |"
-                )
+                p99 = quantiles(found, n=100)[98]
+                print(f"| {kind} | {name} | {medians[kind, name]:.3f} | {p99:.3f} | {ratio} |")
     return medians
 
 

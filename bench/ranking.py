@@ -1,9 +1,9 @@
-"""How well results are ordered: nDCG@10 of the embedded index beside plain FTS5 and plain tantivy, in one run.
+"""How well results are ordered: nDCG@10 of the embedded index, plain FTS5 and plain tantivy, in one run.
 
 Known-item search over the documentation strings of the standard library. A page is a documented object: its
 title is the dotted name, its text the documentation without the first sentence, which is the query. So the
-query's words are the author's, and nobody here chose them; the object's own name is dropped from it. The object
-counts 2, others of its class or module 1. A second kind asks for objects by the words of their names.
+query's words are the author's, and nobody here chose them; the object's own name is dropped from it. The
+object counts 3, others of its class or module 1. The last kind asks for objects by the words of their names.
 
 FTS5 and tantivy index title and text as they come with default tokenizers and default ranking; FTS5 gets the
 words joined by OR, tantivy's lenient query parser the text as it is.
@@ -31,13 +31,16 @@ from groundwire.engine.pages import Page
 
 Search: TypeAlias = Callable[[str], list[str]]
 
-MODULES = """argparse ast asyncio base64 bisect calendar cmath codecs collections configparser contextlib copy csv
-datetime decimal difflib email.message enum fractions ftplib functools gettext glob gzip hashlib heapq html http.client
-http.cookies imaplib inspect io ipaddress itertools json json.decoder json.encoder locale logging logging.handlers
-mailbox math mimetypes multiprocessing.pool operator os os.path pathlib pickle platform poplib pprint queue random re
-sched selectors shelve shlex shutil smtplib socket socketserver sqlite3 ssl statistics string struct subprocess
-tarfile tempfile textwrap threading time timeit tokenize traceback types typing unicodedata unittest.case
-urllib.parse urllib.request uuid wave weakref xml.dom.minidom xml.etree.ElementTree zipfile zlib"""
+MODULES = """
+    argparse ast asyncio base64 bisect calendar cmath codecs collections configparser contextlib copy
+    csv datetime decimal difflib email.message enum fractions ftplib functools gettext glob gzip hashlib
+    heapq html http.client http.cookies imaplib inspect io ipaddress itertools json json.decoder
+    json.encoder locale logging logging.handlers mailbox math mimetypes multiprocessing.pool operator os
+    os.path pathlib pickle platform poplib pprint queue random re sched selectors shelve shlex shutil
+    smtplib socket socketserver sqlite3 ssl statistics string struct subprocess tarfile tempfile
+    textwrap threading time timeit tokenize traceback types unicodedata unittest.case urllib.parse
+    urllib.request uuid wave weakref xml.dom.minidom xml.etree.ElementTree zipfile zlib
+"""
 DEPTH = 10
 _SENTENCE = re.compile(r"(?<=[.?!])\s+|\n\s*\n")
 _LEAST_REST = 60
@@ -82,7 +85,8 @@ def documented(module: str) -> Iterator[tuple[str, str]]:
     for name, member in sorted(vars(loaded).items()):
         if name.startswith("_") or not (inspect.isroutine(member) or inspect.isclass(member)):
             continue
-        if (getattr(member, "__module__", None) or module).partition(".")[0].strip("_") != module.partition(".")[0]:
+        home = getattr(member, "__module__", None) or module
+        if home.partition(".")[0].strip("_") != module.partition(".")[0]:
             continue
         yield f"{module}.{name}", inspect.cleandoc(member.__doc__ or "")
         for inner, method in sorted(vars(member).items()) if inspect.isclass(member) else ():
@@ -98,7 +102,9 @@ def queries(found: list[Item]) -> dict[str, list[Asked]]:
         words = [word for word in item.first.split() if re.sub(r"\W", "", word).casefold() not in own]
         if len(words) >= 3:
             sentences.append(Asked(" ".join(words), item))
-    questions = [Asked(f"How do I {asked.query[:1].lower()}{asked.query[1:].rstrip('.')}?", asked.item) for asked in sentences]
+    questions = [
+        Asked(f"How do I {query[:1].lower()}{query[1:].rstrip('.')}?", item) for query, item in sentences
+    ]
     names = [Asked(" ".join(name_parts(item.name)).lower(), item) for item in found]
     return {"first sentence": sentences, "as a question": questions, "words of the name": names}
 
@@ -174,7 +180,8 @@ def main() -> None:
             folder = Path(home) / name
             folder.mkdir()
             searches[name] = build(folder, found)
-        print(f"{len(found):,} pages\n\n| queries | engine | nDCG@10 | first | in the first ten |\n|---|---|--:|--:|--:|")
+        print(f"{len(found):,} pages\n")
+        print("| queries | engine | nDCG@10 | first | in the first ten |\n|---|---|--:|--:|--:|")
         for kind, asked in queries(found).items():
             for name, search in searches.items():
                 lists = [(search(query), item) for query, item in asked]

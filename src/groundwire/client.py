@@ -29,14 +29,11 @@ from groundwire.model import (
     Assembler,
     Event,
     Failed,
-    Finished,
     Message,
     Request,
     SearchOptions,
-    Started,
     Text,
 )
-from groundwire.model.extras import Extras, merge_extras
 from groundwire.model.value import replace, value
 from groundwire.providers import copilot
 from groundwire.providers.base import Batches, OneByOne, Provider, Row
@@ -45,12 +42,13 @@ from groundwire.providers.copilot_command import settings_from
 from groundwire.providers.http import HttpProvider
 from groundwire.providers.openai_session import apart, sender
 from groundwire.providers.registry import BUILT_IN, adjusted, built_in, describe
+from groundwire.providers.signing import Signed
 from groundwire.routing.health import Health
 from groundwire.routing.plan import AUTO, choose, named, ranked
 from groundwire.routing.run import Router
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Http
-from groundwire.wiring import ENGINES, Ask, EngineRoom, EngineStatus
+from groundwire.wiring import ENGINES, Ask, EngineRoom, EngineStatus, Looked
 
 if TYPE_CHECKING:
     from groundwire.engine.knowledge import Report
@@ -90,9 +88,9 @@ class Groundwire:
         self._live = {name: self._provider(row) for name, row in self._rows.items()}
         self._copilot = self._copilot_cli(home)
         if self.config.provider(copilot.NAME).enabled is not False:
-            self._live[copilot.NAME] = _Signed(OneByOne(self._copilot))
+            self._live[copilot.NAME] = Signed(OneByOne(self._copilot))
         for name in self._engines.names:
-            self._live[name] = _Signed(self._engines.provider(name, self._writer()))
+            self._live[name] = Signed(self._engines.provider(name, self._writer()))
         self._router = Router(
             self._live,
             health=Health(time.monotonic),
@@ -165,10 +163,7 @@ class Groundwire:
 
     def usable(self) -> Mapping[str, bool]:
         """Every provider that may be named, and whether it can be used now."""
-        usable = {name: self._is_usable(row) for name, row in {**self._rows, **self._added}.items()}
-        if copilot.NAME in self._live:
-            usable[copilot.NAME] = self._copilot_status().usable
-        return {**usable, **{name: self._engines.status(name).usable for name in self._engines.names}}
+        return Looked(self._live, self._is_usable)
 
     def providers(self) -> list[ProviderStatus]:
         """Every provider that is known, and whether it can be used."""
@@ -255,7 +250,7 @@ class Groundwire:
             return await self._credential(row)
 
         renew = self._refresher.after_refusal
-        return _Signed(HttpProvider(row, self._http, credential, self._redactor, renew=renew))
+        return Signed(HttpProvider(row, self._http, credential, self._redactor, renew=renew))
 
     async def _credential(self, row: Row) -> Credential | None:
         key = self._keys.get(row.name)
@@ -270,7 +265,12 @@ class Groundwire:
             self._redactor.add_credential(found)
         return found
 
-    def _is_usable(self, row: Row) -> bool:
+    def _is_usable(self, name: str) -> bool:
+        if name == copilot.NAME:
+            return self._copilot_status().usable
+        row = self._rows.get(name) or self._added.get(name)
+        if row is None:
+            return self._engines.status(name).usable
         return not row.missing or find(row.lookups, self._places) is not None
 
     def _status(self, row: Row) -> ProviderStatus:
@@ -294,43 +294,6 @@ def _engine_status(status: EngineStatus) -> ProviderStatus:
         status.base_url,
         status.capabilities,
     )
-
-
-class _Signed:
-    """A provider whose finished answers say who gave them: `extras["groundwire"]`, provider and model."""
-
-    def __init__(self, provider: Provider) -> None:
-        self._provider = provider
-
-    @property
-    def name(self) -> str:
-        return self._provider.name
-
-    @property
-    def model(self) -> str:
-        return self._provider.model
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self._provider.capabilities
-
-    async def batches(self, request: Request) -> Batches:
-        """The answer, signed at both ends."""
-        signature: Extras = {"groundwire": {"provider": self.name, "model": request.model or self.model}}
-        async with aclosing(self._provider.batches(request)) as batches:
-            async for batch in batches:
-                yield [
-                    _signed(event, self.name, signature) if type(event) in (Started, Finished) else event
-                    for event in batch
-                ]
-
-
-def _signed(event: Event, name: str, signature: Extras) -> Event:
-    if isinstance(event, Started):
-        return replace(event, provider=name)
-    if isinstance(event, Finished):
-        return replace(event, extras=merge_extras(event.extras, signature))
-    return event
 
 
 def question(query: str, options: SearchOptions) -> Request:

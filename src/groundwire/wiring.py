@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -187,3 +187,25 @@ class _Late:
         async with aclosing(self._make().events(request)) as events:
             async for event in events:
                 yield event
+
+
+class Looked(Mapping[str, bool]):
+    """Names and what is true of them, looked up when somebody asks: few of them ever are."""
+
+    def __init__(self, names: Mapping[str, object], look: Callable[[str], bool]) -> None:
+        self._names = names
+        self._look = look
+
+    def __getitem__(self, name: str) -> bool:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._look(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
 from groundwire.client import ProviderStatus
 from groundwire.config.schema import Config
 from groundwire.credentials.lookup import Finding
 from groundwire.credentials.secret import Secret
+from groundwire.engine.knowledge import Progress
 from groundwire.errors import GroundwireError
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.edge import perform
@@ -112,6 +113,9 @@ class FakeAsker:
 
     def add(self, row: Row, key: Secret | None = None) -> None:
         self.added[row.name] = (row, key)
+
+    def watch_index(self, report: Callable[[Progress], None]) -> None:
+        """Nothing is made here."""
 
     async def aclose(self) -> None:
         self.closed = True

@@ -22,7 +22,7 @@ class Page:
     published: str = ""
     language: str = ""
     collection: str = ""
-    """Where it came from, and what it is removed and refreshed with: `python`, `packages`, `docs`, a
+    """Where it came from, and what it is removed and refreshed with: `python`, `packages`, `groundwire`, a
     folder, a site."""
 
 

@@ -5,18 +5,23 @@ The first bytes decide which it is, because servers ignore `stream` and name the
 
 from __future__ import annotations
 
+import re
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from groundwire.dialects.base import Dialect
+from groundwire.dialects.base import Dialect, StreamDecoder
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.jsontext import load_json
-from groundwire.errors import GroundwireError, UpstreamWireError
+from groundwire.errors import GroundwireError, Interrupted, UpstreamWireError
 from groundwire.model import Event, Failed, Finished, Started, UsageSeen, Verbatim, Warned
 from groundwire.providers.base import Batches
+from groundwire.providers.glancing import GLANCES, glance_at_body, glance_at_frames
 
 if TYPE_CHECKING:
     from groundwire.transport.connections import Exchange
+
+_INVISIBLE = (Started, Warned, UsageSeen)
+_CUT = "the stream ended before the answer was complete"
 
 
 async def read_answer(language: Dialect, exchange: Exchange, *, verbatim: bool = False) -> Batches:
@@ -29,12 +34,19 @@ async def read_answer(language: Dialect, exchange: Exchange, *, verbatim: bool =
     if head.startswith(b"{"):
         data = await exchange.body()
         body = as_object(load_json(data, UpstreamWireError))
+        if verbatim and (seen := glance_at_body(language, body)) is not None:
+            yield [Verbatim(data), *seen]
+            return
         told = language.decode_response(body)
         if _is_blank(told):
             raise UpstreamWireError(f"there is no answer in it, only: {', '.join(body)[:100] or 'nothing'}")
         yield [Verbatim(data), *told] if verbatim else told
         return
-    read = _read_frames(language, exchange) if verbatim else _read_stream(language, exchange)
+    read = (
+        _read_frames(language, exchange)
+        if verbatim and language.name in GLANCES
+        else _read_stream(language, exchange)
+    )
     async with aclosing(read) as batches:
         async for batch in batches:
             yield batch
@@ -66,27 +78,62 @@ async def _read_stream(language: Dialect, exchange: Exchange) -> Batches:
 
 async def _read_frames(language: Dialect, exchange: Exchange) -> Batches:
     """The same with the bytes, whole frames at a time: half a frame is never passed on."""
-    decoder = language.decoder()
+    watch = _Watch(language)
     failure: GroundwireError | None = None
     half = b""
     try:
         async with aclosing(exchange.chunks()) as chunks:
             async for chunk in chunks:
-                batch = decoder.feed(chunk)
                 whole, half = _split_frames(half + chunk)
-                told: list[Event] = [Verbatim(whole), *batch] if whole else batch
-                if told:
-                    yield told
-                if batch and isinstance(batch[-1], Finished | Failed):
-                    if half or (half := await exchange.settle()):
-                        yield [Verbatim(half)]
+                if not whole:
+                    continue
+                told = watch.look(whole)
+                yield [Verbatim(whole), *told]
+                if told and isinstance(told[-1], Finished | Failed):
+                    if after := half + await exchange.settle():
+                        yield [Verbatim(after)]
                     return
     except GroundwireError as error:
         failure = error
-    if rest := _ending(decoder.close(), failure):
-        # A last frame without its blank line is a frame nonetheless, if it ends the answer.
-        ended = half and isinstance(rest[-1], Finished)
-        yield [Verbatim(half + b"\n\n"), *rest] if ended else rest
+    told = _ending(watch.end(half), failure)
+    # A last frame without its blank line is a frame nonetheless, if it ends the answer.
+    yield [Verbatim(half + b"\n\n"), *told] if half and isinstance(told[-1], Finished) else told
+
+
+class _Watch:
+    """Reads a stream up to its first visible event, because until then somebody else could be asked; after
+    that it only glances."""
+
+    __slots__ = ("_decoder", "_language")
+
+    def __init__(self, language: Dialect) -> None:
+        self._language = language
+        self._decoder: StreamDecoder | None = language.decoder()
+
+    def look(self, whole: bytes) -> list[Event]:
+        """What whole frames tell."""
+        told: list[Event] = []
+        while self._decoder is not None and whole:
+            frame, whole = _first_frame(whole)
+            told += self._decoder.feed(frame)
+            if any(not isinstance(event, _INVISIBLE) for event in told):
+                self._decoder = None
+        return told + glance_at_frames(self._language, whole) if whole else told
+
+    def end(self, half: bytes) -> list[Event]:
+        """What is left when the bytes have ended."""
+        if self._decoder is not None:
+            return [*self._decoder.feed(half), *self._decoder.close()]
+        return (glance_at_frames(self._language, half) if half else []) or [Failed(Interrupted(_CUT))]
+
+
+_BLANK_LINE = re.compile(rb"\n\n|\r\n\r\n|\r\r")
+
+
+def _first_frame(data: bytes) -> tuple[bytes, bytes]:
+    """The first frame of several, and the rest."""
+    match = _BLANK_LINE.search(data)
+    return (data[: match.end()], data[match.end() :]) if match else (data, b"")
 
 
 def _split_frames(data: bytes) -> tuple[bytes, bytes]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import select
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import BoundedSemaphore, Lock
 from typing import LiteralString, TypeAlias
 
@@ -15,7 +15,7 @@ import psycopg
 from psycopg import conninfo, errors
 
 from groundwire.errors import ConfigError, GroundwireError
-from groundwire.model.value import value
+from groundwire.transport.steps import Step
 
 Row: TypeAlias = tuple[object, ...]
 Connection: TypeAlias = psycopg.Connection[Row]
@@ -25,14 +25,6 @@ CONNECT_SECONDS = 10
 
 # Held while the schema changes, by whoever changes it: "groundwire" in bytes, as far as they go in.
 _SCHEMA_LOCK = int.from_bytes(b"groundwi")
-
-
-@value
-class Step:
-    """One change of a schema: its statements and the record of it are one transaction."""
-
-    version: int
-    statements: tuple[LiteralString, ...]
 
 
 class Connections:
@@ -51,10 +43,6 @@ class Connections:
             connection = self._taken() or self._opened()
             try:
                 yield connection
-            except BaseException:
-                if not _is_alive(connection):
-                    connection.close()
-                raise
             finally:
                 self._returned(connection)
 
@@ -86,19 +74,20 @@ class Connections:
         return psycopg.connect(self._address, autocommit=True, prepare_threshold=None)
 
     def _returned(self, connection: Connection) -> None:
-        if not connection.closed:
-            with self._lock:
-                self._idle.append(connection)
+        if not _is_alive(connection):
+            connection.close()
+            return
+        with self._lock:
+            self._idle.append(connection)
 
 
 @contextmanager
 def closed_on_error(connections: Connections) -> Iterator[None]:
     """Whoever cannot be made keeps nothing open."""
-    try:
+    with ExitStack() as undo:
+        undo.callback(connections.close)
         yield
-    except BaseException:
-        connections.close()
-        raise
+        undo.pop_all()
 
 
 def migrate(connections: Connections, component: str, steps: Sequence[Step]) -> int:

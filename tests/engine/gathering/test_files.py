@@ -94,7 +94,11 @@ def test_links_lead_neither_in_circles_nor_outside(folder: Path, tmp_path: Path)
 
 def test_what_is_no_file_is_not_waited_for(folder: Path) -> None:
     os.mkfifo(folder / "pipe.md")
-    assert reasons(gather(folder))[str(folder / "pipe.md")] == "not a regular file"
+    os.mkfifo(folder / "pipe.warc")
+    told = reasons(gather(folder))
+    assert told[str(folder / "pipe.md")] == "not a regular file"
+    assert told[str(folder / "pipe.warc")] == "not a document (.warc)"
+    assert reasons(gather(folder / "pipe.warc")) == {str(folder / "pipe.warc"): "not a regular file"}
 
 
 def test_what_is_too_large_is_told(tmp_path: Path) -> None:

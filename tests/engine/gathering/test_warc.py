@@ -76,7 +76,7 @@ def test_a_broken_archive_is_read_as_far_as_it_goes(tmp_path: Path, name: str) -
     assert max(counts) >= 4
     path.write_bytes(b"this is no archive at all" * 100)
     assert urls(gather(path)) == []
-    assert reasons(gather(path)) == {str(path): "it is broken from there on"}
+    assert reasons(gather(path)) == {str(path): "it is no web archive, or an empty one"}
 
 
 def test_a_missing_library_is_told_with_what_to_do(tmp_path: Path) -> None:

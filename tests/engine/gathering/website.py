@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from groundwire.model.value import value
@@ -73,8 +73,9 @@ def website() -> Iterator[Site]:
             self.send_header("content-length", str(len(answer.body)))
             for name, text in answer.headers.items():
                 self.send_header(name, text)
-            self.end_headers()
-            self.wfile.write(answer.body)
+            with suppress(ConnectionError):  # whoever asked may have left
+                self.end_headers()
+                self.wfile.write(answer.body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             pass

@@ -64,9 +64,8 @@ def expected(number: int) -> dict[str, Page]:
 def run_and_kill(folder: Path, first: int, seconds: float) -> int:
     """The last step that was acknowledged before the kill."""
     command = [sys.executable, "-c", WRITER, str(folder), str(first)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]
-    ) as process:
+    root = Path(__file__).parents[3]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as process:  # noqa: S603
         assert process.stdout is not None
         assert process.stdout.readline() == "up\n"
         time.sleep(seconds)
@@ -105,4 +104,4 @@ def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path, kills: int) -> N
         last = run_and_kill(tmp_path / "index", last + 1, chance.uniform(0, 0.5))
         check(tmp_path / "index", last)
     assert last > 0
-    print(f"{kills} kills, {last + 1} steps acknowledged, 0 lost")
+    sys.stdout.write(f"{kills} kills, {last + 1} steps acknowledged, 0 lost\n")

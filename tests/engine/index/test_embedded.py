@@ -243,7 +243,7 @@ def test_a_folder_without_write_access_is_told(folder: Path, name: str) -> None:
         if above.stat().st_uid == os.geteuid() and above not in (Path("/"), Path("/tmp")):  # noqa: S108
             above.chmod(0o555 if above == folder.parent else 0o755)
     command = [sys.executable, "-c", UNPRIVILEGED, str(folder.parent / name)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)  # noqa: S603
     for path in (folder.parent, *folder.rglob("*"), folder):
         path.chmod(0o755 if path.is_dir() else 0o644)
     assert "cannot be opened for writing" in done.stdout
@@ -300,10 +300,7 @@ def test_threads_may_write_and_search_at_once(folder: Path) -> None:
 
 
 def test_tantivy_is_not_loaded_before_an_index_is_opened() -> None:
-    code = (
-        "import sys, groundwire.engine.index, groundwire.engine.index.open; print('tantivy' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
+    code = "import sys, groundwire.engine.index.open; print('tantivy' in sys.modules)"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)  # noqa: S603
     assert done.stdout == "False\n"

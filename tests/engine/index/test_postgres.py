@@ -16,7 +16,8 @@ from groundwire.engine.index.postgres_schema import COMPONENT, STEPS
 from groundwire.engine.pages import Page
 from groundwire.errors import ConfigError, GroundwireError, RequestError
 from groundwire.model import SearchOptions
-from groundwire.transport.postgres import Connections, Step, migrate
+from groundwire.transport.postgres import Connections, migrate
+from groundwire.transport.steps import Step
 from tests.servers.postgres import PostgresServer
 
 HOSTILE = (

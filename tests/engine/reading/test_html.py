@@ -102,6 +102,18 @@ def test_a_page_of_nothing_but_links_keeps_them() -> None:
     assert text_of("<ul><li><a href=a>Alpha</a><li><a href=b>Beta</a></ul>") == "Alpha\nBeta"
 
 
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<!DOCTYPE html><title>T</title><main><p>words</main>",
+        "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>T</title><article><p>words</article>",
+        "<head><title>T</title><section>words</section></head>",
+    ],
+)
+def test_tags_that_may_be_left_out_are_not_missed(markup: str) -> None:
+    assert text_of(markup) == "words"
+
+
 def test_an_empty_main_part_does_not_hide_the_page() -> None:
     story = "A story that some script would have moved into the main part of this page. " * 5
     assert "A story" in text_of(f"<main><div id=app></div></main><div><p>{story}</p></div>")

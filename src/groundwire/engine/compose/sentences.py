@@ -42,7 +42,7 @@ _RULE = re.compile(r"[=\-~^\"'`#*+_.:|\s<>]{3,}$|[+|](?:[-=+|\s]+)$|\.\. .*$|:\w
 _HEADING = re.compile(r"#{1,6}\s+\S")
 _FENCE = re.compile(r"(?:```|~~~)")
 _LABEL = re.compile(r"[A-Z]\w+(?: \w+)?:$")
-_DEFINITION = re.compile(r"\*{0,2}[a-z_]\w*(?: \([^()]*\))?:\s+(?=\S)")
+_DEFINITION = re.compile(r"\*{0,2}[a-z_]\w*(?:\.\w+)*(?: \([^()]*\))?:\s+(?=\S)")
 _TERM = re.compile(r"[a-z_]\w*$")
 _PROMPT = re.compile(r">>>|\.\.\.(?:\s|$)|[$%] \S|\$ ")
 _CODE = re.compile(

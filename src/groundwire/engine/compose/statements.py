@@ -16,6 +16,7 @@ _SEPARATOR = re.compile(r"\s+[—–|·:»-]\s+|\s+\(|:\s+")
 _NAME = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*(?:\(\))?")
 _LONGEST_NAME = 80
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
+_LISTED = re.compile(r"([A-Za-z_]\w*(?:\.\w+)+): ")
 _CALLED = re.compile(r"(?:class |def |async def )?([A-Za-z_][\w.]*)\(")
 
 
@@ -135,7 +136,7 @@ def _statements(stretch: Stretch, index: int) -> Iterator[Statement]:
             piece.kind,
             index,
             number,
-            subject,
+            _listed(quote, piece) or subject,
             is_lead,
             _leans(quote),
             _is_cut(stretch, piece, quote, is_last=piece is pieces[-1]),
@@ -157,6 +158,12 @@ def _called(signature: str, named: str) -> str:
     if named.endswith(f".{name}"):
         return named
     return name if not named or "." in name or name == named else f"{named}.{name}"
+
+
+def _listed(quote: str, piece: Piece) -> str:
+    """The name that a line of a list explains: `os.walk: Directory tree generator`."""
+    match = _LISTED.match(quote) if piece.kind == "item" else None
+    return match[1] if match else ""
 
 
 def _leans(quote: str) -> bool:

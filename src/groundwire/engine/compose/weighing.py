@@ -9,16 +9,25 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from groundwire.engine.compose.statements import Statement, Stretch
-from groundwire.engine.compose.words import query_words, read_words
+from groundwire.engine.compose.naming import Caller, Fit
+from groundwire.engine.compose.statements import Statement, Stretch, name_in
+from groundwire.engine.compose.words import Words, kin_of, query_words, read_words
 
 LEAST_COVERAGE = 0.25
 """Of the query; a statement below it answers something else."""
+_IN_KIN = 0.8
 _IN_TITLE = 0.4
 _IN_LEAD = 0.9
 _NEARBY = 0.15
-"""What a word of the query counts that stands in the title, in the name the page is about, or in the sentence
-before, instead of in the sentence itself."""
+"""What a word of the query counts that is said by another of the same meaning, or stands in the title, in the name the
+page is about, or in the sentence before, instead of in the sentence itself."""
+_NAMED = 0.8
+"""What it adds that a thing is called what the query asks for."""
+_LISTED = 0.5
+_RARITY = 1.0
+_RANK = 0.7
+"""What a line about a thing is worth that has a page of its own here."""
+_SITE = re.compile(r"\s+[—–|·»]\s+")
 
 
 class Weighed(NamedTuple):
@@ -97,72 +106,110 @@ _WANTS: tuple[tuple[re.Pattern[str], re.Pattern[str], float], ...] = (
 
 def weigh(query: str, stretches: Sequence[Stretch], statements: Sequence[Statement]) -> list[Weighed]:
     """Every statement that speaks of the query, best first."""
-    terms = frozenset(query_words(query))
-    titles = [_title_words(stretch, terms) for stretch in stretches]
-    weights = _weights(terms, statements, titles)
+    asked = _Asked(query)
+    heads = [name_in(stretch.title) or _head(stretch.title) for stretch in stretches]
+    titles = [asked.in_title(stretch, head) for stretch, head in zip(stretches, heads, strict=True)]
+    said = [asked.said(statement.words) for statement in statements]
+    weights = _weights(asked.terms, statements, said, titles)
     total = sum(weights.values()) or 1.0
-    manner = _Manner(query)
+    manner = _Manner(query, frozenset(heads))
     weighed: list[Weighed] = []
-    before = _NONE
-    for statement in statements:
-        own = terms & (statement.words.stems | statement.words.values)
-        shares = _shares(statement, own, titles[statement.stretch], before if statement.number else _NONE)
+    before: Mapping[str, float] = {}
+    for statement, own in zip(statements, said, strict=True):
+        head = heads[statement.stretch]
+        fit = asked.fit(statement.subject or head)
+        shares = _shares(statement, own, titles[statement.stretch] | fit.terms, before)
         before = own
         covered = sum(weights[term] * share for term, share in shares.items()) / total
         if covered >= LEAST_COVERAGE and (own or statement.is_lead):
-            factor = manner.weigh(statement) * _standing(statement, stretches[statement.stretch])
+            called = sum(weights[term] for term in fit.terms) / total
+            factor = manner.weigh(statement, head) * _standing(statement, stretches[statement.stretch])
+            factor *= 1 + _NAMED * fit.share * called
             weighed.append(Weighed(covered * factor, covered, statement))
     weighed.sort(key=lambda item: -item.score)
     return weighed
 
 
-_NONE: frozenset[str] = frozenset()
+class _Asked:
+    """The words of a query, and what else may stand for them."""
+
+    __slots__ = ("_caller", "_kin", "terms")
+
+    def __init__(self, query: str) -> None:
+        self.terms = frozenset(query_words(query))
+        self._kin = {kin: term for term in sorted(self.terms) for kin in kin_of(term)}
+        for term in self.terms:
+            self._kin.pop(term, None)
+        self._caller = Caller(query)
+
+    def said(self, words: Words) -> dict[str, float]:
+        """The words of the query that a text says, and how plainly."""
+        shares = {self._kin[stem]: _IN_KIN for stem in words.stems & self._kin.keys()}
+        shares.update((term, 1.0) for term in self.terms & (words.stems | words.values))
+        return shares
+
+    def fit(self, name: str) -> Fit:
+        """How well a name fits, by words that carry meaning."""
+        fit = self._caller.fit(name)
+        return Fit(fit.share, fit.terms & self.terms)
+
+    def in_title(self, stretch: Stretch, head: str) -> frozenset[str]:
+        """The words of the query in the title and the address of a page."""
+        words = read_words(f"{stretch.title} {stretch.url.partition('://')[2].partition('/')[2]}")
+        return frozenset(self.said(words)) | self.fit(head).terms
+
+
+def _head(title: str) -> str:
+    """A title without the name of the site behind it."""
+    return _SITE.split(title, maxsplit=1)[0]
 
 
 def _shares(
-    statement: Statement, own: frozenset[str], title: frozenset[str], before: frozenset[str]
+    statement: Statement, own: Mapping[str, float], title: frozenset[str], before: Mapping[str, float]
 ) -> dict[str, float]:
     """How far the statement speaks of each word of the query."""
-    shares = dict.fromkeys(before, _NEARBY)
+    shares = dict.fromkeys(before if statement.number else (), _NEARBY)
     shares.update((term, _IN_TITLE) for term in title)
     if statement.is_lead and statement.subject:
         # The sentence that opens a page about a name speaks of that name, said or not.
         name = read_words(statement.subject.rpartition(".")[2]).stems
         shares.update((term, _IN_LEAD) for term in title & name)
-    shares.update((term, 1.0) for term in own)
+    for term, share in own.items():
+        shares[term] = max(share, shares.get(term, 0.0))
     return shares
 
 
-def _title_words(stretch: Stretch, terms: frozenset[str]) -> frozenset[str]:
-    words = read_words(f"{stretch.title} {stretch.url.partition('://')[2].partition('/')[2]}")
-    return terms & (words.stems | words.values)
-
-
 def _weights(
-    terms: frozenset[str], statements: Sequence[Statement], titles: Sequence[frozenset[str]]
+    terms: frozenset[str],
+    statements: Sequence[Statement],
+    said: Sequence[Mapping[str, float]],
+    titles: Sequence[frozenset[str]],
 ) -> Mapping[str, float]:
     """Rare words weigh more. A word that stands nowhere weighs most: the passages lack it."""
     holding = [set(title) for title in titles]
-    for statement in statements:
-        holding[statement.stretch].update(terms & statement.words.stems, terms & statement.words.values)
+    for statement, own in zip(statements, said, strict=True):
+        holding[statement.stretch].update(own)
     counts = Counter(term for held in holding for term in held)
-    return {term: math.log(1 + (len(titles) + 1) / (max(0.5, counts[term]) + 0.5)) for term in sorted(terms)}
+    return {term: math.log(1 + (len(titles) + 1) / (max(0.5, counts[term]) + 0.5)) ** _RARITY for term in sorted(terms)}
 
 
 class _Manner:
     """How a statement says it: as the question wants it, and in a readable sentence."""
 
-    __slots__ = ("_pairs", "_wanted")
+    __slots__ = ("_heads", "_pairs", "_wanted")
 
-    def __init__(self, query: str) -> None:
+    def __init__(self, query: str, heads: frozenset[str]) -> None:
         terms = query_words(query)
+        self._heads = heads
         self._wanted = [(pattern, bonus) for asks, pattern, bonus in _WANTS if asks.search(query)]
         self._pairs = frozenset(pairwise(terms))
 
-    def weigh(self, statement: Statement) -> float:
+    def weigh(self, statement: Statement, head: str) -> float:
         """A factor around 1."""
         text, words = statement.text, statement.words.order
         factor = _flaws(statement, text)
+        if statement.subject != head and statement.subject in self._heads:
+            factor *= _LISTED
         for pattern, effect in (*_CUES, *self._wanted):
             if pattern.search(text):
                 factor *= effect
@@ -191,4 +238,4 @@ def _flaws(statement: Statement, text: str) -> float:
 def _standing(statement: Statement, stretch: Stretch) -> float:
     """Better passages first, and what opens a page or section before what follows."""
     lead = 1.3 if statement.subject else 1.1
-    return (0.5 + 0.5 * stretch.score) * (lead if statement.is_lead else 1.0 / (1 + 0.02 * statement.number))
+    return stretch.score ** _RANK * (lead if statement.is_lead else 1.0 / (1 + 0.02 * statement.number))

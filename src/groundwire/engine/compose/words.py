@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from groundwire.engine.compose.vocabulary import MONTHS, NEGATIONS, STOP_WORDS
+from groundwire.engine.compose.vocabulary import KIN, MONTHS, NEGATIONS, STOP_WORDS
 from groundwire.model.value import value
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -78,6 +78,22 @@ def stem_of(word: str) -> str:
         word = word.translate(_FOLDED)
     stem = _DOUBLED.sub(r"\1", _ENDINGS.sub("", word, count=1))
     return f"{stem[:-1]}i" if stem.endswith("y") else stem
+
+
+def kin_of(stem: str) -> tuple[str, ...]:
+    """The stems of other words that ask for the same."""
+    return _KIN.get(stem, ())
+
+
+def _kin() -> dict[str, tuple[str, ...]]:
+    kin: dict[str, tuple[str, ...]] = {}
+    for group in KIN:
+        stems = tuple(dict.fromkeys(map(stem_of, group)))
+        kin |= {stem: tuple(other for other in stems if other != stem) for stem in stems}
+    return kin
+
+
+_KIN = _kin()
 
 
 @lru_cache(maxsize=16384)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import stat
 from collections.abc import AsyncGenerator, Iterator
@@ -14,6 +13,7 @@ from groundwire.engine.gathering.warc import gather_warc, is_warc
 from groundwire.engine.reading import Document, read
 from groundwire.engine.reading.decoding import decode
 from groundwire.engine.reading.formats import media_type_of
+from groundwire.transport.threads import in_thread
 
 LARGEST_FILE = 20_000_000
 _IGNORED = frozenset(("CVS", "node_modules", "__pycache__"))
@@ -36,7 +36,7 @@ async def gather_path(path: Path, scope: Scope) -> AsyncGenerator[Outcome, None]
 
 async def _gather_file(path: Path, root: Path, scope: Scope, *, named: bool) -> AsyncGenerator[Outcome, None]:
     """A file that somebody named is looked into whatever its name; others only if it says what they are."""
-    if is_warc(path.name):
+    if is_warc(path.name) and path.is_file():
         async for outcome in gather_warc(path):
             yield outcome
         return
@@ -45,7 +45,7 @@ async def _gather_file(path: Path, root: Path, scope: Scope, *, named: bool) -> 
         yield Skipped(shown(path), f"not a document ({path.suffix.lower() or 'no ending'})")
         return
     address = address_of(path, root, scope.base_url, as_html=scope.as_html)
-    yield await asyncio.to_thread(_read_file, path, media_type, address)
+    yield await in_thread(lambda: _read_file(path, media_type, address))
 
 
 def _read_file(path: Path, media_type: str, address: str) -> Outcome:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import zlib
 from collections import deque
 from collections.abc import AsyncGenerator
-
-from lxml import etree
+from typing import TYPE_CHECKING
 
 from groundwire.engine.gathering.outcomes import Outcome, Scope, Skipped
 from groundwire.engine.gathering.visits import Visitor, host_of
 from groundwire.engine.reading.decoding import decode
 from groundwire.model.value import value
 from groundwire.text.addresses import canonical_address, safe_address
+
+if TYPE_CHECKING:
+    from lxml import etree
 
 _LARGEST = 50_000_000
 """Bytes of one file, unpacked; the protocol's own bound is the same."""
@@ -67,6 +69,8 @@ async def gather_sitemap(url: str, scope: Scope, visitor: Visitor) -> AsyncGener
 
 def parse_sitemap(data: bytes) -> Sitemap:
     """What it lists; nothing if it is no sitemap."""
+    from lxml import etree  # noqa: PLC0415  most of what is gathered has no sitemap
+
     data = _unpacked(data)
     if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         lines = (safe_address(line) for line in decode(data).splitlines()[:_MOST_ADDRESSES])

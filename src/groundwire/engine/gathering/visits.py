@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from groundwire.engine.gathering import robots
 from groundwire.engine.gathering.outcomes import Outcome, Skipped, outcome_of
 from groundwire.engine.gathering.pace import Pace
@@ -12,6 +10,7 @@ from groundwire.engine.reading.decoding import decode
 from groundwire.errors import FetchRefused, GroundwireError
 from groundwire.model.value import value
 from groundwire.transport.fetch import Fetched, Fetcher
+from groundwire.transport.threads import in_thread
 from groundwire.transport.weburl import NoAddress, parse
 
 ACCEPT = "text/*, application/xhtml+xml, application/pdf"
@@ -47,7 +46,7 @@ class Visitor:
             return Visit(fetched)
         if within and host_of(fetched.url) != within:
             return Visit(Skipped(url, _ELSEWHERE))
-        reading = await asyncio.to_thread(read, document_of(fetched))
+        reading = await in_thread(lambda: read(document_of(fetched)))
         return Visit(outcome_of(reading, url), reading.links)
 
     async def fetch(self, url: str, *, accept: str, limit: int) -> Fetched | Skipped:

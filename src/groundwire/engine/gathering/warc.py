@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import zlib
 from collections.abc import AsyncGenerator, Iterator
@@ -15,6 +14,7 @@ from groundwire.engine.reading.formats import MEDIA_TYPES
 from groundwire.engine.reading.pagemaking import missing_extra
 from groundwire.text.addresses import safe_address
 from groundwire.transport.fetch import Fetched
+from groundwire.transport.threads import in_thread
 
 if TYPE_CHECKING:
     from warcio.recordloader import ArcWarcRecord
@@ -31,7 +31,7 @@ async def gather_warc(path: Path) -> AsyncGenerator[Outcome, None]:
     """Every page of an archive; pictures and the like are passed over in silence."""
     outcomes = _outcomes(path)
     while True:
-        outcome = await asyncio.to_thread(next, outcomes, None)
+        outcome = await in_thread(lambda: next(outcomes, None))
         if outcome is None:
             return
         yield outcome
@@ -61,9 +61,16 @@ def _records(path: Path) -> Iterator[Fetched | Skipped]:
     )
     try:
         with path.open("rb") as file:
+            any_record = False
             for record in ArchiveIterator(file):
+                # The older ARC has no mark to know it by: it takes any line with five words for one.
+                if record.format != "warc":
+                    continue
+                any_record = True
                 if (fetched := _page_in(record)) is not None:
                     yield fetched
+        if not any_record:
+            yield Skipped(where, "it is no web archive, or an empty one")
     except OSError as error:
         yield Skipped(where, f"cannot be read: {error.strerror or error}")
     except broken:

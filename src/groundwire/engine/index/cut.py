@@ -22,7 +22,7 @@ _BORDERS = (
 
 
 def cut(text: str) -> Iterator[tuple[int, int]]:
-    """The ranges of the pieces, in code points. The last paragraphs of a text are not left over as a scrap."""
+    """The ranges of the pieces, in code points."""
     at, end = 0, len(text)
     while end - at > LONGEST:
         to = _end_of_piece(text, at, min(at + LONGEST, end - 1))

@@ -1,7 +1,7 @@
 """Domain lists, the index's part: a page is kept with its host and all that lie above it.
 
-The host of an entry is looked up among those. An entry that goes on with a path is decided by the address;
-`*` stands for anything there, and a path ends at a slash unless a star says otherwise.
+The host of an entry is looked up among those. Whether an entry that goes on with a path covers a page is seen
+by its address; `groundwire.text.domains` has the rule, and the form of a path says the same as an expression.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from groundwire.model.value import value
-from groundwire.text.addresses import canonical_address, domain_of
+from groundwire.text.addresses import domain_of
 
 
 def hosts_above(url: str) -> list[str]:
@@ -30,14 +30,6 @@ class Entries:
     def all_hosts(self) -> tuple[str, ...]:
         """The hosts of all entries."""
         return self.hosts + tuple(host for host, _ in self.paths)
-
-    def cover(self, url: str) -> bool:
-        """Does an entry cover this address?"""
-        hosts = hosts_above(url)
-        if any(host in hosts for host in self.hosts):
-            return True
-        path = canonical_address(url).partition("?")[0].partition("/")[2]
-        return any(host in hosts and form.match(path) is not None for host, form in self.paths)
 
 
 def read_entries(entries: Iterable[str]) -> Entries:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -73,7 +74,7 @@ class EmbeddedIndex:
         """Add or renew pages. When this returns they survive a crash, and every later search sees them."""
         total = Stored()
         for batch in _batches(pages):
-            with told(self._folder), self._writing() as (store, passages):
+            with told(self._folder), self._writing(_PATIENCE) as (store, passages):
                 unsure = records.last_id(store)
                 with records.transaction(store):
                     total = _sum(total, records.add_pages(store, batch))
@@ -83,7 +84,7 @@ class EmbeddedIndex:
     def remove(self, *, urls: Iterable[str] = (), collection: str = "") -> int:
         """Forget pages by address, or a whole collection; says how many there were."""
         keys = [records.key_of(url) for url in urls]
-        with told(self._folder), self._writing() as (store, passages):
+        with told(self._folder), self._writing(_PATIENCE) as (store, passages):
             unsure = records.last_id(store)
             with records.transaction(store):
                 count = records.remove_pages(store, keys, collection)
@@ -135,58 +136,59 @@ class EmbeddedIndex:
     ) -> list[Passage]:
         searcher = passages.searcher()
         selection = Selection(options, limit)
-        for query in Matching(searcher, passages.schema, passages.analysis).queries(question, options):
-            for hits in _in_portions(searcher, query, limit + _SPARE):
-                unseen = selection.unseen(hits)
-                while unseen and selection.missing:
-                    some, unseen = unseen[: selection.missing], unseen[selection.missing :]
-                    with self._reading:
-                        known = records.hits_of(self._store, some)
-                    selection.offer({passage: hits[passage] for passage in some}, known)
-                if not selection.missing:
-                    return selection.passages
+        queries = Matching(searcher, passages.schema, passages.analysis).queries(question, options)
+        ranked = _ranked(searcher, queries, limit + _SPARE)
+        while selection.missing and (some := dict(islice(ranked, selection.missing))):
+            with self._reading:
+                known = records.hits_of(self._store, some)
+            selection.offer(some, known)
         return selection.passages
 
     def _opened(self) -> Passages:
-        """The passages as they are, and up to date unless somebody is just writing: that one will see to it."""
+        """The passages as they are; up to date, unless somebody is just writing and will see to it."""
         with self._reading:
             passages = open_passages(self._folder, self._store)
             if passages is not None and not is_behind(self._store):
                 return passages
         try:
-            with self._writing(0 if passages else _PATIENCE) as (store, passages):
-                catch_up(store, passages, records.last_id(store))
+            with self._writing(0 if passages else _PATIENCE) as (store, renewed):
+                catch_up(store, renewed, records.last_id(store))
+                return renewed
         except TimedOut:
             if passages is None:
                 raise
-        return passages
+            return passages
 
     def _replaced(self, broken: Passages) -> Passages:
         """Passages made anew from the pages."""
-        with self._writing(_PATIENCE) as (store, passages):
-            if passages.folder == broken.folder:
-                passages = make_passages(self._folder, store)
-            catch_up(store, passages, records.last_id(store))
-            return passages
+        with self._writing(_PATIENCE) as (store, found):
+            renewed = make_passages(self._folder, store) if found.folder == broken.folder else found
+            catch_up(store, renewed, records.last_id(store))
+            return renewed
 
     @contextmanager
-    def _writing(self, patience: float = _PATIENCE) -> Iterator[tuple[sqlite3.Connection, Passages]]:
+    def _writing(self, patience: float) -> Iterator[tuple[sqlite3.Connection, Passages]]:
         """The page store and the passages, for nobody else to write to meanwhile."""
         with locked(self._folder / _LOCK, patience), closing(records.connect(self._folder / STORE)) as store:
             passages = open_passages(self._folder, store) or make_passages(self._folder, store)
             yield store, passages
 
 
-def _in_portions(searcher: Searcher, query: Query, first: int) -> Iterator[dict[int, float]]:
-    """Passages and their scores, best first, in portions that grow: mostly the first is enough."""
-    at, size = 0, first
-    while at < _DEEPEST:
-        hits = searcher.search(query, size, count=False, offset=at).hits
-        ids = searcher.fast_field_values("passage", [address for _, address in hits])
-        yield {int(passage or 0): score for passage, (score, _) in zip(ids, hits, strict=True)}
-        if len(hits) < size:
-            return
-        at, size = at + size, 4 * size
+def _ranked(searcher: Searcher, queries: Iterator[Query], first: int) -> Iterator[tuple[int, float]]:
+    """Passages and their scores, best first, each once. Asked for in portions that grow: mostly the first is
+    enough."""
+    seen: set[int] = set()
+    for query in queries:
+        at, size, more = 0, first, True
+        while more and at < _DEEPEST:
+            hits = searcher.search(query, size, count=False, offset=at).hits
+            ids = searcher.fast_field_values("passage", [address for _, address in hits])
+            for (score, _), found in zip(hits, ids, strict=True):
+                passage = int(found or 0)
+                if passage not in seen:
+                    seen.add(passage)
+                    yield passage, score
+            at, size, more = at + size, 4 * size, len(hits) == size
 
 
 def _batches(pages: Iterable[Page]) -> Iterator[list[Page]]:

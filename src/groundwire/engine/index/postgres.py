@@ -17,6 +17,7 @@ from groundwire.engine.index.cut import SHORTEST
 from groundwire.engine.index.postgres_query import (
     FIELDS,
     FREQUENCIES,
+    MOST_RANKED,
     PER_PAGE,
     PHRASES,
     SEARCH,
@@ -174,6 +175,7 @@ def _found(
         "prefixes": wanted.prefixes,
         "per_page": PER_PAGE,
         "short": SHORTEST,
+        "most": MOST_RANKED,
     }
     rows = connection.execute(SEARCH, parameters).fetchall()
     return [Passage(*cast("tuple[str, str, str, int, float, str, str]", row)) for row in rows]

@@ -21,6 +21,8 @@ from groundwire.model.value import value
 FIELDS = [0.4, 0.3, 0.5, 1.0]
 """What a word weighs in the text, in a name, in the address and in the title."""
 PER_PAGE = 3
+MOST_RANKED = 20_000
+"""Of a word that stands in more passages than this, so many are ranked."""
 _NAME_WEIGHT = 6.0
 _PART_WEIGHT = 1.0
 _PHRASE_WEIGHT = 4.0
@@ -54,16 +56,10 @@ SELECT common.word, common.share FROM known, unnest(known.words, known.shares) A
 WHERE common.word IS NOT NULL
 """
 
+# Ranking reads every candidate; of words that stand nearly everywhere, not all are ranked.
 SEARCH: LiteralString = """
-WITH ranked AS (
-    SELECT passage.page, passage.start, passage.length, passage.fingerprint,
-        (
-            SELECT coalesce(sum(term.weight * ts_rank(%(fields)s::real[], passage.words, term.query)), 0)
-            FROM unnest(%(queries)s::text[]::tsquery[], %(weights)s::float8[]) AS term(query, weight)
-        ) / (0.8 + greatest(passage.length, %(short)s) / 4000.0::float8) + 0.1
-        + %(bonus)s * coalesce(passage.words @@ %(all)s::tsquery, false)::integer
-        + 2 * %(bonus)s * coalesce(passage.language = %(language)s, false)::integer AS score
-    FROM groundwire_passages AS passage
+WITH candidates AS (
+    SELECT passage.* FROM groundwire_passages AS passage
     WHERE (%(match)s::tsquery IS NULL OR passage.words @@ %(match)s::tsquery)
         AND (%(prefixes)s::tsquery IS NULL OR passage.forms @@ %(prefixes)s::tsquery)
         AND (%(allowed)s::text[] IS NULL OR passage.hosts && %(allowed)s::text[])
@@ -73,6 +69,16 @@ WITH ranked AS (
         AND NOT passage.place ~ ANY(%(blocked_paths)s::text[])
         AND (%(since)s::bigint IS NULL OR passage.published_at >= %(since)s::bigint)
         AND (%(until)s::bigint IS NULL OR passage.published_at <= %(until)s::bigint)
+    LIMIT %(most)s
+), ranked AS (
+    SELECT passage.page, passage.start, passage.length, passage.fingerprint,
+        (
+            SELECT coalesce(sum(term.weight * ts_rank(%(fields)s::real[], passage.words, term.query)), 0)
+            FROM unnest(%(queries)s::text[]::tsquery[], %(weights)s::float8[]) AS term(query, weight)
+        ) / (0.8 + greatest(passage.length, %(short)s) / 4000.0::float8) + 0.1
+        + %(bonus)s * coalesce(passage.words @@ %(all)s::tsquery, false)::integer
+        + 2 * %(bonus)s * coalesce(passage.language = %(language)s, false)::integer AS score
+    FROM candidates AS passage
     ORDER BY score DESC, passage.page, passage.start
     LIMIT %(pool)s
 ), numbered AS (

@@ -6,7 +6,7 @@ title weighing A, of the address B, parts of names C, of the text D. `forms` has
 
 from __future__ import annotations
 
-from groundwire.transport.postgres import Step
+from groundwire.transport.steps import Step
 
 COMPONENT = "index"
 

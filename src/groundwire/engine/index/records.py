@@ -9,10 +9,9 @@ TRUNCATE and FULL the end of the journal is synced too, so a commit that returne
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -53,7 +52,7 @@ def connect(path: Path) -> sqlite3.Connection:
         "journal_mode = TRUNCATE",
         "synchronous = FULL",
         "cache_spill = OFF",
-        "cache_size = -16384",
+        "cache_size = -65536",
     ):
         store.execute(f"PRAGMA {pragma}")
     return store
@@ -115,13 +114,13 @@ def pieces_of(store: sqlite3.Connection, page: int) -> list[tuple[int, str]]:
     return store.execute("SELECT id, text FROM passages WHERE id >= ? AND id < ? ORDER BY id", ids).fetchall()
 
 
-def hits_of(store: sqlite3.Connection, passages: Sequence[int]) -> dict[int, Hit]:
+def hits_of(store: sqlite3.Connection, passages: Iterable[int]) -> dict[int, Hit]:
     """What is known of these passages; those that are gone are left out."""
     rows = store.execute(
         """SELECT p.id, p.start, p.text, p.words, g.id, g.words, g.url, g.title, g.published, g.language
         FROM json_each(?) AS asked CROSS JOIN passages AS p ON p.id = asked.value
         CROSS JOIN pages AS g ON g.id = p.id >> ?""",
-        (json.dumps(passages), PIECE_BITS),
+        (f"[{','.join(map(str, passages))}]", PIECE_BITS),
     )
     return {row[0]: row[1:] for row in rows}
 
@@ -194,7 +193,8 @@ def _add(store: sqlite3.Connection, page: Page) -> str:
     pieces = [(start, page.text[start:end]) for start, end in cut(page.text)]
     row = (key, page.url, page.title, page.published, page.language, page.collection, mark, len(page.text))
     cursor = store.execute(
-        """INSERT INTO pages (key, url, title, published, language, collection, hash, characters, pieces, words)
+        """INSERT INTO pages
+        (key, url, title, published, language, collection, hash, characters, pieces, words)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (*row, sum(1 for _, text in pieces if text.strip()), words),
     )

@@ -6,13 +6,13 @@ score best. This is decided when searching, not when storing: a mirror is needed
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from groundwire.engine.index.cut import trimmed
-from groundwire.engine.index.domains import read_entries
 from groundwire.engine.index.records import Hit
 from groundwire.engine.pages import Passage
-from groundwire.model import SearchOptions
+from groundwire.model import SearchOptions, Source
+from groundwire.text.domains import admits
 
 PER_PAGE = 3
 
@@ -23,10 +23,9 @@ class Selection:
     def __init__(self, options: SearchOptions, limit: int) -> None:
         self.passages: list[Passage] = []
         self._limit = limit
-        self._allowed = read_entries(options.allowed_domains)
-        self._blocked = read_entries(options.blocked_domains)
-        self._has_paths = bool(self._allowed.paths or self._blocked.paths)
-        self._seen: set[int] = set()
+        self._options = options
+        # Hosts were matched when searching; paths are not indexed.
+        self._has_paths = any("/" in entry for entry in options.allowed_domains + options.blocked_domains)
         self._passage_words: set[int] = set()
         self._shown: dict[int, int] = {}
         self._page_words: dict[int, int] = {}
@@ -36,13 +35,8 @@ class Selection:
         """How many more could be shown."""
         return self._limit - len(self.passages)
 
-    def unseen(self, passages: Iterable[int]) -> list[int]:
-        """Those that were not offered yet."""
-        return [passage for passage in passages if passage not in self._seen]
-
     def offer(self, hits: Mapping[int, float], known: Mapping[int, Hit]) -> None:
         """Show of these hits, best first, those for which there is place."""
-        self._seen.update(hits)
         for passage, score in hits.items():
             hit = known.get(passage)
             if hit is not None:
@@ -59,7 +53,7 @@ class Selection:
             or self._page_words.get(page_words, page) != page
         ):
             return
-        if self._has_paths and not self._is_admitted(url):
+        if self._has_paths and not admits(self._options, Source(url)):
             return
         self._shown[page] = shown + 1
         self._page_words[page_words] = page
@@ -69,8 +63,3 @@ class Selection:
             score = self.passages[-1].score
         before, text = trimmed(text)
         self.passages.append(Passage(url, title, text, start + before, score, published, language))
-
-    def _is_admitted(self, url: str) -> bool:
-        if self._blocked.paths and self._blocked.cover(url):
-            return False
-        return not self._allowed.paths or self._allowed.cover(url)

@@ -9,19 +9,24 @@ import re
 from hashlib import blake2b
 from urllib.parse import unquote
 
-_ENGLISH = """a about after all also am an and any are as at be because been before being between both but by can
-cannot could did do does doing down during each for from further had has have having he her here hers him his how
-i if in into is it its itself just let me more most my no nor not now of off on once only or other our out over
-own s same she should so some such t than that the their them then there these they this those through to too
-under until up us very was we were what when where which while who whom whose why will with would you your
-please tell explain describe mean means"""
-_GERMAN = """aber alle allem allen aller alles als also am an auch auf aus bei beim bin bis bist da damit dann das
-dass daß dein deine dem den der des deshalb die dies diese diesem diesen dieser dieses doch dort du durch ein eine
-einem einen einer eines er es etwas euch für hat hatte hatten hier ich ihm ihn ihnen ihr ihre im in ins ist ja
-jede jedem jeden jeder jedes kann kannst kein keine können könnte man mein meine mich mir mit muss nach nicht noch
-nun nur ob oder ohne sehr sein seine sich sie sind so soll über um und uns unter vom von vor wann war waren warum
-was weil welche welchem welchen welcher welches wenn wer werde werden wie wieder will wir wird wo wurde wurden zu
-zum zur zwischen bitte erkläre"""
+_ENGLISH = """
+    a about after all also am an and any are as at be because been before being between both but by can
+    cannot could did do does doing down during each for from further had has have having he her here
+    hers him his how i if in into is it its itself just let me more most my no nor not now of off on
+    once only or other our out over own s same she should so some such t than that the their them then
+    there these they this those through to too under until up us very was we were what when where which
+    while who whom whose why will with would you your please tell explain describe mean means
+"""
+_GERMAN = """
+    aber alle allem allen aller alles als also am an auch auf aus bei beim bin bis bist da damit dann
+    das dass daß dein deine dem den der des deshalb die dies diese diesem diesen dieser dieses doch dort
+    du durch ein eine einem einen einer eines er es etwas euch für hat hatte hatten hier ich ihm ihn
+    ihnen ihr ihre im in ins ist ja jede jedem jeden jeder jedes kann kannst kein keine können könnte
+    man mein meine mich mir mit muss nach nicht noch nun nur ob oder ohne sehr sein seine sich sie sind
+    so soll über um und uns unter vom von vor wann war waren warum was weil welche welchem welchen
+    welcher welches wenn wer werde werden wie wieder will wir wird wo wurde wurden zu zum zur zwischen
+    bitte erkläre
+"""
 
 STOP_WORDS = {"en": frozenset(_ENGLISH.split()), "de": frozenset(_GERMAN.split())}
 _ANY_STOP_WORD = STOP_WORDS["en"] | STOP_WORDS["de"]

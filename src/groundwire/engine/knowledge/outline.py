@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
@@ -41,9 +42,17 @@ class Outline:
     """Whether there is more than `exported`: no `__all__`, or one that is computed."""
 
 
+_SIGNATURE = re.compile(
+    r"(?:\w+ = )?[\w.]+\((?:[^()\n]|\([^()\n]*\))*\)(?:[ ]*-+>[ ]*[^\n,]*)?(?:\n|,[ ]|$)"
+)
+
+
 def summary(doc: str, limit: int = 200) -> str:
-    """The first paragraph of a docstring on one line, cut at a word."""
-    line = " ".join(doc.strip().partition("\n\n")[0].split())
+    """The first paragraph of a docstring that says something, on one line, cut at a word."""
+    rest = doc.strip()
+    while signature := _SIGNATURE.match(rest):
+        rest = rest[signature.end() :].strip()
+    line = " ".join(rest.partition("\n\n")[0].split())
     if len(line) <= limit:
         return line
     return line[:limit].rpartition(" ")[0] + " …"

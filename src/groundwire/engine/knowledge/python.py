@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from groundwire.engine.knowledge.inventory import BASE, member_address, module_address
 from groundwire.engine.knowledge.library import Library
 from groundwire.engine.knowledge.outline import Entry, summary
+from groundwire.engine.knowledge.synopses import SYNOPSES
 from groundwire.engine.pages import Page
 
 COLLECTION = "python"
@@ -21,7 +22,8 @@ def module_pages(library: Library, module: str) -> Iterator[Page]:
         return
     for name, entry in members:
         yield from _member_pages(module, name, entry)
-    yield python_page(module_address(module), module, _module_text(module, doc, members))
+    subject = f"{module} — {SYNOPSES[module]}" if module in SYNOPSES else module
+    yield python_page(module_address(module), subject, _module_text(module, doc, members))
 
 
 def contents_page(modules: tuple[str, ...]) -> Page:
@@ -76,6 +78,7 @@ def _module_text(module: str, doc: str, members: list[tuple[str, Entry]]) -> str
 
 
 def _listed(prefix: str, members: list[tuple[str, Entry]] | tuple[tuple[str, Entry], ...]) -> str:
-    """Each member on a line of its own with what it is for."""
+    """A list of the members with what they are for."""
     dot = f"{prefix}." if prefix else ""
-    return "\n".join(f"{dot}{name}: {summary(entry.doc)}" for name, entry in members if entry.doc)
+    said = ((name, summary(entry.doc)) for name, entry in members)
+    return "\n".join(f"- {dot}{name}: {line}" for name, line in said if line)

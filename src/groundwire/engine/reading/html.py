@@ -7,11 +7,11 @@ from lxml import etree
 from groundwire.engine.reading import html_head
 from groundwire.engine.reading.decoding import clean, decode
 from groundwire.engine.reading.document import Content, Document
-from groundwire.engine.reading.html_blocks import LEFT_OUT, Block, blocks_of, joined, without_menus
+from groundwire.engine.reading.html_blocks import LEFT_OUT, blocks_of, joined, without_menus
 
 _LONGEST = 10_000_000
 _SHORT = 250
-"""A main part with fewer characters may be an empty frame: then the whole body is looked at."""
+"""A main part with fewer characters may be an empty frame: then the whole page is looked at."""
 
 
 def read(document: Document) -> Content:
@@ -60,9 +60,7 @@ def _readable(root: etree._Element) -> str:
         text = joined(blocks_of(main))
         if len(text) >= _SHORT:
             return text
-    body = root.find("body")
-    blocks: list[Block] = blocks_of(root if body is None else body)
-    return joined(without_menus(blocks))
+    return joined(without_menus(blocks_of(root)))
 
 
 def _main_part(root: etree._Element) -> etree._Element | None:

@@ -14,9 +14,10 @@ from lxml import etree
 from groundwire.model.value import value
 
 _MOST_ELEMENTS = 400_000
+# Not the head as a whole: where nobody closed it, libxml2 leaves <main> and its like inside.
 LEFT_OUT = frozenset(
     (
-        *("head", "script", "style", "noscript", "template", "nav", "aside", "footer", "select"),
+        *("title", "script", "style", "noscript", "template", "nav", "aside", "footer", "select"),
         *("button", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map", "input"),
         *("textarea", "datalist", "dialog"),
     )

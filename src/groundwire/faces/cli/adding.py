@@ -20,6 +20,7 @@ from groundwire.faces.cli.printable import one_line, printable_json
 from groundwire.faces.cli.status import Status
 from groundwire.model import JsonObject
 from groundwire.transport.fetch import Fetcher
+from groundwire.transport.guard import PUBLIC, REFUSED, Rules
 
 _DRAWN_EVERY = 0.1
 _SAID_EVERY = 2.0
@@ -37,7 +38,6 @@ def open_store(folder: Path) -> Index:
 
 def open_fetcher(whats: Iterable[What], *, private: bool) -> Fetcher:
     """Fetches public pages; and the very hosts that were named, if they may be private."""
-    from groundwire.transport.guard import PUBLIC, Rules  # noqa: PLC0415
     from groundwire.transport.guarded import GuardedFetcher  # noqa: PLC0415  brings the HTTP client along
     from groundwire.transport.weburl import NoAddress, parse  # noqa: PLC0415
 
@@ -114,6 +114,8 @@ class _Adding:
                 self._console.write(line + "\n")
         if self._unaddressed:
             self._console.note(_WITHOUT_ADDRESS, YELLOW)
+        if not self._arguments.private and any(entry.why == REFUSED for entry in self._tally.skipped):
+            self._console.note("Is it in your own network? Then add --private.")
 
     def _tell(self, tally: Tally, outcome: Outcome | None) -> None:
         now = time.monotonic()
@@ -124,7 +126,7 @@ class _Adding:
         if self._console.notes_live:
             if now - self._drawn >= _DRAWN_EVERY:
                 self._drawn = now
-                self._status.show(f"{tally.pages} pages  {where}")
+                self._status.show(f"{tally.pages} pages {where}")
         elif now - self._said >= _SAID_EVERY:
             self._said = now
             self._console.note(f"{tally.pages} pages so far")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from groundwire.client import ProviderStatus
     from groundwire.credentials.lookup import Finding
     from groundwire.credentials.secret import Secret
+    from groundwire.engine.knowledge import Progress
     from groundwire.providers.base import Row
 
 _SETTINGS: Mapping[str, str] = {
@@ -60,6 +61,8 @@ class Asker(Protocol):
     def findings(self, name: str) -> list[Finding]: ...
 
     def add(self, row: Row, key: Secret | None = None) -> None: ...
+
+    def watch_index(self, report: Callable[[Progress], None]) -> None: ...
 
     async def aclose(self) -> None: ...
 

@@ -1,21 +1,25 @@
 """Who may come in: the Host that was meant, the Origin that asks, the key that is shown.
 
-On loopback no key is needed while none exists; any other address needs keys, and does not start without. Host
-and Origin are checked on every route: a page in a browser must not reach a gateway by a name of its own
-(DNS rebinding), nor in a user's name.
+On loopback no key is needed while none was ever made; any other address needs keys, and does not start
+without. Host and Origin are checked on every route: a page in a browser must not reach a gateway by a name of
+its own (DNS rebinding), nor in a user's name.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable
 from hashlib import sha256
 from ipaddress import ip_address
+from typing import cast
 
 from groundwire.errors import ConfigError, TurnedAway
-from groundwire.faces.gateway.asgi import Inbound
+from groundwire.faces.gateway.asgi import Headers, Inbound
 
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_HOST = re.compile(r"(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
+_LIST = re.compile(r"[a-z0-9-]+")
 
 
 def is_loopback(host: str) -> bool:
@@ -41,72 +45,103 @@ def fingerprint(key: str) -> str:
 
 
 class Access:
-    """Decides about a request by its head alone. `fingerprints` gives the keys that hold now."""
+    """Decides about a request by its head alone. `fingerprints` gives the keys that hold now, or None while
+    there never was one."""
 
     def __init__(
         self,
         host: str,
-        fingerprints: Callable[[], Iterable[str]],
+        fingerprints: Callable[[], Collection[str] | None],
         *,
         hosts: Iterable[str] = (),
         origins: Iterable[str] = (),
     ) -> None:
-        self._names = {name.lower() for name in hosts} | _LOCAL_NAMES
-        self._names |= {host.lower(), f"[{host.lower()}]"} if not _is_any(host) else set()
-        self._any_host = not is_loopback(host) and not tuple(hosts)
+        named = {name.lower() for name in hosts}
+        self._names = named | _LOCAL_NAMES | (set() if _is_any(host) else {_as_host(host)})
+        self._loopback = is_loopback(host)
+        self._any_host = not self._loopback and not named
         self._origins = {origin.lower().rstrip("/") for origin in origins}
         self._fingerprints = fingerprints
 
     def check_address(self, inbound: Inbound) -> None:
         """The Host we are known by, and an Origin of ours or none."""
         host = inbound.headers.get("host", "").lower()
-        name, _, port = host.rpartition(":") if _has_port(host) else (host, "", "")
-        if (port and not port.isdigit()) or not (self._any_host or name in self._names) or not _is_name(name):
+        if _count(inbound, b"host") != 1 or not self._admits_host(host):
             raise TurnedAway(
                 status=421, message="this gateway is not known by that Host; add it to gateway.hosts"
             )
         origin = inbound.headers.get("origin")
-        if origin is not None and not self._admits_origin(origin.lower(), host):
+        if origin is not None and (_count(inbound, b"origin") != 1 or not self._admits_origin(origin, host)):
             raise TurnedAway(
                 status=403, message="pages of this Origin may not use the gateway; add it to gateway.origins"
             )
 
     def check_key(self, inbound: Inbound) -> str:
-        """The fingerprint of the key that was shown; empty while none is needed."""
-        known = tuple(self._fingerprints())
-        if not known:
+        """The fingerprint of the key that was shown; empty where none is needed."""
+        known = self._fingerprints()
+        if known is None and self._loopback:
             return ""
-        shown = fingerprint(shown_key(inbound))
-        # Every key is compared, so that time tells nothing.
-        matches = [entry for entry in known if hmac.compare_digest(entry, shown)]
-        if not matches:
-            raise TurnedAway(
-                status=401,
-                message="no valid key: send one of `groundwire keys` as Authorization: Bearer, x-api-key or "
-                "x-goog-api-key",
-                code="INVALID_KEY",
-            )
-        return shown
+        for shown in map(fingerprint, shown_keys(inbound)):
+            # Every key is compared, so that time tells nothing.
+            if any([hmac.compare_digest(entry, shown) for entry in known or ()]):
+                return shown
+        raise TurnedAway(
+            status=401,
+            message="no valid key: send one of `groundwire keys` as Authorization: Bearer, x-api-key or "
+            "x-goog-api-key",
+            code="INVALID_KEY",
+        )
+
+    def sharing(self, inbound: Inbound) -> Headers:
+        """The headers by which a browser lets a page of a configured origin read the answer."""
+        origin = inbound.headers.get("origin", "")
+        if origin.lower() not in self._origins:
+            return ()
+        return (
+            ("access-control-allow-origin", origin),
+            ("access-control-expose-headers", "x-request-id, x-groundwire-provider, x-groundwire-warnings"),
+            ("vary", "origin"),
+        )
+
+    def preflight(self, inbound: Inbound) -> Headers:
+        """The answer to a browser that asks before a page of a configured origin asks; empty to others."""
+        if inbound.method != "OPTIONS" or "access-control-request-method" not in inbound.headers:
+            return ()
+        shared = self.sharing(inbound)
+        wanted = inbound.headers.get("access-control-request-headers", "")
+        listed = ", ".join(name for name in _LIST.findall(wanted.lower())[:64])
+        return (
+            *shared,
+            ("access-control-allow-methods", "GET, POST"),
+            ("access-control-allow-headers", listed),
+            ("access-control-max-age", "600"),
+        ) if shared else ()
+
+    def _admits_host(self, host: str) -> bool:
+        found = _HOST.fullmatch(host)
+        return found is not None and (self._any_host or found["name"] in self._names)
 
     def _admits_origin(self, origin: str, host: str) -> bool:
+        origin = origin.lower()
         return origin in self._origins or origin in (f"http://{host}", f"https://{host}")
 
 
-def shown_key(inbound: Inbound) -> str:
-    """The key a client sends, in whichever header its dialect uses."""
+def shown_keys(inbound: Inbound) -> Iterable[str]:
+    """The keys a client sends, in whichever headers its dialect uses: some send another beside ours."""
     scheme, _, token = inbound.headers.get("authorization", "").partition(" ")
     bearer = token.strip() if scheme.lower() == "bearer" else ""
-    return bearer or inbound.headers.get("x-api-key", "") or inbound.headers.get("x-goog-api-key", "")
+    others = (inbound.headers.get(name, "") for name in ("x-api-key", "x-goog-api-key"))
+    return (key for key in (bearer, *others) if key)
+
+
+def _count(inbound: Inbound, name: bytes) -> int:
+    return sum(one == name for one, _ in cast("list[tuple[bytes, bytes]]", inbound.scope["headers"]))
+
+
+def _as_host(host: str) -> str:
+    bare = host.lower().strip("[]")
+    return f"[{bare}]" if ":" in bare else bare
 
 
 def _is_any(host: str) -> bool:
     return host in ("", "0.0.0.0", "::")  # noqa: S104  compared, not bound
-
-
-def _has_port(host: str) -> bool:
-    return ":" in host and not host.endswith("]")
-
-
-def _is_name(name: str) -> bool:
-    bare = name.strip("[]").replace(":", "") if name.startswith("[") else name
-    return bool(bare) and all(sign.isalnum() or sign in ".-_" for sign in bare) and bare.isascii()

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from time import monotonic
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import uuid4
 
 from groundwire.config.schema import Config, GatewaySettings
@@ -21,15 +21,23 @@ from groundwire.dialects.registry import dialect
 from groundwire.errors import GroundwireError, TurnedAway
 from groundwire.faces.gateway.access import Access
 from groundwire.faces.gateway.asgi import JSON, Inbound, Left, Receive, Scope, Send
+from groundwire.faces.gateway.draining import Running, closing
+from groundwire.faces.gateway.limits import check_request
+from groundwire.faces.gateway.measuring import Metrics
 from groundwire.faces.gateway.replies import Patience
 from groundwire.faces.gateway.routes import Routes
 from groundwire.model import Event, Request
 from groundwire.model.value import value
 
+if TYPE_CHECKING:
+    from groundwire.client import ProviderStatus
+
 log = logging.getLogger("groundwire.gateway")
 
 _ANY_DIALECT = "openai_chat"
 """Errors at paths of nobody's have this shape: most clients understand it."""
+_UNREAD = frozenset({408, 413, 415})
+"""After these the rest of the body must not be taken for a request."""
 
 
 class Asker(Protocol):
@@ -43,6 +51,8 @@ class Asker(Protocol):
     ) -> AsyncGenerator[Sequence[Event], None]: ...
 
     def usable(self) -> Mapping[str, bool]: ...
+
+    def providers(self) -> list[ProviderStatus]: ...
 
     async def aclose(self) -> None: ...
 
@@ -115,13 +125,22 @@ class Gateway:
         self.draining = False
         self.open = 0
         """Requests under way."""
+        self.running = Running()
+        self.metrics = Metrics()
         self.at_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
-        self._observers = observers
+        self._observers = (self.metrics.observe, *observers)
 
     @property
     def settings(self) -> GatewaySettings:
         """What is configured."""
         return self.groundwire.config.gateway
+
+    def batches(
+        self, request: Request, *, provider: str, model: str
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        """Ask within the limits; the answer ends with the gateway at the latest."""
+        check_request(request)
+        return self.running.follow(self.groundwire.batches(request, provider=provider, model=model))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One conversation, as ASGI has it."""
@@ -168,9 +187,18 @@ class Gateway:
 
     async def _admitted(self, call: Call) -> None:
         inbound = call.inbound
+        call.dialect = spoken_by(inbound)
         self.access.check_address(inbound)
+        inbound.shared = self.access.sharing(inbound)
+        if allowed := self.access.preflight(inbound):
+            inbound.shared = ()
+            await inbound.respond(204, allowed, b"")
+            return
         match = self.routes.find(inbound.method, inbound.path)
-        call.path, call.dialect = match.route.path, match.route.dialect
+        call.path, call.dialect = match.route.path, match.route.dialect or call.dialect
+        if match.instead:
+            inbound.shared = (*inbound.shared, ("allow", match.instead))
+            raise TurnedAway(status=405, message=f"{inbound.method} is not possible here; use {match.instead}")
         if match.route.access == "key":
             call.key = self.access.check_key(inbound)
             self._check_room()
@@ -179,7 +207,7 @@ class Gateway:
     def _check_room(self) -> None:
         """Shed load at the door: a request that waits is worse than one that comes again."""
         if self.draining:
-            raise TurnedAway(status=503, message="the gateway is closing", code="CLOSING", retry_after=5)
+            raise closing()
         if self.open > self.settings.max_requests:
             raise TurnedAway(
                 status=503,
@@ -194,10 +222,19 @@ class Gateway:
         if inbound.begun:
             return
         status, body = dialect(call.dialect or _ANY_DIALECT).encode_error(error, Reply(call.request_id))
+        if isinstance(error, TurnedAway):
+            status = error.status_hint
         head = [("content-type", JSON), ("x-request-id", call.request_id)]
         wait = getattr(error, "retry_after", None)
         if wait is not None:
             head.append(("retry-after", str(max(1, round(wait)))))
-        if inbound.headers.get("connection", "").lower() == "close" or status in (413, 415):
-            head.append(("connection", "close"))  # an unread body must not be taken for a request
+        if status in _UNREAD:
+            head.append(("connection", "close"))
         await inbound.respond(status, tuple(head), dump_json(body).encode())
+
+
+def spoken_by(inbound: Inbound) -> str:
+    """The dialect of a client that asks at a path of several vendors', by its headers."""
+    if "anthropic-version" in inbound.headers or "x-api-key" in inbound.headers:
+        return "anthropic_messages"
+    return "gemini" if "x-goog-api-key" in inbound.headers else ""

@@ -12,6 +12,7 @@ from typing import TypeAlias, cast
 from urllib.parse import parse_qsl, unquote
 
 from groundwire.errors import TurnedAway
+from groundwire.faces.gateway.limits import BODY_RATE, BODY_SECONDS, check_document
 
 Scope: TypeAlias = MutableMapping[str, object]
 Message: TypeAlias = MutableMapping[str, object]
@@ -29,7 +30,10 @@ class Left(Exception):
 class Inbound:
     """One HTTP request, and its one response."""
 
-    __slots__ = ("_receive", "_send", "begun", "headers", "method", "path", "query", "scope", "status")
+    __slots__ = (
+        *("_receive", "_send", "begun", "headers", "method", "path", "query"),
+        *("scope", "shared", "status"),
+    )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
@@ -43,6 +47,8 @@ class Inbound:
             for name, text in cast("list[tuple[bytes, bytes]]", scope["headers"])
         }
         self.begun = False
+        self.shared: Headers = ()
+        """What goes with every answer, so that a page of another origin may read it."""
         self.status = 0
         self._receive = receive
         self._send = send
@@ -56,19 +62,30 @@ class Inbound:
         told = self.headers.get("content-length", "")
         if told.isascii() and told.isdigit() and int(told[:20]) > limit:
             raise _too_large(limit)
+        try:
+            data = await self._whole(limit)
+        except TimeoutError:
+            raise TurnedAway(status=408, message="the body did not come in time", code="TOO_SLOW") from None
+        check_document(data)
+        return data
+
+    async def _whole(self, limit: int) -> bytes:
         chunks: list[bytes] = []
         size = 0
-        while True:
-            message = await self._receive()
-            if message["type"] != "http.request":
-                raise Left
-            chunk = cast("bytes", message.get("body", b""))
-            size += len(chunk)
-            if size > limit:
-                raise _too_large(limit)
-            chunks.append(chunk)
-            if not message.get("more_body"):
-                return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        async with asyncio.timeout(BODY_SECONDS) as clock:
+            ends = clock.when() or 0.0
+            while True:
+                message = await self._receive()
+                if message["type"] != "http.request":
+                    raise Left
+                chunk = cast("bytes", message.get("body", b""))
+                size += len(chunk)
+                if size > limit:
+                    raise _too_large(limit)
+                chunks.append(chunk)
+                if not message.get("more_body"):
+                    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+                clock.reschedule(ends + size / BODY_RATE)
 
     async def begin(self, status: int, headers: Headers) -> None:
         """Send the head of the response."""
@@ -78,7 +95,10 @@ class Inbound:
             {
                 "type": "http.response.start",
                 "status": status,
-                "headers": [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers],
+                "headers": [
+                    (name.encode("latin-1"), text.encode("latin-1"))
+                    for name, text in (*headers, *self.shared)
+                ],
             }
         )
 

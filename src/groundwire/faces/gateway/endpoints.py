@@ -65,7 +65,7 @@ async def converse(gateway: Gateway, call: Call, form: Form) -> None:
 
 async def _answer(gateway: Gateway, exchange: Exchange, call: Call, told: Told) -> None:
     provider, model = choose(gateway, exchange)
-    batches = gateway.groundwire.batches(exchange.request, provider=provider, model=model)
+    batches = gateway.batches(exchange.request, provider=provider, model=model)
     if exchange.request.stream:
         await answer_streaming(call.inbound, exchange, batches, told, gateway.patience)
     else:

@@ -25,6 +25,8 @@ class Match(NamedTuple):
 
     route: Route
     names: Mapping[str, str] = {}
+    instead: str = ""
+    """The methods that are possible, where the one that was used is not."""
 
 
 @value
@@ -48,34 +50,34 @@ class Routes:
     def __init__(self, routes: tuple[Route, ...]) -> None:
         self.routes = routes
         self._exact: dict[str, dict[str, Route]] = {}
-        self._patterns: list[tuple[re.Pattern[str], Route]] = []
+        patterns: dict[str, dict[str, Route]] = {}
         for route in routes:
-            if "{" in route.path:
-                pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+)", re.escape(route.path))
-                self._patterns.append((re.compile(pattern), route))
-            else:
-                self._exact.setdefault(route.path, {})[route.method] = route
+            shelf = patterns if "{" in route.path else self._exact
+            shelf.setdefault(route.path, {})[route.method] = route
+        # A path that goes on behind a name is meant before one that ends with it.
+        ordered = sorted(patterns, key=lambda path: (path.endswith("}"), -len(path)))
+        self._patterns = [(_pattern(path), patterns[path]) for path in ordered]
 
     def find(self, method: str, path: str) -> Match:
-        """The route; raises what a stranger to the paths must be told."""
+        """What answers; raises what a stranger to the paths must be told."""
         found = self._exact.get(path)
         if found is not None:
-            route = found.get(method) or (found.get("GET") if method == "HEAD" else None)
-            if route is not None:
-                return Match(route)
-            raise _wrong_method(method, found)
-        others: dict[str, Route] = {}
-        for pattern, route in self._patterns:
+            return _match(method, found, {})
+        for pattern, routes in self._patterns:
             if match := pattern.fullmatch(path):
-                if route.method == method:
-                    return Match(route, {name: unescaped(text) for name, text in match.groupdict().items()})
-                others[route.method] = route
-        if others:
-            raise _wrong_method(method, others)
+                names = {name: unescaped(text) for name, text in match.groupdict().items()}
+                return _match(method, routes, names)
         raise TurnedAway(
             status=404, message="there is nothing at this path; /docs lists what there is", code="NOT_FOUND"
         )
 
 
-def _wrong_method(method: str, found: Mapping[str, Route]) -> TurnedAway:
-    return TurnedAway(status=405, message=f"{method} is not possible here; use {' or '.join(sorted(found))}")
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+)", re.escape(path)))
+
+
+def _match(method: str, found: Mapping[str, Route], names: Mapping[str, str]) -> Match:
+    route = found.get(method) or (found.get("GET") if method == "HEAD" else None)
+    if route is not None:
+        return Match(route, names)
+    return Match(next(iter(found.values())), names, ", ".join(sorted(found)))

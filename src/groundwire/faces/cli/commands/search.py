@@ -23,6 +23,9 @@ from groundwire.faces.cli.status import Status, describe
 from groundwire.model import Answer, Assembler, Event, Failed, Request
 from groundwire.model.value import replace
 
+NOTHING_FOUND = "nothing_found"
+"""The detail of an answer's end when an engine found no page that answers."""
+
 _FORMS = ("json", "jsonl", "markdown", "raw")
 
 
@@ -126,6 +129,7 @@ async def _ask(asker: Asker, asked: Asked, request: Request, form: str, console:
     teller = _teller(form, asked, console, status, at_once=not request.stream)
     assembler = Assembler()
     status.show("Asking…" if asked.provider == "auto" else f"Asking {asked.provider}…")
+    asker.watch_index(lambda done: status.show(f"Reading {done.what} ({done.done} of {done.total})"))
     spinning = asyncio.create_task(status.spin())
     try:
         async with aclosing(asker.stream(request, provider=asked.provider, model=asked.model)) as events:
@@ -150,6 +154,8 @@ async def _ask(asker: Asker, asked: Asked, request: Request, form: str, console:
 def _end(answer: Answer, asked: Asked, console: Console) -> int:
     if answer.error is not None:
         return report(answer.error, console)
+    if answer.detail == NOTHING_FOUND:
+        return exits.NOTHING_FOUND  # the answer says so itself
     if answer.text.strip():
         return exits.OK
     if answer.finish in ("filtered", "refused"):

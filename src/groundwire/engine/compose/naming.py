@@ -1,0 +1,97 @@
+"""How well a name fits a query: is the thing called after what is asked for?
+
+Names of code are words run together and cut short (`copytree`, `listdir`, `getpass`), so their letters are
+laid out with the words of the query, whole or from their beginning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from groundwire.engine.compose.vocabulary import ARTICLES, STOP_WORDS
+from groundwire.engine.compose.words import kin_of, split_words, stem_of
+from groundwire.model.value import value
+
+_SHORTEST = 3
+"""Letters of a word that may stand for it in a name."""
+_LONGEST = 40
+_LETTERS = re.compile(r"[^\W_]+")
+
+
+@value
+class Fit:
+    """What name and query have in common."""
+
+    share: float = 0.0
+    """Of the name that the query says; between 0 and 1."""
+    terms: frozenset[str] = frozenset()
+    """Of the query that the name says."""
+
+
+class Caller:
+    """Compares the words of one query with names."""
+
+    __slots__ = ("_known", "_pieces", "_words")
+
+    def __init__(self, query: str) -> None:
+        self._words = frozenset(map(stem_of, split_words(query)))
+        self._pieces = _pieces(query)
+        self._known: dict[str, Fit] = {}
+
+    def fit(self, name: str) -> Fit:
+        """How well the name of a thing, or the title of a page, fits."""
+        if name not in self._known:
+            self._known[name] = self._of_title(name) if " " in name else self._of_code(name)
+        return self._known[name]
+
+    def _of_title(self, title: str) -> Fit:
+        words = [stem_of(word) for word in split_words(title) if word not in ARTICLES]
+        said = [word for word in words if word in self._words]
+        terms = frozenset(term for word in said for term in self._pieces.get(word, ()))
+        return Fit(len(said) / max(1, len(words)), terms)
+
+    def _of_code(self, name: str) -> Fit:
+        owner, _, own = name.removesuffix("()").rpartition(".")
+        covered, terms = self._laid_out(own)
+        _, above = self._laid_out(owner.replace(".", "_"))
+        return Fit(covered, terms | above)
+
+    def _laid_out(self, name: str) -> tuple[float, frozenset[str]]:
+        """The share of letters that words of the query cover at best, and those words."""
+        letters = found = 0
+        terms: set[str] = set()
+        for part in _LETTERS.findall(name.lower()):
+            covered, used = _cover(part[:_LONGEST], self._pieces)
+            letters += len(part)
+            found += covered
+            terms |= used
+        return found / max(1, letters), frozenset(terms)
+
+
+def _cover(letters: str, pieces: Mapping[str, Sequence[str]]) -> tuple[int, frozenset[str]]:
+    """The most letters that pieces cover one after the other, and the terms behind them."""
+    best: list[tuple[int, frozenset[str]]] = [(0, frozenset())]
+    for end in range(1, len(letters) + 1):
+        top = best[end - 1]
+        for start in range(end):
+            terms = pieces.get(letters[start:end])
+            if terms and best[start][0] + end - start > top[0]:
+                top = (best[start][0] + end - start, best[start][1] | frozenset(terms))
+        best.append(top)
+    return best[-1]
+
+
+def _pieces(query: str) -> dict[str, tuple[str, ...]]:
+    """What may stand in a name for words of the query, and for which of them."""
+    pieces: dict[str, dict[str, None]] = {}
+    for word in split_words(query):
+        stem = stem_of(word)
+        forms = {word, stem}
+        if word not in STOP_WORDS:
+            forms.update(word[:end] for end in range(_SHORTEST, len(word)))
+            forms.update(kin_of(stem))
+        for form in forms:
+            if len(form) >= 2:
+                pieces.setdefault(form, {})[stem] = None
+    return {form: tuple(terms) for form, terms in pieces.items()}

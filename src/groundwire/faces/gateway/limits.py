@@ -1,0 +1,67 @@
+"""What is refused before it is looked into: how large, how deep, how many, how slow.
+
+Everything here costs one or two passes over the bytes, so refusing is cheaper than sending.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from groundwire.errors import ClientWireError, InvalidArguments, InvalidQuery, TurnedAway
+from groundwire.model import Request
+
+HEAD_SECONDS = 10.0
+"""Until a head must be complete."""
+HEAD_BYTES = 64 * 1024
+BODY_SECONDS = 30.0
+"""Until a body must be complete, with a second more for every `BODY_RATE` bytes of it."""
+BODY_RATE = 50_000
+
+MAX_DEPTH = 64
+MAX_MARKS = 500_000
+"""Commas, colons and brackets of a body: what parsing costs. A million tokens of source code have fewer."""
+MAX_DOMAINS = 100
+MAX_QUERY = 8 * 1024
+
+_MARKS = b",:[{"
+_SKELETON = bytes(byte for byte in range(256) if byte not in b'[]{}"')
+_STRING = re.compile(rb'"[^"]*"')
+_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+
+
+def check_document(data: bytes) -> None:
+    """Refuse a JSON text that would cost too much to read."""
+    if len(data) > MAX_MARKS and len(data) - len(data.translate(None, _MARKS)) > MAX_MARKS:
+        raise TurnedAway(status=413, message=f"the body has more than {MAX_MARKS:,} members")
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and depth_of(data) > MAX_DEPTH:
+        raise ClientWireError(f"nested deeper than {MAX_DEPTH}")
+
+
+def depth_of(data: bytes) -> int:
+    """How deep a JSON text is nested; brackets in strings do not count."""
+    deepest = depth = 0
+    # Without escaped backslashes, a backslash before a quote escapes it.
+    bones = data.replace(rb"\\", b"").replace(rb"\"", b"").translate(None, _SKELETON)
+    for byte in _STRING.sub(b"", bones):
+        depth += _STEPS.get(byte, 0)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def check_domains(*lists: Sequence[str]) -> None:
+    """Refuse lists of domains that no search engine takes."""
+    if any(len(domains) > MAX_DOMAINS for domains in lists):
+        raise InvalidArguments(f"a list of domains has more than {MAX_DOMAINS} entries")
+
+
+def check_request(request: Request) -> None:
+    """Refuse what no provider should be asked."""
+    if request.search is not None:
+        check_domains(request.search.allowed_domains, request.search.blocked_domains)
+
+
+def check_query(query: str) -> None:
+    """Refuse a query that is a document."""
+    if len(query.encode("utf-8", "replace")) > MAX_QUERY:
+        raise InvalidQuery(f"the query is longer than {MAX_QUERY:,} bytes")

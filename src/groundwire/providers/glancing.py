@@ -1,0 +1,72 @@
+"""Looking at an answer that is passed on, without reading it: has it ended, and what did it cost?
+
+Reading everything would cost more than passing it on. What ends a stream can be seen in its bytes: quotation
+marks inside of texts are escaped in JSON, so that these patterns do not occur there. What it cost stands in
+few frames, which are read by the dialect's own decoder.
+"""
+
+from __future__ import annotations
+
+import re
+
+from groundwire.dialects.base import Dialect
+from groundwire.errors import Interrupted
+from groundwire.model import Event, Failed, Finished, JsonObject, Started, UsageSeen
+from groundwire.model.value import value
+
+
+@value
+class Glance:
+    """Where to look in a dialect."""
+
+    content: str
+    """The field of a whole body that holds the answer."""
+    end: re.Pattern[bytes]
+    failure: re.Pattern[bytes]
+    usage: re.Pattern[bytes]
+
+
+def _type(names: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb'"type":\s*"(?:' + names + rb')"')
+
+
+_ERROR = re.compile(rb'"error":\s*\{')
+_USAGE = re.compile(rb'"usage":\s*\{')
+
+GLANCES = {
+    "anthropic_messages": Glance("content", _type(rb"message_stop"), _type(rb"error"), _USAGE),
+    "openai_responses": Glance(
+        "output", _type(rb"response\.(?:completed|incomplete)"), _type(rb"error|response\.failed"), _USAGE
+    ),
+    "openai_chat": Glance("choices", re.compile(rb"data:\s*\[DONE\]"), _ERROR, _USAGE),
+    "gemini": Glance(
+        "candidates", re.compile(rb'"finishReason":\s*"'), _ERROR, re.compile(rb'"finishReason":\s*"')
+    ),
+    "gemini_interactions": Glance(
+        "steps", _type(rb"interaction\.completed?|interaction\.complete"), _type(rb"error"), _USAGE
+    ),
+}
+
+
+def glance_at_body(language: Dialect, body: JsonObject) -> list[Event] | None:
+    """What can be seen of a whole answer; None if it must be read."""
+    glance = GLANCES.get(language.name)
+    if glance is None or not body.get(glance.content) or body.get("error"):
+        return None
+    rest = {name: [] if name == glance.content else item for name, item in body.items()}
+    told = language.decode_response(rest)
+    seen: list[Event] = [event for event in told if isinstance(event, Started | UsageSeen)]
+    return [*seen, Finished()]
+
+
+def glance_at_frames(language: Dialect, data: bytes) -> list[Event]:
+    """What whole frames of a stream tell: its cost, and its end."""
+    glance = GLANCES[language.name]
+    seen: list[Event] = []
+    if glance.usage.search(data):
+        seen += (event for event in language.decoder().feed(data) if isinstance(event, UsageSeen))
+    if glance.failure.search(data):
+        seen.append(Failed(Interrupted("the provider broke off with an error")))
+    elif glance.end.search(data):
+        seen.append(Finished())
+    return seen

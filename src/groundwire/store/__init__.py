@@ -1,0 +1,1 @@
+"""What outlives a process: agents, sessions, messages, usage."""

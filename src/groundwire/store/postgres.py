@@ -1,0 +1,62 @@
+"""The store in PostgreSQL, for any number of gateways."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import LiteralString
+
+from groundwire.store.migrations import COMPONENT, STEPS
+from groundwire.store.rows import Row, Values
+from groundwire.store.sql import SqlStore
+from groundwire.transport.postgres import Connection, Connections, closed_on_error, migrate
+from groundwire.transport.steps import Step
+
+_NAMED = re.compile(r":([a-z_]+)")
+
+
+def open_postgres(address: str, steps: Sequence[Step] = STEPS) -> SqlStore:
+    """The store in the database at an address (`postgresql://…`)."""
+    connections = Connections(address)
+    with closed_on_error(connections):
+        migrate(connections, COMPONENT, steps)
+    return SqlStore(PostgresDatabase(connections))
+
+
+class PostgresDatabase:
+    """Connections, each of which carries out one transaction at a time."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    @contextmanager
+    def transaction(self) -> Iterator[PostgresTransaction]:
+        """All of it or nothing; on disk when it ends, whatever the server's default is."""
+        with self._connections.transaction() as connection:
+            connection.execute("SET LOCAL synchronous_commit = on")
+            yield PostgresTransaction(connection)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connections.close()
+
+
+class PostgresTransaction:
+    """Statements on a connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def rows(self, statement: LiteralString, values: Values) -> list[Row]:
+        """What a statement answers."""
+        text = _in_postgres(statement)
+        cursor = self._connection.execute(text, values)
+        return list(cursor.fetchall()) if cursor.description else []
+
+
+@cache
+def _in_postgres(statement: LiteralString) -> LiteralString:
+    """The statement with its values named as psycopg wants it. Texts of ours only: it never sees a value."""
+    return _NAMED.sub(r"%(\1)s", statement)

@@ -1,0 +1,230 @@
+"""The matrix: every recorded answer, through the gateway, into the official client of every dialect.
+
+A cell is an inbound dialect, a provider's dialect, and whether the client streams. What the client holds is
+compared with the canonical answer of the recording, as far as the inbound dialect has words for it; in the
+same dialect, where bytes pass through, with what the same client reads from the provider itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from groundwire.dialects.base import Dialect
+from groundwire.dialects.features import Feature, project
+from groundwire.dialects.registry import dialect
+from groundwire.model import Answer, SearchCall, Span, assemble
+from groundwire.model.value import replace
+from groundwire.routing.continuation import add_usage
+from groundwire.testing.answers import told
+from groundwire.testing.script import DOCUMENT, EVENTS, Response, Script, answer
+from groundwire.testing.upstream import Upstream
+from tests.contracts.recorded.catalogue import Recording, answer_of, recordings_of
+from tests.contracts.recorded.frames import is_sse
+from tests.faces.gateway.sdk_readers import Clients, Read
+from tests.faces.gateway.serving import serving, speaking
+from tests.oracles.expected import claims, claims_by_part, covered
+
+INBOUND = ("anthropic_messages", "openai_responses", "openai_chat", "gemini", "gemini_interactions")
+PROVIDERS = INBOUND
+"""Every dialect of which there are recordings."""
+
+_FINISHES: Mapping[str, Mapping[str, str]] = {
+    "anthropic_messages": {"stop": "end_turn", "length": "max_tokens", "filtered": "refusal"},
+    "openai_responses": {"stop": "completed", "length": "max_output_tokens", "filtered": "content_filter"},
+    "openai_chat": {"stop": "stop", "length": "length", "filtered": "content_filter"},
+    "gemini": {"stop": "STOP", "length": "MAX_TOKENS", "filtered": "SAFETY"},
+    "gemini_interactions": {"stop": "completed", "length": "incomplete", "filtered": "failed"},
+}
+_REST = told("That is all.", model="scripted-1")
+"""How a turn goes on that its provider paused."""
+
+
+class Cell(NamedTuple):
+    """Who asks, who answers, and whether the client streams."""
+
+    inbound: str
+    provider: str
+    stream: bool
+
+
+@dataclass
+class Score:
+    """What came of a cell."""
+
+    total: int = 0
+    citations: int = 0
+    faults: list[str] = field(default_factory=list)
+    failed: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.total - self.failed}/{self.total} ({self.citations})"
+
+
+def chosen(recordings: Iterable[Recording], most: int) -> list[Recording]:
+    """The recordings of each dialect and form that say most: citations first, then searches, then errors."""
+    kept: dict[tuple[str, str], list[Recording]] = {}
+    for recording in recordings:
+        kept.setdefault((recording.dialect, recording.kind), []).append(recording)
+    found: list[Recording] = []
+    for group in kept.values():
+        group.sort(key=lambda item: (len(answer_of(item).citations), len(answer_of(item).parts)), reverse=True)
+        troubled = [item for item in group if answer_of(item).error or answer_of(item).finish != "stop"]
+        found += dict.fromkeys((*group[: most - 1], *troubled[:1], *group[:most]))
+    return list(dict.fromkeys(found))
+
+
+def all_recordings() -> list[Recording]:
+    """Every recorded answer."""
+    return recordings_of("body", "stream")
+
+
+def response_of(recording: Recording) -> Response:
+    """The recording as its provider sent it."""
+    streams = recording.kind == "stream" and is_sse(recording.data)
+    kind = EVENTS if streams else DOCUMENT
+    return Response(
+        headers={"content-type": kind}, body=recording.data, framing="chunked" if streams else "length"
+    )
+
+
+async def play(recordings: Sequence[Recording], *, crossed: bool = False) -> dict[Cell, Score]:
+    """Ask for every recording in every dialect; with `crossed` also in the form it was not recorded in."""
+    scores: dict[Cell, Score] = {}
+    async with AsyncExitStack() as stack:
+        upstream = await stack.enter_async_context(Upstream(Script()))
+        providers = {f"my_{name}": speaking(name, upstream.url) for name in PROVIDERS}
+        here = await stack.enter_async_context(serving(providers))
+        through = await stack.enter_async_context(Clients(here.url))
+        direct = await stack.enter_async_context(Clients(upstream.url))
+        for recording in recordings:
+            for inbound in INBOUND:
+                for stream in (False, True):
+                    if crossed or stream == (recording.kind == "stream"):
+                        cell = Cell(inbound, recording.dialect, stream)
+                        score = scores.setdefault(cell, Score())
+                        await _ask(cell, recording, upstream, (through, direct), score)
+    return scores
+
+
+async def _ask(
+    cell: Cell, recording: Recording, upstream: Upstream, clients: tuple[Clients, Clients], score: Score
+) -> None:
+    through, direct = clients
+    _script(upstream, recording)
+    read = await through.ask(cell.inbound, f"my_{cell.provider}/model-1", stream=cell.stream)
+    expected = answer_of(recording)
+    if cell.inbound != cell.provider:
+        if expected.finish == "pause":
+            expected = _continued(expected)
+        faults = list(misses(cell.inbound, read, expected))
+    elif cell.stream == (recording.kind == "stream") and (recording.kind == "body" or is_sse(recording.data)):
+        _script(upstream, recording)
+        faults = list(differences(read, await direct.ask(cell.inbound, "model-1", stream=cell.stream)))
+    else:
+        # The provider did not answer in the form it was asked for: then even its own client needs us.
+        faults = list(misses(cell.inbound, read, expected))
+    score.total += 1
+    score.failed += bool(faults)
+    score.citations += len(read.spans) + len(read.unplaced)
+    score.faults += [f"{recording.name}: {fault}" for fault in faults]
+
+
+def _script(upstream: Upstream, recording: Recording) -> None:
+    """Give the recording to the next request, and the rest of a paused turn to the one after."""
+    rest = answer(recording.dialect, _REST)
+    paused = answer_of(recording).finish == "pause"
+    responses = (response_of(recording), rest) if paused else (response_of(recording),)
+    # Requests are counted by entry: a pattern of its own begins at the first response.
+    upstream.script = Script(paths={"*" * (1 + len(upstream.requests)): responses})
+
+
+def _continued(first: Answer) -> Answer:
+    """A paused turn and its rest, as one answer."""
+    rest = assemble(_REST)
+    usage = add_usage(first.usage, rest.usage)
+    return replace(first, parts=(*first.parts, *rest.parts), usage=usage, finish=rest.finish)
+
+
+def differences(read: Read, direct: Read) -> Iterator[str]:
+    """In the same dialect nothing may be different at all."""
+    if direct.error:
+        if not read.error or (read.broken and not direct.broken):
+            yield f"{direct.error[:80]} was not told"
+        return
+    for name in ("text", "spans", "unplaced", "queries", "searches", "finish", "tokens", "error"):
+        if getattr(read, name) != getattr(direct, name):
+            yield f"{name}: {getattr(direct, name)!r} became {getattr(read, name)!r}"
+
+
+def misses(inbound: str, read: Read, answer: Answer) -> Iterator[str]:
+    """What the client does not hold of an answer, or holds and nobody said."""
+    if answer.error is not None or read.error:
+        if answer.error is None or not read.error or read.broken:
+            yield f"error: {answer.error} became {read.error[:120]!r}"
+        return
+    speaker = dialect(inbound)
+    if read.text != answer.text:
+        yield f"text: {answer.text!r} became {read.text!r}"
+    yield from _citations(speaker, read, answer)
+    yield from _searches(speaker, read, answer)
+    if (finish := _FINISHES[inbound][answer.finish or ""]) != read.finish:
+        yield f"finish: {finish} became {read.finish}"
+    if read.tokens != (answer.usage.input_tokens or 0, answer.usage.output_tokens or 0):
+        yield f"tokens: {answer.usage} became {read.tokens}"
+
+
+def _citations(speaker: Dialect, read: Read, answer: Answer) -> Iterator[str]:
+    places = _covered(read.spans)
+    expected = covered(answer)
+    for url in expected.keys() | places.keys():
+        if expected.get(url) != places.get(url):
+            yield f"cited: {url}: {_shown(expected.get(url))} became {_shown(places.get(url))}"
+    if speaker.name != "anthropic_messages":  # whose citations cover blocks, cut where claims begin and end
+        words = {(read.text[start:end], url) for start, end, url in read.spans}
+        if moved := words - claims(answer) - claims_by_part(answer):
+            yield f"claims nobody made: {moved}"
+        if speaker.name in ("gemini", "openai_chat") and (lost := claims(answer) - words):
+            yield f"claims lost: {lost}"
+    whole = project(answer, Feature.UNPLACED)
+    assert isinstance(whole, set)
+    said = read.unplaced if Feature.UNPLACED not in speaker.losses else _extended(read)
+    if missing := whole - said:
+        yield f"unplaced: {missing} lost"
+    if invented := read.unplaced - whole:
+        yield f"unplaced: {invented} invented"
+
+
+def _covered(spans: Collection[tuple[int, int, str]]) -> dict[str, set[int]]:
+    places: dict[str, set[int]] = {}
+    for start, end, url in spans:
+        places.setdefault(url, set()).update(range(start, end))
+    return places
+
+
+def _shown(places: set[int] | None) -> str:
+    return str([*Span(min(places), max(places) + 1), len(places)]) if places else "nothing"
+
+
+def _extended(read: Read) -> set[str]:
+    """The addresses of the field `groundwire`."""
+    sources = read.extension.get("sources")
+    return {item["url"] for item in sources} if isinstance(sources, list) else set()
+
+
+def _searches(speaker: Dialect, read: Read, answer: Answer) -> Iterator[str]:
+    calls = [part for part in answer.parts if isinstance(part, SearchCall) and part.kind == "search"]
+    queries = [query for call in calls for query in call.queries]
+    said = read.queries
+    if Feature.QUERIES in speaker.losses:
+        told_there = read.extension.get("searches")
+        kept = told_there if isinstance(told_there, list) else []
+        said = [item["query"] for item in kept if item["kind"] == "search" and item["query"]]
+    if sorted(set(said)) != sorted(set(queries)):
+        yield f"queries: {queries} became {said}"
+    elif Feature.SEARCH_CALLS not in speaker.losses and said != queries:
+        yield f"order of queries: {queries} became {said}"
+    if Feature.SEARCH_COUNT not in speaker.losses and (read.searches or 0) != (answer.usage.searches or 0):
+        yield f"searches: {answer.usage.searches} became {read.searches}"

@@ -1,0 +1,380 @@
+"""The five official clients, each asked one question with web search, and what its own objects hold.
+
+Everything is read through the types of the client: what it does not find, an application does not get.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+import anthropic
+import httpx2
+import openai
+from anthropic.types import Message, ServerToolUseBlock, TextBlock
+from google import genai
+from google.genai import errors, interactions, types
+from google.genai._gaos.lib.compat_errors import APIStatusError
+from openai.types.responses import (
+    Response,
+    ResponseFunctionWebSearch,
+    ResponseOutputMessage,
+    ResponseOutputText,
+)
+from openai.types.responses.response_output_text import AnnotationURLCitation
+
+QUESTION = "What is new?"
+FAILURES = (anthropic.APIError, openai.APIError, errors.APIError, APIStatusError)
+"""What the clients raise when an answer is an error, or breaks off."""
+
+
+@dataclass
+class Read:
+    """An answer as the objects of a client hold it. Places are code points of the whole text."""
+
+    text: str = ""
+    spans: set[tuple[int, int, str]] = field(default_factory=set)
+    unplaced: set[str] = field(default_factory=set)
+    queries: list[str] = field(default_factory=list)
+    searches: int | None = None
+    finish: str = ""
+    tokens: tuple[int, int] = (0, 0)
+    extension: dict[str, object] = field(default_factory=dict)
+    """The field `groundwire`, which the clients keep though they do not know it."""
+    error: str = ""
+    status: int = 0
+    """Of an error that came with its own HTTP status."""
+    broken: bool = False
+    """Could the client make nothing of it?"""
+
+    def cite(self, url: str, start: int, end: int) -> None:
+        """One source for one place; without an extent it speaks for the whole answer."""
+        if start < end:
+            self.spans.add((start, end, url))
+        else:
+            self.unplaced.add(url)
+
+
+def extra(model: object, name: str) -> object:
+    """A field that a client keeps without knowing it."""
+    return (getattr(model, "model_extra", None) or {}).get(name)
+
+
+def _extension(*models: object) -> dict[str, object]:
+    found = (extra(model, "groundwire") for model in models if model is not None)
+    return next((item for item in found if isinstance(item, dict)), {})
+
+
+def _read_message(message: Message) -> Read:
+    read = Read(finish=message.stop_reason or "", extension=_extension(message))
+    for block in message.content:
+        if isinstance(block, TextBlock):
+            start, read.text = len(read.text), read.text + block.text
+            for citation in block.citations or ():
+                assert citation.type == "web_search_result_location"
+                read.cite(citation.url, start, len(read.text))
+        elif isinstance(block, ServerToolUseBlock) and block.name == "web_search":
+            read.queries += _queries(block.input)
+    usage = message.usage
+    cached = (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
+    read.tokens = (usage.input_tokens + cached, usage.output_tokens)
+    if usage.server_tool_use is not None:
+        read.searches = usage.server_tool_use.web_search_requests
+    return read
+
+
+def _queries(arguments: object) -> list[str]:
+    assert isinstance(arguments, dict)
+    told = arguments.get("queries") or [arguments.get("query") or ""]
+    return [query for query in told if query]
+
+
+def _read_response(response: Response) -> Read:
+    read = Read(finish=response.status or "", extension=_extension(response))
+    if response.incomplete_details is not None:
+        read.finish = response.incomplete_details.reason or read.finish
+    if response.status == "failed":
+        read.error = str(response.error)
+    for item in response.output:
+        if isinstance(item, ResponseFunctionWebSearch) and item.action.type == "search":
+            read.queries += [query for query in item.action.queries or [item.action.query or ""] if query]
+        elif isinstance(item, ResponseOutputMessage):
+            for part in item.content:
+                start = len(read.text)
+                if not isinstance(part, ResponseOutputText):
+                    read.text += part.refusal
+                    continue
+                read.text += part.text
+                for note in part.annotations:
+                    assert isinstance(note, AnnotationURLCitation)
+                    ours = extra(note, "groundwire") == {"anchor": "answer"}
+                    first, last = (0, 0) if ours else (note.start_index or 0, note.end_index or 0)
+                    assert last <= len(part.text)
+                    read.cite(note.url, start + first, start + last)
+    if response.usage is not None:
+        read.tokens = (response.usage.input_tokens, response.usage.output_tokens)
+    if response.tool_usage is not None and response.tool_usage.web_search is not None:
+        read.searches = response.tool_usage.web_search.num_requests
+    return read
+
+
+def _read_notes(read: Read, notes: Iterable[object]) -> None:
+    for note in notes:
+        assert isinstance(note, dict)
+        place = note["url_citation"]
+        start, end = place.get("start_index") or 0, place.get("end_index") or 0
+        assert end <= len(read.text)
+        read.cite(place["url"], start, end)
+
+
+def _read_chat_usage(read: Read, usage: openai.types.CompletionUsage | None) -> None:
+    if usage is None:
+        return
+    read.tokens = (usage.prompt_tokens, usage.completion_tokens)
+    details = extra(usage, "server_tool_use_details") or extra(usage, "server_tool_use")
+    if isinstance(details, dict):
+        read.searches = details.get("web_search_requests")
+
+
+def _read_chunks(chunks: Sequence[types.GenerateContentResponse]) -> Read:
+    read = Read(extension=_extension(*reversed(chunks)))
+    candidates = [item for chunk in chunks for item in chunk.candidates or ()]
+    for candidate in candidates:
+        for part in (candidate.content.parts or ()) if candidate.content else ():
+            read.text += part.text if part.text and not part.thought else ""
+        read.finish = candidate.finish_reason.value if candidate.finish_reason else read.finish
+    blocked = [chunk.prompt_feedback for chunk in chunks if chunk.prompt_feedback]
+    if blocked and not read.finish:
+        read.finish = "BLOCKED"
+    for grounding in (item.grounding_metadata for item in candidates if item.grounding_metadata):
+        read.queries += [query for query in grounding.web_search_queries or () if query]
+        _read_grounding(read, grounding)
+    usage = chunks[-1].usage_metadata
+    if usage is not None:
+        read.tokens = (
+            (usage.prompt_token_count or 0) + (usage.tool_use_prompt_token_count or 0),
+            (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0),
+        )
+    return read
+
+
+def _read_grounding(read: Read, grounding: types.GroundingMetadata) -> None:
+    pages = [chunk.web for chunk in grounding.grounding_chunks or ()]
+    for support in grounding.grounding_supports or ():
+        segment = support.segment
+        assert segment is not None
+        start, end = _points(read.text, segment.start_index or 0, segment.end_index or 0)
+        assert read.text[start:end] == segment.text
+        for place in support.grounding_chunk_indices or ():
+            page = pages[place]
+            assert page is not None
+            read.cite(page.uri or "", start, end)
+
+
+def _points(text: str, start: int, end: int) -> tuple[int, int]:
+    """Places in UTF-8 as code points."""
+    data = text.encode()
+    return len(data[:start].decode()), len(data[:end].decode())
+
+
+class _Steps:
+    """The texts of an interaction, each with the citations that count within it."""
+
+    def __init__(self) -> None:
+        self.words: dict[int, str] = {}
+        self.notes: list[tuple[int, interactions.Annotation]] = []
+
+    def tell(self, read: Read) -> None:
+        """Put them one behind the other."""
+        starts: dict[int, int] = {}
+        for place, text in sorted(self.words.items()):
+            starts[place] = len(read.text)
+            read.text += text
+        for place, note in self.notes:
+            assert isinstance(note, interactions.URLCitation)
+            start, end = _points(self.words.get(place, ""), note.start_index or 0, note.end_index or 0)
+            read.cite(note.url or "", starts.get(place, 0) + start, starts.get(place, 0) + end)
+
+
+def _read_interaction(interaction: interactions.Interaction) -> Read:
+    read = _read_ending(interaction)
+    steps = _Steps()
+    for step in interaction.steps or ():
+        if isinstance(step, interactions.ModelOutputStep):
+            for content in step.content or ():
+                if isinstance(content, interactions.TextContent):
+                    place = len(steps.words)
+                    steps.words[place] = content.text or ""
+                    steps.notes += [(place, note) for note in content.annotations or ()]
+        elif isinstance(step, interactions.GoogleSearchCallStep):
+            read.queries += [query for query in step.arguments.queries or () if query]
+    steps.tell(read)
+    return read
+
+
+def _read_ending(interaction: object) -> Read:
+    read = Read(finish=str(getattr(interaction, "status", "")), extension=_extension(interaction))
+    usage = getattr(interaction, "usage", None)
+    if isinstance(usage, interactions.Usage):
+        read.tokens = (
+            (usage.total_input_tokens or 0) + (usage.total_tool_use_tokens or 0),
+            (usage.total_output_tokens or 0) + (usage.total_thought_tokens or 0),
+        )
+        for item in usage.grounding_tool_count or ():
+            read.searches = item.count
+    return read
+
+
+class Clients:
+    """One client of each kind for one address. Leaving the block closes their connections."""
+
+    def __init__(self, url: str) -> None:
+        once = types.HttpRetryOptions(attempts=1)
+        self._http = httpx2.AsyncClient()  # left to itself, the library chooses by what is installed
+        self._anthropic = anthropic.AsyncAnthropic(base_url=url, api_key="k", max_retries=0)
+        self._openai = openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0)
+        self._google = genai.Client(
+            api_key="k",
+            http_options=types.HttpOptions(
+                base_url=url, retry_options=once, httpx_async_client=self._http
+            ),
+        )
+        self._left = AsyncExitStack()
+
+    async def __aenter__(self) -> Clients:
+        self._left.push_async_callback(self._anthropic.close)
+        self._left.push_async_callback(self._openai.close)
+        self._left.push_async_callback(self._http.aclose)
+        self._left.callback(self._google.close)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._left.aclose()
+
+    async def ask(self, dialect: str, model: str, *, stream: bool) -> Read:
+        """The answer, or the error, as the client of a dialect has it."""
+        asking: dict[str, Callable[[str, bool], Awaitable[Read]]] = {
+            "anthropic_messages": self._message,
+            "openai_responses": self._response,
+            "openai_chat": self._chat,
+            "gemini": self._content,
+            "gemini_interactions": self._interaction,
+        }
+        try:
+            return await asking[dialect](model, stream)
+        except FAILURES as error:
+            status = getattr(error, "status_code", None) or getattr(error, "code", None)
+            told = str(error) or type(error).__name__
+            return Read(error=told, status=status if isinstance(status, int) else 0)
+        except (ValueError, TypeError, AssertionError) as error:
+            return Read(error=f"{type(error).__name__}: {error}", broken=True)
+
+    async def _message(self, model: str, stream: bool) -> Read:
+        asked = self._anthropic.messages
+        question: anthropic.types.MessageParam = {"role": "user", "content": QUESTION}
+        tool: anthropic.types.WebSearchTool20250305Param = {
+            "type": "web_search_20250305",
+            "name": "web_search",
+        }
+        if not stream:
+            return _read_message(
+                await asked.create(model=model, max_tokens=99, messages=[question], tools=[tool])
+            )
+        async with asked.stream(model=model, max_tokens=99, messages=[question], tools=[tool]) as events:
+            return _read_message(await events.get_final_message())
+
+    async def _response(self, model: str, stream: bool) -> Read:
+        asked = self._openai.responses
+        if not stream:
+            return _read_response(
+                await asked.create(model=model, input=QUESTION, tools=[{"type": "web_search"}])
+            )
+        words, read = "", Read(error="no last event")
+        async with await asked.create(
+            model=model, input=QUESTION, tools=[{"type": "web_search"}], stream=True
+        ) as events:
+            async for event in events:
+                if event.type in ("response.output_text.delta", "response.refusal.delta"):
+                    words += event.delta
+                elif event.type in ("response.completed", "response.incomplete", "response.failed"):
+                    read = _read_response(event.response)
+        assert read.error or words == read.text
+        return read
+
+    async def _chat(self, model: str, stream: bool) -> Read:
+        asked = self._openai.chat.completions
+        if not stream:
+            told = await asked.create(
+                model=model, messages=[{"role": "user", "content": QUESTION}], web_search_options={}
+            )
+            if not told.choices:  # an error in the place of an answer, which the client does not notice
+                return Read(error=str(extra(told, "error")))
+            message = told.choices[0].message
+            read = Read((message.content or "") + (message.refusal or ""), extension=_extension(told))
+            read.finish = told.choices[0].finish_reason
+            _read_notes(read, (note.model_dump() for note in message.annotations or ()))
+            _read_chat_usage(read, told.usage)
+            return read
+        return await self._chat_stream(model)
+
+    async def _chat_stream(self, model: str) -> Read:
+        read, notes = Read(), list[object]()
+        async with await self._openai.chat.completions.create(
+            model=model,
+            messages=[{"role": "user", "content": QUESTION}],
+            web_search_options={},
+            stream=True,
+            stream_options={"include_usage": True},
+        ) as chunks:
+            async for chunk in chunks:
+                read.extension = _extension(chunk) or read.extension
+                _read_chat_usage(read, chunk.usage)
+                for choice in chunk.choices:
+                    read.text += (choice.delta.content or "") + (choice.delta.refusal or "")
+                    read.finish = choice.finish_reason or read.finish
+                    told = extra(choice.delta, "annotations")  # the client has no type for these here
+                    notes += told if isinstance(told, list) else []
+        _read_notes(read, notes)
+        return read
+
+    async def _content(self, model: str, stream: bool) -> Read:
+        asked = self._google.aio.models
+        config = types.GenerateContentConfig(tools=[types.Tool(google_search=types.GoogleSearch())])
+        if not stream:
+            return _read_chunks(
+                [await asked.generate_content(model=model, contents=QUESTION, config=config)]
+            )
+        chunks = await asked.generate_content_stream(model=model, contents=QUESTION, config=config)
+        return _read_chunks([chunk async for chunk in chunks])
+
+    async def _interaction(self, model: str, stream: bool) -> Read:
+        asked = self._google.aio.interactions
+        if not stream:
+            interaction = await asked.create(model=model, input=QUESTION, tools=[{"type": "google_search"}])
+            assert isinstance(interaction, interactions.Interaction)
+            return _read_interaction(interaction)
+        read, steps, queries = Read(error="no last event"), _Steps(), list[str]()
+        events = await asked.create(
+            model=model, input=QUESTION, tools=[{"type": "google_search"}], stream=True
+        )
+        async for event in events:
+            if isinstance(event, interactions.StepDelta):
+                queries += _take(steps, event.index, event.delta)
+            elif isinstance(event, interactions.InteractionCompletedEvent):
+                read = _read_ending(event.interaction)
+            elif isinstance(event, interactions.ErrorEvent):
+                read = Read(error=str(event.error))
+        steps.tell(read)
+        read.queries = queries
+        return read
+
+
+def _take(steps: _Steps, place: int, delta: interactions.StepDeltaData) -> list[str]:
+    if isinstance(delta, interactions.TextDelta):
+        steps.words[place] = steps.words.get(place, "") + delta.text
+    elif isinstance(delta, interactions.TextAnnotationDelta):
+        steps.notes += [(place, note) for note in delta.annotations or ()]
+    elif isinstance(delta, interactions.GoogleSearchCallDelta):
+        return [query for query in delta.arguments.queries or () if query]
+    return []

@@ -1,0 +1,68 @@
+"""A gateway on a real socket of loopback, in the loop of the test: what clients talk to."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from tempfile import TemporaryDirectory
+
+from groundwire.client import Groundwire
+from groundwire.config.schema import Config, ProviderSettings
+from groundwire.faces.gateway.app import Gateway
+from groundwire.faces.gateway.building import gateway_for
+from groundwire.faces.gateway.replies import Patience
+from groundwire.faces.gateway.server import server_for
+from groundwire.model.value import replace
+
+HOST = "127.0.0.1"
+BASES = {"openai_responses": "/v1", "openai_chat": "/v1"}
+"""What stands between the address and the path of a vendor's, in the `base_url` of a provider."""
+
+
+@dataclass
+class Here:
+    """A gateway that runs."""
+
+    url: str
+    groundwire: Groundwire
+    gateway: Gateway
+
+
+def speaking(dialect: str, url: str, *, timeout: float | None = None) -> ProviderSettings:
+    """A provider of the user's own at an address, without a key."""
+    return ProviderSettings(dialect, url + BASES.get(dialect, ""), model="model-1", timeout=timeout)
+
+
+@asynccontextmanager
+async def serving(
+    providers: Mapping[str, ProviderSettings],
+    *,
+    config: Config | None = None,
+    patience: Patience | None = None,
+    env: Mapping[str, str] | None = None,
+) -> AsyncIterator[Here]:
+    """Serve these providers, and nobody else, until the block ends."""
+    with TemporaryDirectory() as folder:
+        known = {"HOME": folder, "GROUNDWIRE_DATA_DIR": folder, **(env or {})}
+        whole = replace(
+            config or Config(), providers=dict(providers), order=tuple(providers), data_dir=folder
+        )
+        async with Groundwire(whole, env=known) as groundwire:
+            gateway = gateway_for(groundwire, known, patience=patience)
+            # With its protocol named, asyncio switches off Nagle's algorithm on what is accepted.
+            listener = socket.socket(proto=socket.IPPROTO_TCP)
+            listener.bind((HOST, 0))
+            port = listener.getsockname()[1]
+            server = server_for(gateway, HOST, port, drain=1)
+            running = asyncio.create_task(server.serve(sockets=[listener]))
+            try:
+                async with asyncio.timeout(10):
+                    while not server.started:
+                        await asyncio.sleep(0.005)
+                yield Here(f"http://{HOST}:{port}", groundwire, gateway)
+            finally:
+                server.should_exit = True
+                await running

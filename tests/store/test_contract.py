@@ -1,0 +1,245 @@
+"""What every store does, whatever it is built on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from groundwire.errors import ConfigError, GroundwireError, RateLimited, RequestError
+from groundwire.model import (
+    Answer,
+    Citation,
+    Evidence,
+    Message,
+    SearchCall,
+    SearchResult,
+    Source,
+    Span,
+    Text,
+    Usage,
+    Warned,
+)
+from groundwire.model.value import replace
+from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageRow, UsageTotal
+from groundwire.store.migrations import STEPS
+from groundwire.transport.steps import Step
+from tests.model.strategies import answers, messages
+from tests.store.conftest import Migrated
+
+AGENT = Agent(
+    "researcher",
+    {"en": "Researcher", "de": "Rechercheur"},
+    {"en": "Looks things up"},
+    {"en": "Always cite.", "de": "Nenne immer die Quelle."},
+    "anthropic",
+    "claude-sonnet-5",
+    web_search=True,
+    rest={"ui": {"theme": "dark"}, "tools": ["webSearch"]},
+    created="2026-01-01T00:00:00Z",
+    updated="2026-01-01T00:00:00Z",
+)
+SESSION = Session("s1", "researcher", "", "Köln", "2026-01-02T00:00:00Z", "2026-01-02T00:00:00Z")
+QUESTION = Message("user", (Text("Wann wurde der Dom vollendet?"),))
+DOM = Source("https://dom.example/", "Dom", extras={"anthropic_messages": {"encrypted_content": "RXNj"}})
+ANSWER = Answer(
+    (SearchCall("c1", ("Dom",)), SearchResult("c1", (DOM,)), Text("Der Dom wurde 1880 vollendet. 🏙️")),
+    (Citation(Span(0, 29), (Evidence(DOM, "1880 vollendet"),)),),
+    Usage(10, 20, searches=1, cost=0.25),
+    (Warned("thin_evidence", "one source"),),
+    "stop",
+    id="msg_1",
+    model="claude-sonnet-5",
+    extras={"anthropic_messages": {"container": {"id": "x\x00y"}}},
+)
+HOSTILE = ("'; DROP TABLE groundwire_sessions; --", ":id %(id)s %s ?", "nul\x00 half \ud800", "' OR ''='", "")
+
+
+def said(number: int, session: str = "s1") -> StoredMessage:
+    return StoredMessage(
+        f"m{number}", session, Message("user", (Text(f"no. {number}"),)), created="2026-01-03"
+    )
+
+
+@pytest.fixture
+def talking(store: Store) -> Store:
+    store.put_session(SESSION)
+    return store
+
+
+def test_an_agent_comes_back_as_it_was_put(opener: Callable[[], Store]) -> None:
+    opener().put_agent(AGENT)
+    again = opener()
+    assert again.agent("researcher") == AGENT
+    assert again.agents() == [AGENT]
+    assert again.agent("nobody") is None
+
+
+def test_an_agent_is_renewed_and_removed(store: Store) -> None:
+    store.put_agent(AGENT)
+    later = replace(AGENT, model="", web_search=False, updated="2026-02-01T00:00:00Z")
+    store.put_agent(later)
+    assert store.agents() == [later]
+    assert store.remove_agent("researcher")
+    assert not store.remove_agent("researcher")
+    assert store.agents() == []
+
+
+def test_sessions_are_listed_by_owner_the_last_used_first(store: Store) -> None:
+    made = [
+        Session(f"s{n}", "a", "me" if n % 2 else "you", f"No. {n}", "2026-01-01", f"2026-01-0{n}")
+        for n in range(1, 8)
+    ]
+    for session in made:
+        store.put_session(session)
+    first = store.sessions("me", limit=3)
+    assert [session.id for session in first] == ["s7", "s5", "s3"]
+    assert [session.id for session in store.sessions("me", limit=3, before=first[-1])] == ["s1"]
+    assert store.sessions("nobody") == []
+    assert store.session("s4") == made[3]
+
+
+def test_whoever_renews_a_session_does_not_become_its_owner(store: Store) -> None:
+    store.put_session(replace(SESSION, owner="me"))
+    store.put_session(replace(SESSION, owner="you", title="New"))
+    kept = store.session("s1")
+    assert kept is not None
+    assert (kept.owner, kept.title) == ("me", "New")
+
+
+def test_question_and_answer_come_back_to_the_letter(opener: Callable[[], Store]) -> None:
+    store = opener()
+    store.put_session(SESSION)
+    asked = store.add_message(StoredMessage("m1", "s1", QUESTION, created="2026-01-03T10:00:00Z"))
+    told = store.add_message(StoredMessage("m2", "s1", ANSWER, "anthropic", "2026-01-03T10:00:09Z"))
+    assert (asked.number, told.number) == (1, 2)
+    kept = opener().messages("s1")
+    assert kept == [asked, told]
+    assert isinstance(kept[1].content, Answer)
+    assert kept[1].content.message == ANSWER.message
+    assert kept[1].content.sources == ANSWER.sources
+    assert kept[1].content.searches == ANSWER.searches
+
+
+def test_a_failed_answer_keeps_its_error(talking: Store) -> None:
+    broken = Answer((Text("Der Dom"),), error=RateLimited("too many", status=429, retry_after=3.0))
+    talking.add_message(StoredMessage("m1", "s1", broken))
+    assert talking.messages("s1")[0].content == broken
+
+
+@given(content=answers() | messages())
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+def test_any_answer_and_any_message_comes_back(store: Store, content: Answer | Message) -> None:
+    store.put_session(SESSION)
+    store.add_message(StoredMessage("m1", "s1", content))
+    assert store.messages("s1")[0].content == content
+
+
+def test_a_message_makes_its_session_the_last_used(talking: Store) -> None:
+    talking.put_session(replace(SESSION, id="s2", updated="2026-01-02T12:00:00Z"))
+    talking.add_message(replace(said(1), created="2026-01-03T00:00:00Z"))
+    assert [session.id for session in talking.sessions()] == ["s1", "s2"]
+
+
+def test_a_message_without_a_session_is_refused(talking: Store) -> None:
+    with pytest.raises(RequestError, match="no such session"):
+        talking.add_message(said(1, "nowhere"))
+    assert talking.messages("nowhere") == []
+
+
+def test_the_same_message_again_renews_it_in_its_place(talking: Store) -> None:
+    talking.add_message(said(1))
+    talking.add_message(said(2))
+    again = talking.add_message(replace(said(1), content=ANSWER, created="2026-09-09"))
+    assert (again.number, again.created) == (1, "2026-01-03")
+    assert [message.content for message in talking.messages("s1")] == [ANSWER, said(2).content]
+
+
+def test_a_message_cannot_be_taken_over_from_another_session(talking: Store) -> None:
+    talking.add_message(said(1))
+    talking.put_session(replace(SESSION, id="s2"))
+    with pytest.raises(RequestError, match="another session"):
+        talking.add_message(replace(said(1, "s2"), content=ANSWER))
+    assert [message.content for message in talking.messages("s1")] == [said(1).content]
+    assert talking.messages("s2") == []
+
+
+def test_a_session_goes_with_its_messages(talking: Store) -> None:
+    talking.add_message(said(1))
+    assert talking.remove_session("s1")
+    assert not talking.remove_session("s1")
+    assert talking.messages("s1") == []
+    talking.put_session(SESSION)
+    assert talking.messages("s1") == []
+
+
+def test_those_who_add_at_once_get_every_number_once(opener: Callable[[], Store]) -> None:
+    stores = [opener() for _ in range(3)]
+    stores[0].put_session(SESSION)
+    with ThreadPoolExecutor(6) as pool:
+        added = list(pool.map(lambda number: stores[number % 3].add_message(said(number)), range(45)))
+    assert sorted(message.number for message in added) == list(range(1, 46))
+    assert stores[1].messages("s1") == sorted(added, key=lambda message: message.number)
+
+
+def test_usage_is_added_up_by_day_and_model(store: Store) -> None:
+    rows = [
+        UsageRow("u1", "2026-01-01T10:00:00Z", "gemini", "flash", Usage(1, 2, searches=1, cost=0.5), "me"),
+        UsageRow(
+            "u2", "2026-01-01T23:59:59Z", "gemini", "flash", Usage(10, 20), "you", outcome="RATE_LIMITED"
+        ),
+        UsageRow("u3", "2026-01-02T00:00:00Z", "gemini", "flash", Usage(100), "me", seconds=1.5),
+    ]
+    store.add_usage(rows)
+    store.add_usage(rows[:1])
+    first = UsageTotal("2026-01-01", "gemini", "flash", 2, 1, Usage(11, 22, searches=1, cost=0.5))
+    second = UsageTotal("2026-01-02", "gemini", "flash", 1, 0, Usage(100))
+    assert store.usage() == [first, second]
+    assert store.usage(since="2026-01-02") == [second]
+    assert store.usage(until="2026-01-02") == [first]
+    assert [total.requests for total in store.usage(owner="me")] == [1, 1]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_only_ever_text(store: Store, text: str) -> None:
+    kept = text.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
+    store.put_session(SESSION)
+    store.put_session(Session(f"x{text}", text, text, text, "2026-01-01", "2026-01-01"))
+    store.put_agent(Agent(f"x{text}", {text: text}, prompt={"en": text}, rest={text: text}))
+    store.add_message(StoredMessage(f"x{text}", f"x{text}", Message("user", (Text(text),)), text))
+    store.add_usage([UsageRow(f"x{text}", text, text, text, Usage(), text)])
+    found = store.session(f"x{text}")
+    assert found is not None
+    assert (found.owner, found.title) == (kept, kept)
+    assert found in store.sessions(text)
+    assert [message.provider for message in store.messages(f"x{text}")] == [kept]
+    assert [total.model for total in store.usage(owner=text)] == [kept]
+    assert store.remove_agent(f"x{text}")
+    assert store.remove_session(f"x{text}")
+    assert store.session("s1") == SESSION
+
+
+def test_a_migration_is_done_whole_or_not_at_all(migrated: Migrated) -> None:
+    migrated(STEPS).put_session(SESSION)
+    newest = STEPS[-1].version
+    bad = Step(
+        newest + 1, ("CREATE TABLE half (id text)", "DELETE FROM groundwire_sessions", "SELECT nonsense")
+    )
+    with pytest.raises(GroundwireError):
+        migrated((*STEPS, bad))
+    assert migrated(STEPS).session("s1") == SESSION
+    good = Step(newest + 1, ("CREATE TABLE half (id text)", "UPDATE groundwire_sessions SET title = 'moved'"))
+    moved = migrated((*STEPS, good)).session("s1")
+    assert moved is not None
+    assert moved.title == "moved"
+    with pytest.raises(ConfigError, match="use a newer groundwire"):
+        migrated(STEPS)
+
+
+def test_many_who_open_a_new_store_at_once_migrate_it_once(opener: Callable[[], Store]) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        stores = list(pool.map(lambda _: opener(), range(6)))
+    stores[0].put_session(SESSION)
+    assert [store.session("s1") for store in stores] == [SESSION] * 6

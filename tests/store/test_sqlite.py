@@ -1,0 +1,221 @@
+"""What the store in a file must survive: kill -9 at any moment, full disks, locks, strangers' files."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import stat
+import subprocess
+import sys
+from contextlib import ExitStack, closing
+from pathlib import Path
+from time import monotonic, perf_counter, sleep
+
+import pytest
+
+from groundwire.errors import ConfigError, GroundwireError
+from groundwire.model import Message, Text
+from groundwire.store import sqlite as on_sqlite
+from groundwire.store.base import Session, StoredMessage
+from groundwire.store.migrations import STEPS
+from groundwire.store.open import open_store
+from groundwire.store.sqlite import open_sqlite
+
+PROJECT = Path(__file__).parents[2]
+LIMIT = 60.0
+KEPT = Session("s", "a", title="before")
+DISK_FULL = """
+import resource, sys
+from pathlib import Path
+from groundwire.errors import GroundwireError
+from groundwire.model import Message, Text
+from groundwire.store.base import Session, StoredMessage
+from groundwire.store.sqlite import open_sqlite
+
+with open_sqlite(Path(sys.argv[1])) as store:
+    store.put_session(Session("s", "a"))
+    full = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, full[1]))
+    added = 0
+    try:
+        while added < 1000:
+            store.add_message(StoredMessage(f"m{added}", "s", Message("user", (Text("x" * 5000),))))
+            added += 1
+    except GroundwireError as error:
+        print(error.code, error.status_hint in (503, 507), error.retryable)
+    print(len(store.messages("s")) == added > 0)
+    resource.setrlimit(resource.RLIMIT_FSIZE, full)
+    store.add_message(StoredMessage("after", "s", Message("user", (Text("It goes on."),))))
+    print(len(store.messages("s")) == added + 1)
+"""
+
+
+def started(stack: ExitStack, acknowledged: Path, *words: str) -> subprocess.Popen[bytes]:
+    output = stack.enter_context(acknowledged.open("ab"))
+    command = [sys.executable, "-m", "tests.store.writer", *words]
+    process = subprocess.Popen(command, cwd=PROJECT, stdout=output)  # noqa: S603
+    stack.callback(process.wait, LIMIT)
+    stack.callback(process.kill)
+    return process
+
+
+def grown_to(path: Path, size: int) -> None:
+    """Wait until so much was said."""
+    until = monotonic() + LIMIT
+    while not path.exists() or path.stat().st_size < size:
+        assert monotonic() < until, "the writer says nothing"
+        sleep(0.001)
+
+
+def is_whole(path: Path) -> bool:
+    with closing(sqlite3.connect(path)) as connection:
+        found: str = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        return found == "ok"
+
+
+def kill_while_writing(folder: Path, rounds: int) -> int:
+    """Kill two writers again and again; says how much they were promised."""
+    chance = random.Random(7)
+    path, acknowledged = folder / "store.db", folder / "acknowledged"
+    with open_sqlite(path) as store:
+        store.put_session(KEPT)
+    for number in range(rounds):
+        before = acknowledged.stat().st_size if acknowledged.exists() else 0
+        with ExitStack() as stack:
+            writers = [started(stack, acknowledged, "write", str(path), f"{number}{name}") for name in "ab"]
+            grown_to(acknowledged, before + chance.randint(10, 200))
+            end = perf_counter() + chance.random() * 0.01
+            while perf_counter() < end:
+                pass
+            for writer in writers:
+                writer.kill()
+        with open_sqlite(path) as store:
+            kept = {message.id: message.number for message in store.messages("s")}
+        promised = acknowledged.read_text().split()
+        assert set(promised) <= kept.keys()
+        assert sorted(kept.values()) == list(range(1, len(kept) + 1))
+        assert is_whole(path)
+    return len(promised)
+
+
+def test_nothing_acknowledged_is_lost_to_kill_9(tmp_path: Path) -> None:
+    assert kill_while_writing(tmp_path, 20) > 40
+
+
+@pytest.mark.thorough
+def test_nothing_acknowledged_is_lost_to_two_hundred_kills(tmp_path: Path) -> None:
+    assert kill_while_writing(tmp_path, 200) > 400
+
+
+def kill_while_migrating(folder: Path, rounds: int) -> int:
+    """Kill migrations of copies of one store; says how many had not been done."""
+    chance = random.Random(11)
+    undone = 0
+    for number in range(rounds):
+        path, said = folder / f"{number}.db", folder / f"{number}.said"
+        with open_sqlite(path) as store:
+            store.put_session(KEPT)
+        with ExitStack() as stack:
+            process = started(stack, said, "migrate", str(path))
+            grown_to(said, len("started\n"))
+            end = perf_counter() + chance.random() * 0.25
+            while perf_counter() < end and process.poll() is None:
+                pass
+            process.kill()
+        with closing(sqlite3.connect(path)) as connection:
+            versions = connection.execute("SELECT max(version) FROM groundwire_migrations").fetchone()[0]
+            names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+            (title,) = connection.execute("SELECT title FROM groundwire_sessions").fetchone()
+        done = versions > STEPS[-1].version
+        assert (done, done, done) == ("large" in names, "large_body" in names, title == "migrated")
+        assert done or "done" not in said.read_text()
+        assert is_whole(path)
+        undone += not done
+    return undone
+
+
+def test_a_migration_killed_at_any_moment_is_done_or_not_begun(tmp_path: Path) -> None:
+    assert kill_while_migrating(tmp_path, 6) > 0
+
+
+@pytest.mark.thorough
+def test_a_hundred_migrations_killed_at_any_moment_are_done_or_not_begun(tmp_path: Path) -> None:
+    assert kill_while_migrating(tmp_path, 100) > 0
+
+
+def test_a_full_disk_is_told_and_the_store_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", DISK_FULL, str(tmp_path / "store.db")]
+    result = subprocess.run(  # noqa: S603
+        command, capture_output=True, text=True, timeout=LIMIT, check=False
+    )
+    assert result.stdout.split() == ["STORE_UNAVAILABLE", "True", "True", "True", "True"], result.stderr
+    assert is_whole(tmp_path / "store.db")
+
+
+def test_a_store_that_others_hold_is_worth_another_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_sqlite, "PATIENCE", 0.05)
+    path = tmp_path / "store.db"
+    with open_sqlite(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        store.put_session(KEPT)
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(GroundwireError) as caught:
+            store.session("s")
+        assert (caught.value.code, caught.value.status_hint) == ("STORE_UNAVAILABLE", 503)
+        other.execute("ROLLBACK")
+        assert store.session("s") == KEPT
+
+
+def test_only_the_owner_may_read_the_file(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        open_sqlite(tmp_path / "new" / "store.db").close()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "new").iterdir()] == [0o600] * len(
+        list((tmp_path / "new").iterdir())
+    )
+
+
+def test_the_journal_is_one_that_no_version_of_sqlite_loses_pages_with(tmp_path: Path) -> None:
+    with open_sqlite(tmp_path / "store.db") as store:
+        store.put_session(KEPT)
+        store.add_message(StoredMessage("m", "s", Message("user", (Text("?"),))))
+        assert not list(tmp_path.glob("*-wal"))
+    with closing(sqlite3.connect(tmp_path / "store.db")) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
+@pytest.mark.parametrize(
+    "content", [b"this is no database, and long enough to tell" * 40, b"SQLite format 3\x00" * 90]
+)
+def test_a_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "store.db"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match="no database of groundwire, or broken"):
+        open_sqlite(path)
+    assert path.read_bytes() == content
+
+
+def test_a_place_that_cannot_hold_a_store_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file" / "store.db", tmp_path):
+        with pytest.raises(ConfigError, match="choose another place"):
+            open_sqlite(path)
+
+
+@pytest.mark.parametrize("address", ["", "mysql://user:SECRET@host/db", "sqlite://host/SECRET", "/a/SECRET"])
+def test_an_address_of_no_known_kind_is_refused_without_repeating_it(address: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        open_store(address)
+    assert "SECRET" not in str(caught.value)
+
+
+def test_an_address_opens_its_kind_of_store(tmp_path: Path) -> None:
+    with open_store(f"sqlite:///{tmp_path}/with%20space.db") as store:
+        store.put_session(KEPT)
+    with open_sqlite(tmp_path / "with space.db") as again:
+        assert again.session("s") == KEPT

@@ -1,0 +1,50 @@
+"""A process that writes to a store until it is killed, and says outside what the store has acknowledged."""
+
+from __future__ import annotations
+
+import os
+import sys
+from itertools import count
+from pathlib import Path
+
+from groundwire.model import Message, Text
+from groundwire.store.base import StoredMessage
+from groundwire.store.migrations import STEPS
+from groundwire.store.sqlite import open_sqlite
+from groundwire.transport.steps import Step
+
+TEXT = "Nothing that was acknowledged is lost. " * 40
+# Long enough to be interrupted anywhere.
+LARGE_STEP = Step(
+    STEPS[-1].version + 1,
+    (
+        "CREATE TABLE large (id integer, body text)",
+        """
+        WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 60000)
+        INSERT INTO large SELECT id, hex(randomblob(40)) FROM n
+        """,
+        "CREATE INDEX large_body ON large (body)",
+        "UPDATE groundwire_sessions SET title = 'migrated'",
+    ),
+)
+
+
+def write(path: Path, name: str) -> None:
+    """Add messages for ever."""
+    with open_sqlite(path) as store:
+        for number in count(1):
+            key = f"{name}-{number}"
+            store.add_message(StoredMessage(key, "s", Message("user", (Text(key + TEXT),))))
+            os.write(1, f"{key}\n".encode())
+
+
+def migrate(path: Path) -> None:
+    """Carry out a migration that takes its time."""
+    os.write(1, b"started\n")
+    open_sqlite(path, (*STEPS, LARGE_STEP)).close()
+    os.write(1, b"done\n")
+
+
+if __name__ == "__main__":
+    job, place, *names = sys.argv[1:]
+    write(Path(place), names[0]) if job == "write" else migrate(Path(place))
