@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -160,6 +161,11 @@ class Groundwire:
         async with aclosing(self._router.batches(request, plan)) as batches:
             async for batch in batches:
                 yield batch
+
+    def prepare(self) -> None:
+        """Import now what the first request would wait for; for those who serve many."""
+        for name in ("transport.connections", *(f"dialects.{row.dialect}" for row in self._rows.values())):
+            import_module(f"groundwire.{name}")
 
     def usable(self) -> Mapping[str, bool]:
         """Every provider that may be named, and whether it can be used now."""

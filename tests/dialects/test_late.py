@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.dialects.late import LateCitations
+from groundwire.dialects.late import LateCitations, searches_first
 from groundwire.errors import Interrupted
 from groundwire.model import (
     Citation,
@@ -19,9 +20,13 @@ from groundwire.model import (
     Finished,
     SearchCall,
     SearchCalled,
+    SearchResult,
+    SearchReturned,
+    SearchStarted,
     Source,
     Span,
     Started,
+    Text,
     TextDelta,
     TextSettled,
     Warned,
@@ -40,6 +45,8 @@ def through(policy: str, told: Sequence[Event]) -> list[list[Event]]:
 
 
 ONE, TWO = cited(0, 3), cited(3, 6)
+SEARCHES = (SearchStarted, SearchCalled, SearchReturned)
+OTHERS = tuple(kind for kind in get_args(Event) if kind not in (Cited, *SEARCHES))
 
 
 def test_exact_holds_text_until_it_is_settled_and_tells_its_citations_first() -> None:
@@ -120,17 +127,49 @@ def test_a_citation_of_text_that_is_already_out_is_told_at_the_latest_before_the
     ]
 
 
+SEARCH, RESULT = SearchCall("s", ("q",)), SearchResult("s", (Source("https://a.example"),))
+
+
+def test_exact_tells_searches_that_come_after_their_text_before_it() -> None:
+    late: list[Event] = [SearchCalled(1, SEARCH), SearchReturned(2, RESULT)]
+    told: list[Event] = [Started(), TextDelta(0, "abc"), *late, ONE, TextSettled(0), Finished()]
+    out = [event for batch in through("exact", told) for event in batch]
+    assert out == [Started(), *late, ONE, TextDelta(0, "abc"), TextSettled(0), Finished()]
+
+
+def test_a_search_behind_settled_text_stays_there() -> None:
+    told: list[Event] = [TextDelta(0, "abc"), TextSettled(0), SearchCalled(1, SEARCH), Finished()]
+    assert [event for batch in through("exact", told) for event in batch] == told
+
+
+def test_a_whole_answer_has_late_searches_before_its_text() -> None:
+    assert searches_first((Text("a"), Text("b"), SEARCH, RESULT), "own") == (
+        SEARCH,
+        RESULT,
+        Text("a"),
+        Text("b"),
+    )
+
+
+def test_a_search_between_two_texts_stays_between_them() -> None:
+    parts = (Text("a"), SEARCH, RESULT, Text("b"))
+    assert searches_first(parts, "own") == parts
+
+
+def test_what_the_dialect_itself_made_keeps_its_order() -> None:
+    parts = (Text("a"), SearchCall("s", ("q",), extras={"own": {}}))
+    assert searches_first(parts, "own") == parts
+
+
 @cases(50)
 @given(st.lists(events().filter(lambda event: not isinstance(event, Finished | Failed)), max_size=10))
 @pytest.mark.parametrize("policy", ["exact", "live"])
 def test_nothing_is_lost_or_told_twice_and_the_answer_is_the_same(policy: str, told: list[Event]) -> None:
     told = [*told, Finished()]
     out = [event for batch in through(policy, told) for event in batch]
-    assert [event for event in out if not isinstance(event, Cited)] == [
-        event for event in told if not isinstance(event, Cited)
-    ]
-    assert [event for event in out if isinstance(event, Cited)] == [
-        event for event in told if isinstance(event, Cited)
-    ]
+    for kinds in ((Cited,), SEARCHES, OTHERS):
+        assert [event for event in out if isinstance(event, kinds)] == [
+            event for event in told if isinstance(event, kinds)
+        ]
     assert assemble(out) == assemble(told)
     assert out[-1] == Finished()

@@ -219,3 +219,11 @@ def test_an_address_opens_its_kind_of_store(tmp_path: Path) -> None:
         store.put_session(KEPT)
     with open_sqlite(tmp_path / "with space.db") as again:
         assert again.session("s") == KEPT
+
+
+def test_a_missing_driver_is_named_with_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("psycopg", "groundwire.store.postgres", "groundwire.transport.postgres"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ConfigError, match=r"pip install 'groundwire\[postgres\]'"):
+        open_store("postgresql://localhost/x")

@@ -11,7 +11,7 @@ import re
 
 from groundwire.dialects.base import Dialect
 from groundwire.errors import Interrupted
-from groundwire.model import Event, Failed, Finished, JsonObject, Started, UsageSeen
+from groundwire.model import Event, Failed, Finished, Json, JsonObject, Started, UsageSeen
 from groundwire.model.value import value
 
 
@@ -30,6 +30,10 @@ def _type(names: bytes) -> re.Pattern[bytes]:
     return re.compile(rb'"type":\s*"(?:' + names + rb')"')
 
 
+def _event_type(names: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb'"event_type":\s*"(?:' + names + rb')"')
+
+
 _ERROR = re.compile(rb'"error":\s*\{')
 _USAGE = re.compile(rb'"usage":\s*\{')
 
@@ -43,7 +47,7 @@ GLANCES = {
         "candidates", re.compile(rb'"finishReason":\s*"'), _ERROR, re.compile(rb'"finishReason":\s*"')
     ),
     "gemini_interactions": Glance(
-        "steps", _type(rb"interaction\.completed?|interaction\.complete"), _type(rb"error"), _USAGE
+        "steps", _event_type(rb"interaction\.completed?"), _event_type(rb"error"), _USAGE
     ),
 }
 
@@ -53,7 +57,8 @@ def glance_at_body(language: Dialect, body: JsonObject) -> list[Event] | None:
     glance = GLANCES.get(language.name)
     if glance is None or not body.get(glance.content) or body.get("error"):
         return None
-    rest = {name: [] if name == glance.content else item for name, item in body.items()}
+    hollow: list[Json] = [{"index": 0, "message": {}}] if language.name == "openai_chat" else []
+    rest = {name: hollow if name == glance.content else item for name, item in body.items()}
     told = language.decode_response(rest)
     seen: list[Event] = [event for event in told if isinstance(event, Started | UsageSeen)]
     return [*seen, Finished()]
@@ -63,10 +68,24 @@ def glance_at_frames(language: Dialect, data: bytes) -> list[Event]:
     """What whole frames of a stream tell: its cost, and its end."""
     glance = GLANCES[language.name]
     seen: list[Event] = []
-    if glance.usage.search(data):
-        seen += (event for event in language.decoder().feed(data) if isinstance(event, UsageSeen))
+    if frame := _last_with(glance.usage, data):
+        decoder = language.decoder()
+        told = (*decoder.feed(frame), *decoder.close())
+        seen += (event for event in told if isinstance(event, UsageSeen))
     if glance.failure.search(data):
         seen.append(Failed(Interrupted("the provider broke off with an error")))
     elif glance.end.search(data):
         seen.append(Finished())
     return seen
+
+
+def _last_with(pattern: re.Pattern[bytes], data: bytes) -> bytes:
+    """The last frame in which something stands; costs are told cumulatively."""
+    place = -1
+    for match in pattern.finditer(data):
+        place = match.start()
+    if place < 0:
+        return b""
+    start = max(data.rfind(b"\n\n", 0, place) + 2, data.rfind(b"\r\n\r\n", 0, place) + 4)
+    end = data.find(b"\n\n", place)
+    return data[start if start > 3 or data[:start].isspace() else 0 : end + 2 if end >= 0 else len(data)]

@@ -11,11 +11,14 @@ from contextlib import ExitStack, contextmanager
 from threading import BoundedSemaphore, Lock
 from typing import LiteralString, TypeAlias
 
-import psycopg
-from psycopg import conninfo, errors
-
 from groundwire.errors import ConfigError, GroundwireError
 from groundwire.transport.steps import Step
+
+try:
+    import psycopg
+    from psycopg import conninfo, errors
+except ImportError:
+    raise ConfigError("PostgreSQL needs a driver: pip install 'groundwire[postgres]'") from None
 
 Row: TypeAlias = tuple[object, ...]
 Connection: TypeAlias = psycopg.Connection[Row]

@@ -22,6 +22,7 @@ from openai.types.responses import (
     ResponseOutputMessage,
     ResponseOutputText,
 )
+from openai.types.responses.response_function_web_search import ActionSearch
 from openai.types.responses.response_output_text import AnnotationURLCitation
 
 QUESTION = "What is new?"
@@ -97,7 +98,7 @@ def _read_response(response: Response) -> Read:
     if response.status == "failed":
         read.error = str(response.error)
     for item in response.output:
-        if isinstance(item, ResponseFunctionWebSearch) and item.action.type == "search":
+        if isinstance(item, ResponseFunctionWebSearch) and isinstance(item.action, ActionSearch):
             read.queries += [query for query in item.action.queries or [item.action.query or ""] if query]
         elif isinstance(item, ResponseOutputMessage):
             for part in item.content:

@@ -22,6 +22,7 @@ from groundwire.dialects.anthropic_messages.usage import encode_usage
 from groundwire.dialects.base import Reply
 from groundwire.dialects.extension import extend
 from groundwire.dialects.fields import Fields
+from groundwire.dialects.late import searches_first
 from groundwire.errors import UpstreamWireError
 from groundwire.model import (
     Answer,
@@ -60,7 +61,8 @@ def decode_response(body: JsonObject) -> list[Event]:
 def encode_response(answer: Answer, reply: Reply) -> JsonObject:
     """A whole message."""
     body = encode_head(answer.id, answer.model, reply)
-    body["content"] = list(encode_blocks(answer.parts, answer.citations, reply))
+    parts = searches_first(answer.parts, NAME)
+    body["content"] = list(encode_blocks(parts, answer.citations, reply))
     body.update(encode_ending(answer))
     body["usage"] = encode_usage(answer.usage)
     return extend(body, answer, LOSSES)

@@ -24,8 +24,11 @@ page is about, or in the sentence before, instead of in the sentence itself."""
 _NAMED = 0.8
 """What it adds that a thing is called what the query asks for."""
 _LISTED = 0.5
-_RARITY = 1.0
-_RANK = 0.7
+_RARITY = 0.4
+_RANK = 1.0
+_AROUND = 0.25
+_LEADN = 1.3
+_ITEM = 0.85
 """What a line about a thing is worth that has a page of its own here."""
 _SITE = re.compile(r"\s+[—–|·»]\s+")
 
@@ -112,6 +115,9 @@ def weigh(query: str, stretches: Sequence[Stretch], statements: Sequence[Stateme
     said = [asked.said(statement.words) for statement in statements]
     weights = _weights(asked.terms, statements, said, titles)
     total = sum(weights.values()) or 1.0
+    around = [set(title) for title in titles]
+    for statement, own in zip(statements, said, strict=True):
+        around[statement.stretch].update(own)
     manner = _Manner(query, frozenset(heads))
     weighed: list[Weighed] = []
     before: Mapping[str, float] = {}
@@ -125,6 +131,7 @@ def weigh(query: str, stretches: Sequence[Stretch], statements: Sequence[Stateme
             called = sum(weights[term] for term in fit.terms) / total
             factor = manner.weigh(statement, head) * _standing(statement, stretches[statement.stretch])
             factor *= 1 + _NAMED * fit.share * called
+            factor *= 1 - _AROUND + _AROUND * sum(weights[term] for term in around[statement.stretch]) / total
             weighed.append(Weighed(covered * factor, covered, statement))
     weighed.sort(key=lambda item: -item.score)
     return weighed
@@ -226,7 +233,7 @@ def _flaws(statement: Statement, text: str) -> float:
         (len(statement.words.order) < 4, 0.35),
         (len(text) > 320, 0.7),
         (len(text) > 500, 0.3),
-        (statement.kind == "item", 0.85),
+        (statement.kind == "item", _ITEM),
         (statement.is_cut, 0.5),
         (statement.leans, 0.65),
         (signs * 8 > len(text), 0.6),
@@ -237,5 +244,5 @@ def _flaws(statement: Statement, text: str) -> float:
 
 def _standing(statement: Statement, stretch: Stretch) -> float:
     """Better passages first, and what opens a page or section before what follows."""
-    lead = 1.3 if statement.subject else 1.1
+    lead = _LEADN if statement.subject else 1.1
     return stretch.score ** _RANK * (lead if statement.is_lead else 1.0 / (1 + 0.02 * statement.number))

@@ -53,25 +53,25 @@ def report(error: GroundwireError, console: Console) -> int:
 
 def sentence(error: GroundwireError, env: Mapping[str, str]) -> str:
     """What an error says, on one line, without secrets."""
-    return one_line(_redactor(env).redact(error.message)) or error.code
+    return one_line(redactor(env).redact(error.message)) or error.code
 
 
 def _report_unexpected(error: Exception, console: Console) -> int:
-    redactor = _redactor(console.env)
-    said = one_line(redactor.redact(f"{type(error).__name__}: {error}"))
+    masked = redactor(console.env)
+    said = one_line(masked.redact(f"{type(error).__name__}: {error}"))
     console.note(f"groundwire: something went wrong that should not have: {said}", RED)
     if console.env.get("GROUNDWIRE_DEBUG", "") in ("", "0"):
         console.note("Please report it; GROUNDWIRE_DEBUG=1 shows where it happened.")
     else:
-        console.note(redactor.redact("".join(traceback.format_exception(error))))
+        console.note(masked.redact("".join(traceback.format_exception(error))))
         console.note("Please report it.")
     return exits.FAILURE
 
 
-def _redactor(env: Mapping[str, str]) -> Redactor:
+def redactor(env: Mapping[str, str]) -> Redactor:
     """Knows every secret of the environment; the rest is recognised by how it looks."""
-    redactor = Redactor()
+    made = Redactor()
     for name, text in env.items():
         if _SECRET_NAME.search(name.upper()) and is_sendable(text):
-            redactor.add(text)
-    return redactor
+            made.add(text)
+    return made

@@ -13,7 +13,9 @@ from collections.abc import Callable
 
 FORMATS = ("openai-responses", "openai-chat", "anthropic", "gemini", "mcp")
 LANGUAGES = ("en", "de")
+CLIENTS = ("opencode", "claude-code", "codex", "gemini-cli", "cursor", "vscode", "claude-desktop")
 SHELLS = ("bash", "zsh", "fish")
+LOG_LEVELS = ("debug", "info", "warning", "error")
 INDEX_ACTIONS = ("add", "list", "show", "remove", "stats", "refresh")
 
 _DOMAIN_FLAGS = ("--allow", "--block")
@@ -224,6 +226,48 @@ def _language(text: str) -> str:
     return text.lower()
 
 
+def _mcp(parser: Parser) -> None:
+    parser.add_argument("--all", action="store_true", help="offer every tool, also those without a key")
+    parser.add_argument("--lang", choices=LANGUAGES, default="en", help="language of the descriptions")
+    _data_dir(parser)
+
+
+def _connect(parser: Parser) -> None:
+    add = parser.add_argument
+    add("client", choices=CLIENTS, help="the program to connect")
+    add("--write", action="store_true", help="edit its file, and keep a copy of what was there")
+    add("--undo", action="store_true", help="put back what was there")
+    add = parser.add_argument_group("which way (default: groundwire mcp, started by the client)").add_argument
+    add("--http", action="store_true", help="the MCP server of a running gateway")
+    add("--gateway", action="store_true", help="its model requests, through a running gateway (claude-code)")
+    add("--tools", action="store_true", help="custom tools with fixed names (opencode)")
+    add("--url", metavar="URL", type=_address, help="where the gateway is (default: http://127.0.0.1:8484)")
+
+
+def _serve(parser: Parser) -> None:
+    add = parser.add_argument
+    add("--host", metavar="ADDRESS", help="where to listen (default: 127.0.0.1); any other needs keys")
+    add("--port", metavar="N", type=_port, help="the port (default: 8484); 0 takes one that is free")
+    add("--workers", metavar="N", type=_count, default=1, help="how many processes (default: 1)")
+    add("--drain", metavar="SECONDS", type=_count, default=30, help="how long answers may go on at the end")
+    add("--log-level", choices=LOG_LEVELS, default="info", help="what is logged, as JSON lines on stderr")
+    _data_dir(parser)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or len(text) > 5 or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number up to 65535")
+    return int(text)
+
+
+def _keys(parser: Parser) -> None:
+    parser.add_argument("action", choices=("create", "list", "revoke"), help="what to do")
+    parser.add_argument("which", nargs="?", default="", metavar="KEY", help="revoke: its id or its name")
+    parser.add_argument("--name", default="", help="create: whose key it is, for the list")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    _data_dir(parser)
+
+
 def _completion(parser: Parser) -> None:
     parser.add_argument("shell", choices=SHELLS, help="the shell to complete in")
 
@@ -291,6 +335,43 @@ COMMANDS: dict[str, Command] = {
         "groundwire index show https://docs.example.com/install.html",
         "groundwire index remove --collection wiki",
         "groundwire index refresh    # what comes with Python: its library, installed packages",
+    ),
+    "mcp": Command(
+        "serve the tools to an MCP client",
+        _mcp,
+        "Serve the search tools over the Model Context Protocol, on standard input and output.\n"
+        "Clients start this themselves; `groundwire connect` says how to set them up.",
+        "groundwire mcp",
+        "groundwire mcp --all --lang de",
+    ),
+    "connect": Command(
+        "connect OpenCode, Claude Code, Codex and others",
+        _connect,
+        "Show what a client needs in its configuration to search with groundwire, or put it there.\n"
+        "Comments and order are kept; a copy of the file stays beside it until --undo.",
+        "groundwire connect claude-code",
+        "groundwire connect codex --write",
+        "groundwire connect opencode --tools --write",
+        "groundwire connect claude-code --gateway --write",
+        "groundwire connect cursor --undo",
+    ),
+    "serve": Command(
+        "answer the clients of other vendors' APIs",
+        _serve,
+        "Serve the APIs of Anthropic, OpenAI and Google with cited web search behind them.\n"
+        "Ctrl-C ends it: what runs may finish, whoever comes is told to come again.",
+        "groundwire serve",
+        "groundwire serve --port 9000 --workers 2",
+        "groundwire serve --host 0.0.0.0      # after groundwire keys create",
+        "ANTHROPIC_BASE_URL=http://127.0.0.1:8484 claude",
+    ),
+    "keys": Command(
+        "make, list and revoke keys for the gateway",
+        _keys,
+        "Keys for users of `groundwire serve`. A key is shown once, when it is made.",
+        "groundwire keys create --name laptop",
+        "groundwire keys list",
+        "groundwire keys revoke laptop",
     ),
     "completion": Command(
         "print a script for completion in your shell",

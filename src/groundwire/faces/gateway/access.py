@@ -83,7 +83,8 @@ class Access:
             return ""
         for shown in map(fingerprint, shown_keys(inbound)):
             # Every key is compared, so that time tells nothing.
-            if any([hmac.compare_digest(entry, shown) for entry in known or ()]):
+            matches = [hmac.compare_digest(entry, shown) for entry in known or ()]
+            if any(matches):
                 return shown
         raise TurnedAway(
             status=401,
@@ -111,11 +112,15 @@ class Access:
         wanted = inbound.headers.get("access-control-request-headers", "")
         listed = ", ".join(name for name in _LIST.findall(wanted.lower())[:64])
         return (
-            *shared,
-            ("access-control-allow-methods", "GET, POST"),
-            ("access-control-allow-headers", listed),
-            ("access-control-max-age", "600"),
-        ) if shared else ()
+            (
+                *shared,
+                ("access-control-allow-methods", "GET, POST"),
+                ("access-control-allow-headers", listed),
+                ("access-control-max-age", "600"),
+            )
+            if shared
+            else ()
+        )
 
     def _admits_host(self, host: str) -> bool:
         found = _HOST.fullmatch(host)

@@ -198,7 +198,9 @@ class Gateway:
         call.path, call.dialect = match.route.path, match.route.dialect or call.dialect
         if match.instead:
             inbound.shared = (*inbound.shared, ("allow", match.instead))
-            raise TurnedAway(status=405, message=f"{inbound.method} is not possible here; use {match.instead}")
+            raise TurnedAway(
+                status=405, message=f"{inbound.method} is not possible here; use {match.instead}"
+            )
         if match.route.access == "key":
             call.key = self.access.check_key(inbound)
             self._check_room()

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from time import time
 
 from groundwire.faces.gateway.access import Access
-from groundwire.faces.gateway.app import Asker, Gateway
+from groundwire.faces.gateway.app import Asker, Gateway, Seen
+from groundwire.faces.gateway.counting import COUNTING
 from groundwire.faces.gateway.endpoints import CONVERSATIONS
+from groundwire.faces.gateway.health import HEALTH
+from groundwire.faces.gateway.keys import KeyFile, Keyring
+from groundwire.faces.gateway.models import MODELS
+from groundwire.faces.gateway.observing import RequestLog, tell
+from groundwire.faces.gateway.openapi import DESCRIPTION
 from groundwire.faces.gateway.replies import Patience
-from groundwire.faces.gateway.routes import Routes
+from groundwire.faces.gateway.routes import Route, Routes
 from groundwire.faces.gateway.secret import secret_in
+
+ROUTES: tuple[Route, ...] = (*CONVERSATIONS, *COUNTING, *MODELS, *HEALTH, *DESCRIPTION)
 
 
 def gateway_for(
@@ -18,11 +27,15 @@ def gateway_for(
     """A gateway, ready to be served at an address."""
     config = groundwire.config
     settings = config.gateway
-    access = Access(host or settings.host, tuple, hosts=settings.hosts, origins=settings.origins)
+    keys = Keyring(KeyFile(config.data_dir))
+    observers: tuple[Callable[[Seen], None], ...] = (tell,)
+    if settings.request_log:
+        observers = (*observers, RequestLog(settings.request_log, time))
     return Gateway(
         groundwire,
-        Routes(CONVERSATIONS),
-        access,
+        Routes(ROUTES),
+        Access(host or settings.host, keys, hosts=settings.hosts, origins=settings.origins),
         secret=secret_in(config.data_dir, env),
         patience=patience,
+        observers=observers,
     )

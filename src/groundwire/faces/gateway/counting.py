@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from groundwire.dialects.fields import as_object
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.errors import ClientWireError
 from groundwire.faces.gateway.asgi import JSON, attended
-from groundwire.faces.gateway.conversation import Form, understand
-from groundwire.faces.gateway.conversation import shown as shown_warnings
+from groundwire.faces.gateway.conversation import check_head, shown
 from groundwire.faces.gateway.routes import Route
-from groundwire.model import Json, JsonObject, Request, Warned
+from groundwire.model import Json, JsonObject, Request, Warned, Wire
 from groundwire.routing.targets import target_of
 
 if TYPE_CHECKING:
@@ -34,25 +34,31 @@ class Counting(Protocol):
 
 async def count_messages(gateway: Gateway, call: Call, _: Mapping[str, str]) -> None:
     """Anthropic's `count_tokens`."""
-    await _count(gateway, call, Form("anthropic_messages", stream=False), "input_tokens")
+    await _count(gateway, call, "", "input_tokens")
 
 
 async def count_contents(gateway: Gateway, call: Call, names: Mapping[str, str]) -> None:
     """Gemini's `countTokens`."""
-    await _count(gateway, call, Form("gemini", names["model"], stream=False), "totalTokens")
+    await _count(gateway, call, names["model"], "totalTokens")
 
 
-async def _count(gateway: Gateway, call: Call, form: Form, field: str) -> None:
+async def _count(gateway: Gateway, call: Call, model: str, field: str) -> None:
     inbound = call.inbound
-    body = await inbound.body(gateway.settings.max_body_mb * 2**20)
-    request = understand(inbound, form, body, gateway.settings.citations, gateway.secret).request
+    check_head(inbound)
+    data = await inbound.body(gateway.settings.max_body_mb * 2**20)
+    body = load_json(data, ClientWireError)
+    if not isinstance(body, dict):
+        raise ClientWireError("expected a JSON object")
+    named = model or body.get("model")
+    wire = Wire(call.dialect, body, data, tuple(inbound.headers.items()))
+    request = Request((), named if isinstance(named, str) else "", wire=wire)
 
     async def answer() -> None:
         head = [("content-type", JSON), ("x-request-id", call.request_id)]
         count = await _counted(gateway, call, request)
         if count is None:
-            count = estimate(request.wire.body if request.wire else {})
-            head.append(("x-groundwire-warnings", shown_warnings([_ESTIMATED])))
+            count = estimate(body)
+            head.append(("x-groundwire-warnings", shown([_ESTIMATED])))
         else:
             head.append(("x-groundwire-provider", call.provider))
         await inbound.respond(200, tuple(head), dump_json({field: count}).encode())
@@ -72,7 +78,7 @@ async def _counted(gateway: Gateway, call: Call, request: Request) -> int | None
 
 
 def estimate(body: JsonObject) -> int:
-    """The tokens of a request in Anthropic's or Gemini's words, roughly: within a third for prose and code."""
+    """The tokens of a request in Anthropic's or Gemini's words, roughly."""
     body = as_object(body.get("generateContentRequest")) or body
     total = sum(_weight(body.get(name)) for name in _WHOLE)
     for name in _TURNS:
@@ -96,7 +102,9 @@ def _weight(item: Json) -> float:
             if "data" in one and ("media_type" in one or "mimeType" in one or "mime_type" in one):
                 total += _IMAGE
             else:
-                rest.extend(text for name, text in one.items() if name not in ("role", "type", "cache_control"))
+                rest.extend(
+                    text for name, text in one.items() if name not in ("role", "type", "cache_control")
+                )
     return total
 
 

@@ -52,7 +52,7 @@ class KeyFile:
     def __init__(self, data_dir: str) -> None:
         self.path = Path(data_dir) / FILE
 
-    def keys(self) -> tuple[Key, ...]:
+    def entries(self) -> tuple[Key, ...]:
         """All keys that ever were. Raises `ConfigError` where the file cannot be trusted."""
         found = read_document(str(self.path))
         if found is None:
@@ -72,7 +72,7 @@ class KeyFile:
         """A new key: what its user must keep, and what we keep."""
         shown = PREFIX + secrets.token_urlsafe(_SIZE)
         with self._alone():
-            keys = self.keys()
+            keys = self.entries()
             taken = {key.id for key in keys}
             made = Key(_free_id(taken), name, fingerprint(shown), _moment(now))
             self._write((*keys, made))
@@ -81,7 +81,7 @@ class KeyFile:
     def revoke(self, which: str, now: float) -> tuple[Key, ...]:
         """End the key of this id, or all of this name; the result is empty where there is none."""
         with self._alone():
-            keys = self.keys()
+            keys = self.entries()
             ended = tuple(key for key in keys if which in (key.id, key.name) and not key.revoked)
             if ended:
                 moment = _moment(now)
@@ -138,7 +138,7 @@ class Keyring:
 
     def _read(self) -> frozenset[str] | None:
         try:
-            keys = self._file.keys()
+            keys = self._file.entries()
         except ConfigError as error:
             log.error("no key is accepted: %s", error.message)  # noqa: TRY400  the sentence says it all
             return frozenset()

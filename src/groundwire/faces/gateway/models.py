@@ -32,7 +32,10 @@ def models_of(groundwire: Asker) -> tuple[Model, ...]:
     ready = [status for status in groundwire.providers() if status.usable]
     return (
         Model(AUTO, "The first provider that can be used", "groundwire"),
-        *(Model(alias, f"{alias}: {target}", "groundwire") for alias, target in groundwire.config.aliases.items()),
+        *(
+            Model(alias, f"{alias}: {target}", "groundwire")
+            for alias, target in groundwire.config.aliases.items()
+        ),
         *(
             Model(
                 f"{status.name}/{status.model}" if status.model else status.name,

@@ -79,7 +79,7 @@ class RequestLog:
     def __init__(self, path: str, clock: Callable[[], float]) -> None:
         self._path = path
         self._clock = clock
-        self._file: int | None = None
+        self._file = -1
         self._place = (0, 0)
         try:
             self._open()
@@ -90,20 +90,25 @@ class RequestLog:
         """Write the line in one piece, so that workers can share the file."""
         line = json.dumps({"time": _moment(self._clock()), **record_of(seen)}) + "\n"
         try:
-            if self._place != _place(os.stat(self._path)):
+            if self._moved():
                 self._open()
-        except FileNotFoundError:
-            self._open()
-        if self._file is not None:
             os.write(self._file, line.encode())
+        except OSError as error:  # a full disk must not keep anybody from an answer
+            log.warning("the request log cannot be written: %s", error.strerror)
+
+    def _moved(self) -> bool:
+        try:
+            return self._place != _place(os.stat(self._path))
+        except FileNotFoundError:
+            return True
 
     def _open(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        self._file = os.open(self._path, flags, 0o600)
-        self._place = _place(os.fstat(self._file))
+        fresh = os.open(self._path, flags, 0o600)
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = fresh
+        self._place = _place(os.fstat(fresh))
 
 
 def _place(status: os.stat_result) -> tuple[int, int]:

@@ -6,11 +6,18 @@ uvloop is left out: a client that does not read costs ten times the memory with 
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING, cast
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from groundwire.faces.gateway.limits import HEAD_BYTES, HEAD_SECONDS
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGIApplication
@@ -19,13 +26,18 @@ if TYPE_CHECKING:
 
 _SEND_BUFFER = 64 * 1024
 _WRITE_LIMIT = 32 * 1024
-_HEAD_SECONDS = 10.0
+_TICK = 0.05
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_HEAD_TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+)
 
 
 class Protocol(HttpToolsProtocol):
     """A connection with small buffers and a clock on its heads; the application may cut it."""
 
     _clock: asyncio.TimerHandle | None = None
+    _head = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Bound what one client can make us hold."""
@@ -34,17 +46,29 @@ class Protocol(HttpToolsProtocol):
         line = transport.get_extra_info("socket")
         if line is not None and line.family != socket.AF_UNIX:
             line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
-        self._clock = self.loop.call_later(_HEAD_SECONDS, transport.abort)
+        self._clock = self.loop.call_later(HEAD_SECONDS, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        """A head may come in pieces, but not for ever."""
+        super().data_received(data)
+        if self._clock is not None:
+            self._head += len(data)
+            if self._head > HEAD_BYTES:
+                self._refuse_head()
 
     def on_message_begin(self) -> None:
         """A head has begun: it must be complete in time."""
         super().on_message_begin()
+        self._head = 0
         if self._clock is None:
-            self._clock = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)
+            self._clock = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
 
     def on_headers_complete(self) -> None:
         """The head is there; the application may cut the line from now on."""
         self._stop_clock()
+        if len(self.url) + sum(len(name) + len(text) + 4 for name, text in self.headers) > HEAD_BYTES:
+            self._refuse_head()
+            return
         super().on_headers_complete()
         self.scope["groundwire.abort"] = self.transport.abort  # type: ignore[typeddict-unknown-key]
 
@@ -53,13 +77,64 @@ class Protocol(HttpToolsProtocol):
         self._stop_clock()
         super().connection_lost(exc)
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Nothing to say: the application answers 426."""
+
+    def _refuse_head(self) -> None:
+        self._stop_clock()
+        if not self.transport.is_closing():
+            self.transport.write(_HEAD_TOO_LARGE)
+            self.transport.close()
+
     def _stop_clock(self) -> None:
         if self._clock is not None:
             self._clock.cancel()
             self._clock = None
 
 
-def server_for(gateway: Gateway, host: str, port: int, *, drain: float = 30.0) -> uvicorn.Server:
+class Server(uvicorn.Server):
+    """A server that goes on answering, with 503, until what runs has ended."""
+
+    def __init__(self, config: uvicorn.Config, gateway: Gateway, drain: float) -> None:
+        super().__init__(config)
+        self._gateway = gateway
+        self._drain = drain
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second."""
+        self._gateway.metrics.leave(self._gateway.open)
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let requests end; tell those that do not that they must; then close."""
+        gateway = self._gateway
+        gateway.draining = True
+        last = min(2.0, self._drain / 4)
+        await self._until_idle(self._drain - last)
+        gateway.running.end()
+        await self._until_idle(last)
+        await super().shutdown(sockets)
+
+    async def _until_idle(self, seconds: float) -> None:
+        ends = monotonic() + seconds
+        while self._gateway.open and monotonic() < ends and not self.force_exit:
+            await asyncio.sleep(_TICK)
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Whoever is asked to end, and does, has not failed: signals are not raised again afterwards."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in _SIGNALS}
+        try:
+            yield
+        finally:
+            for number, action in before.items():
+                signal.signal(number, action)
+
+
+def server_for(gateway: Gateway, host: str, port: int, *, drain: float = 30.0) -> Server:
     """A server, ready to run."""
     config = uvicorn.Config(
         cast("ASGIApplication", gateway),
@@ -70,12 +145,12 @@ def server_for(gateway: Gateway, host: str, port: int, *, drain: float = 30.0) -
         ws="none",
         lifespan="on",
         access_log=False,
-        log_level="warning",
+        log_config=None,
         server_header=False,
         date_header=False,
         proxy_headers=False,
         timeout_keep_alive=75,
-        timeout_graceful_shutdown=int(drain),
-        h11_max_incomplete_event_size=64 * 1024,
+        timeout_graceful_shutdown=1,
+        backlog=4096,
     )
-    return uvicorn.Server(config)
+    return Server(config, gateway, drain)

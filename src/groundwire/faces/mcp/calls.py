@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from groundwire.dialects.jsontext import dump_json
 from groundwire.dialects.websearch.errors import encode_error_result
+from groundwire.dialects.websearch.request import decode_provider_request
 from groundwire.errors import FetchRefused, GroundwireError, InvalidArguments, NotFound
 from groundwire.faces.mcp.addresses import Addresses
 from groundwire.faces.mcp.offering import FETCH, SEARCH, Asker
@@ -20,6 +21,7 @@ from groundwire.tools.registry import WEBSEARCH
 _LONGEST = 60_000
 """Code points of a page that are given; more would crowd out what the model has to think about."""
 _PASSAGE = 500
+_UNREAD = "The page cannot be read."
 
 
 @value
@@ -49,28 +51,35 @@ async def call(
         return await _fetch(asker, addresses, arguments)
     watched = Watched(asker, see)
     if name == SEARCH:
-        outcome = await call_tool(watched, WEBSEARCH.name, _only(arguments, "query"))
-        return _results(outcome.answer, outcome.result, addresses)
+        return await _search(watched, addresses, arguments)
     outcome = await call_tool(watched, name, arguments)
-    links = tuple(_links(number_answer(outcome.answer).sources))
-    for link in _links(outcome.answer.sources):
+    for link in _links(outcome.answer, outcome.answer.sources):
         addresses.found(link.url)
+    links = tuple(_links(outcome.answer, number_answer(outcome.answer).sources))
     failed = outcome.answer.error is not None
     return Told(str(outcome.result["llmContent"]), outcome.result, () if failed else links, failed)
 
 
-def _only(arguments: JsonObject, name: str) -> JsonObject:
-    """`websearch` takes more than `search` does; what it would take is not taken here."""
-    unknown = [given for given in arguments if given != name]
-    return {**arguments, "unknown argument": unknown[0]} if unknown else arguments
+async def _search(watched: Watched, addresses: Addresses, arguments: JsonObject) -> Told:
+    try:
+        decode_provider_request(arguments, SEARCH)
+    except GroundwireError as error:
+        return _failed(encode_error_result(error), {"results": []})
+    outcome = await call_tool(watched, WEBSEARCH.name, arguments)
+    if outcome.answer.error is not None:
+        return _failed(outcome.result, {"results": []})
+    return _results(outcome.answer, addresses)
 
 
-def _results(answer: Answer, result: JsonObject, addresses: Addresses) -> Told:
+def _failed(result: JsonObject, empty: JsonObject) -> Told:
+    """The contract of a failure, in what the tool's own result looks like when it is empty."""
+    return Told(str(result["llmContent"]), {**empty, **result}, failed=True)
+
+
+def _results(answer: Answer, addresses: Addresses) -> Told:
     """Pages, what the answer cites first."""
-    if answer.error is not None:
-        return Told(str(result["llmContent"]), {"results": [], **result}, failed=True)
     pages = number_sources((*number_answer(answer).sources, *answer.sources)).sources
-    links = tuple(_links(pages))
+    links = tuple(_links(answer, pages))
     results: list[JsonObject] = []
     for link in links:
         entry: JsonObject = {"id": addresses.found(link.url), "title": link.title, "url": link.url}
@@ -81,11 +90,15 @@ def _results(answer: Answer, result: JsonObject, addresses: Addresses) -> Told:
     return Told(dump_json(structured), structured, links)
 
 
-def _links(sources: tuple[Source, ...]) -> Iterator[Link]:
+def _links(answer: Answer, sources: tuple[Source, ...]) -> Iterator[Link]:
+    """Sources with an address that may be shown, each with a passage of the page where one is known."""
+    quotes = {
+        item.source.url: item.quote for cited in answer.citations for item in cited.evidence if item.quote
+    }
     for source in sources:
         if url := safe_address(source.url):
-            passage = " ".join(source.excerpts[0].split()) if source.excerpts else ""
-            yield Link(url, label_of(source), passage[:_PASSAGE])
+            passage = quotes.get(source.url) or (source.excerpts[0] if source.excerpts else "")
+            yield Link(url, label_of(source), " ".join(passage.split())[:_PASSAGE])
 
 
 async def _fetch(asker: Asker, addresses: Addresses, arguments: JsonObject) -> Told:
@@ -95,9 +108,13 @@ async def _fetch(asker: Asker, addresses: Addresses, arguments: JsonObject) -> T
             raise InvalidArguments("fetch takes `id`, a text, and nothing else.")
         return await _read(asker, addresses, name.strip())
     except GroundwireError as error:
-        result = encode_error_result(error)
         empty: JsonObject = {"id": str(name or ""), "title": "", "text": "", "url": ""}
-        return Told(str(result["llmContent"]), {**empty, **result}, failed=True)
+        result: JsonObject = {
+            "llmContent": f"Error: {_UNREAD}\n\nDetails: {error.message}",
+            "returnDisplay": _UNREAD,
+            "error": {"message": error.message, "type": error.code},
+        }
+        return _failed(result, empty)
 
 
 async def _read(asker: Asker, addresses: Addresses, name: str) -> Told:

@@ -1,0 +1,37 @@
+"""`groundwire mcp`: the search tools for clients that start MCP servers, on standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import Namespace
+from typing import TYPE_CHECKING, cast
+
+from groundwire.faces.cli import exits
+from groundwire.faces.cli.console import Console
+from groundwire.faces.cli.session import connect
+from groundwire.faces.mcp.package import needing_package
+
+if TYPE_CHECKING:
+    from groundwire.faces.mcp.offering import Asker
+
+
+def run(arguments: Namespace, console: Console) -> int:
+    """Serve until the client has gone."""
+    with needing_package():
+        import groundwire.faces.mcp.stdio  # noqa: PLC0415, F401  before anything is opened
+
+    if console.stdin.isatty():
+        console.note("groundwire: waiting for an MCP client on standard input; Ctrl-C ends it")
+        console.note("To set up a client: groundwire connect --help")
+    asyncio.run(_serve(arguments, console))
+    return exits.OK
+
+
+async def _serve(arguments: Namespace, console: Console) -> None:
+    from groundwire.faces.mcp.stdio import serve  # noqa: PLC0415  see above
+
+    asker = cast("Asker", connect(arguments, console))
+    try:
+        await serve(asker, language=arguments.lang, every=arguments.all)
+    finally:
+        await asker.aclose()

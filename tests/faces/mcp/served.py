@@ -1,0 +1,94 @@
+"""An MCP server on loopback whose provider is scripted, and official clients that talk to it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from groundwire.client import Groundwire
+from groundwire.config.load import load
+from groundwire.engine.pages import Page
+from groundwire.errors import NotFound
+from groundwire.faces.mcp.http import Receive, Scope, Send, mcp_app
+from groundwire.model import Source
+from groundwire.testing.answers import told
+from groundwire.testing.script import Response
+from groundwire.testing.upstream import Upstream, answer
+
+COLOGNE = Source("https://stadt.example/koeln", "Köln in Zahlen", excerpts=("Köln hat 1,1 Mio. Einwohner.",))
+TEXT = "Köln hat 1,1 Mio. Einwohner."
+ANSWER = answer("gemini", told(TEXT, COLOGNE, query="Einwohner Köln"))
+SILENT = Response(delay=float("inf"))
+KEY = "test-key-0123456789"
+
+
+class Library(Groundwire):
+    """A `Groundwire` whose pages are prepared: what is stored, and what is on the web."""
+
+    stored: Mapping[str, Page] = {}
+    web: Mapping[str, Page] = {}
+
+    async def page(self, url: str, *, live: bool = True) -> Page:
+        found = self.stored.get(url) or (self.web.get(url) if live else None)
+        if found is None:
+            raise NotFound("there is no such page")
+        return found
+
+
+@dataclass
+class Here:
+    """A server that runs."""
+
+    url: str
+    upstream: Upstream
+    groundwire: Library
+
+
+def environment(upstream: Upstream, home: Path) -> dict[str, str]:
+    """Gemini alone, at the scripted address."""
+    return {
+        "HOME": str(home),
+        "GEMINI_API_KEY": KEY,
+        "GROUNDWIRE_GEMINI_BASE_URL": upstream.url,
+        "GROUNDWIRE_DATA_DIR": str(home / "data"),
+    }
+
+
+@asynccontextmanager
+async def served(home: Path, *responses: Response) -> AsyncIterator[Here]:
+    """The application at a free port, as it stands, without a gateway around it."""
+    async with Upstream(responses or (ANSWER,)) as upstream:
+        env = environment(upstream, home)
+        async with Library(load(env, str(home), str(home)), env=env) as groundwire:
+            app = mcp_app(groundwire)
+
+            async def mounted(scope: Scope, receive: Receive, send: Send) -> None:
+                if scope["type"] == "http":
+                    await app(scope, receive, send)
+
+            async with _listening(mounted) as url:
+                yield Here(f"{url}/mcp", upstream, groundwire)
+            await app.aclose()
+
+
+@asynccontextmanager
+async def _listening(app: object) -> AsyncIterator[str]:
+    listener = socket.socket(proto=socket.IPPROTO_TCP)
+    listener.bind(("127.0.0.1", 0))
+    config = uvicorn.Config(app, lifespan="off", log_level="warning", timeout_graceful_shutdown=1)  # type: ignore[arg-type]
+    server = uvicorn.Server(config)
+    running = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        async with asyncio.timeout(10):
+            while not server.started:
+                await asyncio.sleep(0.005)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await running
