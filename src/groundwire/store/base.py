@@ -146,6 +146,14 @@ class Store(Protocol):
         """The turns of a session in order."""
         ...
 
+    def cut_messages(self, session: str, number: int) -> None:
+        """Forget the turns of a session from this number on."""
+        ...
+
+    def find_messages(self, words: Sequence[str], owner: str = "", limit: int = 50) -> list[StoredMessage]:
+        """The turns of an owner's sessions in which all these words stand, the last said first."""
+        ...
+
     def add_usage(self, rows: Sequence[UsageRow]) -> None:
         """Record requests; those already recorded are passed over."""
         ...

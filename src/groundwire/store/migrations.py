@@ -64,4 +64,5 @@ STEPS = (
             "CREATE INDEX groundwire_usage_at ON groundwire_usage (at)",
         ),
     ),
+    Step(2, ("ALTER TABLE groundwire_messages ADD COLUMN words text NOT NULL DEFAULT ''",)),
 )

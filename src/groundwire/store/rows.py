@@ -71,6 +71,7 @@ def message_values(message: StoredMessage) -> dict[str, Cell]:
         id=message.id,
         session=message.session,
         body=dump_json(encode(message.content)),
+        words=folded(message.content.text),
         provider=message.provider,
         created=message.created,
     )
@@ -82,6 +83,16 @@ def message_of(row: Row) -> StoredMessage:
     if not isinstance(content, Message | Answer):
         raise ClientWireError("expected a message or an answer")
     return StoredMessage(key, session, content, provider, created, number)
+
+
+def folded(text: str) -> str:
+    """A text as it is searched: without case, blanks made equal."""
+    return " ".join(text.casefold().split())
+
+
+def pattern_of(word: str) -> str:
+    """Matches whatever holds the word; `!` takes their meaning from signs."""
+    return "%" + re.sub("[!%_]", r"!\g<0>", folded(word)) + "%"
 
 
 def usage_values(row: UsageRow) -> dict[str, Cell]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from itertools import islice
 from types import TracebackType
 from typing import LiteralString, Protocol, Self
 
@@ -16,14 +17,20 @@ from groundwire.store.rows import (
     Values,
     agent_of,
     agent_values,
+    folded,
     message_of,
     message_values,
+    pattern_of,
     session_of,
     session_values,
     sound,
     usage_total_of,
     usage_values,
 )
+
+
+_SPARE = 20
+"""How many turns with one of several words are looked at for each that is wanted."""
 
 
 class Transaction(Protocol):
@@ -115,6 +122,20 @@ class SqlStore:
         """The turns of a session in order."""
         return [message_of(row) for row in self._rows(say.MESSAGES, sound(session=session))]
 
+    def cut_messages(self, session: str, number: int) -> None:
+        """Forget the turns of a session from this number on."""
+        self._rows(say.CUT_MESSAGES, sound(session=session, number=number))
+
+    def find_messages(self, words: Sequence[str], owner: str = "", limit: int = 50) -> list[StoredMessage]:
+        """The turns in which all words stand: those with the longest, and among them those with the rest."""
+        wanted = sorted(filter(None, map(folded, words)), key=len)
+        if not wanted:
+            return []
+        values = sound(owner=owner, pattern=pattern_of(wanted[-1]), limit=limit * _SPARE)
+        found = (message_of(row) for row in self._rows(say.FIND_MESSAGES, values))
+        fitting = (message for message in found if _holds(message, wanted))
+        return list(islice(fitting, limit))
+
     def add_usage(self, rows: Sequence[UsageRow]) -> None:
         """Record requests; those already recorded are passed over."""
         with self._database.transaction() as transaction:
@@ -129,3 +150,8 @@ class SqlStore:
     def _rows(self, statement: LiteralString, values: Values) -> list[Row]:
         with self._database.transaction() as transaction:
             return transaction.rows(statement, values)
+
+
+def _holds(message: StoredMessage, words: Sequence[str]) -> bool:
+    text = folded(message.content.text)
+    return all(word in text for word in words)

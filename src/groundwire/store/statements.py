@@ -33,16 +33,26 @@ WHERE id = :id RETURNING id
 """
 
 ADD_MESSAGE: LiteralString = """
-INSERT INTO groundwire_messages (id, session, number, body, provider, created)
-SELECT :id, :session, coalesce(max(number), 0) + 1, :body, :provider, :created
+INSERT INTO groundwire_messages (id, session, number, body, words, provider, created)
+SELECT :id, :session, coalesce(max(number), 0) + 1, :body, :words, :provider, :created
 FROM groundwire_messages WHERE session = :session
-ON CONFLICT (id) DO UPDATE SET body = excluded.body, provider = excluded.provider
+ON CONFLICT (id) DO UPDATE SET body = excluded.body, words = excluded.words, provider = excluded.provider
     WHERE groundwire_messages.session = excluded.session
 RETURNING number, created
 """
 MESSAGES: LiteralString = """
 SELECT id, session, body, provider, created, number FROM groundwire_messages
 WHERE session = :session ORDER BY number
+"""
+
+CUT_MESSAGES: LiteralString = """
+DELETE FROM groundwire_messages WHERE session = :session AND number >= :number
+"""
+FIND_MESSAGES: LiteralString = """
+SELECT said.id, said.session, said.body, said.provider, said.created, said.number
+FROM groundwire_messages AS said JOIN groundwire_sessions AS held ON held.id = said.session
+WHERE held.owner = :owner AND said.words LIKE :pattern ESCAPE '!'
+ORDER BY said.created DESC, said.id DESC LIMIT :limit
 """
 
 ADD_USAGE: LiteralString = """

@@ -55,39 +55,22 @@ class Exchange:
             kept, self._kept = self._kept, b""
             yield kept
         clock = asyncio.get_running_loop()
-        while True:
-            until = min(clock.time() + self._idle, self._ends)
-            if clock.time() >= self._ends:
-                raise TimedOut(_LATE)  # also where bytes are always there and no wait could run out
-            try:
-                chunk = await self._read(until)
-            except TimeoutError:
-                raise TimedOut(_LATE if until == self._ends else "the answer stopped coming") from None
-            except _BROKEN as error:
-                if left := _left_in(self._response.content):
-                    yield left
-                raise Interrupted(f"the connection broke: {_reason(error)}") from None
-            if not chunk:
-                return
-            yield chunk
-
-    async def _read(self, until: float) -> bytes:
-        """The next bytes. Looks up now and then: nobody tells of a connection given up over a bad chunk."""
-        content = self._response.content
-        if (ready := content.read_nowait()) or content.at_eof():
-            return ready  # no timer for what need not be waited for
-        clock = asyncio.get_running_loop()
-        while True:
-            try:
-                # No timeout spans a `yield`: who reads may be another task than who closes.
-                async with asyncio.timeout_at(min(until, clock.time() + _LOOK)):
-                    return await content.readany()
-            except TimeoutError:
-                connection = self._response.connection
-                if connection is not None and connection.closed:
-                    raise aiohttp.ClientPayloadError from None
-                if clock.time() >= until:
-                    raise
+        with _Watch(self._response, self._idle, self._ends) as watch:
+            while True:
+                if clock.time() >= self._ends:
+                    raise TimedOut(_LATE)  # also where bytes are always there and no wait could run out
+                try:
+                    chunk = await watch.read()
+                except TimeoutError:
+                    late = clock.time() >= self._ends
+                    raise TimedOut(_LATE if late else "the answer stopped coming") from None
+                except _BROKEN as error:
+                    if left := _left_in(self._response.content):
+                        yield left
+                    raise Interrupted(f"the connection broke: {_reason(error)}") from None
+                if not chunk:
+                    return
+                yield chunk
 
     async def head(self) -> bytes:
         """The first bytes that are no blanks, which stay to be read; empty if there are none."""
@@ -128,6 +111,60 @@ class Exchange:
                 while not content.at_eof():
                     rest += await content.readany()
         return bytes(rest)
+
+
+class _Watch:
+    """Reads, and looks up now and then: is it late, and is there still a connection? Nobody tells of one
+    given up over a bad chunk. One timer for a whole answer costs less than one for each read."""
+
+    __slots__ = ("_clock", "_content", "_ends", "_idle", "_response", "_since", "_timer")
+
+    def __init__(self, response: aiohttp.ClientResponse, idle: float, ends: float) -> None:
+        self._response = response
+        self._content = response.content
+        self._idle = idle
+        self._ends = ends
+        self._clock = asyncio.get_running_loop()
+        self._since = 0.0
+        """When the wait began; nobody waits at zero. Time in which nobody reads does not count."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> _Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    async def read(self) -> bytes:
+        """The next bytes."""
+        content = self._content
+        if (ready := content.read_nowait()) or content.at_eof():
+            return ready
+        self._since = self._clock.time()
+        if self._timer is None:
+            self._wait()
+        try:
+            return await content.readany()
+        finally:
+            self._since = 0.0
+
+    def _wait(self) -> None:
+        begun = self._since or self._clock.time()
+        until = min(begun + self._idle, self._ends, self._clock.time() + _LOOK)
+        self._timer = self._clock.call_at(until, self._look)
+
+    def _look(self) -> None:
+        if not self._since:
+            self._timer = None  # the next wait sets it again
+            return
+        connection = self._response.connection
+        if connection is not None and connection.closed:
+            self._content.set_exception(aiohttp.ClientPayloadError())
+        elif self._clock.time() >= min(self._since + self._idle, self._ends):
+            self._content.set_exception(TimeoutError())
+        else:
+            self._wait()
 
 
 class Connections:

@@ -76,6 +76,11 @@ def chosen(recordings: Iterable[Recording], most: int) -> list[Recording]:
     return list(dict.fromkeys(found))
 
 
+def forms_of(recordings: Iterable[Recording], crossed: bool) -> set[bool]:
+    """Whether clients stream, of all who are asked."""
+    return {True, False} if crossed else {recording.kind == "stream" for recording in recordings}
+
+
 def all_recordings() -> list[Recording]:
     """Every recorded answer."""
     return recordings_of("body", "stream")
@@ -209,9 +214,9 @@ def _shown(places: set[int] | None) -> str:
 
 
 def _extended(read: Read) -> set[str]:
-    """The addresses of the field `groundwire`."""
+    """Where citations without a place go: the field `groundwire`, or pages that no words lean on."""
     sources = read.extension.get("sources")
-    return {item["url"] for item in sources} if isinstance(sources, list) else set()
+    return read.pages | ({item["url"] for item in sources} if isinstance(sources, list) else set())
 
 
 def _searches(speaker: Dialect, read: Read, answer: Answer) -> Iterator[str]:

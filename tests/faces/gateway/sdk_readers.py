@@ -15,7 +15,7 @@ import openai
 from anthropic.types import Message, ServerToolUseBlock, TextBlock
 from google import genai
 from google.genai import errors, interactions, types
-from google.genai._gaos.lib.compat_errors import APIStatusError
+from google.genai._gaos.lib.compat_errors import APIError, APIResponseValidationError
 from openai.types.responses import (
     Response,
     ResponseFunctionWebSearch,
@@ -26,7 +26,7 @@ from openai.types.responses.response_function_web_search import ActionSearch
 from openai.types.responses.response_output_text import AnnotationURLCitation
 
 QUESTION = "What is new?"
-FAILURES = (anthropic.APIError, openai.APIError, errors.APIError, APIStatusError)
+FAILURES = (anthropic.APIError, openai.APIError, errors.APIError, APIError)
 """What the clients raise when an answer is an error, or breaks off."""
 
 
@@ -37,6 +37,8 @@ class Read:
     text: str = ""
     spans: set[tuple[int, int, str]] = field(default_factory=set)
     unplaced: set[str] = field(default_factory=set)
+    pages: set[str] = field(default_factory=set)
+    """Pages that no words lean on."""
     queries: list[str] = field(default_factory=list)
     searches: int | None = None
     finish: str = ""
@@ -162,6 +164,7 @@ def _read_chunks(chunks: Sequence[types.GenerateContentResponse]) -> Read:
 
 def _read_grounding(read: Read, grounding: types.GroundingMetadata) -> None:
     pages = [chunk.web for chunk in grounding.grounding_chunks or ()]
+    read.pages |= {page.uri or "" for page in pages if page is not None}
     for support in grounding.grounding_supports or ():
         segment = support.segment
         assert segment is not None
@@ -264,6 +267,8 @@ class Clients:
         }
         try:
             return await asking[dialect](model, stream)
+        except APIResponseValidationError as error:
+            return Read(error=str(error), broken=True)
         except FAILURES as error:
             status = getattr(error, "status_code", None) or getattr(error, "code", None)
             told = str(error) or type(error).__name__

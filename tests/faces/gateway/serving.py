@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 from groundwire.client import Groundwire
 from groundwire.config.schema import Config, ProviderSettings
@@ -16,6 +17,8 @@ from groundwire.faces.gateway.building import gateway_for
 from groundwire.faces.gateway.replies import Patience
 from groundwire.faces.gateway.server import server_for
 from groundwire.model.value import replace
+
+T = TypeVar("T")
 
 HOST = "127.0.0.1"
 BASES = {"openai_responses": "/v1", "openai_chat": "/v1"}
@@ -66,3 +69,16 @@ async def serving(
             finally:
                 server.should_exit = True
                 await running
+
+
+def run(main: Coroutine[None, None, T], *, seconds: float = 60.0) -> T:
+    """Run to the end, within bounds; whoever leaves a task behind fails."""
+
+    async def bounded() -> T:
+        async with asyncio.timeout(seconds):
+            result = await main
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not left, f"tasks left behind: {left}"
+        return result
+
+    return asyncio.run(bounded())

@@ -65,7 +65,8 @@ async def served(home: Path, *responses: Response) -> AsyncIterator[Here]:
     """The application at a free port, as it stands, without a gateway around it."""
     async with Upstream(responses or (ANSWER,)) as upstream:
         env = environment(upstream, home)
-        async with Library(load(env, str(home), str(home)), env=env) as groundwire:
+        groundwire = Library(load(env, str(home), str(home)), env=env)
+        async with groundwire:
             app = mcp_app(groundwire)
 
             async def mounted(scope: Scope, receive: Receive, send: Send) -> None:

@@ -16,6 +16,8 @@ from groundwire.model.value import value
 _SHORTEST = 3
 """Letters of a word that may stand for it in a name."""
 _LONGEST = 40
+_OWN = 0.6
+"""The last part of a dotted name tells most; a name with nothing else asked for before it tells more."""
 _LETTERS = re.compile(r"[^\W_]+")
 
 
@@ -27,6 +29,8 @@ class Fit:
     """Of the name that the query says; between 0 and 1."""
     terms: frozenset[str] = frozenset()
     """Of the query that the name says."""
+    own: frozenset[str] = frozenset()
+    """Of these, what its last part says."""
 
 
 class Caller:
@@ -52,10 +56,10 @@ class Caller:
         return Fit(len(said) / max(1, len(words)), terms)
 
     def _of_code(self, name: str) -> Fit:
-        owner, _, own = name.removesuffix("()").rpartition(".")
-        covered, terms = self._laid_out(own)
-        _, above = self._laid_out(owner.replace(".", "_"))
-        return Fit(covered, terms | above)
+        name = name.removesuffix("()")
+        own, terms = self._laid_out(name.rpartition(".")[2])
+        whole, above = self._laid_out(name)
+        return Fit(_OWN * own + (1 - _OWN) * whole, terms | above, terms)
 
     def _laid_out(self, name: str) -> tuple[float, frozenset[str]]:
         """The share of letters that words of the query cover at best, and those words."""

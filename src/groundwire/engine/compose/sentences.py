@@ -53,7 +53,8 @@ _CODE = re.compile(
 )
 # Most lines are nothing but words: they need no closer look.
 _PLAIN = re.compile(r"(?!(?:import|from|return|raise)\b)[^\W\d_][^=(){}\[\];:|<>@$%`~^#*\\]+[\w.,]$")
-_SIGNATURE = re.compile(r"(?:class |def |async def )?([A-Za-z_][\w.]*)\(")
+_SIGNATURE = re.compile(r"(?:class |def |async def )?([A-Za-z_][\w.]*)\((?![\"'\d])")
+_UNFINISHED = re.compile(r"\w=[^\s,()]+,$|\*, |\*\w+,$")
 _ARROW = re.compile(r"\s*(?:(?:->|-->)\s*\S.*|:)?$")
 _END = re.compile(r"([.!?…]+)[\"'”’»)\]*_`]*(?=\s)|[。！？]+[」』”）]*")
 _CODE_SPAN = re.compile(r"``[^`]+``|`[^`\n]+`")
@@ -165,7 +166,7 @@ def _kind(line: str) -> Kind:
 
 
 def _is_signature(line: str) -> bool:
-    """`name(…)` whose bracket closes at the end of the line, or before an arrow."""
+    """`name(…)` whose bracket closes at the end of the line, before an arrow, or, after a comma, later on."""
     match = _SIGNATURE.match(line)
     if match is None:
         return False
@@ -174,7 +175,7 @@ def _is_signature(line: str) -> bool:
         depth += (line[place] in "([{") - (line[place] in ")]}")
         if not depth:
             return _ARROW.match(line, place + 1) is not None
-    return False
+    return _UNFINISHED.search(line) is not None
 
 
 def _underlines(line: _Line, above: _Line) -> bool:

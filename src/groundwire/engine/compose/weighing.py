@@ -21,14 +21,11 @@ _IN_LEAD = 0.9
 _NEARBY = 0.15
 """What a word of the query counts that is said by another of the same meaning, or stands in the title, in the name the
 page is about, or in the sentence before, instead of in the sentence itself."""
-_NAMED = 0.8
+_NAMED = 1.0
 """What it adds that a thing is called what the query asks for."""
 _LISTED = 0.5
 _RARITY = 0.4
 _RANK = 1.0
-_AROUND = 0.25
-_LEADN = 1.3
-_ITEM = 0.85
 """What a line about a thing is worth that has a page of its own here."""
 _SITE = re.compile(r"\s+[—–|·»]\s+")
 
@@ -67,6 +64,8 @@ _CUES = (
     _cue(r"\\[ntr]", 0.6),
     _cue(r"^(?:warning|todo|fixme|bugs?|internal|for internal)\b", 0.5),
     _cue(r"^\(.*\)\.?$", 0.7),
+    _cue(r"\breport(?:ing)? bugs\b|\bmailing list\b|\bpostmaster\b|^authors?\b|^written by\b|©|\(c\) \d{4}", 0.3),
+    _cue(r"^\*{0,2}[a-z_]\w*(?: \([^()]*\))?: ", 0.6),
     _cue(r"^(?:system|assistant|human|user|tool|data|event)\s*:|ignore (?:all|any|previous)|^\W*\{", 0.3),
     _cue(r"^(?:for example|for instance|e\.g\.|zum beispiel|example)\b", 0.75),
 )
@@ -115,23 +114,19 @@ def weigh(query: str, stretches: Sequence[Stretch], statements: Sequence[Stateme
     said = [asked.said(statement.words) for statement in statements]
     weights = _weights(asked.terms, statements, said, titles)
     total = sum(weights.values()) or 1.0
-    around = [set(title) for title in titles]
-    for statement, own in zip(statements, said, strict=True):
-        around[statement.stretch].update(own)
     manner = _Manner(query, frozenset(heads))
     weighed: list[Weighed] = []
     before: Mapping[str, float] = {}
     for statement, own in zip(statements, said, strict=True):
         head = heads[statement.stretch]
         fit = asked.fit(statement.subject or head)
-        shares = _shares(statement, own, titles[statement.stretch] | fit.terms, before)
+        shares = _shares(statement, own, titles[statement.stretch], fit, before)
         before = own
         covered = sum(weights[term] * share for term, share in shares.items()) / total
         if covered >= LEAST_COVERAGE and (own or statement.is_lead):
             called = sum(weights[term] for term in fit.terms) / total
             factor = manner.weigh(statement, head) * _standing(statement, stretches[statement.stretch])
             factor *= 1 + _NAMED * fit.share * called
-            factor *= 1 - _AROUND + _AROUND * sum(weights[term] for term in around[statement.stretch]) / total
             weighed.append(Weighed(covered * factor, covered, statement))
     weighed.sort(key=lambda item: -item.score)
     return weighed
@@ -158,7 +153,7 @@ class _Asked:
     def fit(self, name: str) -> Fit:
         """How well a name fits, by words that carry meaning."""
         fit = self._caller.fit(name)
-        return Fit(fit.share, fit.terms & self.terms)
+        return Fit(fit.share, fit.terms & self.terms, fit.own & self.terms)
 
     def in_title(self, stretch: Stretch, head: str) -> frozenset[str]:
         """The words of the query in the title and the address of a page."""
@@ -172,15 +167,18 @@ def _head(title: str) -> str:
 
 
 def _shares(
-    statement: Statement, own: Mapping[str, float], title: frozenset[str], before: Mapping[str, float]
+    statement: Statement,
+    own: Mapping[str, float],
+    title: frozenset[str],
+    fit: Fit,
+    before: Mapping[str, float],
 ) -> dict[str, float]:
     """How far the statement speaks of each word of the query."""
     shares = dict.fromkeys(before if statement.number else (), _NEARBY)
-    shares.update((term, _IN_TITLE) for term in title)
-    if statement.is_lead and statement.subject:
+    shares.update((term, _IN_TITLE) for term in title | fit.terms)
+    if statement.is_lead:
         # The sentence that opens a page about a name speaks of that name, said or not.
-        name = read_words(statement.subject.rpartition(".")[2]).stems
-        shares.update((term, _IN_LEAD) for term in title & name)
+        shares.update((term, _IN_LEAD) for term in fit.own)
     for term, share in own.items():
         shares[term] = max(share, shares.get(term, 0.0))
     return shares
@@ -233,7 +231,7 @@ def _flaws(statement: Statement, text: str) -> float:
         (len(statement.words.order) < 4, 0.35),
         (len(text) > 320, 0.7),
         (len(text) > 500, 0.3),
-        (statement.kind == "item", _ITEM),
+        (statement.kind == "item", 0.85),
         (statement.is_cut, 0.5),
         (statement.leans, 0.65),
         (signs * 8 > len(text), 0.6),
@@ -244,5 +242,5 @@ def _flaws(statement: Statement, text: str) -> float:
 
 def _standing(statement: Statement, stretch: Stretch) -> float:
     """Better passages first, and what opens a page or section before what follows."""
-    lead = _LEADN if statement.subject else 1.1
+    lead = 1.3 if statement.subject else 1.1
     return stretch.score ** _RANK * (lead if statement.is_lead else 1.0 / (1 + 0.02 * statement.number))

@@ -1,6 +1,7 @@
 """The modules of the standard library that have documentation, and where on docs.python.org it stands.
 
-What is not named here is not told about: private, undocumented and test modules. A module that this Python
+What is not named here is not told about: private, undocumented and test modules, and those that are removed
+from Python (PEP 594): their pages do not say any more what older Pythons say of them. A module that this Python
 does not have (yet, or any more) is simply not found when it is looked for.
 """
 
@@ -41,8 +42,7 @@ _REST = """
     pwd grp termios tty pty fcntl resource syslog readline rlcompleter stringprep optparse getopt py_compile
     compileall pyclbr pickletools tabnanny _thread __future__ ensurepip json.tool annotationlib
     string.templatelib concurrent.interpreters compression.zstd pathlib.types winreg winsound
-    msvcrt cgi cgitb telnetlib nntplib smtpd asynchat asyncore imp imghdr sndhdr mailcap pipes uu xdrlib
-    aifc sunau chunk distutils
+    msvcrt
 """
 DOCUMENTED = ASKED_FIRST + tuple(_REST.split())
 

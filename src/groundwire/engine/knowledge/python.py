@@ -22,8 +22,7 @@ def module_pages(library: Library, module: str) -> Iterator[Page]:
         return
     for name, entry in members:
         yield from _member_pages(module, name, entry)
-    subject = f"{module} — {SYNOPSES[module]}" if module in SYNOPSES else module
-    yield python_page(module_address(module), subject, _module_text(module, doc, members))
+    yield python_page(module_address(module), _titled(module, module), _module_text(module, doc, members))
 
 
 def contents_page(modules: tuple[str, ...]) -> Page:
@@ -56,10 +55,16 @@ def _member_pages(module: str, name: str, entry: Entry) -> Iterator[Page]:
     full = qualified(module, name)
     if entry.doc or documented:
         text = _class_text(full, entry) if entry.kind in ("class", "exception") else _text(full, entry)
-        yield python_page(member_address(module, name, is_exception=is_exception), full, text)
+        url = member_address(module, name, is_exception=is_exception)
+        yield python_page(url, _titled(full, module), text)
     for method, item in documented:
         url = member_address(module, f"{name}.{method}", is_exception=is_exception)
-        yield python_page(url, f"{full}.{method}", _text(f"{full}.{method}", item))
+        yield python_page(url, _titled(f"{full}.{method}", module), _text(f"{full}.{method}", item))
+
+
+def _titled(name: str, module: str) -> str:
+    """A name with what its module is for: a page is found by its purpose too."""
+    return f"{name} — {SYNOPSES[module]}" if module in SYNOPSES else name
 
 
 def _text(full: str, entry: Entry) -> str:

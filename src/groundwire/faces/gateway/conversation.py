@@ -11,11 +11,11 @@ from uuid import uuid4
 
 from groundwire.dialects.base import CitationPolicy, Dialect, Reply
 from groundwire.dialects.fields import as_object
-from groundwire.dialects.framing import encode_frame
 from groundwire.dialects.jsontext import dump_json, load_json
 from groundwire.dialects.registry import dialect
 from groundwire.errors import ClientWireError, GroundwireError, InvalidArguments, TurnedAway
 from groundwire.faces.gateway.asgi import JSON, Headers, Inbound
+from groundwire.faces.gateway.passing import Passing
 from groundwire.faces.gateway.replies import Outgoing, Patience
 from groundwire.model import (
     Assembler,
@@ -36,7 +36,6 @@ Ask: TypeAlias = Callable[[Request], Batches]
 
 LOOP_HEADER = "x-groundwire-hop"
 _POLICIES = ("exact", "live")
-_ERROR_EVENTS = {"anthropic_messages": "error", "openai_responses": "error"}
 _LONGEST_HEADER = 2000
 
 
@@ -177,6 +176,7 @@ async def answer_streaming(
 ) -> None:
     """Bytes as the events come. Errors before the first byte are raised; later ones are told there."""
     encoder = exchange.language.encoder(exchange.reply)
+    passing = Passing(exchange.language, exchange.reply)
     kind = encoder.content_type
     head: Callable[[], Headers] = lambda: (*told.headers(kind), ("cache-control", "no-store"))  # noqa: E731
     with Outgoing(inbound, head, encoder.ping, patience) as outgoing:
@@ -186,7 +186,7 @@ async def answer_streaming(
                 async for batch in batches:
                     told.notice(batch)
                     verbatim = verbatim or any(isinstance(event, Verbatim) for event in batch)
-                    data = _passed(batch, exchange) if verbatim else b"".join(map(encoder.feed, batch))
+                    data = passing.feed(batch) if verbatim else b"".join(map(encoder.feed, batch))
                     told.finish = _finish(batch) or told.finish
                     if data:
                         await outgoing.write(data)
@@ -194,16 +194,8 @@ async def answer_streaming(
             told.finish = "failed"
             if not outgoing.begun:
                 raise
-            data = failure(exchange, error) if verbatim else encoder.feed(Failed(error))
-            await outgoing.write(data)
+            await outgoing.write(passing.fail(error) if verbatim else encoder.feed(Failed(error)))
         await outgoing.write(b"" if verbatim else encoder.close(), more=False)
-
-
-def _passed(batch: Sequence[Event], exchange: Exchange) -> bytes:
-    """The provider's own bytes; what broke off is told in words of ours."""
-    data = b"".join(event.data for event in batch if isinstance(event, Verbatim))
-    last = batch[-1]
-    return failure(exchange, last.error) if not data and isinstance(last, Failed) else data
 
 
 def _finish(batch: Sequence[Event]) -> Literal["", "finished", "failed"]:
@@ -213,9 +205,3 @@ def _finish(batch: Sequence[Event]) -> Literal["", "finished", "failed"]:
         if isinstance(event, Failed):
             return "failed"
     return ""
-
-
-def failure(exchange: Exchange, error: GroundwireError) -> bytes:
-    """The frame that ends a stream whose beginning was not of our making."""
-    body = exchange.language.encode_error(error, exchange.reply).body
-    return encode_frame(_ERROR_EVENTS.get(exchange.form.dialect, ""), dump_json(body))

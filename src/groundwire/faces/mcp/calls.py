@@ -1,4 +1,4 @@
-"""One call of a tool, from arguments to what the client is told. Whatever goes wrong is told as the contract."""
+"""One call of a tool, from arguments to what the client is told; failures are told as the contract says."""
 
 from __future__ import annotations
 

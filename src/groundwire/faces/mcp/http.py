@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
+from importlib import import_module
 from os import urandom
 from typing import TYPE_CHECKING, TypeAlias, cast
 from uuid import uuid4
@@ -110,7 +111,7 @@ async def _refuse(send: Send, status: int, message: str) -> None:
 
 def _import() -> None:
     with needing_package():
-        import groundwire.faces.mcp.server  # noqa: PLC0415  only who speaks MCP pays
+        import_module("groundwire.faces.mcp.server")
 
 
 def _naming_session(send: Send) -> Send:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from argparse import Namespace
+from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from groundwire.faces.cli import exits
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 def run(arguments: Namespace, console: Console) -> int:
     """Serve until the client has gone."""
     with needing_package():
-        import groundwire.faces.mcp.stdio  # noqa: PLC0415, F401  before anything is opened
-
+        import_module("groundwire.faces.mcp.stdio")
     if console.stdin.isatty():
         console.note("groundwire: waiting for an MCP client on standard input; Ctrl-C ends it")
         console.note("To set up a client: groundwire connect --help")
@@ -28,7 +28,7 @@ def run(arguments: Namespace, console: Console) -> int:
 
 
 async def _serve(arguments: Namespace, console: Console) -> None:
-    from groundwire.faces.mcp.stdio import serve  # noqa: PLC0415  see above
+    from groundwire.faces.mcp.stdio import serve  # noqa: PLC0415  brings the package along
 
     asker = cast("Asker", connect(arguments, console))
     try:

@@ -1,0 +1,1 @@
+"""Other programs' configuration files, edited so that they search with groundwire."""

@@ -1,0 +1,22 @@
+"""Parsers that nobody here uses otherwise: comments and trailing commas go, the standard library reads on."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from typing import Any
+
+_COMMENT_OR_STRING = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
+
+
+def read_json(text: str) -> Any:
+    """The value of JSON with comments."""
+    plain = _COMMENT_OR_STRING.sub(lambda match: match[1] or " ", text.removeprefix("\ufeff"))
+    return json.loads(_TRAILING_COMMA.sub(lambda match: match[1] or "", plain))
+
+
+def read_config(text: str, suffix: str) -> Any:
+    """The value of a file."""
+    return tomllib.loads(text) if suffix == ".toml" else read_json(text)

@@ -1,0 +1,161 @@
+"""Whoever hangs up stops the provider: in every phase, in every dialect, streaming or not, by FIN or by RST."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from itertools import cycle, islice, product
+from time import monotonic
+from typing import NamedTuple
+
+import pytest
+
+from groundwire.model import Source
+from groundwire.model.value import replace
+from groundwire.testing.answers import told
+from groundwire.testing.script import Response, Script, answer
+from groundwire.testing.upstream import Upstream
+from tests.faces.gateway.raw import INBOUND, Leaving, leave, request_of, send
+from tests.faces.gateway.serving import Here, run, serving, speaking
+
+EVENTS = told("The Nile is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile")
+NEVER = float("inf")
+SOON, AT_LAST = 0.25, 1.0
+"""Seconds until the provider knows: for 99 of 100, and for all."""
+
+PHASES = ("sending", "connecting", "headers", "first event", "flowing", "quiet", "pausing")
+
+
+class Case(NamedTuple):
+    """Who leaves when, and how."""
+
+    phase: str
+    inbound: str
+    provider: str
+    stream: bool
+    how: Leaving
+
+
+def cases(count: int) -> Iterator[Case]:
+    """So many, evenly over everything that can be combined."""
+    ways: tuple[Leaving, ...] = ("rst", "fin")
+    everything = [
+        Case(phase, inbound, provider, stream, how)
+        for (number, inbound), phase, stream, how in product(enumerate(INBOUND), PHASES, (True, False), ways)
+        for provider in (inbound, INBOUND[(number + 1) % len(INBOUND)])
+    ]
+    step = 37  # shares no factor with their number, so that few cases are as mixed as many
+    assert len(everything) % step
+    return islice((everything[place * step % len(everything)] for place in cycle(range(len(everything)))), count)
+
+
+def response_for(case: Case) -> Response:
+    """What the provider does while the client leaves."""
+    whole = answer(case.provider, EVENTS)
+    stream, body = whole.stream or b"", whole.body
+    half = stream[: stream.index(b"6650")]
+    match case.phase:
+        case "headers":
+            return replace(whole, delay=NEVER)
+        case "first event":
+            return replace(whole, stall_at=0)
+        case "flowing":
+            ahead = half[: half.rindex(b"\n\n") + 2] if case.stream else body[: len(body) // 2]
+            return replace(whole, stream=ahead, body=ahead, repeat=b": x\n\n" if case.stream else b" ", every=0.02)
+        case "quiet":
+            return replace(whole, stall_at=len(half) if case.stream else len(body) // 2)
+        case "pausing":
+            return Response(503, {"retry-after": "20"}, b"{}", framing="close")  # not kept for another call
+    return whole
+
+
+@dataclass
+class World:
+    """A gateway, and the providers behind it."""
+
+    here: Here
+    upstream: Upstream
+    deaf: Upstream
+    waits: list[float] = field(default_factory=list)
+
+    async def abort(self, case: Case) -> None:
+        """Ask, come to the phase, leave, and wait until everybody knows."""
+        deaf = case.phase == "connecting"
+        before = len(self.upstream.requests)
+        self.upstream.script = Script(paths={"*" * (1 + before): (response_for(case),)})
+        model = f"{'deaf' if deaf else 'open'}_{case.provider}/m"
+        data = request_of(case.inbound, model, stream=case.stream)
+        _, writer = await send(self.here.url, data[:-9] if case.phase == "sending" else data)
+        await self._arrive(case, before + 1)
+        left = monotonic()
+        leave(writer, case.how)
+        if case.phase in ("sending", "connecting", "pausing"):
+            await self._idle()
+            self.waits.append(monotonic() - left)
+            assert len(self.upstream.requests) == before + (case.phase == "pausing"), "it was asked all the same"
+        else:
+            self.waits.append(await self.upstream.disconnected(before + 1, timeout=AT_LAST) - left)
+            await self._idle()
+
+    async def _arrive(self, case: Case, nth: int) -> None:
+        if case.phase in ("sending", "connecting"):
+            await self._until(lambda: self.here.gateway.open == 1)
+            await asyncio.sleep(0.02)  # whatever is going to happen has begun
+            return
+        received = await self.upstream.received(nth)
+        if case.phase in ("first event", "quiet"):
+            await self.upstream.stalled(nth)
+        elif case.phase == "flowing":
+            await self.upstream.sent(1 + len(response_for(case).body), nth)
+        elif case.phase == "pausing":
+            await self._until(lambda: received.finished)
+            await asyncio.sleep(0.02)
+
+    async def _idle(self) -> None:
+        await self._until(lambda: not self.here.gateway.open)
+
+    async def _until(self, condition: object) -> None:
+        assert callable(condition)
+        async with asyncio.timeout(AT_LAST):
+            while not condition():
+                await asyncio.sleep(0.001)
+
+
+async def aborts(count: int) -> list[float]:
+    """Leave so many times; how long it took each time. At the end nothing may be left."""
+    async with AsyncExitStack() as stack:
+        upstream = await stack.enter_async_context(Upstream(Script()))
+        deaf = await stack.enter_async_context(Upstream(Script(door="deaf")))
+        providers = {f"open_{name}": speaking(name, upstream.url) for name in INBOUND}
+        providers |= {f"deaf_{name}": speaking(name, deaf.url) for name in INBOUND}
+        here = await stack.enter_async_context(serving(providers))
+        world = World(here, upstream, deaf)
+        quiet = len(asyncio.all_tasks())
+        for case in cases(count):
+            try:
+                await world.abort(case)
+            except (TimeoutError, AssertionError) as error:
+                raise AssertionError(f"{case}: {error}") from error
+        await upstream.closed(timeout=AT_LAST)
+        assert here.gateway.open == 0
+        assert len(asyncio.all_tasks()) <= quiet
+    return sorted(world.waits)
+
+
+def check(waits: list[float], count: int) -> None:
+    assert len(waits) == count
+    p50, p99 = waits[len(waits) // 2], waits[len(waits) * 99 // 100]
+    print(f"{count} aborts: p50 {p50 * 1000:.1f} ms, p99 {p99 * 1000:.1f} ms, max {waits[-1] * 1000:.1f} ms")
+    assert p99 <= SOON
+    assert waits[-1] <= AT_LAST
+
+
+def test_the_provider_knows_at_once_that_the_client_has_left() -> None:
+    check(run(aborts(60)), 60)
+
+
+@pytest.mark.thorough
+def test_a_thousand_clients_leave_and_nothing_is_left() -> None:
+    check(run(aborts(1000), seconds=500), 1000)
