@@ -34,8 +34,11 @@ endef
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	@touch $@
 
-run: .venv/.run  ## print a cited answer
-	@$(BIN)/python examples/cited_answer.py
+run: .venv/.run  ## print a cited answer; Q="your question"
+	@$(BIN)/groundwire search --provider local "$${Q:-How do I read a JSON file in Python?}"
+	@printf '\n%s\n%s\n%s\n' 'That came from the embedded index: no key, no network. Go on with:' \
+		'  make run Q="your question"      $(BIN)/groundwire doctor      $(BIN)/groundwire --help' \
+		'  make serve                      a gateway for SDKs and agents, and the chat page'
 
 test: .venv/.dev check  ## all tests, and the checks before them
 	$(BIN)/python -m pytest -m "not thorough" -n $(JOBS) -rs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -10,7 +11,24 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def test_the_example_prints_what_the_readme_shows() -> None:
+def test_the_first_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
+    shown = re.findall(r"```\n\$ make run\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    question = re.findall(r"\$\$\{Q:-(.*?)\}", (ROOT / "Makefile").read_text("utf-8"))[0]
+    result = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "groundwire", "search", "--provider", "local", question],
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        timeout=120,
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+    )
+    lines = [line for line in shown[0].splitlines() if line.strip() and "…" not in line]
+    assert len(lines) >= 3
+    for line in lines:
+        assert line in result.stdout
+
+
+def test_the_example_reads_and_tells_a_stream() -> None:
     result = subprocess.run(  # noqa: S603
         [sys.executable, str(ROOT / "examples" / "cited_answer.py")],
         capture_output=True,
@@ -18,11 +36,8 @@ def test_the_example_prints_what_the_readme_shows() -> None:
         check=True,
         timeout=60,
     )
-    shown = re.findall(r"```\n\$ make run\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    lines = [line for line in shown[0].splitlines() if line.strip() and "…" not in line]
-    assert len(lines) > 6
-    for line in lines:
-        assert line in result.stdout
+    assert "[3] 東京都の統計 (https://toukei.example/tokyo)" in result.stdout
+    assert "'東京の人口は約1,400万人です' ['https://toukei.example/tokyo']" in result.stdout
 
 
 def test_the_code_of_the_readme_runs() -> None:

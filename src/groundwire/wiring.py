@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from groundwire.engine.engines.api import ApiEngineRow
     from groundwire.engine.engines.local import LocalEngine
     from groundwire.engine.engines.opening import Opener
+    from groundwire.engine.index.base import Index
     from groundwire.engine.knowledge import Report
     from groundwire.engine.pages import Engine
     from groundwire.transport.guarded import GuardedFetcher
@@ -142,9 +143,13 @@ class EngineRoom:
 
     def _local(self) -> LocalEngine:
         from groundwire.engine.engines.local import LocalEngine  # noqa: PLC0415  made when asked
+        from groundwire.engine.index.place import open_placed  # noqa: PLC0415
         from groundwire.engine.knowledge import silent  # noqa: PLC0415
 
-        return LocalEngine(self.folder, report=self.report or silent)
+        def opener(folder: Path) -> Index:
+            return open_placed(folder, self._config.store)
+
+        return LocalEngine(self.folder, report=self.report or silent, opener=opener)
 
     def _opener(self) -> Opener:
         from groundwire.engine.engines.opening import Opener  # noqa: PLC0415  made when asked

@@ -36,6 +36,7 @@ def _as_it_is(text: str) -> object:
 
 _SETTINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "GROUNDWIRE_DATA_DIR": ("data_dir", _as_it_is),
+    "GROUNDWIRE_STORE": ("store", _as_it_is),
     "GROUNDWIRE_TIMEOUT": ("timeout", _number),
     "GROUNDWIRE_ORDER": ("order", _names),
 }

@@ -113,6 +113,9 @@ ROOT = Table(
         "order": Key(kinds.ORDER, "Whom provider auto asks, in this order, as far as they can be used."),
         "timeout": Key(kinds.SECONDS, "Seconds until an answer must be complete, for all providers."),
         "data_dir": Key(kinds.PATH, "Where groundwire keeps its data.", project="never"),
+        "store": Key(
+            kinds.STORE, "Where sessions, keys and the index are kept, if not in data_dir.", project="never"
+        ),
         "compose": Key(kinds.TEXT, "The model that writes answers out of pages that an engine found."),
         "search": SEARCH,
         "gateway": GATEWAY,

@@ -24,6 +24,7 @@ _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _COUNTRY = r"[A-Za-z]{2}"
 _DOMAIN = r"[^\s:/@?#]+(?:/[^\s@?#]*)?"
 _SEARCH = r"native|none|engine:[A-Za-z0-9_.-]+"
+_STORE = r"(?:sqlite:///|postgres(?:ql)?://)\S+"
 _LOOPBACK = r"localhost|127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|::1"
 
 
@@ -179,6 +180,11 @@ DOMAINS = Kind(
     _listed(_DOMAIN, MAX_DOMAINS),
 )
 ORDER = Kind("a list of provider names", {"type": "array", "items": _STRING, "minItems": 1}, _order)
+STORE = Kind(
+    "sqlite:///PATH or postgresql://HOST/DATABASE",
+    {"type": "string", "pattern": f"^{_STORE}$"},
+    _pattern(_STORE),
+)
 NAMES = Kind(
     "a list of texts without blanks", {"type": "array", "items": _STRING}, _listed(r"[^\s]+", MAX_DOMAINS)
 )

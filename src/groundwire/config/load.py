@@ -9,6 +9,7 @@ and clock are passed in.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 
@@ -150,7 +151,12 @@ def _settings(merged: Mapping[Path, Entry], opencode: OpenCode) -> tuple[Setting
     return tuple(sorted(found, key=lambda setting: setting.name))
 
 
+_PASSWORD = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+
+
 def _shown(item: Json) -> Json:
+    if isinstance(item, str) and _PASSWORD.search(item):
+        item = _PASSWORD.sub(PLACEHOLDER, item)  # whoever connects to the database is not shown
     # Somebody will write a key where a name belongs; no key is shorter, and most names are.
     if isinstance(item, list):
         return [_shown(entry) for entry in item]

@@ -86,6 +86,8 @@ class Config:
     compose: str = ""
     """The model that writes answers out of what an engine found: `provider/model`; empty to extract."""
     gateway: GatewaySettings = GatewaySettings()
+    store: str = ""
+    """`sqlite:///PATH` or `postgresql://…`; empty for SQLite in the data directory."""
     data_dir: str = ""
     config_dir: str = ""
     geminisearch: Mapping[str, str] = {}

@@ -87,7 +87,7 @@ class LateCitations:
         """The searches that no text follows, taken from where they were told."""
         last = max(place for place, event in enumerate(self._held) if isinstance(event, TextDelta))
         held = list(self._held)
-        late = [event for event in held[last:] if isinstance(event, _SEARCHES)]
+        late: list[Event] = [event for event in held[last:] if isinstance(event, _SEARCHES)]
         self._held = deque(held[:last])
         self._held += (event for event in held[last:] if not isinstance(event, _SEARCHES))
         return late

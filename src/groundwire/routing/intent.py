@@ -6,9 +6,11 @@ beginning. Its system text has changed between versions and proves nothing; the 
 
 from __future__ import annotations
 
-from groundwire.model import Request
+from groundwire.model import Message, Request, Text, ToolChoice
+from groundwire.model.value import replace
 
 _OPENING = "Perform a web search for the query: "
+_RULES = "Search the web for what the user asks, and sum up what the pages say in a few sentences."
 
 
 def side_query(request: Request) -> str:
@@ -18,4 +20,16 @@ def side_query(request: Request) -> str:
     message = request.messages[0]
     if message.role != "user" or not message.text.startswith(_OPENING):
         return ""
-    return message.text[len(_OPENING) :].strip()
+    query = message.text[len(_OPENING) :]
+    return query if query.strip() else ""
+
+
+def as_search(request: Request, query: str) -> Request:
+    """The side request as a plain search, for whoever is not asked in the client's own words."""
+    return replace(
+        request,
+        messages=(Message("user", (Text(query),)),),
+        system=(Text(_RULES),),
+        tool_choice=ToolChoice("search"),
+        reasoning=None,
+    )

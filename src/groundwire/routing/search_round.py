@@ -273,7 +273,7 @@ class Round:
 
 
 def claim_before(text: str, previous: int) -> Span | None:
-    """What a citation at the end of the text speaks for: the sentence, or what of it is new since the last."""
+    """What a citation at the end of the text speaks for: the sentence, or what of it is new."""
     line = text.rfind("\n", 0, len(text.rstrip())) + 1
     start = max(previous, line)
     if not text[start:].strip(_SLACK):

@@ -28,7 +28,6 @@ from groundwire.store.rows import (
     usage_values,
 )
 
-
 _SPARE = 20
 """How many turns with one of several words are looked at for each that is wanted."""
 

@@ -82,7 +82,7 @@ def place_markers(
 
     Numbers never land inside a link or an address. `breaks` are positions that get an empty line.
     """
-    cuts, marks = _edits(text, citations, number)
+    cuts, marks = edits(text, citations, number)
     paragraphs = set(breaks)
     pieces: list[str] = []
     position = 0
@@ -104,7 +104,7 @@ def place_markers(
     return "".join(pieces)
 
 
-def _edits(
+def edits(
     text: str, citations: Iterable[Citation], number: Callable[[Source], int | None]
 ) -> tuple[dict[int, int], dict[int, set[int]]]:
     """What to take out (start to end), and which numbers to put in where."""

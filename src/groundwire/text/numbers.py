@@ -33,7 +33,10 @@ class Numbers(NamedTuple):
 class NumberReader:
     """Gives the text without its citations, and the citations where they stood."""
 
-    __slots__ = ("_ends", "_fenced", "_gone", "_is_known", "_last", "_line", "_raw", "_rest", "_ticks", "unknown")
+    __slots__ = (
+        *("_ends", "_fenced", "_gone", "_is_known", "_last", "_line", "_raw", "_rest", "_ticks"),
+        "unknown",
+    )
 
     def __init__(self, is_known: Callable[[int], bool]) -> None:
         self._is_known = is_known

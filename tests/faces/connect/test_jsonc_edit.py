@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from groundwire.errors import ConfigError
 from groundwire.faces.connecting.jsonc_edit import put, remove, value_at
+from groundwire.model import Json
 from tests.faces.connect.parsers import read_json
 
 PATH = ("mcpServers", "groundwire")
-ENTRY = {"command": "/bin/groundwire", "args": ["mcp"]}
-OTHER = {"url": "http://127.0.0.1:8484/mcp"}
+ENTRY: Json = {"command": "/bin/groundwire", "args": ["mcp"]}
+OTHER: Json = {"url": "http://127.0.0.1:8484/mcp"}
 
 COMMENTED = """\
 // settings of mine

@@ -94,19 +94,13 @@ def test_a_table_in_another_form_is_left_to_its_owner(text: str) -> None:
 
 
 def test_an_inline_parent_is_left_to_its_owner() -> None:
-    with pytest.raises(ConfigError, match="line|by hand|config.toml"):
-        tomllib_checked(put('mcp_servers = { other = { command = "y" } }\n', PATH, OTHER, FILE))
-
-
-def tomllib_checked(text: str) -> None:
-    try:
-        tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{FILE}: {error}") from None
+    with pytest.raises(ConfigError, match="by hand"):
+        put('mcp_servers = { other = { command = "y" } }\n', PATH, OTHER, FILE)
 
 
 @pytest.mark.parametrize(
-    ("text", "place"), [("a = \n", "config.toml:1:5"), ("a = 1\n[b\n", "config.toml:2:3"), ("a = 'x", "config.toml:1:")]
+    ("text", "place"),
+    [("a = \n", "config.toml:1:5"), ("a = 1\n[b\n", "config.toml:2:3"), ("a = 'x", "config.toml:1:")],
 )
 def test_a_broken_text_is_refused_with_its_place(text: str, place: str) -> None:
     with pytest.raises(ConfigError, match=place):

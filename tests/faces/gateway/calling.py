@@ -116,7 +116,10 @@ CONVERSATIONS: dict[str, tuple[str, dict[str, Any]]] = {
         {"model": "auto", "max_tokens": 100, "messages": [{"role": "user", "content": "q?"}]},
     ),
     "openai_responses": ("/v1/responses", {"model": "auto", "input": "q?"}),
-    "openai_chat": ("/v1/chat/completions", {"model": "auto", "messages": [{"role": "user", "content": "q?"}]}),
+    "openai_chat": (
+        "/v1/chat/completions",
+        {"model": "auto", "messages": [{"role": "user", "content": "q?"}]},
+    ),
     "gemini": ("/v1beta/models/auto:generateContent", {"contents": [{"parts": [{"text": "q?"}]}]}),
     "gemini_interactions": ("/v1beta/interactions", {"model": "auto", "input": "q?"}),
 }

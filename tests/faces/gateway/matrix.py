@@ -120,17 +120,14 @@ async def _ask(
     through, direct = clients
     _script(upstream, recording)
     read = await through.ask(cell.inbound, f"my_{cell.provider}/model-1", stream=cell.stream)
-    expected = answer_of(recording)
-    if cell.inbound != cell.provider:
-        if expected.finish == "pause":
-            expected = _continued(expected)
-        faults = list(misses(cell.inbound, read, expected))
-    elif cell.stream == (recording.kind == "stream") and (recording.kind == "body" or is_sse(recording.data)):
+    native = cell.stream == (recording.kind == "stream") and is_sse(recording.data) == cell.stream
+    if cell.inbound == cell.provider and native:
         _script(upstream, recording)
         faults = list(differences(read, await direct.ask(cell.inbound, "model-1", stream=cell.stream)))
     else:
-        # The provider did not answer in the form it was asked for: then even its own client needs us.
-        faults = list(misses(cell.inbound, read, expected))
+        # Also where the provider does not answer in the form it was asked for: then its own client needs us.
+        answer = answer_of(recording)
+        faults = list(misses(cell.inbound, read, _continued(answer) if answer.finish == "pause" else answer))
     score.total += 1
     score.failed += bool(faults)
     score.citations += len(read.spans) + len(read.unplaced)

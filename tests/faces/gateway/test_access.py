@@ -14,6 +14,7 @@ from groundwire.faces.gateway.access import check_bind
 from groundwire.faces.gateway.keys import KeyFile
 from tests.faces.gateway.calling import called, gateway_in
 
+ANYWHERE = "0.0.0.0"  # noqa: S104  said, not bound
 NAMED = Config(gateway=GatewaySettings(hosts=("gw.example",), origins=("https://app.example",)))
 
 # Host, Origin (None: not sent), and what a gateway on 127.0.0.1 that is also known as gw.example says.
@@ -137,7 +138,7 @@ def test_a_page_of_a_configured_origin_is_told_what_it_may_send_before_it_sends_
     assert asyncio.run(called(gateway, "OPTIONS", "/v1/messages", same)).status == 405
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "gateway.internal", ""])
+@pytest.mark.parametrize("host", [ANYWHERE, "::", "192.168.1.5", "gateway.internal", ""])
 def test_without_keys_the_gateway_does_not_open_to_others(host: str) -> None:
     with pytest.raises(ConfigError, match="groundwire keys create"):
         check_bind(host, has_keys=False)
@@ -150,7 +151,7 @@ def test_on_this_machine_no_keys_are_needed(host: str) -> None:
 
 
 def test_on_an_open_address_any_host_will_do_but_never_no_key(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path, host="0.0.0.0")
+    gateway = gateway_in(tmp_path, host=ANYWHERE)
     head = {"host": "gateway.internal:8484", "authorization": "Bearer anything"}
     assert asyncio.run(called(gateway, "GET", "/v1/models", head)).status == 401
     key, _ = KeyFile(str(tmp_path)).create("me", 0)

@@ -55,17 +55,16 @@ def response_for(case: Case) -> Response:
     """What the provider does while the client leaves."""
     whole = answer(case.provider, EVENTS)
     stream, body = whole.stream or b"", whole.body
-    half = stream[: stream.index(b"6650")]
+    ahead = stream[: stream.index(b"\n\n", stream.index(b"6650")) + 2] if case.stream else body[: len(body) // 2]
     match case.phase:
         case "headers":
             return replace(whole, delay=NEVER)
         case "first event":
             return replace(whole, stall_at=0)
         case "flowing":
-            ahead = half[: half.rindex(b"\n\n") + 2] if case.stream else body[: len(body) // 2]
             return replace(whole, stream=ahead, body=ahead, repeat=b": x\n\n" if case.stream else b" ", every=0.02)
         case "quiet":
-            return replace(whole, stall_at=len(half) if case.stream else len(body) // 2)
+            return replace(whole, stall_at=len(ahead))
         case "pausing":
             return Response(503, {"retry-after": "20"}, b"{}", framing="close")  # not kept for another call
     return whole

@@ -39,7 +39,19 @@ def _spellings(path: str) -> Iterator[tuple[str, str, dict[str, str]]]:
     )
     for one in paths:
         yield "", one, {}
-    for method in ("GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "get", "X"):
+    for method in (
+        "GET",
+        "POST",
+        "HEAD",
+        "OPTIONS",
+        "PUT",
+        "PATCH",
+        "DELETE",
+        "TRACE",
+        "CONNECT",
+        "get",
+        "X",
+    ):
         yield method, path, {}
     for headers in (
         {"x-forwarded-for": "127.0.0.1"},
@@ -71,7 +83,10 @@ def test_without_a_key_only_public_paths_answer(tmp_path: Path, route: Route) ->
         for method, path, headers in variants:
             used = method or route.method
             answer = await called(gateway, used, path, {**LOCAL, **headers}, b"{}")
-            if answer.status < 401 and gateway.routes.find(used, path.partition("?")[0]).route.access == "key":
+            if (
+                answer.status < 401
+                and gateway.routes.find(used, path.partition("?")[0]).route.access == "key"
+            ):
                 open_doors.append((used, path, answer.status))
             if answer.status < 401 and path.partition("?")[0] not in PUBLIC:
                 open_doors.append((used, path, answer.status))
@@ -92,7 +107,12 @@ def test_with_a_key_every_route_is_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "found", "names"),
     [
-        ("POST", "/v1beta/models/a:generateContent", "/v1beta/models/{model}:generateContent", {"model": "a"}),
+        (
+            "POST",
+            "/v1beta/models/a:generateContent",
+            "/v1beta/models/{model}:generateContent",
+            {"model": "a"},
+        ),
         ("POST", "/v1/models/x/y:generateContent", "/v1/models/{model}:generateContent", {"model": "x/y"}),
         ("POST", "/v1/models/x%2Fy:countTokens", "/v1/models/{model}:countTokens", {"model": "x/y"}),
         ("GET", "/v1/models/ollama/llama3:8b", "/v1/models/{model}", {"model": "ollama/llama3:8b"}),
@@ -128,7 +148,9 @@ def test_the_description_names_every_route_and_nothing_from_elsewhere(tmp_path: 
     assert told["openapi"].startswith("3.1")
     listed = {(method.upper(), path) for path, entry in told["paths"].items() for method in entry}
     assert listed == {(route.method, route.path) for route in ROUTES}
-    keyless = {path for path, entry in told["paths"].items() for item in entry.values() if not item["security"]}
+    keyless = {
+        path for path, entry in told["paths"].items() for item in entry.values() if not item["security"]
+    }
     assert keyless == PUBLIC
     page = asyncio.run(called(gateway, "GET", "/docs", LOCAL))
     assert all(route.path in page.body.decode() for route in ROUTES)

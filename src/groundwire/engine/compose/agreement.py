@@ -19,7 +19,7 @@ _ALIKE = 0.8
 
 def supports(claim: Statement, other: Statement) -> bool:
     """Does the other page say the claim too: its words in the same order, the same values and denials?"""
-    if other.url == claim.url or claim.words.values != other.words.values:
+    if _same_page(claim, other) or claim.words.values != other.words.values:
         return False
     if claim.words.negations != other.words.negations or len(claim.words.stems) < _ENOUGH - 1:
         return False
@@ -31,7 +31,7 @@ def supports(claim: Statement, other: Statement) -> bool:
 
 def conflicts(one: Statement, other: Statement) -> bool:
     """Do statements of two pages differ in their values, or in that one denies what the other says?"""
-    if one.url == other.url or not _same_subject(one, other):
+    if _same_page(one, other) or not _same_subject(one, other):
         return False
     if one.kind != other.kind or min(len(one.words.stems), len(other.words.stems)) < _ENOUGH - 1:
         return False
@@ -41,6 +41,11 @@ def conflicts(one: Statement, other: Statement) -> bool:
     differs = one.words.values - other.words.values and other.words.values - one.words.values
     denies = one.words.values == other.words.values and one.words.negations % 2 != other.words.negations % 2
     return bool(differs or denies) and _likeness(_without_denial(one), _without_denial(other)) >= _ALIKE
+
+
+def _same_page(one: Statement, other: Statement) -> bool:
+    """Sections of a page are one witness: a list of contents repeats what it lists."""
+    return one.url.partition("#")[0] == other.url.partition("#")[0]
 
 
 def _same_subject(one: Statement, other: Statement) -> bool:

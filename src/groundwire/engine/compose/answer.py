@@ -15,6 +15,9 @@ from groundwire.model.value import replace, value
 from groundwire.text.addresses import domain_of
 
 _THIN_COVERAGE = 0.5
+_FIRM_COVERAGE = 0.75
+"""Of the query, by the statement that covers most: below the first nobody answers; from the second on one
+page is enough."""
 
 
 @value
@@ -119,14 +122,16 @@ def _lead_in(statement: Statement, subject: str) -> str:
 def _notes(choice: Choice, draft: _Draft) -> Iterator[Warned]:
     for one, other in draft.disagreeing:
         yield Warned("contradictory_evidence", f"{_place(one)} and {_place(other)} disagree: both are quoted")
-    pages = {item.source.url for citation in draft.citations for item in citation.evidence}
-    reasons = []
-    if len(pages) == 1:
-        reasons.append("everything comes from one page")
     if choice.coverage < _THIN_COVERAGE:
-        reasons.append("no page speaks of all that was asked")
-    if reasons:
-        yield Warned("thin_evidence", f"thin evidence: {', and '.join(reasons)}")
+        yield Warned("thin_evidence", "thin evidence: no page speaks of all that was asked")
+    elif choice.coverage < _FIRM_COVERAGE and _is_lone_claim(choice, draft):
+        yield Warned("thin_evidence", "thin evidence: one page alone says this, and not quite what was asked")
+
+
+def _is_lone_claim(choice: Choice, draft: _Draft) -> bool:
+    """Does one page alone say it, and is it none that documents the very thing?"""
+    pages = {item.source.url for citation in draft.citations for item in citation.evidence}
+    return len(pages) == 1 and not any(item.statement.subject for item in choice.paragraphs[0])
 
 
 def _place(statement: Statement) -> str:

@@ -15,6 +15,8 @@ MOST_CHARACTERS = 700
 _RELATIVE = 0.5
 _ELSEWHERE = 0.65
 """What a further statement must be worth, as a share of the best: of the same page, and of another."""
+_AS_APT = 0.7
+"""What a statement of another page must cover, as a share of what the best covers."""
 _POOL = 60
 _SAMENESS = 0.8
 _SHORT = 220
@@ -138,11 +140,15 @@ def _worth(unit: _Unit, picked: Sequence[_Unit]) -> float:
         return unit.item.score
     statement = unit.item.statement
     said = max(_said(statement.words, other.item.statement.words) for other in picked)
-    least = _ELSEWHERE if all(other.item.statement.url != statement.url for other in picked) else _RELATIVE
+    is_new = all(other.item.statement.url != statement.url for other in picked)
+    if is_new and statement.subject and not unit.statements[0].is_lead:
+        # A detail of another thing, without what that thing is, only distracts.
+        return 0.0
+    least, cover = (_ELSEWHERE, _AS_APT) if is_new else (_RELATIVE, _RELATIVE)
     follows = any(_adjoin(other.item.statement, statement) for other in picked)
     best = picked[0].item
     worth = unit.item.score * (1 - 0.4 * said) * (1.25 if follows else 1.0)
-    is_apt = unit.item.coverage >= _RELATIVE * best.coverage and worth >= least * best.score
+    is_apt = unit.item.coverage >= cover * best.coverage and worth >= least * best.score
     return worth if is_apt and said < _SAMENESS else 0.0
 
 

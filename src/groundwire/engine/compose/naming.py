@@ -66,7 +66,8 @@ class Caller:
         letters = found = 0
         terms: set[str] = set()
         for part in _LETTERS.findall(name.lower()):
-            covered, used = _cover(part[:_LONGEST], self._pieces)
+            whole = self._pieces.get(stem_of(part))
+            covered, used = (len(part), frozenset(whole)) if whole else _cover(part[:_LONGEST], self._pieces)
             letters += len(part)
             found += covered
             terms |= used

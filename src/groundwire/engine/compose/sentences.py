@@ -42,14 +42,16 @@ _RULE = re.compile(r"[=\-~^\"'`#*+_.:|\s<>]{3,}$|[+|](?:[-=+|\s]+)$|\.\. .*$|:\w
 _HEADING = re.compile(r"#{1,6}\s+\S")
 _FENCE = re.compile(r"(?:```|~~~)")
 _LABEL = re.compile(r"[A-Z]\w+(?: \w+)?:$")
-_DEFINITION = re.compile(r"\*{0,2}[a-z_]\w*(?:\.\w+)*(?: \([^()]*\))?:\s+(?=\S)")
+_DEFINITION = re.compile(
+    r"\*{0,2}[a-z_]\w*(?:\.\w+)*(?: \([^()]*\))?:\s+(?=\S)|[A-Za-z_][\w.]*(?:\([^()]*\))?\s+--\s+(?=\S)"
+)
 _TERM = re.compile(r"[a-z_]\w*$")
 _PROMPT = re.compile(r">>>|\.\.\.(?:\s|$)|[$%] \S|\$ ")
 _CODE = re.compile(
     r"(?:from\s+[\w.]+\s+import\s|import\s+[\w.]+(?:\s+as\s+\w+)?(?:,\s*[\w.]+)*$|@\w[\w.]*(?:\(.*\))?$"
     r"|(?:def|class|for|while|if|elif|else|try|except|with|async|return|raise)\b.*:$|return\b[^.]*$"
     r"|[\w.\[\]'\"]+\s*(?:[-+*/|&]?=)\s*\S.*$|[\w.]+\(.*\)\s*(?:#.*)?$|[{}()\[\];]+$|.*[;{}]$|</?\w+.*>$"
-    r"|\|.*\|$)"
+    r"|\|.*\|$|\[[^()]*\)$)"
 )
 # Most lines are nothing but words: they need no closer look.
 _PLAIN = re.compile(r"(?!(?:import|from|return|raise)\b)[^\W\d_][^=(){}\[\];:|<>@$%`~^#*\\]+[\w.,]$")

@@ -16,6 +16,7 @@ _SEPARATOR = re.compile(r"\s+[—–|·:»-]\s+|\s+\(|:\s+")
 _NAME = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*(?:\(\))?")
 _LONGEST_NAME = 80
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
+_DECLARED = re.compile(r"^(?:class|def|async def) |^\w+\.|[=*/,>]|\(\)")
 _LISTED = re.compile(r"([A-Za-z_]\w*(?:\.\w+)+): ")
 _CALLED = re.compile(r"(?:class |def |async def )?([A-Za-z_][\w.]*)\(")
 
@@ -150,9 +151,11 @@ def _begins_line(text: str, piece: Piece) -> bool:
 
 
 def _called(signature: str, named: str) -> str:
-    """The name in a signature, with the page's own before it where it is a part of that."""
+    """The name in a signature, with the page's own before it where it is a part of that.
+
+    On a page about no name, a plain `print(value)` is rather an example than something explained."""
     match = _CALLED.match(signature)
-    if match is None:
+    if match is None or not (named or _DECLARED.search(signature)):
         return ""
     name = match[1]
     if named.endswith(f".{name}"):

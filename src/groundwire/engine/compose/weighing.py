@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from groundwire.engine.compose.naming import Caller, Fit
 from groundwire.engine.compose.statements import Statement, Stretch, name_in
+from groundwire.engine.compose.vocabulary import ARTICLES
 from groundwire.engine.compose.words import Words, kin_of, query_words, read_words
 
 LEAST_COVERAGE = 0.25
@@ -19,14 +20,18 @@ _IN_KIN = 0.8
 _IN_TITLE = 0.4
 _IN_LEAD = 0.9
 _NEARBY = 0.15
-"""What a word of the query counts that is said by another of the same meaning, or stands in the title, in the name the
-page is about, or in the sentence before, instead of in the sentence itself."""
-_NAMED = 1.0
+"""What a word of the query counts whose meaning is said by another, or that stands in the title, in the
+name the page is about, or in the sentence before, instead of in the sentence itself."""
+_NAMED = 1.2
 """What it adds that a thing is called what the query asks for."""
+_TOGETHER = 0.15
+"""What each pair of words adds that stands together as in the query."""
+_DEEP = 0.94
+"""What each further dot in a name costs: parts of parts are more special than what is asked for."""
 _LISTED = 0.5
-_RARITY = 0.4
-_RANK = 1.0
 """What a line about a thing is worth that has a page of its own here."""
+_RARITY = 0.4
+"""How much more rare words weigh. Not much: what is asked for most is what most passages were found by."""
 _SITE = re.compile(r"\s+[—–|·»]\s+")
 
 
@@ -52,7 +57,6 @@ def _cue(pattern: str, factor: float) -> Cue:
 
 _CUES = (
     _cue(r"\?[\"'”»)]*$", 0.3),
-    _cue(r":$", 0.25),
     _cue(
         r"cookie|privacy policy|all rights reserved|sign in\b|log in\b|subscribe|newsletter|click here|"
         r"terms of (?:use|service)|skip to|table of contents|powered by|read more|share this|"
@@ -126,7 +130,7 @@ def weigh(query: str, stretches: Sequence[Stretch], statements: Sequence[Stateme
         if covered >= LEAST_COVERAGE and (own or statement.is_lead):
             called = sum(weights[term] for term in fit.terms) / total
             factor = manner.weigh(statement, head) * _standing(statement, stretches[statement.stretch])
-            factor *= 1 + _NAMED * fit.share * called
+            factor *= (1 + _NAMED * fit.share * called) * _DEEP ** max(0, statement.subject.count(".") - 1)
             weighed.append(Weighed(covered * factor, covered, statement))
     weighed.sort(key=lambda item: -item.score)
     return weighed
@@ -195,19 +199,22 @@ def _weights(
     for statement, own in zip(statements, said, strict=True):
         holding[statement.stretch].update(own)
     counts = Counter(term for held in holding for term in held)
-    return {term: math.log(1 + (len(titles) + 1) / (max(0.5, counts[term]) + 0.5)) ** _RARITY for term in sorted(terms)}
+    pages = len(titles) + 1
+    return {
+        term: math.log(1 + pages / (max(0.5, counts[term]) + 0.5)) ** _RARITY for term in sorted(terms)
+    }
 
 
 class _Manner:
     """How a statement says it: as the question wants it, and in a readable sentence."""
 
-    __slots__ = ("_heads", "_pairs", "_wanted")
+    __slots__ = ("_heads", "_pairs", "_titles", "_wanted")
 
     def __init__(self, query: str, heads: frozenset[str]) -> None:
-        terms = query_words(query)
         self._heads = heads
+        self._titles: dict[str, frozenset[tuple[str, str]]] = {}
         self._wanted = [(pattern, bonus) for asks, pattern, bonus in _WANTS if asks.search(query)]
-        self._pairs = frozenset(pairwise(terms))
+        self._pairs = _pairs(read_words(query))
 
     def weigh(self, statement: Statement, head: str) -> float:
         """A factor around 1."""
@@ -218,10 +225,20 @@ class _Manner:
         for pattern, effect in (*_CUES, *self._wanted):
             if pattern.search(text):
                 factor *= effect
-        if self._pairs:
-            # Words of the query that stand side by side, as in the query.
-            factor *= 1 + 0.1 * min(2, sum(pair in self._pairs for pair in pairwise(words)))
-        return factor
+        # Words of the query that stand side by side, as in the query.
+        together = len(self._pairs & _pairs(statement.words)) + len(self._pairs & self._titled(head))
+        return factor * (1 + _TOGETHER * min(3, together))
+
+    def _titled(self, head: str) -> frozenset[tuple[str, str]]:
+        if head not in self._titles:
+            self._titles[head] = _pairs(read_words(head))
+        return self._titles[head]
+
+
+def _pairs(words: Words) -> frozenset[tuple[str, str]]:
+    """Neighbours, over articles; a word that carries meaning is in each."""
+    gist = [word for word in words.order if word not in ARTICLES]
+    return frozenset(pair for pair in pairwise(gist) if not words.stems.isdisjoint(pair))
 
 
 def _flaws(statement: Statement, text: str) -> float:
@@ -233,6 +250,7 @@ def _flaws(statement: Statement, text: str) -> float:
         (len(text) > 500, 0.3),
         (statement.kind == "item", 0.85),
         (statement.is_cut, 0.5),
+        (text.endswith(":"), 0.7 if statement.is_lead else 0.25),
         (statement.leans, 0.65),
         (signs * 8 > len(text), 0.6),
         (text[:1].islower() and not statement.subject, 0.8),
@@ -242,5 +260,5 @@ def _flaws(statement: Statement, text: str) -> float:
 
 def _standing(statement: Statement, stretch: Stretch) -> float:
     """Better passages first, and what opens a page or section before what follows."""
-    lead = 1.3 if statement.subject else 1.1
-    return stretch.score ** _RANK * (lead if statement.is_lead else 1.0 / (1 + 0.02 * statement.number))
+    lead = 1.3 if statement.subject else 1.2
+    return stretch.score * (lead if statement.is_lead else 1.0 / (1 + 0.02 * statement.number))

@@ -29,11 +29,11 @@ _WITHOUT_ADDRESS = (
 )
 
 
-def open_store(folder: Path) -> Index:
+def open_store(folder: Path, store: str = "") -> Index:
     """The index of this run."""
-    from groundwire.engine.index.open import open_index  # noqa: PLC0415  brings the engine along
+    from groundwire.engine.index.place import open_placed  # noqa: PLC0415  brings the engine along
 
-    return open_index(folder)
+    return open_placed(folder, store)
 
 
 def open_fetcher(whats: Iterable[What], *, private: bool) -> Fetcher:
@@ -52,10 +52,10 @@ def open_fetcher(whats: Iterable[What], *, private: bool) -> Fetcher:
     return GuardedFetcher(Rules(trusted=frozenset(trusted)))
 
 
-def add(arguments: Namespace, console: Console, folder: Path) -> int:
+def add(arguments: Namespace, console: Console, folder: Path, store: str) -> int:
     """Add everything that is named."""
     whats = [recognise(text, console.cwd) for text in arguments.what]
-    with open_store(folder) as index:
+    with open_store(folder, store) as index:
         adding = _Adding(arguments, console, index, folder.parent / "crawls")
         try:
             tally = asyncio.run(adding.run(whats))

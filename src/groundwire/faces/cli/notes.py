@@ -14,6 +14,9 @@ from groundwire.model.events import FinishReason
 from groundwire.text.addresses import domain_of, safe_address
 from groundwire.text.sources import label_of
 
+NOTHING_FOUND = "nothing_found"
+"""The detail of an answer's end when no page answers: then its text says so, and claims nothing."""
+
 _QUERIES_SHOWN = 6
 
 _ENDINGS: Mapping[FinishReason, str] = {
@@ -54,7 +57,8 @@ def write_notes(console: Console, answer: Answer, asked: Asked, seconds: float) 
 
 def _cautions(answer: Answer) -> Iterator[str]:
     """What a reader must know before believing the answer."""
-    if answer.error is None and answer.text.strip() and not answer.grounded:
+    is_told = answer.grounded or answer.detail == NOTHING_FOUND
+    if answer.error is None and answer.text.strip() and not is_told:
         yield "Not grounded: nothing in this answer names a source."
     if answer.finish is not None and answer.finish in _ENDINGS:
         yield _ENDINGS[answer.finish]

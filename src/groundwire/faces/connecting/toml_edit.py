@@ -49,7 +49,7 @@ def put(text: str, path: Sequence[str], table: Mapping[str, Json], file: str) ->
         if not text.strip():
             return text + written
         gap = newline if text.endswith("\n") else newline * 2
-        return text + gap + written
+        return _readable(text + gap + written, path, file)
     start, end = _range(text, path, file)
     return text[:start] + written + text[end:]
 
@@ -82,22 +82,38 @@ def _range(text: str, path: Sequence[str], file: str) -> tuple[int, int]:
     own = [section for section in _sections(text) if section.path[: len(wanted)] == wanted]
     joined = all(one.end == other.start for one, other in pairwise(own))
     if not own or own[0].path != wanted or not joined:
-        name = ".".join(path)
-        raise ConfigError(f"{file}: {name} is written in a form that is not edited here; change it by hand")
+        raise _by_hand(path, file)
     start, end = own[0].start, own[-1].end
-    # Blank lines and comments before the next header are about what follows.
-    trailing = _TRAILING.search(text, start, end) if end < len(text) else None
-    return start, max(_line_end(text, trailing.start()), start) if trailing else end
+    # Blank lines and comments at its end are about what follows.
+    trailing = _TRAILING.search(text, start, end)
+    return start, _line_end(text, trailing.start()) if trailing else end
+
+
+def _readable(text: str, path: Sequence[str], file: str) -> str:
+    """The text, unless nothing may be added to what it holds: an inline table is closed for ever."""
+    try:
+        parse_toml(text, file)
+    except ConfigError:
+        raise _by_hand(path, file) from None
+    return text
+
+
+def _by_hand(path: Sequence[str], file: str) -> ConfigError:
+    name = ".".join(path)
+    return ConfigError(f"{file}: {name} is written in a form that is not edited here; change it by hand")
 
 
 def _line_end(text: str, at: int) -> int:
-    return at if at == 0 or text[at - 1] == "\n" else text.find("\n", at) + 1
+    """Where the next line begins, if this is not the beginning of one."""
+    if at == 0 or text[at - 1] == "\n":
+        return at
+    return text.find("\n", at) + 1 or len(text)
 
 
 def _sections(text: str) -> Iterator[Section]:
     headers = list(_headers(text))
-    ends = [start for _, start in headers[1:]] + [len(text)]
-    for (path, start), end in zip(headers, ends, strict=True):
+    starts = [*(start for _, start in headers), len(text)]
+    for (path, start), end in zip(headers, starts[1:], strict=True):
         yield Section(path, start, end)
 
 

@@ -9,14 +9,14 @@ from time import time
 from typing import Literal, TypeAlias, cast
 from uuid import uuid4
 
-from groundwire.dialects.base import CitationPolicy, Dialect, Reply
+from groundwire.dialects.base import CitationPolicy, Dialect, Reply, StreamEncoder
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.jsontext import dump_json, load_json
 from groundwire.dialects.registry import dialect
 from groundwire.errors import ClientWireError, GroundwireError, InvalidArguments, TurnedAway
 from groundwire.faces.gateway.asgi import JSON, Headers, Inbound
 from groundwire.faces.gateway.passing import Passing
-from groundwire.faces.gateway.replies import Outgoing, Patience
+from groundwire.faces.gateway.replies import Outgoing, Patience, unhurried
 from groundwire.model import (
     Assembler,
     Event,
@@ -146,8 +146,29 @@ def shown(warnings: Iterable[Warned]) -> str:
     return json.dumps(kept)
 
 
-async def answer_whole(inbound: Inbound, exchange: Exchange, batches: Batches, told: Told) -> None:
+async def answer_whole(
+    inbound: Inbound, exchange: Exchange, batches: Batches, told: Told, patience: Patience
+) -> None:
     """One JSON body, when the answer is complete. An answer that broke off is an error."""
+    if exchange.form.dialect != "gemini":
+        body = await _whole(exchange, batches, told)
+    else:
+        # Its clients give up after a minute without a head, and bear blanks before the body.
+        with Outgoing(inbound, lambda: told.headers(JSON), lambda: b" ", unhurried(patience)):
+            try:
+                body = await _whole(exchange, batches, told)
+            except GroundwireError as error:
+                if not inbound.begun:
+                    raise
+                told.finish = "failed"
+                body = dump_json(exchange.language.encode_error(error, exchange.reply).body).encode()
+    if inbound.begun:
+        await inbound.write(body, more=False)
+    else:
+        await inbound.respond(200, told.headers(JSON), body)
+
+
+async def _whole(exchange: Exchange, batches: Batches, told: Told) -> bytes:
     assembler = Assembler()
     verbatim: list[bytes] = []
     async with aclosing(batches):
@@ -162,20 +183,15 @@ async def answer_whole(inbound: Inbound, exchange: Exchange, batches: Batches, t
                     assembler.feed(event)
     told.finish = "finished"
     if verbatim:
-        body = b"".join(verbatim)
-    else:
-        body = dump_json(exchange.language.encode_response(assembler.answer(), exchange.reply)).encode()
-    if inbound.begun:  # early, to keep a waiting client alive
-        await inbound.write(body, more=False)
-    else:
-        await inbound.respond(200, told.headers(JSON), body)
+        return b"".join(verbatim)
+    return dump_json(exchange.language.encode_response(assembler.answer(), exchange.reply)).encode()
 
 
 async def answer_streaming(
     inbound: Inbound, exchange: Exchange, batches: Batches, told: Told, patience: Patience
 ) -> None:
     """Bytes as the events come. Errors before the first byte are raised; later ones are told there."""
-    encoder = exchange.language.encoder(exchange.reply)
+    encoder = _encoder(exchange)
     passing = Passing(exchange.language, exchange.reply)
     kind = encoder.content_type
     head: Callable[[], Headers] = lambda: (*told.headers(kind), ("cache-control", "no-store"))  # noqa: E731
@@ -196,6 +212,14 @@ async def answer_streaming(
                 raise
             await outgoing.write(passing.fail(error) if verbatim else encoder.feed(Failed(error)))
         await outgoing.write(b"" if verbatim else encoder.close(), more=False)
+
+
+def _encoder(exchange: Exchange) -> StreamEncoder:
+    if not exchange.form.array:
+        return exchange.language.encoder(exchange.reply)
+    from groundwire.dialects.gemini.stream import JsonArrayEncoder  # noqa: PLC0415  one form of one dialect
+
+    return JsonArrayEncoder(exchange.reply)
 
 
 def _finish(batch: Sequence[Event]) -> Literal["", "finished", "failed"]:

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 from groundwire.errors import TurnedAway
 from groundwire.faces.gateway.asgi import attended
+from groundwire.faces.gateway.clients import rendering_for
+from groundwire.faces.gateway.codex_search import CODEX
+from groundwire.faces.gateway.contract_search import CONTRACT
 from groundwire.faces.gateway.conversation import (
+    Batches,
     Exchange,
     Form,
     Told,
@@ -15,14 +19,15 @@ from groundwire.faces.gateway.conversation import (
     answer_whole,
     understand,
 )
+from groundwire.faces.gateway.rendering import rendered
 from groundwire.faces.gateway.routes import Endpoint, Route
-from groundwire.routing.intent import side_query
+from groundwire.faces.gateway.side_request import OFF, search_target, side_answer
+from groundwire.model.value import replace
+from groundwire.routing.intent import as_search, side_query
 from groundwire.routing.targets import target_of
 
 if TYPE_CHECKING:
     from groundwire.faces.gateway.app import Call, Gateway
-
-_SSE = "alt=sse"
 
 
 def spoken(dialect: str) -> Endpoint:
@@ -64,21 +69,30 @@ async def converse(gateway: Gateway, call: Call, form: Form) -> None:
 
 
 async def _answer(gateway: Gateway, exchange: Exchange, call: Call, told: Told) -> None:
-    provider, model = choose(gateway, exchange)
-    batches = gateway.batches(exchange.request, provider=provider, model=model)
+    exchange, batches = ask(gateway, exchange, call.inbound.headers)
     if exchange.request.stream:
         await answer_streaming(call.inbound, exchange, batches, told, gateway.patience)
     else:
-        await answer_whole(call.inbound, exchange, batches, told)
+        await answer_whole(call.inbound, exchange, batches, told, gateway.patience)
 
 
-def choose(gateway: Gateway, exchange: Exchange) -> tuple[str, str]:
-    """Whom to ask: the search target for Claude Code's own searches, else whom the model's name means."""
-    groundwire, settings = gateway.groundwire, gateway.settings
-    usable = groundwire.usable()
-    if settings.search and exchange.form.dialect == "anthropic_messages" and side_query(exchange.request):
-        return target_of(settings.search, groundwire.config.aliases, usable)
-    return target_of(exchange.request.model, groundwire.config.aliases, usable)
+def ask(gateway: Gateway, exchange: Exchange, headers: Mapping[str, str]) -> tuple[Exchange, Batches]:
+    """Ask whom the request means: Claude Code's own searches go to the search target, all others where
+    their model's name leads. The answer comes in the rendering that its client can show."""
+    request, dialect = exchange.request, exchange.form.dialect
+    query = side_query(request) if dialect == "anthropic_messages" else ""
+    if query and gateway.settings.search != OFF:
+        provider, model = search_target(gateway, request.model)
+        exchange = replace(exchange, reply=replace(exchange.reply, citations="exact"))
+        plain = as_search(request, query)
+        return exchange, side_answer(lambda: gateway.batches(plain, provider=provider, model=model), query)
+    mode = rendering_for(headers, dialect, request, gateway.settings.render)
+    if mode != "structured" or exchange.form.array:
+        request = replace(request, wire=None)  # the provider's own bytes would not do
+    groundwire = gateway.groundwire
+    provider, model = target_of(request.model, groundwire.config.aliases, groundwire.usable())
+    batches = gateway.batches(request, provider=provider, model=model)
+    return exchange, batches if mode == "structured" else rendered(batches, mode)
 
 
 def _gemini(version: str) -> Sequence[Route]:
@@ -115,4 +129,6 @@ CONVERSATIONS: tuple[Route, ...] = (
     Route("POST", "/v1/chat/completions", spoken("openai_chat"), "openai_chat", about="OpenAI Chat."),
     *_gemini("v1beta"),
     *_gemini("v1"),
+    *CODEX,
+    *CONTRACT,
 )

@@ -55,7 +55,7 @@ def _has_too_many_members(data: bytes) -> bool:
 
 
 def _unescaped(data: bytes) -> bytes:
-    """The text without escaped quotes. Once escaped backslashes are gone, a backslash escapes what follows."""
+    """The text without escaped quotes, which are those behind a backslash that is not escaped itself."""
     return data.replace(rb"\\", b"").replace(rb"\"", b"")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from groundwire.faces.gateway.asgi import Headers, Inbound
-from groundwire.model.value import value
+from groundwire.model.value import replace, value
 
 
 @value
@@ -25,6 +25,11 @@ class Patience:
     """Between signs of life."""
     stall: float = 30.0
     """Until a client that does not read is cut off."""
+
+
+def unhurried(patience: Patience) -> Patience:
+    """For a whole answer: its status is worth a longer wait, and then life is shown every second."""
+    return replace(patience, head=2 * patience.head, quiet=min(patience.quiet, 1.0))
 
 
 class Outgoing:

@@ -45,8 +45,8 @@ def _kept(path: Path) -> bytes:
 
 def _made(path: Path) -> bytes:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f"{_FILE}.{os.getpid()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    draft = path.with_name(f"{_FILE}.{secrets.token_hex(8)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with open(os.open(draft, flags, 0o600), "wb") as file:
         file.write(secrets.token_bytes(_SIZE))
         file.flush()

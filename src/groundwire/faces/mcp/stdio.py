@@ -7,12 +7,13 @@ and whoever interrupts the server must not have to press a key for it.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
+from collections import deque
 from contextlib import suppress
-from os import urandom
 from threading import Thread
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, cast
 
 from mcp.server.stdio import stdio_server
 
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
 
     from groundwire.faces.mcp.offering import Asker
 
+_CHUNK = 64 * 1024
+
 
 async def serve(asker: Asker, *, language: str = "en", every: bool = False) -> None:
     """Serve until the client closes its end, or a signal asks us to stop."""
     running = asyncio.create_task(
-        _serve(SearchServer(asker, Addresses(urandom(32)), language=language, every=every))
+        _serve(SearchServer(asker, Addresses(os.urandom(32)), language=language, every=every))
     )
     loop = asyncio.get_running_loop()
     with suppress(NotImplementedError):  # Windows has no signals for an event loop
@@ -42,35 +45,52 @@ async def serve(asker: Asker, *, language: str = "en", every: bool = False) -> N
 
 
 async def _serve(tools: SearchServer) -> None:
-    lines = cast("anyio.AsyncFile[str]", Lines(sys.stdin.buffer))
+    lines = cast("anyio.AsyncFile[str]", Lines(sys.stdin.fileno()))
     async with stdio_server(stdin=lines) as (reading, writing):
         await tools.server.run(reading, writing, tools.server.create_initialization_options())
 
 
 class Lines:
-    """The lines of a stream, as they come."""
+    """The lines that come in on a descriptor.
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
+    Read below Python's own streams: those abort the interpreter if it ends while somebody reads.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
         self._loop = asyncio.get_running_loop()
-        self._lines: asyncio.Queue[bytes] = asyncio.Queue()
+        self._chunks: asyncio.Queue[bytes] = asyncio.Queue()
+        self._rest = bytearray()
+        self._lines: deque[bytes] = deque()
         Thread(target=self._read, name="standard input", daemon=True).start()
 
     def __aiter__(self) -> Lines:
         return self
 
     async def __anext__(self) -> str:
-        line = await self._lines.get()
-        if not line:
-            raise StopAsyncIteration
-        return line.decode("utf-8", "replace")
+        while not self._lines:
+            chunk = await self._chunks.get()
+            if not chunk and not self._rest:
+                raise StopAsyncIteration
+            if not chunk:
+                self._chunks.put_nowait(b"")
+            self._take(chunk or b"\n")
+        return self._lines.popleft().decode("utf-8", "replace")
+
+    def _take(self, chunk: bytes) -> None:
+        *lines, rest = chunk.split(b"\n")
+        if lines:
+            self._lines.append(bytes(self._rest) + lines[0])
+            self._lines.extend(lines[1:])
+            self._rest.clear()
+        self._rest += rest
 
     def _read(self) -> None:
-        line = b"-"
-        while line:
+        chunk = b"-"
+        while chunk:
             try:
-                line = self._stream.readline()
-            except (OSError, ValueError):
-                line = b""
+                chunk = os.read(self._descriptor, _CHUNK)
+            except OSError:
+                chunk = b""
             with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-                self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
+                self._loop.call_soon_threadsafe(self._chunks.put_nowait, chunk)

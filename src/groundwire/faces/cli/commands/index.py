@@ -39,16 +39,17 @@ def run(arguments: Namespace, console: Console) -> int:
     """Do what is asked."""
     _check(arguments)
     try:
-        folder = os.path.join(configure(arguments, console).data_dir, "index")
+        config = configure(arguments, console)
+        folder = os.path.join(config.data_dir, "index")
         if arguments.action == "add":
-            return add(arguments, console, Path(folder))
+            return add(arguments, console, Path(folder), config.store)
         if arguments.action == "refresh":
-            with open_store(Path(folder)) as index:
+            with open_store(Path(folder), config.store) as index:
                 return _refresh(index, arguments, console)
-        if not os.path.isdir(folder):
+        if not config.store and not os.path.isdir(folder):
             console.note(_EMPTY)
             return exits.NOTHING_FOUND
-        with open_store(Path(folder)) as index:
+        with open_store(Path(folder), config.store) as index:
             return _ACTIONS[arguments.action](index, arguments, console)
     except GroundwireError as error:
         if arguments.json:

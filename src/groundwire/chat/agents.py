@@ -1,0 +1,41 @@
+"""The agent of somebody who has made none, and how a new one is called."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Container
+
+from groundwire.chat.languages import pick
+from groundwire.store.base import Agent
+
+DEFAULT = Agent(
+    "assistant",
+    {"en": "Assistant", "de": "Assistent"},
+    {"en": "Answers questions.", "de": "Beantwortet Fragen."},
+    {
+        "en": "You are a helpful assistant. Answer briefly, and say so if you do not know.",
+        "de": "Du bist ein hilfreicher Assistent. Antworte kurz, und sage es, wenn du etwas nicht weißt.",
+    },
+)
+_OTHERS = re.compile(r"[^a-z0-9]+")
+
+
+def id_for(agent: Agent, taken: Container[str]) -> str:
+    """An id made of the agent's name that nobody has."""
+    plain = unicodedata.normalize("NFKD", pick(agent.name, "en")).encode("ascii", "ignore").decode()
+    base = _OTHERS.sub("-", plain.lower()).strip("-")[:60] or "agent"
+    number, made = 1, base
+    while made in taken:
+        number += 1
+        made = f"{base}-{number}"
+    return made
+
+
+def title_of(text: str, longest: int = 60) -> str:
+    """What a session is called after its first question."""
+    line = " ".join(text.split())
+    if len(line) <= longest:
+        return line
+    cut = line[: longest - 1]
+    return (cut.rpartition(" ")[0] if " " in cut[longest // 2 :] else cut).rstrip(" ,.;:") + "…"

@@ -1,0 +1,49 @@
+"""A chat whose providers are scripted servers on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from time import time
+
+from groundwire.chat.chat import Chat, Turn
+from groundwire.chat.questions import Asked
+from groundwire.client import Groundwire
+from groundwire.config.schema import Config, ProviderSettings
+from groundwire.model import Answer
+from groundwire.store.base import Agent, StoredMessage
+from groundwire.store.open import open_store
+
+SEARCHING = Agent("finder", {"en": "Finder", "de": "Finder"}, web_search=True)
+
+
+@asynccontextmanager
+async def chatting(
+    folder: Path,
+    providers: Mapping[str, ProviderSettings],
+    agent: Agent = SEARCHING,
+    clock: Callable[[], float] = time,
+) -> AsyncIterator[Chat]:
+    """A chat with one agent, over a store in a folder."""
+    config = Config(providers=dict(providers), order=tuple(providers), data_dir=str(folder))
+    with open_store(f"sqlite:///{folder}/chat.db") as store:
+        async with Groundwire(
+            config, env={"HOME": str(folder), "OPENAI_API_KEY": "sk-of-nobody"}
+        ) as groundwire:
+            chat = Chat(groundwire, store, clock=clock)
+            await chat.save_agent(agent)
+            yield chat
+
+
+async def answered(chat: Chat, asked: Asked) -> Turn:
+    """The turn when it is complete."""
+    async with aclosing(chat.ask(asked)) as turns:
+        told = [turn async for turn in turns]
+    return told[-1]
+
+
+def said(message: StoredMessage) -> Answer:
+    """The answer that a message is."""
+    assert isinstance(message.content, Answer)
+    return message.content

@@ -1,0 +1,330 @@
+"""`groundwire connect` on the files of every client: shown, written, written again, taken back."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundwire.faces.cli.parsers import CLIENTS as NAMES
+from groundwire.faces.connecting.clients import CLIENTS, Surroundings, all_changes
+from groundwire.tools import TOOLS
+from tests.faces.connect.parsers import read_config
+from tests.faces.fakes import Bench
+
+FILES = {
+    "opencode": ".config/opencode/opencode.json",
+    "claude-code": ".claude.json",
+    "codex": ".codex/config.toml",
+    "gemini-cli": ".gemini/settings.json",
+    "cursor": ".cursor/mcp.json",
+    "vscode": ".config/Code/User/mcp.json",
+    "claude-desktop": ".config/Claude/claude_desktop_config.json",
+}
+PARENTS = {"opencode": "mcp", "codex": "mcp_servers", "vscode": "servers"}
+ENTRY = "groundwire"
+
+JSON_TEXTS = {
+    "empty": "",
+    "existing": '{\n  "%s": {\n    "other": {"command": "x"}\n  },\n  "theme": "dark"\n}\n',
+    "no servers": '{"theme": "dark"}',
+    "with comments": '// mine\n{\n  "theme": "dark", // night\n  "%s": {\n    /* none yet */\n  },\n}\n',
+    "byte order mark": '\ufeff{\r\n  "%s": {}\r\n}\r\n',
+}
+TOML_TEXTS = {
+    "empty": "",
+    "existing": '[%s.other]\ncommand = "x"\n',
+    "no servers": 'model = "x"',
+    "with comments": '# mine\nmodel = "x" # good\n\n[%s.other] # theirs\ncommand = "x"\n# the end\n',
+    "byte order mark": 'model = "x"\r\n',
+}
+CASES = [(client, case) for client in FILES for case in JSON_TEXTS]
+BROKEN = {
+    ".json": ('{\n  "a": 1,\n  "b" 2\n}\n', "line 3, column 7"),
+    ".toml": ("a = 1\nb = = 2\n", "config.toml:2:5"),
+}
+
+
+def text_of(client: str, case: str) -> str:
+    texts = TOML_TEXTS if client == "codex" else JSON_TEXTS
+    return texts[case].replace("%s", PARENTS.get(client, "mcpServers"))
+
+
+def bench(home: Path, **env: str) -> Bench:
+    return Bench(env={"HOME": str(home), "PATH": os.environ["PATH"], **env}, cwd=str(home))
+
+
+def connect(home: Path, *words: str) -> tuple[int, str, str]:
+    console = bench(home)
+    code = console.run("connect", *words)
+    return code, console.stdout, console.stderr
+
+
+def tree(home: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if path.is_file()}
+
+
+def given(home: Path, client: str, text: str) -> Path:
+    file = home / FILES[client]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode())
+    return file
+
+
+def entry_in(file: Path, client: str) -> Any:
+    return read_config(file.read_bytes().decode(), file.suffix)[PARENTS.get(client, "mcpServers")][ENTRY]
+
+
+def test_every_client_that_can_be_named_is_known() -> None:
+    assert tuple(CLIENTS) == NAMES == tuple(FILES)
+
+
+@pytest.mark.parametrize(("client", "case"), CASES)
+def test_written_read_by_others_and_undone_to_the_byte(client: str, case: str, tmp_path: Path) -> None:
+    file = given(tmp_path, client, text_of(client, case))
+    before, text = tree(tmp_path), file.read_bytes().decode()
+    was = read_config(text, file.suffix) if text else {}
+
+    assert connect(tmp_path, client, "--write")[0] == 0
+    now = read_config(file.read_bytes().decode(), file.suffix)
+    servers = now[PARENTS.get(client, "mcpServers")]
+    entry = servers.pop(ENTRY)
+    command = entry["command"] if client == "opencode" else [entry["command"], *entry["args"]]
+    assert command[-1] == "mcp"
+    assert os.access(command[0], os.X_OK)
+    assert {**now, PARENTS.get(client, "mcpServers"): servers} == {
+        PARENTS.get(client, "mcpServers"): {},
+        **was,
+    }
+
+    assert connect(tmp_path, client, "--undo")[0] == 0
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_a_file_that_was_not_there_is_made_and_removed(client: str, tmp_path: Path) -> None:
+    assert connect(tmp_path, client, "--write")[0] == 0
+    file = tmp_path / FILES[client]
+    assert entry_in(file, client)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert connect(tmp_path, client, "--undo")[0] == 0
+    assert tree(tmp_path) == {}
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_what_is_connected_already_is_not_touched(client: str, tmp_path: Path) -> None:
+    connect(tmp_path, client, "--write")
+    file = tmp_path / FILES[client]
+    before, when = tree(tmp_path), file.stat().st_mtime_ns
+    code, out, _ = connect(tmp_path, client, "--write")
+    assert (code, tree(tmp_path), file.stat().st_mtime_ns) == (0, before, when)
+    assert "connected already" in out
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_a_broken_file_is_refused_with_its_place_and_left_alone(client: str, tmp_path: Path) -> None:
+    text, place = BROKEN[Path(FILES[client]).suffix]
+    given(tmp_path, client, text)
+    before = tree(tmp_path)
+    code, out, err = connect(tmp_path, client, "--write")
+    assert (code, out, tree(tmp_path)) == (4, "", before)
+    assert place in err
+    assert FILES[client] in err
+
+
+@pytest.mark.parametrize("client", [name for name in FILES if name != "claude-desktop"])
+def test_another_way_replaces_the_first_and_undo_goes_back_to_the_beginning(
+    client: str, tmp_path: Path
+) -> None:
+    file = given(tmp_path, client, text_of(client, "with comments"))
+    before = tree(tmp_path)
+    connect(tmp_path, client, "--write")
+    assert connect(tmp_path, client, "--http", "--url", "http://127.0.0.1:9000/", "--write")[0] == 0
+    entry = entry_in(file, client)
+    assert "http://127.0.0.1:9000/mcp" in entry.values()
+    assert "command" not in entry
+    console = bench(tmp_path)
+    assert console.run("connect", client, "--undo", "--url", "http://127.0.0.1:9000") == 0
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_what_others_wrote_since_is_kept_when_the_entry_is_taken_out(client: str, tmp_path: Path) -> None:
+    file = given(tmp_path, client, text_of(client, "existing"))
+    was = read_config(file.read_text(), file.suffix)
+    connect(tmp_path, client, "--write")
+    with file.open("a") as more:
+        more.write("\n# note\n" if file.suffix == ".toml" else "\n// note\n")
+    code, out, _ = connect(tmp_path, client, "--undo")
+    assert code == 0
+    assert "changed by others" in out
+    assert read_config(file.read_text(), file.suffix) == was
+    assert "note" in file.read_text()
+    assert sorted(tree(tmp_path)) == [FILES[client]]
+
+
+def test_an_entry_of_the_users_own_comes_back(tmp_path: Path) -> None:
+    text = '{"mcpServers": {"groundwire": {"command": "mine", "args": []}}}'
+    file = given(tmp_path, "cursor", text)
+    connect(tmp_path, "cursor", "--write")
+    file.write_text(file.read_text() + "\n")
+    connect(tmp_path, "cursor", "--undo")
+    assert json.loads(file.read_text()) == json.loads(text)
+
+
+def test_more_in_an_entry_than_we_put_there_is_left_alone(tmp_path: Path) -> None:
+    connect(tmp_path, "cursor", "--write")
+    file = tmp_path / FILES["cursor"]
+    document = json.loads(file.read_text())
+    document["mcpServers"]["groundwire"]["env"] = {"GEMINI_API_KEY": "k"}
+    file.write_text(json.dumps(document))
+    assert "connected already" in connect(tmp_path, "cursor", "--write")[1]
+    assert json.loads(file.read_text()) == document
+
+
+def test_nothing_to_undo_changes_nothing(tmp_path: Path) -> None:
+    given(tmp_path, "codex", 'model = "x"\n')
+    before = tree(tmp_path)
+    code, out, _ = connect(tmp_path, "codex", "--undo")
+    assert (code, tree(tmp_path)) == (0, before)
+    assert "not connected" in out
+
+
+def test_a_link_to_a_file_stays_a_link(tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.json"
+    real.write_text("{}")
+    link = tmp_path / FILES["cursor"]
+    link.parent.mkdir()
+    link.symlink_to(real)
+    connect(tmp_path, "cursor", "--write")
+    assert link.is_symlink()
+    assert "groundwire" in real.read_text()
+    connect(tmp_path, "cursor", "--undo")
+    assert real.read_text() == "{}"
+
+
+def test_rights_of_a_file_stay(tmp_path: Path) -> None:
+    file = given(tmp_path, "gemini-cli", "{}")
+    file.chmod(0o640)
+    connect(tmp_path, "gemini-cli", "--write")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_without_write_it_only_shows_what_to_add(client: str, tmp_path: Path) -> None:
+    code, out, err = connect(tmp_path, client)
+    assert (code, tree(tmp_path)) == (0, {})
+    assert "~/" + FILES[client] in err
+    assert read_config(out, Path(FILES[client]).suffix)[PARENTS.get(client, "mcpServers")][ENTRY]
+
+
+def test_claude_code_through_the_gateway(tmp_path: Path) -> None:
+    file = tmp_path / ".claude" / "settings.json"
+    file.parent.mkdir()
+    file.write_text('{\n  "env": {"OTHER": "1"},\n  "model": "opus"\n}\n')
+    before = tree(tmp_path)
+    assert connect(tmp_path, "claude-code", "--gateway", "--write")[0] == 0
+    assert json.loads(file.read_text()) == {
+        "env": {"OTHER": "1", "ANTHROPIC_BASE_URL": "http://127.0.0.1:8484"},
+        "model": "opus",
+    }
+    assert connect(tmp_path, "claude-code", "--undo")[0] == 0
+    assert tree(tmp_path) == before
+
+
+def test_a_base_url_of_somebody_else_is_not_taken_out(tmp_path: Path) -> None:
+    file = tmp_path / ".claude" / "settings.json"
+    file.parent.mkdir()
+    file.write_text('{"env": {"ANTHROPIC_BASE_URL": "https://proxy.example"}}')
+    before = tree(tmp_path)
+    assert connect(tmp_path, "claude-code", "--undo")[0] == 0
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("codex", "--gateway"), "--gateway is for claude-code"),
+        (("codex", "--tools"), "--tools is for opencode"),
+        (("claude-desktop", "--http"), "leave out --http"),
+        (("codex", "--http", "--tools"), "choose one of"),
+        (("codex", "--write", "--undo"), "choose one of"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(words: tuple[str, ...], why: str, tmp_path: Path) -> None:
+    code, _, err = connect(tmp_path, *words)
+    assert code == 2
+    assert why in err
+    assert tree(tmp_path) == {}
+
+
+def test_opencode_with_comments_keeps_its_own_file(tmp_path: Path) -> None:
+    folder = tmp_path / ".config" / "opencode"
+    folder.mkdir(parents=True)
+    (folder / "opencode.jsonc").write_text("{}")
+    connect(tmp_path, "opencode", "--write")
+    assert sorted(path.name for path in folder.iterdir() if "backup" not in path.name) == ["opencode.jsonc"]
+
+
+@pytest.mark.parametrize(
+    ("platform", "env", "client", "file"),
+    [
+        ("darwin", {}, "vscode", "/h/Library/Application Support/Code/User/mcp.json"),
+        ("win32", {"APPDATA": "/roaming"}, "claude-desktop", "/roaming/Claude/claude_desktop_config.json"),
+        ("linux", {"CODEX_HOME": "/c"}, "codex", "/c/config.toml"),
+        ("linux", {"CLAUDE_CONFIG_DIR": "/c"}, "claude-code", "/c/.claude.json"),
+        ("linux", {"XDG_CONFIG_HOME": "/x"}, "opencode", "/x/opencode/opencode.json"),
+    ],
+)
+def test_files_are_looked_for_where_the_platform_keeps_them(
+    platform: str, env: dict[str, str], client: str, file: str
+) -> None:
+    around = Surroundings(env, "/h", ("groundwire",), platform=platform)
+    assert all_changes(client, around)[0][0].file == file
+
+
+def test_custom_tools_have_the_exact_names_and_go_again(tmp_path: Path) -> None:
+    folder = tmp_path / ".config" / "opencode" / "tools"
+    folder.mkdir(parents=True)
+    (folder / "geminisearch.ts").write_text("// mine\n")
+    before = tree(tmp_path)
+    assert connect(tmp_path, "opencode", "--tools", "--write")[0] == 0
+    names = {path.stem for path in folder.glob("*.ts")}
+    assert names == {"websearch_gemini", "websearch_openai_oauth", "websearch_openrouter", "geminisearch"}
+    assert names <= set(TOOLS)
+    assert connect(tmp_path, "opencode", "--undo")[0] == 0
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not on this machine: not run")
+def test_a_custom_tool_gives_back_the_contract_in_a_javascript_runtime(tmp_path: Path) -> None:
+    """The files hold nothing that only TypeScript knows, so every runtime can say whether they work."""
+    connect(tmp_path, "opencode", "--tools", "--write")
+    written = tmp_path / ".config" / "opencode" / "tools" / "websearch_openrouter.ts"
+    module = tmp_path / "tool.mjs"
+    module.write_text(written.read_text())
+    script = (
+        "import tool from './tool.mjs';"
+        "console.log(JSON.stringify(Object.keys(tool.args)));"
+        f"console.log(await tool.execute({{query: 'x'}}, {{directory: {json.dumps(str(tmp_path))}}}));"
+    )
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(  # noqa: S603
+        ["node", "--input-type=module", "-e", script],  # noqa: S607
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    arguments, result = done.stdout.splitlines()
+    assert json.loads(arguments) == ["query"]
+    assert json.loads(result)["error"]["type"] == "MISSING_OPENROUTER_API_KEY"

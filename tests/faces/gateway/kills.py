@@ -1,0 +1,157 @@
+"""Providers that die in the middle of an answer, and what a client has in hand then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from random import Random
+from typing import NamedTuple
+
+from groundwire.dialects.registry import dialect
+from groundwire.model import Answer, Failed, Source, assemble
+from groundwire.model.value import replace
+from groundwire.testing.answers import told
+from groundwire.testing.script import Cut, Response, Script, answer
+from groundwire.testing.upstream import Upstream
+from tests.contracts.checkers import check_stream
+from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
+from tests.faces.gateway.serving import run, serving, speaking
+
+FIRST = " ".join(f"The {word} stands on the first page." for word in ("sun", "moon", "sea", "wind", "rain"))
+SECOND = "Somebody else says all of this in other words."
+AT_ONCE = 16
+
+
+class Kill(NamedTuple):
+    """Where a stream breaks, how, and who listens."""
+
+    inbound: str
+    provider: str
+    place: int
+    """In bytes of the provider's stream."""
+    cut: Cut
+
+
+@dataclass
+class Survived:
+    """What the client has after a kill."""
+
+    kill: Kill
+    got: Got
+
+    @property
+    def answer(self) -> Answer:
+        """The stream as its dialect reads it."""
+        decoder = dialect(self.kill.inbound).decoder()
+        return assemble([*decoder.feed(self.got.body), *decoder.close()])
+
+
+def stream_of(provider: str, text: str = FIRST) -> bytes:
+    """A stream of many small events in a provider's dialect, cited at its end."""
+    whole = [event for event in told(text, Source("https://alpha.example/"), query="nile")]
+    events = []
+    for event in whole:
+        words = getattr(event, "text", None)
+        if not isinstance(words, str):
+            events.append(event)
+            continue
+        events += [replace(event, text=piece) for piece in _pieces(words)]
+    return answer(provider, events).stream or b""
+
+
+def _pieces(text: str) -> Iterable[str]:
+    return (text[start : start + 9] for start in range(0, len(text), 9))
+
+
+def frame_ends(data: bytes) -> Iterator[int]:
+    """Where each event ends, the last excepted."""
+    place = data.find(b"\n\n")
+    while 0 <= place < len(data) - 2:
+        yield place + 2
+        place = data.find(b"\n\n", place + 2)
+
+
+def every_index(inbound: str, provider: str) -> list[Kill]:
+    """A kill at every event."""
+    return [Kill(inbound, provider, place, "fin") for place in (0, *frame_ends(stream_of(provider)))]
+
+
+def anywhere(count: int, seed: int = 7) -> list[Kill]:
+    """Kills at any byte, of anybody, by anybody."""
+    random = Random(seed)  # noqa: S311  the same kills in every run
+    streams = {provider: stream_of(provider) for provider in INBOUND}
+    return [
+        Kill(
+            random.choice(INBOUND),
+            provider := random.choice(INBOUND),
+            random.randrange(len(streams[provider])),
+            random.choice(("fin", "rst")),
+        )
+        for _ in range(count)
+    ]
+
+
+async def survive(kills: list[Kill], *, second: str = "") -> list[Survived]:
+    """Let all of them happen; a second provider, if there is one, is well and speaks that dialect."""
+    async with AsyncExitStack() as stack:
+        upstream = await stack.enter_async_context(Upstream(_script(kills)))
+        providers: dict[str, object] = {}
+        settings = {
+            f"dying_{number}": speaking(kill.provider, f"{upstream.url}/k{number}")
+            for number, kill in enumerate(kills)
+        }
+        if second:
+            well = await stack.enter_async_context(Upstream(_whole(second, SECOND)))
+            settings["well"] = speaking(second, well.url)
+        here = await stack.enter_async_context(serving(settings))
+        del providers
+        turns = asyncio.Semaphore(AT_ONCE)
+
+        async def ask(number: int, kill: Kill) -> Survived:
+            model = f"dying_{number}/m"
+            async with turns:
+                return Survived(kill, await fetch(here.url, request_of(kill.inbound, model, stream=True)))
+
+        found = await asyncio.gather(*(ask(number, kill) for number, kill in enumerate(kills)))
+        await upstream.closed(timeout=5)
+        assert here.gateway.open == 0
+        return found
+
+
+def _whole(provider: str, text: str) -> Response:
+    whole = answer(provider, told(text, Source("https://beta.example/"), query="nile"))
+    return replace(whole, framing="close")
+
+
+def _script(kills: list[Kill]) -> Script:
+    streams: Mapping[str, bytes] = {kill.provider: stream_of(kill.provider) for kill in kills}
+    return Script(
+        paths={
+            f"/k{number}/*": (
+                Response(stream=streams[kill.provider], cut_at=kill.place, cut=kill.cut, framing="chunked"),
+            )
+            for number, kill in enumerate(kills)
+        }
+    )
+
+
+def fault_in(found: Survived) -> str:
+    """What is wrong with what is left of an answer; empty if it is a part of it, told as broken."""
+    got, kill = found.got, found.kill
+    try:
+        assert got.complete, "the response does not end"
+        if got.status != 200:
+            check_error(kill.inbound, got.status, got.body)
+            return ""
+        check_stream(kill.inbound, got.body)
+        answered = found.answer
+        assert FIRST.startswith(answered.text), f"not what was said: {answered.text!r}"
+        assert answered.error is not None or answered.text == FIRST, "a part is told as the whole"
+    except AssertionError as problem:
+        return f"{kill}: {problem}: {got.body[-150:]!r}"
+    return ""
+
+
+__all__ = ["FIRST", "SECOND", "Failed", "Kill", "Survived", "anywhere", "every_index", "fault_in", "run", "survive"]

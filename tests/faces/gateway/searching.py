@@ -1,0 +1,141 @@
+"""A model without search behind a gateway, and the engine that searches for it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from tempfile import TemporaryDirectory
+from time import monotonic
+
+from groundwire.client import ProviderStatus
+from groundwire.config.schema import Config
+from groundwire.credentials.redact import Redactor
+from groundwire.credentials.secret import Credential
+from groundwire.engine.pages import Found, Passage
+from groundwire.faces.gateway.building import gateway_for
+from groundwire.faces.gateway.server import server_for
+from groundwire.model import (
+    Event,
+    Finished,
+    Request,
+    SearchOptions,
+    Started,
+    TextDelta,
+    ToolCallDelta,
+    Usage,
+    UsageSeen,
+)
+from groundwire.model.value import replace
+from groundwire.providers.base import Batches, Provider
+from groundwire.providers.capabilities import capabilities_of_engine
+from groundwire.providers.http import HttpProvider
+from groundwire.providers.registry import describe
+from groundwire.routing.health import Health
+from groundwire.routing.run import Plan, Router, Target
+from groundwire.routing.searching import SearchingProvider
+from groundwire.testing.upstream import Response, Upstream, answer
+from groundwire.transport.http import Http
+from tests.faces.gateway.serving import BASES, HOST
+
+PAGE = Passage("https://snow.example/may", "Snow", "Snow fell on 3 May 2031. It was wet.", 0)
+QUERY = "snow in May"
+TEXT = "It did not rain. Snow ☃ fell on 3 May 2031."
+CLAIM = "Snow ☃ fell on 3 May 2031"
+SEARCHES: list[Event] = [
+    Started("1", "model-1"),
+    ToolCallDelta(0, "call_1", "web_search", f'{{"query": "{QUERY}"}}'),
+    UsageSeen(Usage(input_tokens=10, output_tokens=1)),
+    Finished("tool_calls"),
+]
+ANSWERS: list[Event] = [
+    Started("2", "model-1"),
+    *(TextDelta(0, word) for word in ("It did not rain. Snow ☃ fell", " on 3 May 2031 [", "1].")),
+    UsageSeen(Usage(input_tokens=20, output_tokens=5)),
+    Finished("stop"),
+]
+
+
+class Engine:
+    """Knows one page, and remembers what it was asked."""
+
+    name = "fake"
+    honours = frozenset({"allowed_domains", "blocked_domains", "live"})
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, SearchOptions]] = []
+
+    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> Found:
+        assert limit > 0
+        self.asked.append((query, options))
+        return Found((PAGE,), (query,))
+
+
+class Asking:
+    """What a gateway needs, made of providers alone."""
+
+    def __init__(self, providers: Mapping[str, Provider], config: Config) -> None:
+        self.config = config
+        self._names = tuple(providers)
+        self._router = Router(providers, health=Health(monotonic), sleep=asyncio.sleep, chance=lambda: 0.5)
+
+    def batches(self, request: Request, *, provider: str = "auto", model: str = "") -> Batches:
+        chosen = self._names[:1] if provider == "auto" else (provider,)
+        return self._router.batches(request, Plan(tuple(Target(name, model) for name in chosen)))
+
+    def usable(self) -> Mapping[str, bool]:
+        return dict.fromkeys(self._names, True)
+
+    def providers(self) -> list[ProviderStatus]:
+        return []
+
+    async def aclose(self) -> None:
+        pass
+
+
+@asynccontextmanager
+async def searching(
+    dialect: str, script: Sequence[Response], engine: Engine
+) -> AsyncIterator[tuple[str, Upstream]]:
+    """The address of a gateway before a scripted model of one dialect, which cannot search."""
+    http = Http({})
+
+    async def credential() -> Credential | None:
+        return None
+
+    async with Upstream(script) as upstream:
+        row = replace(describe("m", dialect, upstream.url + BASES.get(dialect, ""), ""), model="model-1")
+        provider = SearchingProvider(
+            HttpProvider(row, http, credential, Redactor()),
+            lambda: engine,
+            capabilities_of_engine(engine.honours),
+        )
+        async with served(Asking({"m": provider}, Config())) as url:
+            yield url, upstream
+        await http.aclose()
+
+
+@asynccontextmanager
+async def served(asking: Asking) -> AsyncIterator[str]:
+    """The address of a gateway for anybody who can be asked."""
+    with TemporaryDirectory() as folder:
+        asking.config = replace(asking.config, data_dir=folder)
+        listener = socket.socket(proto=socket.IPPROTO_TCP)
+        listener.bind((HOST, 0))
+        port = listener.getsockname()[1]
+        server = server_for(gateway_for(asking, {"HOME": folder}), HOST, port, drain=1)
+        running = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            async with asyncio.timeout(10):
+                while not server.started:
+                    await asyncio.sleep(0.005)
+            yield f"http://{HOST}:{port}"
+        finally:
+            server.should_exit = True
+            await running
+
+
+def playing(dialect: str) -> list[Response]:
+    """A model that searches once, and then answers."""
+    return [answer(dialect, SEARCHES), answer(dialect, ANSWERS)]

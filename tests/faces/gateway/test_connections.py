@@ -1,0 +1,163 @@
+"""The lines of the gateway: heads that do not come, heads that are too large, clients that say nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from groundwire.faces.gateway import asgi, server
+from groundwire.faces.gateway.limits import HEAD_BYTES
+from groundwire.testing.answers import told
+from groundwire.testing.upstream import Upstream, answer
+from tests.faces.gateway.serving import Here, serving, speaking
+
+HEAD = b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+
+
+def _run(work: Callable[[Here], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with (
+            Upstream(answer("gemini", told("Yes."))) as upstream,
+            serving({"mine": speaking("gemini", upstream.url)}) as here,
+        ):
+            await work(here)
+
+    asyncio.run(run())
+
+
+async def _open(here: Here) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    host, port = here.url.removeprefix("http://").split(":")
+    return await asyncio.open_connection(host, int(port))
+
+
+async def _end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    """What still comes until the other side closes."""
+    async with asyncio.timeout(10):
+        try:
+            data = await reader.read()
+        except ConnectionError:
+            data = b""
+    writer.close()
+    return data
+
+
+@pytest.mark.parametrize(
+    "beginning", [b"", b"POST", HEAD, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\nGET /hea"]
+)
+def test_a_head_that_does_not_come_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, beginning: bytes
+) -> None:
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.3)
+
+    async def work(here: Here) -> None:
+        reader, writer = await _open(here)
+        began = time.monotonic()
+        writer.write(beginning)
+        await _end(reader, writer)
+        assert 0.2 < time.monotonic() - began < 5
+
+    _run(work)
+
+
+def test_a_head_that_dribbles_is_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.5)
+
+    async def work(here: Here) -> None:
+        reader, writer = await _open(here)
+        began = time.monotonic()
+        writer.write(HEAD)
+        ended = asyncio.create_task(_end(reader, writer))
+        while not ended.done():
+            writer.write(b"x-a: b\r\n")
+            await asyncio.sleep(0.05)
+            assert time.monotonic() - began < 5
+        await ended
+
+    _run(work)
+
+
+def test_a_body_that_dribbles_is_refused_and_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asgi, "BODY_SECONDS", 0.5)
+
+    async def work(here: Here) -> None:
+        reader, writer = await _open(here)
+        writer.write(HEAD + b"content-length: 1000000\r\n\r\n")
+        ended = asyncio.create_task(_end(reader, writer))
+        began = time.monotonic()
+        while not ended.done():
+            writer.write(b" ")
+            await asyncio.sleep(0.05)
+            assert time.monotonic() - began < 5
+        assert (await ended).startswith(b"HTTP/1.1 408")
+
+    _run(work)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        HEAD + b"x-big: " + b"x" * HEAD_BYTES + b"\r\n\r\n",
+        HEAD + b"x-a: b\r\n" * (HEAD_BYTES // 8) + b"\r\n",
+        b"GET /" + b"x" * HEAD_BYTES + b" HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        HEAD + b"x-endless: " + b"x" * 4 * HEAD_BYTES,
+    ],
+    ids=["one header", "many headers", "a path", "without an end"],
+)
+def test_a_head_that_is_too_large_is_refused(head: bytes) -> None:
+    async def work(here: Here) -> None:
+        reader, writer = await _open(here)
+        writer.write(head)
+        said = await _end(reader, writer)
+        assert said == b"" or said.startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
+        assert here.gateway.open == 0
+        reader, writer = await _open(here)
+        writer.write(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        assert (await _end(reader, writer)).startswith(b"HTTP/1.1 200")
+
+    _run(work)
+
+
+def test_a_websocket_is_told_to_use_http_and_garbage_is_refused() -> None:
+    async def work(here: Here) -> None:
+        reader, writer = await _open(here)
+        writer.write(
+            b"GET /v1/responses HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+            b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+        async with asyncio.timeout(5):
+            assert (await reader.readline()).startswith(b"HTTP/1.1 426")
+        writer.close()
+        for garbage in (b"\x16\x03\x01\x02\x00\x01\x00", b"hello\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"):
+            reader, writer = await _open(here)
+            writer.write(garbage)
+            assert (await _end(reader, writer)).startswith(b"HTTP/1.1 400")
+
+    _run(work)
+
+
+@pytest.mark.thorough
+def test_a_thousand_slow_clients_do_not_slow_the_others() -> None:
+    async def work(here: Here) -> None:
+        lines = [await _open(here) for _ in range(1000)]
+        for number, (_, writer) in enumerate(lines):
+            writer.write(HEAD if number % 2 else HEAD + b"content-length: 100000\r\n\r\n ")
+        took = []
+        for _ in range(100):
+            began = time.monotonic()
+            reader, writer = await _open(here)
+            writer.write(b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+            assert (await _end(reader, writer)).startswith(b"HTTP/1.1 200")
+            took.append(time.monotonic() - began)
+        assert sorted(took)[98] < 0.25
+        began = time.monotonic()
+        async with asyncio.timeout(45):
+            for line in lines:
+                await line[0].read()
+        for _, writer in lines:
+            writer.close()
+        assert time.monotonic() - began < 40
+
+    _run(work)

@@ -1,0 +1,88 @@
+"""Answers that must end with the gateway: told as failed where they wait, and nowhere else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+import pytest
+
+from groundwire.errors import TurnedAway
+from groundwire.faces.gateway.draining import Running
+from groundwire.model import Event, TextDelta
+
+
+class Source:
+    """Says two words, then nothing; knows whether it was closed."""
+
+    def __init__(self, words: int = 2) -> None:
+        self.words = words
+        self.closed = False
+
+    async def batches(self) -> AsyncGenerator[Sequence[Event], None]:
+        try:
+            for number in range(self.words):
+                yield [TextDelta(0, str(number))]
+            await asyncio.Event().wait()
+        finally:
+            self.closed = True
+
+
+def test_an_answer_that_waits_is_ended_with_an_error_and_its_provider_is_left() -> None:
+    async def run() -> tuple[list[Sequence[Event]], bool, int]:
+        running, source, heard = Running(), Source(), []
+        asyncio.get_running_loop().call_later(0.05, running.end)
+        with pytest.raises(TurnedAway, match="closing") as caught:
+            async for batch in running.follow(source.batches()):
+                heard.append(batch)  # noqa: PERF401  what was heard before the error counts
+        assert caught.value.status_hint == 503
+        task = asyncio.current_task()
+        assert task is not None
+        return heard, source.closed, task.cancelling()
+
+    heard, closed, cancelling = asyncio.run(run())
+    assert (len(heard), closed, cancelling) == (2, True, 0)
+
+
+def test_an_answer_that_is_being_written_is_ended_at_its_next_word() -> None:
+    async def run() -> int:
+        running, source, heard = Running(), Source(10), 0
+        with pytest.raises(TurnedAway):
+            async for _ in running.follow(source.batches()):
+                heard += 1
+                if heard == 3:
+                    running.end()
+                    await asyncio.sleep(0.02)  # the client reads; this must not be interrupted
+        return heard
+
+    assert asyncio.run(run()) == 3
+
+
+def test_a_client_that_leaves_is_not_told_anything() -> None:
+    async def run() -> bool:
+        running, source = Running(), Source()
+
+        async def listen() -> None:
+            async for _ in running.follow(source.batches()):
+                pass
+
+        task = asyncio.create_task(listen())
+        await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        running.end()
+        return source.closed
+
+    assert asyncio.run(run())
+
+
+def test_an_answer_that_begins_after_the_end_does_not_begin() -> None:
+    async def run() -> None:
+        running = Running()
+        running.end()
+        with pytest.raises(TurnedAway):
+            async for _ in running.follow(Source().batches()):
+                pass
+
+    asyncio.run(run())

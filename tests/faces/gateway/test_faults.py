@@ -1,0 +1,227 @@
+"""Whatever goes wrong upstream, a client gets exactly one end: an error with its status, or one in its stream.
+
+Every fault of the scripted upstream meets every dialect, streamed and whole, from a provider of the same
+dialect (whose bytes pass through) and of another. The bytes are read by strict checkers, and the official
+clients raise errors of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from itertools import product
+
+import pytest
+
+from groundwire.errors import AuthRejected, GroundwireError, NotFound, Overloaded, RateLimited, Refused
+from groundwire.model import Source
+from groundwire.model.value import replace
+from groundwire.testing.answers import error_body, told
+from groundwire.testing.script import Dribble, Response, Script, answer, json_response
+from groundwire.testing.upstream import Upstream
+from tests.contracts.checkers import check_stream
+from tests.contracts.strictness import events
+from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
+from tests.faces.gateway.sdk_readers import Clients
+from tests.faces.gateway.serving import run, serving, speaking
+
+EVENTS = told("The Nile is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile")
+NEVER = float("inf")
+SLOW = ("silent", "stalled at once", "stalled midway", "endless comments", "deaf")
+SHORT, LONG = 1.5, 30.0
+"""Seconds until a provider is given up: one that never ends, and any other."""
+AT_ONCE = 16
+
+REFUSALS: dict[str, GroundwireError] = {
+    "bad key": AuthRejected("bad key", status=401),
+    "no such model": NotFound("no such model", status=404),
+    "refused": Refused("no", status=400),
+    "too many requests": RateLimited("slow down", status=429, retry_after=77.0),
+    "overloaded": Overloaded("try later", status=503, retry_after=77.0),
+}
+STATUSES = {
+    "bad key": (401,),
+    "no such model": (404,),
+    "refused": (400,),
+    "too many requests": (429,),
+    "overloaded": (503, 529),  # Anthropic has a number of its own
+}
+
+
+def faults(dialect: str) -> dict[str, Script]:
+    """Everything that can go wrong with an answer, by name."""
+    whole = answer(dialect, EVENTS)
+    stream = whole.stream or b""
+    words = stream.index(b"6650")
+    body = b" " * (words - 99) + whole.body  # blanks before it, so that it is cut where the stream is
+    whole = replace(whole, body=body)
+    first = stream.index(b"\n\n") + 2
+    broken: dict[str, Response] = {
+        "silent": replace(whole, delay=NEVER),
+        "stalled at once": replace(whole, stall_at=0),
+        "stalled midway": replace(whole, stall_at=words),
+        "cut at once": replace(whole, cut_at=0),
+        "cut in the first event": replace(whole, cut_at=9),
+        "cut midway": replace(whole, cut_at=words),
+        "reset midway": replace(whole, cut_at=words, cut="rst"),
+        "cut near the end": replace(whole, cut_at=min(len(stream), len(body)) - 9),
+        "empty": replace(whole, stream=b"", body=b""),
+        "a web page": Response(headers={"content-type": "text/html"}, body=b"<html>Gateway time-out</html>"),
+        "an empty object": json_response({}),
+        "half an object": Response(body=body[: len(body) // 2], stream=b'data: {"a', framing="close"),
+        "noise": Response(body=bytes(range(256)) * 9, stream=b"data: " + bytes(range(128, 256)) + b"\n\n"),
+        "noise midway": replace(whole, stream=stream[:first] + b'data: {"x": NaN\n\n', body=body[:-9] + b"\xff\xfe}"),
+        "endless comments": Response(repeat=b": still here\n\n", every=0.05),
+        "an error with status 200": json_response(dict(error_body(dialect, Overloaded("later")).body)),
+        "a naked 500": Response(500, body=b"upstream connect error"),
+        "not HTTP": Response(raw=b"SSH-2.0-OpenSSH_9.2\r\n"),
+    }
+    for name, error in REFUSALS.items():
+        wait = getattr(error, "retry_after", None)
+        status, said = error_body(dialect, error)
+        broken[name] = json_response(said, status, {"retry-after": str(int(wait))} if wait else None)
+    scripts = {name: Script((response,)) for name, response in broken.items()}
+    return {**scripts, "closed": Script(door="closed"), "deaf": Script(door="deaf")}
+
+
+NAMES = tuple(faults("gemini"))
+
+
+@dataclass
+class Case:
+    """One fault for one client."""
+
+    fault: str
+    inbound: str
+    provider: str
+    stream: bool
+    got: Got
+
+    def __str__(self) -> str:
+        form = "stream" if self.stream else "whole"
+        return f"{self.fault}: {self.inbound} from {self.provider}, {form}: {self.got.status}"
+
+
+def pairs() -> list[tuple[str, str]]:
+    """Every dialect from a provider of its own, and from another."""
+    return [
+        (inbound, provider)
+        for number, inbound in enumerate(INBOUND)
+        for provider in (inbound, INBOUND[(number + 2) % len(INBOUND)])
+    ]
+
+
+async def everything(names: tuple[str, ...]) -> list[Case]:
+    """All clients ask, some of them at once."""
+    async with AsyncExitStack() as stack:
+        providers = {}
+        for name, dialect in product(names, INBOUND):
+            upstream = await stack.enter_async_context(Upstream(faults(dialect)[name]))
+            providers[f"{name.replace(' ', '_')}_{dialect}"] = speaking(
+                dialect, upstream.url, timeout=SHORT if name in SLOW else LONG
+            )
+        here = await stack.enter_async_context(serving(providers))
+
+        turns = asyncio.Semaphore(AT_ONCE)
+
+        async def ask(name: str, inbound: str, provider: str, stream: bool) -> Case:
+            model = f"{name.replace(' ', '_')}_{provider}/m"
+            data = request_of(inbound, model, stream=stream)
+            async with turns:
+                return Case(name, inbound, provider, stream, await fetch(here.url, data))
+
+        asking = [ask(name, *pair, stream) for name, pair, stream in product(names, pairs(), (True, False))]
+        found = await asyncio.gather(*asking)
+        assert here.gateway.open == 0
+        return found
+
+
+def fault_in(case: Case) -> str:
+    """What is wrong with what the client got; empty if nothing is."""
+    got = case.got
+    try:
+        assert got.complete, "the response does not end"
+        assert got.headers["content-type"].startswith(("application/json", "text/event-stream"))
+        if got.status != 200:
+            check_error(case.inbound, got.status, got.body)
+            assert got.status in STATUSES.get(case.fault, (got.status,)), "another status"
+        else:
+            assert case.stream, "an answer out of nothing"
+            if case.fault == "noise midway" and case.inbound == case.provider:
+                # Behind its first words an answer of the same dialect passes as it is, noise included.
+                assert b'"error"' in got.body.rstrip().rpartition(b"\n\n")[2], "no error at the end"
+                return ""
+            check_stream(case.inbound, got.body)
+            # Where only the formality is missing that ends a stream, the answer is complete.
+            assert "error" in got.body.decode() or case.fault == "cut near the end", "no error told"
+    except AssertionError as problem:
+        return f"{case}: {problem}: {got.body[-200:]!r}"
+    return ""
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_every_fault_ends_in_exactly_one_error_of_the_clients_dialect(half: int) -> None:
+    found = run(everything(NAMES[half::2]))
+    wrong = [problem for case in found if (problem := fault_in(case))]
+    assert not wrong, "\n".join(wrong)
+    told_midway = {case.fault for case in found if case.got.status == 200}
+    assert told_midway <= {"stalled midway", "cut midway", "reset midway", "cut near the end", "noise midway"}
+    assert told_midway, "no fault came after the first words"
+
+
+def test_a_wait_that_the_provider_asks_for_is_told_to_the_client() -> None:
+    found = run(everything(("too many requests",)))
+    assert {case.got.headers.get("retry-after") for case in found} == {"77"}
+
+
+def test_an_answer_that_dribbles_is_an_answer() -> None:
+    async def main() -> None:
+        async with AsyncExitStack() as stack:
+            providers = {}
+            for dialect in INBOUND:
+                response = replace(answer(dialect, EVENTS), dribble=Dribble(40, 0.01))
+                upstream = await stack.enter_async_context(Upstream(response))
+                providers[f"my_{dialect}"] = speaking(dialect, upstream.url)
+            here = await stack.enter_async_context(serving(providers))
+            for inbound, provider in pairs():
+                got = await fetch(here.url, request_of(inbound, f"my_{provider}/m", stream=True))
+                check_stream(inbound, got.body)
+                assert (got.status, got.complete) == (200, True)
+                assert b"6650 km" in got.body
+
+    run(main())
+
+
+SHOWN_TO_CLIENTS = ("overloaded", "bad key", "closed", "stalled midway", "cut midway", "a web page", "empty")
+
+
+@pytest.mark.parametrize("fault", SHOWN_TO_CLIENTS)
+def test_the_official_clients_raise_their_own_errors(fault: str) -> None:
+    async def main() -> None:
+        async with AsyncExitStack() as stack:
+            providers = {}
+            for dialect in INBOUND:
+                upstream = await stack.enter_async_context(Upstream(faults(dialect)[fault]))
+                providers[f"my_{dialect}"] = speaking(dialect, upstream.url, timeout=SHORT if fault in SLOW else LONG)
+            here = await stack.enter_async_context(serving(providers))
+            clients = await stack.enter_async_context(Clients(here.url))
+
+            async def ask(inbound: str, provider: str, stream: bool) -> None:
+                read = await clients.ask(inbound, f"my_{provider}/m", stream=stream)
+                assert read.error, f"{inbound} from {provider}: nothing was raised"
+                assert not read.broken, f"{inbound} from {provider}: {read.error}"
+                assert read.status in (0, *STATUSES.get(fault, (read.status,)))
+
+            await asyncio.gather(*(ask(*pair, stream) for pair, stream in product(pairs(), (True, False))))
+
+    run(main())
+
+
+def test_the_checkers_refuse_two_ends_and_none() -> None:
+    stream = answer("openai_chat", EVENTS).stream or b""
+    check_stream("openai_chat", stream)
+    for bad in (stream + stream, stream[: stream.rindex(b"data: [DONE]")]):
+        with pytest.raises(AssertionError):
+            check_stream("openai_chat", bad)
+    assert len(events(stream, comments=True)) > 3

@@ -1,0 +1,151 @@
+"""What is told about requests: to the log, to a file, to Prometheus. Never their content, never a key."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from groundwire.config.schema import Config, GatewaySettings
+from groundwire.credentials.redact import Redactor
+from groundwire.errors import ConfigError
+from groundwire.faces.gateway.app import Gateway, Seen
+from groundwire.faces.gateway.keys import KeyFile
+from groundwire.faces.gateway.measuring import BOUNDS, Metrics
+from groundwire.faces.gateway.observing import RequestLog, set_up_logging
+from groundwire.model.value import replace
+from tests.faces.gateway.calling import CONVERSATIONS, LOCAL, called, gateway_in, posted
+
+SEEN = Seen("POST", "/v1/messages", 200, 0.3, "id-1", "anthropic_messages", "gemini", "done", "")
+_SAMPLE = re.compile(r'[a-z_]+(\{([a-z]+="([^"\\\n]|\\.)*",?)*\})? [0-9.e+-]+')
+
+
+@pytest.fixture(autouse=True)
+def _loggers_as_they_were() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def test_every_request_is_one_line_of_json_without_content_or_key(tmp_path: Path) -> None:
+    out = io.StringIO()
+    set_up_logging("info", out, Redactor().redact)
+    gateway = gateway_in(tmp_path)
+    key, _ = KeyFile(str(tmp_path)).create("me", 0)
+    path, body = CONVERSATIONS["anthropic_messages"]
+    told = json.dumps(body).replace("q?", "What about my-secret-question?").encode()
+    posted(gateway, path, told, {"x-api-key": key})
+    posted(gateway, path, told, {"x-api-key": "sk-wrong-0123456789"})
+    asyncio.run(called(gateway, "GET", "/nothing/here?token=abcdefgh", LOCAL))
+    records = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [(item["path"], item["status"], item["outcome"]) for item in records] == [
+        ("/v1/messages", 200, "done"),
+        ("/v1/messages", 401, "INVALID_KEY"),
+        ("", 404, "NOT_FOUND"),
+    ]
+    assert records[0]["dialect"] == "anthropic_messages"
+    assert len(records[0]["key"]) == 8
+    for secret in ("my-secret-question", key[6:14], "sk-wrong", "abcdefgh"):
+        assert secret not in out.getvalue()
+
+
+def test_what_fails_unexpectedly_is_logged_redacted_and_not_told(tmp_path: Path) -> None:
+    out = io.StringIO()
+    redactor = Redactor()
+    redactor.add("canary-secret-0123456789")
+    set_up_logging("warning", out, redactor.redact)
+    gateway: Gateway = gateway_in(tmp_path)
+
+    def broken() -> dict[str, bool]:
+        raise RuntimeError("Authorization: Bearer canary-secret-0123456789")
+
+    gateway.groundwire.usable = broken  # type: ignore[method-assign]
+    answer = posted(gateway, *CONVERSATIONS["openai_chat"])
+    assert answer.status == 500
+    assert b"canary" not in answer.body
+    record = json.loads(out.getvalue())
+    assert "RuntimeError" in record["trace"]
+    assert answer.headers["x-request-id"] in record["message"]
+    assert "canary-secret" not in out.getvalue()
+
+
+def test_at_level_warning_requests_are_not_logged(tmp_path: Path) -> None:
+    out = io.StringIO()
+    set_up_logging("warning", out, str)
+    posted(gateway_in(tmp_path), *CONVERSATIONS["openai_chat"])
+    assert out.getvalue() == ""
+
+
+def test_the_request_log_is_a_private_file_that_may_be_moved_away(tmp_path: Path) -> None:
+    path = tmp_path / "requests.jsonl"
+    gateway = gateway_in(tmp_path, config=Config(gateway=GatewaySettings(request_log=str(path))))
+    posted(gateway, *CONVERSATIONS["gemini"])
+    path.rename(tmp_path / "old.jsonl")
+    posted(gateway, *CONVERSATIONS["openai_chat"])
+    posted(gateway, *CONVERSATIONS["openai_responses"])
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["dialect"] for line in lines] == ["openai_chat", "openai_responses"]
+    assert (
+        json.loads((tmp_path / "old.jsonl").read_text())["path"] == "/v1beta/models/{model}:generateContent"
+    )
+    assert path.stat().st_mode & 0o077 == 0
+    with pytest.raises(ConfigError, match="request_log"):
+        RequestLog(str(tmp_path / "missing" / "x"), lambda: 0.0)
+
+
+def test_nothing_is_written_about_requests_unless_it_is_configured(tmp_path: Path) -> None:
+    posted(gateway_in(tmp_path), *CONVERSATIONS["openai_chat"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["gateway.secret"]
+
+
+def test_metrics_follow_the_text_form_of_prometheus(tmp_path: Path) -> None:
+    gateway = gateway_in(tmp_path)
+    for path, body in CONVERSATIONS.values():
+        posted(gateway, path, body)
+    posted(gateway, "/v1/messages", b"[]")
+    text = asyncio.run(called(gateway, "GET", "/metrics", LOCAL)).body.decode()
+    for line in text.splitlines():
+        assert line.startswith(("# HELP ", "# TYPE ")) or _SAMPLE.fullmatch(line), line
+    wanted = (
+        'groundwire_requests_total{dialect="gemini",path="/v1beta/models/{model}:generateContent",'
+        'provider="scripted",status="200",outcome="done"} 1'
+    )
+    assert wanted in text or wanted.replace("scripted", "") in text
+    assert 'status="400",outcome="INVALID_REQUEST_BODY"} 1' in text
+    assert "groundwire_open_requests 1" in text.splitlines()
+
+
+def test_a_histogram_adds_up() -> None:
+    metrics = Metrics()
+    for seconds in (0.001, 0.005, 0.3, 0.3, 1000.0):
+        metrics.observe(replace(SEEN, seconds=seconds))
+    lines = [line for line in metrics.text(0).splitlines() if "_bucket" in line]
+    counts = [int(line.rpartition(" ")[2]) for line in lines]
+    assert len(counts) == len(BOUNDS) + 1
+    assert counts == sorted(counts)
+    assert (counts[0], counts[-2], counts[-1]) == (2, 4, 5)
+    assert 'groundwire_request_seconds_count{dialect="anthropic_messages"} 5' in metrics.text(0)
+
+
+def test_labels_are_escaped() -> None:
+    metrics = Metrics()
+    metrics.observe(replace(SEEN, provider='a"b\\c\nd'))
+    sample = next(
+        line for line in metrics.text(0).splitlines() if line.startswith("groundwire_requests_total")
+    )
+    assert r'provider="a\"b\\c\nd"' in sample
+    assert _SAMPLE.fullmatch(sample)
+
+
+def test_metrics_need_a_key_where_there_are_keys(tmp_path: Path) -> None:
+    gateway = gateway_in(tmp_path)
+    KeyFile(str(tmp_path)).create("me", 0)
+    assert asyncio.run(called(gateway, "GET", "/metrics", LOCAL)).status == 401

@@ -1,0 +1,245 @@
+"""`groundwire serve` from its first line to its exit code, as processes of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from groundwire.faces.gateway.keys import KeyFile
+from groundwire.model import Source
+from groundwire.model.value import replace
+from groundwire.testing.answers import told
+from groundwire.testing.upstream import Upstream, answer
+from tests.faces.gateway.processes import BOUND, served, started
+
+SPOKEN = answer("openai_chat", told("Yes, it does.", Source("https://a.example/x", "A")))
+QUESTION: dict[str, object] = {
+    "model": "mine",
+    "stream": True,
+    "messages": [{"role": "user", "content": "q?"}],
+}
+
+
+def _provider(url: str) -> str:
+    return (
+        f'order = ["mine"]\n[providers.mine]\ndialect = "openai_chat"\nbase_url = "{url}/v1"\nmodel = "m"\n'
+    )
+
+
+def _children(process: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_it_says_where_it_is_and_ends_without_a_complaint(tmp_path: Path, how: signal.Signals) -> None:
+    async def run() -> tuple[int, float, list[str]]:
+        async with served(tmp_path, config=_provider("http://127.0.0.1:1")) as one:
+            one.process.send_signal(how)
+            began = time.monotonic()
+            code = await one.ended()
+            return code, time.monotonic() - began, one.said
+
+    code, seconds, said = asyncio.run(run())
+    assert code == 0
+    assert seconds < 5
+    text = "".join(said)
+    for word in ("mine", "ANTHROPIC_BASE_URL=http://127.0.0.1:", "OPENAI_BASE_URL=", "/docs", "none needed"):
+        assert word in text
+    records = [json.loads(line) for line in said if line.startswith("{")]
+    assert [(record["message"], record["outcome"]) for record in records] == [("GET /healthz 200", "done")]
+
+
+def test_a_running_stream_may_finish_while_newcomers_are_sent_away(tmp_path: Path) -> None:
+    slow = replace(SPOKEN, stall_at=None, delay=1.5)
+
+    async def run() -> tuple[int, str, int, str, int]:
+        async with (
+            Upstream(slow) as upstream,
+            served(tmp_path, config=_provider(upstream.url)) as one,
+            aiohttp.ClientSession() as client,
+        ):
+            stream = asyncio.create_task(_text(client, f"{one.url}/v1/chat/completions"))
+            await upstream.received()
+            one.process.terminate()
+            await asyncio.sleep(0.3)  # signals are looked at ten times a second
+            async with client.post(f"{one.url}/v1/chat/completions", json=QUESTION) as late:
+                status, wait = late.status, late.headers["retry-after"]
+            async with client.get(f"{one.url}/readyz") as ready:
+                readiness = ready.status
+            text = await stream
+            return status, wait, readiness, text, await one.ended()
+
+    status, wait, readiness, text, code = asyncio.run(run())
+    assert (status, readiness, code) == (503, 503, 0)
+    assert int(wait) >= 1
+    assert "Yes, it does." in text
+    assert text.rstrip().endswith("data: [DONE]")
+
+
+async def _text(client: aiohttp.ClientSession, url: str) -> str:
+    async with client.post(url, json=QUESTION) as response:
+        return await response.text()
+
+
+DIALECTS: dict[str, tuple[dict[str, object], str]] = {
+    "/v1/messages": (
+        {"model": "mine", "max_tokens": 9, "messages": QUESTION["messages"]},
+        'event: error\ndata: {"type":"error"',
+    ),
+    "/v1/responses": ({"model": "mine", "input": "q?"}, "event: response.failed"),
+    "/v1/chat/completions": ({"model": "mine", "messages": QUESTION["messages"]}, 'data: {"error":'),
+    "/v1beta/models/mine:streamGenerateContent?alt=sse": (
+        {"contents": [{"parts": [{"text": "q?"}]}]},
+        'data: {"error":',
+    ),
+}
+"""A request of each dialect, and how a stream ends that failed."""
+
+
+@pytest.mark.parametrize(
+    ("workers", "count"),
+    [("1", 12), ("2", 12), pytest.param("1", 200, marks=pytest.mark.thorough)],
+)
+def test_streams_that_do_not_end_are_told_the_end_in_their_own_words(
+    tmp_path: Path, workers: str, count: int
+) -> None:
+    spoken = SPOKEN.stream or b""
+    endless = replace(SPOKEN, stall_at=spoken.index(b"Yes, it does.") + 100)
+
+    async def run() -> tuple[list[tuple[str, str]], int, float]:
+        async with (
+            Upstream(endless) as upstream,
+            served(tmp_path, "--drain", "2", "--workers", workers, config=_provider(upstream.url)) as one,
+            aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as client,
+        ):
+
+            async def read(path: str) -> tuple[str, str]:
+                body = {**DIALECTS[path][0], "stream": True}
+                head = {"x-groundwire-citations": "live"}
+                async with client.post(one.url + path, json=body, headers=head) as response:
+                    return path, await response.text()
+
+            streams = [asyncio.create_task(read(list(DIALECTS)[n % len(DIALECTS)])) for n in range(count)]
+            for nth in range(1, count + 1):
+                await upstream.stalled(nth, timeout=BOUND)
+            one.process.terminate()
+            began = time.monotonic()
+            texts = await asyncio.gather(*streams)
+            return texts, await one.ended(), time.monotonic() - began
+
+    texts, code, seconds = asyncio.run(run())
+    assert code == 0
+    assert seconds < 8
+    for path, text in texts:
+        assert text.count(DIALECTS[path][1]) == 1, (path, text)
+        assert "the gateway is closing" in text[text.index(DIALECTS[path][1]) :]
+
+
+def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
+    async def run(*words: str) -> tuple[int, list[str]]:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = str(taken.getsockname()[1])
+            async with started(tmp_path, ["--port", port, *words]) as one:
+                return await one.ended(), one.said
+
+    for words in ((), ("--workers", "2")):
+        code, said = asyncio.run(run(*words))
+        assert code == 4
+        assert [("is in use; choose another with --port" in line) for line in said] == [True]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--host", "0.0.0.0", "--port", "0"), "groundwire keys create"),  # noqa: S104  refused
+        (("--host", "203.0.113.7", "--port", "0"), "groundwire keys create"),
+    ],
+)
+def test_it_does_not_open_itself_to_others_without_keys(
+    tmp_path: Path, words: tuple[str, ...], sentence: str
+) -> None:
+    async def run() -> tuple[int, str]:
+        async with started(tmp_path, words) as one:
+            return await one.ended(), "".join(one.said)
+
+    code, said = asyncio.run(run())
+    assert code == 4
+    assert sentence in said
+
+
+def test_workers_share_an_address_are_replaced_and_follow_revocation(tmp_path: Path) -> None:
+    file = KeyFile(str(tmp_path / "data"))
+    key, made = file.create("me", 0)
+
+    async def ask(url: str) -> int:
+        # Another connection each time, so that every worker has its turn.
+        async with (
+            aiohttp.ClientSession() as client,
+            client.get(f"{url}/v1/models", headers={"x-api-key": key}) as response,
+        ):
+            return response.status
+
+    async def run() -> tuple[list[int], list[int], int, str]:
+        async with served(tmp_path, "--workers", "2") as one:
+            first = _children(one.process.pid)
+            assert len(first) == 2
+            before = [await ask(one.url) for _ in range(20)]
+            os.kill(first[0], signal.SIGKILL)
+            await one.tells("another takes its place")
+            async with asyncio.timeout(BOUND):
+                while len(now := _children(one.process.pid)) < 2 or now == first:
+                    await asyncio.sleep(0.05)
+            file.revoke(made.id, 1)
+            revoked = time.monotonic()
+            after = [await ask(one.url) for _ in range(20)]
+            assert time.monotonic() - revoked < 10
+            one.process.terminate()
+            return before, after, await one.ended(), "".join(one.said)
+
+    before, after, code, said = asyncio.run(run())
+    assert before == [200] * 20
+    assert set(after) == {401}
+    assert code == 0
+    assert "Traceback" not in said
+
+
+def test_workers_end_with_whoever_started_them(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with served(tmp_path, "--workers", "2", "--drain", "1") as one:
+            children = _children(one.process.pid)
+            one.process.kill()
+            await one.process.wait()
+            async with asyncio.timeout(BOUND):
+                while any(Path(f"/proc/{child}/fd/0").exists() for child in children):
+                    await asyncio.sleep(0.05)
+
+    asyncio.run(run())
+
+
+def test_workers_count_together(tmp_path: Path) -> None:
+    async def run() -> list[str]:
+        async with served(tmp_path, "--workers", "2") as one:
+            for _ in range(24):
+                async with aiohttp.ClientSession() as client, client.get(f"{one.url}/api/hello") as response:
+                    assert response.status == 200
+            async with asyncio.timeout(BOUND), aiohttp.ClientSession() as client:
+                while True:
+                    async with client.get(f"{one.url}/metrics") as response:
+                        lines = [
+                            line for line in (await response.text()).splitlines() if "/api/hello" in line
+                        ]
+                    if lines and lines[0].endswith(" 24"):
+                        return lines
+                    await asyncio.sleep(0.2)
+
+    assert len(asyncio.run(run())) == 1

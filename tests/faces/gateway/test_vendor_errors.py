@@ -1,0 +1,92 @@
+"""Errors of the gateway as the vendors' own clients see them: the types that they promise."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import anthropic
+import openai
+import pytest
+from google.genai import errors as google_errors
+
+from groundwire.faces.gateway.keys import KeyFile
+from groundwire.testing.answers import told
+from groundwire.testing.upstream import Upstream, answer
+from tests.faces.gateway.serving import serving, speaking
+from tests.faces.gateway.vendors import Vendors, vendors
+
+ASKERS: dict[str, Callable[[Vendors, str], Awaitable[object]]] = {
+    "anthropic": lambda those, model: those.anthropic.messages.create(
+        model=model, max_tokens=10, messages=[{"role": "user", "content": "q?"}]
+    ),
+    "responses": lambda those, model: those.openai.responses.create(model=model, input="q?"),
+    "chat": lambda those, model: those.openai.chat.completions.create(
+        model=model, messages=[{"role": "user", "content": "q?"}]
+    ),
+    "gemini": lambda those, model: those.google.aio.models.generate_content(model=model, contents="q?"),
+    "interactions": lambda those, model: those.google.aio.interactions.create(model=model, input="q?"),
+}
+KINDS: dict[str, dict[str, type[Exception]]] = {
+    "no such model": {
+        "anthropic": anthropic.NotFoundError,
+        "responses": openai.NotFoundError,
+        "chat": openai.NotFoundError,
+        "gemini": google_errors.ClientError,
+    },
+    "no such key": {
+        "anthropic": anthropic.AuthenticationError,
+        "responses": openai.AuthenticationError,
+        "chat": openai.AuthenticationError,
+        "gemini": google_errors.ClientError,
+    },
+    "closing": {
+        "anthropic": anthropic.InternalServerError,
+        "responses": openai.InternalServerError,
+        "chat": openai.InternalServerError,
+        "gemini": google_errors.ServerError,
+    },
+}
+STATUS = {"no such model": 404, "no such key": 401, "closing": 503}
+
+
+@pytest.mark.parametrize("mistake", KINDS)
+@pytest.mark.parametrize("client", ASKERS)
+def test_every_client_raises_the_error_its_vendor_promises(client: str, mistake: str) -> None:
+    async def ask() -> Exception:
+        async with (
+            Upstream(answer("gemini", told("Yes."))) as upstream,
+            serving({"mine": speaking("gemini", upstream.url)}) as here,
+        ):
+            good, _ = KeyFile(here.groundwire.config.data_dir).create("me", 0)
+            key = "wrong-key" if mistake == "no such key" else good
+            here.gateway.draining = mistake == "closing"
+            async with vendors(here.url, key) as those:
+                try:
+                    await ASKERS[client](those, "nobody" if mistake == "no such model" else "auto")
+                except Exception as error:  # noqa: BLE001  which one it is is the question
+                    return error
+                finally:
+                    here.gateway.draining = False
+            raise AssertionError("no error was raised")
+
+    error = asyncio.run(ask())
+    expected = KINDS[mistake].get(client)
+    assert expected is None or isinstance(error, expected), repr(error)
+    status = getattr(error, "status_code", None) or getattr(error, "code", None)
+    assert status == STATUS[mistake], repr(error)
+    wanted = {"no such model": "mine", "no such key": "groundwire keys", "closing": "closing"}[mistake]
+    assert wanted in str(error)
+
+
+@pytest.mark.parametrize("client", ASKERS)
+def test_every_client_is_answered_where_nothing_is_wrong(client: str) -> None:
+    async def ask() -> str:
+        async with (
+            Upstream(answer("gemini", told("Yes, it is."))) as upstream,
+            serving({"mine": speaking("gemini", upstream.url)}) as here,
+            vendors(here.url) as those,
+        ):
+            return str(await ASKERS[client](those, "auto"))
+
+    assert "Yes, it is." in asyncio.run(ask())

@@ -1,0 +1,95 @@
+"""The application behind the doors of the gateway: Host, Origin and keys are checked there."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import cast
+
+import aiohttp
+import pytest
+from mcp import Client
+
+from groundwire.faces.gateway.routes import Routes
+from groundwire.faces.mcp.http import mcp_app
+from groundwire.faces.mcp.mounting import mcp_route
+from groundwire.faces.mcp.offering import Asker
+from groundwire.testing.answers import told
+from groundwire.testing.upstream import Upstream, answer
+from tests.faces.gateway.serving import serving, speaking
+from tests.faces.mcp.served import COLOGNE, TEXT
+
+BOUND = 30.0
+LISTING = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+ACCEPT = {"accept": "application/json, text/event-stream"}
+
+
+@asynccontextmanager
+async def mounted() -> AsyncIterator[str]:
+    async with (
+        Upstream(answer("gemini", told(TEXT, COLOGNE))) as upstream,
+        serving({"scripted": speaking("gemini", upstream.url)}) as here,
+    ):
+        app = mcp_app(cast("Asker", here.groundwire))
+        here.gateway.routes = Routes((*here.gateway.routes.routes, mcp_route(app)))
+        yield f"{here.url}/mcp"
+        await app.aclose()
+
+
+def test_a_client_searches_through_the_gateway() -> None:
+    async def work() -> None:
+        async with mounted() as url, Client(url) as client:
+            result = await client.call_tool("websearch", {"query": "x", "provider": "scripted"})
+            assert TEXT in (result.structured_content or {})["llmContent"]
+
+    asyncio.run(asyncio.wait_for(work(), BOUND))
+
+
+def test_there_is_no_stream_to_listen_to() -> None:
+    async def work() -> None:
+        async with (
+            mounted() as url,
+            aiohttp.ClientSession() as session,
+            session.get(url, headers=ACCEPT) as response,
+        ):
+            assert response.status == 405
+
+    asyncio.run(asyncio.wait_for(work(), BOUND))
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "127.0.0.1.evil.example"}, 421),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+    ],
+)
+def test_strangers_are_turned_away_before_mcp_is_spoken(headers: dict[str, str], status: int) -> None:
+    async def work() -> None:
+        async with (
+            mounted() as url,
+            aiohttp.ClientSession() as session,
+            session.post(url, json=LISTING, headers={**ACCEPT, **headers}) as response,
+        ):
+            assert response.status == status
+
+    asyncio.run(asyncio.wait_for(work(), BOUND))
+
+
+def test_a_gateway_without_the_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "groundwire.faces.mcp.server", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp.server.lowlevel.server", None)
+
+    async def work() -> None:
+        async with mounted() as url, aiohttp.ClientSession() as session:
+            for _ in range(2):
+                async with session.post(url, json=LISTING, headers=ACCEPT) as response:
+                    assert response.status == 501
+                    assert "pip install 'groundwire[mcp]'" in (await response.json())["error"]["message"]
+
+    asyncio.run(asyncio.wait_for(work(), BOUND))

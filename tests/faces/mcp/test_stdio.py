@@ -1,0 +1,161 @@
+"""The server as clients start it: a process that is spoken to on its standard input."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Literal
+
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+
+from groundwire.faces.cli.edge import perform
+from groundwire.faces.cli.main import parse
+from groundwire.faces.mcp.stdio import Lines
+from groundwire.testing.upstream import Upstream
+from tests.faces.fakes import Bench
+from tests.faces.mcp.served import ANSWER, SILENT, TEXT, environment
+
+SOURCE = Path(__file__).parents[3] / "src"
+BOUND = 60.0
+STARTING = (
+    "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid())); "
+    "os.execv(sys.executable, [sys.executable, '-m', 'groundwire', *sys.argv[2:]])"
+)
+"""Tells its number before it becomes the server."""
+
+
+def parameters(upstream: Upstream, home: Path, *words: str) -> StdioServerParameters:
+    env = {**environment(upstream, home), "PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE)}
+    arguments = ["-c", STARTING, str(home / "pid"), "mcp", *words]
+    return StdioServerParameters(command=sys.executable, args=arguments, env=env, cwd=home)
+
+
+@asynccontextmanager
+async def process(upstream: Upstream, home: Path, *words: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    given = parameters(upstream, home, *words)
+    started = await asyncio.create_subprocess_exec(
+        given.command,
+        *given.args,
+        env=given.env,
+        cwd=home,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield started
+    finally:
+        if started.returncode is None:
+            started.kill()
+        await started.communicate()
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_client_lists_calls_and_cancels(mode: Literal["auto", "legacy"], tmp_path: Path) -> None:
+    told: list[str | None] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message)
+
+    async def work() -> None:
+        async with (
+            Upstream((ANSWER, SILENT)) as upstream,
+            Client(parameters(upstream, tmp_path, "--all"), mode=mode) as client,
+        ):
+            assert "websearch_openrouter" in [tool.name for tool in (await client.list_tools()).tools]
+            result = await client.call_tool("websearch_gemini", {"query": "x"}, progress_callback=note)
+            assert TEXT in (result.structured_content or {})["llmContent"]
+            call = asyncio.create_task(client.call_tool("websearch_gemini", {"query": "y"}))
+            await upstream.received(2)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            cancelled = monotonic()
+            assert await upstream.disconnected(2, timeout=5) - cancelled < 1
+
+    asyncio.run(asyncio.wait_for(work(), BOUND))
+    assert told[0] == "Asking"
+
+
+def test_a_server_killed_in_the_midst_of_a_call_leaves_a_clear_error(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with (
+            Upstream((SILENT,)) as upstream,
+            Client(parameters(upstream, tmp_path)) as client,
+        ):
+            call = asyncio.create_task(client.call_tool("websearch_gemini", {"query": "y"}))
+            await upstream.received()
+            os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+            with pytest.raises(MCPError, match="Connection closed"):
+                async with asyncio.timeout(5):
+                    await call
+            await upstream.disconnected(timeout=1)
+
+    asyncio.run(asyncio.wait_for(work(), BOUND))
+
+
+@pytest.mark.parametrize("ending", ["end of input", signal.SIGTERM, signal.SIGINT])
+def test_the_server_ends_in_the_midst_of_a_call_when_it_is_told_to(
+    ending: str | signal.Signals, tmp_path: Path
+) -> None:
+    async def work() -> None:
+        async with Upstream((SILENT,)) as upstream, process(upstream, tmp_path) as server:
+            assert server.stdin is not None
+            for body in (
+                {"method": "initialize", "id": 0, "params": _HELLO},
+                {"method": "notifications/initialized"},
+                {"method": "tools/call", "id": 1, "params": _CALL},
+            ):
+                server.stdin.write(json.dumps({"jsonrpc": "2.0", **body}).encode() + b"\n")
+            await upstream.received(timeout=30)
+            if isinstance(ending, str):
+                server.stdin.close()
+            else:
+                server.send_signal(ending)
+            await upstream.disconnected(timeout=5)
+            async with asyncio.timeout(20):
+                code = await server.wait()
+            assert code == (130 if ending == signal.SIGINT else 0)
+
+    asyncio.run(asyncio.wait_for(work(), BOUND))
+
+
+_HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+_CALL = {"name": "websearch_gemini", "arguments": {"query": "x"}}
+
+
+def test_lines_are_whole_however_they_arrive() -> None:
+    async def work() -> list[str]:
+        reading, writing = os.pipe()
+        lines = Lines(reading)
+        for chunk in (b'{"a', b'": "\xc3', b'\xbc"}\n{"b": 1}\n\n{"c', b'"}\nno end'):
+            os.write(writing, chunk)
+        os.close(writing)
+        found = [line async for line in lines]
+        os.close(reading)
+        return found
+
+    assert asyncio.run(asyncio.wait_for(work(), BOUND)) == ['{"a": "ü"}', '{"b": 1}', "", '{"c"}', "no end"]
+
+
+def test_without_the_package_one_sentence_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("groundwire.faces.mcp.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    monkeypatch.setitem(sys.modules, "mcp.server.stdio", None)
+    bench = Bench(env={"HOME": str(tmp_path)})
+    assert perform("mcp", parse(["mcp"]), bench.console) == 4
+    assert bench.stderr == (
+        "groundwire: MCP needs a package that is not installed: pip install 'groundwire[mcp]'\n"
+    )
+    assert bench.stdout == ""
