@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= auto
 
-.PHONY: help run test test-all check bench lock clean
+.PHONY: help run serve test test-all check bench lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,9 @@ run: .venv/.run  ## print a cited answer; Q="your question"
 	@printf '\n%s\n%s\n%s\n' 'That came from the embedded index: no key, no network. Go on with:' \
 		'  make run Q="your question"      $(BIN)/groundwire doctor      $(BIN)/groundwire --help' \
 		'  make serve                      a gateway for SDKs and agents, and the chat page'
+
+serve: .venv/.run  ## start the gateway; ARGS="--port 9000"
+	@$(BIN)/groundwire serve $(ARGS)
 
 test: .venv/.dev check  ## all tests, and the checks before them
 	$(BIN)/python -m pytest -m "not thorough" -n $(JOBS) -rs

@@ -24,7 +24,7 @@ from groundwire.credentials.oauth import token_url
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.refresher import Refresher
 from groundwire.credentials.secret import Credential, Secret
-from groundwire.errors import GroundwireError, InvalidQuery, MissingCredential
+from groundwire.errors import ConfigError, GroundwireError, InvalidQuery, MissingCredential
 from groundwire.model import (
     Answer,
     Assembler,
@@ -47,6 +47,7 @@ from groundwire.providers.signing import Signed
 from groundwire.routing.health import Health
 from groundwire.routing.plan import AUTO, choose, named, ranked
 from groundwire.routing.run import Router
+from groundwire.routing.searching import SearchingProvider
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Http
 from groundwire.wiring import ENGINES, Ask, EngineRoom, EngineStatus, Looked
@@ -157,7 +158,8 @@ class Groundwire:
         usable = self.usable()
         provider, model = named(provider, model, self.config.aliases, usable)
         configured = (name for name, item in self.config.providers.items() if item.base_url or item.enabled)
-        plan = choose(provider, model, ranked(self.config.order, configured), usable)
+        order = ranked(self.config.order, configured)
+        plan = choose(provider, model, order, usable, searching=request.search is not None)
         async with aclosing(self._router.batches(request, plan)) as batches:
             async for batch in batches:
                 yield batch
@@ -256,7 +258,19 @@ class Groundwire:
             return await self._credential(row)
 
         renew = self._refresher.after_refusal
-        return Signed(HttpProvider(row, self._http, credential, self._redactor, renew=renew))
+        speaker = HttpProvider(row, self._http, credential, self._redactor, renew=renew)
+        kind, _, engine = self.config.provider(row.name).search.partition(":")
+        return Signed(self._searching(speaker, engine) if kind == "engine" else speaker)
+
+    def _searching(self, provider: Provider, engine: str) -> Provider:
+        """A model that an engine searches for."""
+        if engine not in self._engines.names:
+            known = ", ".join(self._engines.names)
+            raise ConfigError(
+                f"providers.{provider.name}.search: there is no engine {engine!r}; known: {known}"
+            )
+        capabilities = self._engines.status(engine).capabilities
+        return SearchingProvider(provider, lambda: self._engines.engine(engine), capabilities)
 
     async def _credential(self, row: Row) -> Credential | None:
         key = self._keys.get(row.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from contextlib import aclosing
 from pathlib import Path
@@ -14,8 +15,7 @@ from groundwire.chat.chat import LEASE, Chat
 from groundwire.chat.questions import Asked, Controls, controls_of
 from groundwire.chat.states import state_of
 from groundwire.config.schema import ProviderSettings
-from groundwire.dialects.jsontext import load_json
-from groundwire.errors import ClientWireError, GroundwireError, RequestError, TurnedAway
+from groundwire.errors import GroundwireError, RequestError, TurnedAway
 from groundwire.model import (
     Event,
     Finished,
@@ -149,7 +149,8 @@ def test_an_error_of_the_provider_is_the_end_of_the_turn(tmp_path: Path) -> None
 
 def theirs(response: Response) -> Response:
     """The same with results that only the provider can read."""
-    return replace(response, stream=re.sub(rb"gw1\.[\w.-]+", b"EqOnlyTheirs", response.stream or b""))
+    stream = re.sub(rb"gw1\.[\w.-]+", b"EqOnlyTheirs", response.stream or b"")
+    return replace(response, stream=stream.replace(b"srvtoolu_gw_", b"srvtoolu_01"))
 
 
 def test_encrypted_results_go_back_to_their_provider_and_readable_ones_to_another(tmp_path: Path) -> None:
@@ -231,7 +232,7 @@ def test_search_is_asked_for_only_if_the_agent_wants_it(tmp_path: Path) -> None:
             await chat.save_agent(SEARCHING)
             controls = Controls(("docs.example",), country="de", city="Bonn")
             await answered(chat, Asked("With?", controls=controls))
-            tool = load_json(body_of(upstream, 1), ClientWireError)["tools"][0]  # type: ignore[index,call-overload]
+            tool = json.loads(body_of(upstream, 1))["tools"][0]
             assert tool["filters"]["allowed_domains"] == ["docs.example"]
             assert tool["user_location"]["country"] == "DE"
 

@@ -78,8 +78,68 @@ measure execution time of small code snippets|timeit
 exact decimal arithmetic|decimal
 IP network contains address|ipaddress
 unicode name of a character|unicodedata
+how to walk a directory tree|os pathlib
+copy a directory tree|shutil
+largest element of a list|functions heapq
+remove a file|os pathlib
 """
 """What people type, and the pages of the documentation that answer it. None was made from a docstring."""
+
+UNTUNED = """
+create a directory if it does not exist|os pathlib
+check if a file exists|os.path pathlib
+get the size of a file|os.path os pathlib
+How do I rename a file?|os shutil pathlib
+How do I read an environment variable?|os
+get the current working directory|os pathlib
+sleep for five seconds|time asyncio-task
+parse a date string|datetime time email.utils
+difference between two dates|datetime
+How do I convert a timestamp to a datetime?|datetime
+replace text in a string|stdtypes re
+strip whitespace from a string|stdtypes
+check whether a string starts with a prefix|stdtypes
+How do I reverse a list?|stdtypes functions
+largest of several numbers|functions heapq
+sum of a list of numbers|functions math
+round a number|functions
+convert a string to an integer|functions stdtypes
+What does yield do?|simple_stmts expressions
+catch an exception|compound_stmts executionmodel
+import a module by name at runtime|importlib functions
+How do I make an HTTP request?|urllib.request http.client
+start a simple web server|http.server wsgiref socketserver
+connect to a SQLite database|sqlite3
+extract a tar archive|tarfile shutil
+compress data with gzip|gzip zlib
+escape HTML special characters|html xml.sax.utils
+parse XML|xml.etree.elementtree xml.dom.minidom xml.sax pyexpat
+generate a UUID|uuid
+all combinations of a list|itertools
+group items by key|itertools
+default value for missing dictionary keys|collections stdtypes
+run a function in another process|multiprocessing concurrent.futures
+mutual exclusion lock|threading asyncio-sync multiprocessing _thread
+How do I create a named tuple?|collections typing
+print without a newline|functions
+read a file line by line|functions fileinput io linecache
+standard deviation|statistics
+pad a number with zeros|stdtypes
+serialize an object to bytes|pickle marshal
+read an INI file|configparser
+prompt for a password|getpass
+name of the operating system|platform os sys
+trace memory allocations|tracemalloc
+profile a program|profile
+set a breakpoint|pdb functions bdb
+show the differences between two texts|difflib
+open a page in the web browser|webbrowser
+Is it a leap year?|calendar
+binary search in a sorted list|bisect
+suppress an exception|contextlib
+How do I define an abstract base class?|abc
+"""
+"""More of them, which were written before anything was tuned, and by which nothing was tuned."""
 
 
 class Fact(NamedTuple):
@@ -96,9 +156,9 @@ class Question(NamedTuple):
     names_it: bool
 
 
-def usual_questions() -> list[tuple[str, tuple[str, ...]]]:
+def usual_questions(rows_of: str) -> list[tuple[str, tuple[str, ...]]]:
     """Each with the addresses that are right."""
-    rows = (line.split("|") for line in USUAL.strip().splitlines())
+    rows = (line.split("|") for line in rows_of.strip().splitlines())
     return [(query, tuple(f"/{page}.html" for page in pages.split())) for query, pages in rows]
 
 

@@ -230,7 +230,7 @@ def test_completion_is_printed(shell: str) -> None:
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        (["se"], ["search"]),
+        (["sea"], ["search"]),
         (["search", "--prov"], ["--provider"]),
         (["search", "--provider", "gem"], ["gemini"]),
         (["search", "--context", "m"], ["medium"]),

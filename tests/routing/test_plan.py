@@ -76,3 +76,11 @@ def test_what_the_user_configured_is_asked_after_the_order_and_before_its_engine
 
 def test_the_engines_are_those_at_the_end_of_the_usual_order() -> None:
     assert set(DEFAULT_ORDER[-len(ENGINES) :]) == ENGINES
+
+
+def test_engines_are_not_asked_to_converse_while_a_model_can_be() -> None:
+    usable = {"openai": True, "web": True, "local": True}
+    plan = choose("auto", "", ("openai", "web", "local"), usable, searching=False)
+    assert [target.provider for target in plan.targets] == ["openai"]
+    plan = choose("auto", "", ("web", "local"), usable, searching=False)
+    assert [target.provider for target in plan.targets] == ["web", "local"]

@@ -56,6 +56,8 @@ class Turn:
     agent: Agent
     question: StoredMessage
     answer: StoredMessage
+    searching: bool = False
+    """Is the provider searching now?"""
 
 
 class Chat:
@@ -151,7 +153,7 @@ class Chat:
         try:
             async with telling(call) as told, aclosing(self._grow(turn.answer, told)) as growing:
                 async for answer in growing:
-                    yield replace(turn, answer=answer)
+                    yield replace(turn, answer=answer, searching=told.searching)
         except BaseException:
             await asyncio.shield(self._end(turn, _closed(answer), began))
             raise
@@ -213,10 +215,8 @@ class Chat:
             answer = replace(empty, content=told.answer(), provider=told.provider)
             if self._clock() - stored >= BEAT or not changed:
                 stored = self._clock()
-                with suppress(
-                    GroundwireError
-                ):  # a full disk does not silence a provider; it is told at the end
-                    await in_thread(lambda now=self._now(), it=answer: self._keep(it, now))
+                with suppress(GroundwireError):  # a full disk silences nobody; it is told at the end
+                    await in_thread(partial(self._keep, answer, self._now()))
             yield answer
             await asyncio.sleep(PACE)
         yield replace(empty, content=told.answer(), provider=told.provider)

@@ -8,11 +8,25 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TypeAlias
 
 from groundwire.errors import GroundwireError
-from groundwire.model import Answer, Assembler, Event, Failed, Finished, Started
+from groundwire.model import (
+    Answer,
+    Assembler,
+    Event,
+    Failed,
+    Finished,
+    SearchCalled,
+    SearchReturned,
+    SearchStarted,
+    Started,
+    TextDelta,
+)
 
 Batches: TypeAlias = AsyncGenerator[Sequence[Event], None]
 Ask: TypeAlias = Callable[..., Batches]
 """Called with a request, `provider=` and `model=`."""
+
+_SEARCHING = (SearchStarted, SearchCalled)
+_GOING_ON = (SearchReturned, TextDelta)
 
 
 class Telling:
@@ -21,6 +35,7 @@ class Telling:
     def __init__(self) -> None:
         self.provider = ""
         self.over = False
+        self.searching = False
         self._assembler = Assembler()
         self._changed = asyncio.Event()
 
@@ -57,6 +72,10 @@ class Telling:
             self.provider = event.provider or self.provider
         elif isinstance(event, Finished | Failed):
             self.over = True
+        elif isinstance(event, _SEARCHING):
+            self.searching = True
+        elif isinstance(event, _GOING_ON):
+            self.searching = False
         self._assembler.feed(event)
 
 

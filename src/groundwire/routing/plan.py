@@ -29,14 +29,21 @@ def ranked(order: Iterable[str], configured: Iterable[str]) -> tuple[str, ...]:
     return (*listed[:last], *models, *listed[last:], *(name for name in more if name in ENGINES))
 
 
-def choose(provider: str, model: str, order: Iterable[str], usable: Mapping[str, bool]) -> Plan:
-    """A plan for one named provider, or for all that can be used, in order of preference."""
+def choose(
+    provider: str, model: str, order: Iterable[str], usable: Mapping[str, bool], *, searching: bool = True
+) -> Plan:
+    """A plan for one named provider, or for all that can be used, in order of preference.
+
+    Engines are asked for searches; a conversation without one is theirs only if there is nobody else.
+    """
     if provider != AUTO:
         if provider not in usable:
             known = ", ".join(sorted(usable)) or "none"
             raise ConfigError(f"unknown provider {provider!r}; known are: {known}")
         return Plan((Target(provider, model),))
     targets = tuple(Target(name, model) for name in order if usable.get(name))
+    if not searching:
+        targets = tuple(target for target in targets if target.provider not in ENGINES) or targets
     if not targets:
         raise MissingCredential(
             "no provider can be used: set a key such as GEMINI_API_KEY, OPENAI_API_KEY, ANTHROPIC_API_KEY "

@@ -154,10 +154,50 @@ def test_pages_that_differ_in_what_they_speak_of_do_not_disagree() -> None:
     assert "contradictory_evidence" not in codes(compose("How many modules has the library Foo?", pages))
 
 
-def test_one_page_is_thin_evidence_and_two_that_agree_are_not() -> None:
-    query = "How tall is the Eiffel Tower?"
+def test_one_page_that_says_what_was_asked_is_enough_and_one_that_nearly_does_is_thin() -> None:
+    assert codes(compose("How tall is the Eiffel Tower?", [passage(TOWER)])) == []
+    query = "How tall is the Eiffel Tower antenna?"
     assert codes(compose(query, [passage(TOWER)])) == ["thin_evidence"]
     assert codes(compose(query, [passage(TOWER, "a"), passage(TOWER, "b")])) == []
+
+
+def test_the_page_of_a_thing_is_enough_about_it() -> None:
+    page = passage("os.walk(top)\n\nDirectory tree generator.", title="os.walk — Python documentation")
+    assert codes(compose("walk a directory tree", [page])) == []
+
+
+def test_the_page_of_a_thing_comes_before_the_page_that_lists_it_and_is_no_second_witness() -> None:
+    listing = "Routines.\n\n- os.removedirs: Remove a tree.\n- os.walk: Walk over a directory tree."
+    pages = [
+        Passage("https://docs.example/os.html", "os — docs", listing, 0, 1.1),
+        Passage(
+            "https://docs.example/os.html#os.walk", "os.walk — docs", "Walk over a directory tree.", 0, 1.0
+        ),
+    ]
+    answer = compose("walk a directory tree", pages)
+    assert answer.text == "os.walk: Walk over a directory tree."
+    assert [item.source.url for item in answer.citations[0].evidence] == [pages[1].url]
+
+
+def test_what_is_called_after_the_question_comes_first() -> None:
+    text = "Copy data in the most efficient way."
+    titles = ("venv.Builder.link — docs", "shutil.copyfile — docs", "os.copy_file_range — docs")
+    pages = [passage(text, site, title) for site, title in zip("abc", titles, strict=True)]
+    assert cited(compose("copy a file", pages))[0] == ("b",)
+
+
+def test_a_word_of_the_same_meaning_answers() -> None:
+    pages = [passage("Widgets are removed by the clerk.", "a"), passage("Doors stay open all day long.", "b")]
+    assert cited(compose("delete widgets", pages)) == [("a",)]
+
+
+def test_a_detail_of_another_thing_is_no_second_paragraph() -> None:
+    pages = [
+        passage("Parse a JSON document.", "a", "json.loads — docs"),
+        passage("JSONDecodeError(doc)\n\nRaised on failure.\n\ndoc: The JSON document to parse", "b",
+                "json.JSONDecodeError — docs", score=0.9),
+    ]  # fmt: skip
+    assert compose("parse a JSON document", pages).text == "json.loads: Parse a JSON document."
 
 
 def test_a_question_that_is_answered_in_part_is_thin_evidence() -> None:

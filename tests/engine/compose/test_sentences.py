@@ -114,6 +114,23 @@ def test_sentences_end_where_a_reader_would_end_them(text: str, expected: list[s
             "Text here.\n\nmaxsplit\n  How many splits.",
             [("prose", "Text here."), ("heading", "maxsplit"), ("item", "How many splits.")],
         ),
+        (
+            "os.walk: A generator.\nos.remove: Remove a file.",
+            [("item", "os.walk: A generator."), ("item", "os.remove: Remove a file.")],
+        ),
+        (
+            "append() -- append an item\npop() -- remove one",
+            [("item", "append() -- append an item"), ("item", "pop() -- remove one")],
+        ),
+        (
+            "os.copy(src, count=None,\n        offset=None)\n\nCopy it.",
+            [
+                ("signature", "os.copy(src, count=None,"),
+                ("code", "offset=None)"),
+                ("prose", "Copy it."),
+            ],
+        ),
+        ('print("It is.")', [("code", 'print("It is.")')]),
         ("It takes the\nreturn value of f", [("prose", "It takes the\nreturn value of f")]),
         (".. versionadded:: 3.2", [("rule", ".. versionadded:: 3.2")]),
     ],

@@ -26,7 +26,7 @@ def pages_of(module: str) -> dict[str, Page]:
 
 
 def named(module: str, name: str) -> Page:
-    pages = [page for page in pages_of(module).values() if page.title == f"{name} — Python documentation"]
+    pages = [page for page in pages_of(module).values() if page.title.partition(" — ")[0] == name]
     assert len(pages) == 1
     return pages[0]
 

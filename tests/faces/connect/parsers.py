@@ -19,4 +19,4 @@ def read_json(text: str) -> Any:
 
 def read_config(text: str, suffix: str) -> Any:
     """The value of a file."""
-    return tomllib.loads(text) if suffix == ".toml" else read_json(text)
+    return tomllib.loads(text.removeprefix("\ufeff")) if suffix == ".toml" else read_json(text)

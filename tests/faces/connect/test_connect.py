@@ -43,7 +43,7 @@ TOML_TEXTS = {
     "existing": '[%s.other]\ncommand = "x"\n',
     "no servers": 'model = "x"',
     "with comments": '# mine\nmodel = "x" # good\n\n[%s.other] # theirs\ncommand = "x"\n# the end\n',
-    "byte order mark": 'model = "x"\r\n',
+    "byte order mark": '\ufeffmodel = "x"\r\n',
 }
 CASES = [(client, case) for client in FILES for case in JSON_TEXTS]
 BROKEN = {

@@ -10,17 +10,16 @@ from random import Random
 from typing import NamedTuple
 
 from groundwire.dialects.registry import dialect
-from groundwire.model import Answer, Failed, Source, assemble
+from groundwire.model import Answer, Event, Source, TextDelta, assemble
 from groundwire.model.value import replace
 from groundwire.testing.answers import told
 from groundwire.testing.script import Cut, Response, Script, answer
 from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
 from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
-from tests.faces.gateway.serving import run, serving, speaking
+from tests.faces.gateway.serving import serving, speaking
 
 FIRST = " ".join(f"The {word} stands on the first page." for word in ("sun", "moon", "sea", "wind", "rain"))
-SECOND = "Somebody else says all of this in other words."
 AT_ONCE = 16
 
 
@@ -50,14 +49,10 @@ class Survived:
 
 def stream_of(provider: str, text: str = FIRST) -> bytes:
     """A stream of many small events in a provider's dialect, cited at its end."""
-    whole = [event for event in told(text, Source("https://alpha.example/"), query="nile")]
-    events = []
-    for event in whole:
-        words = getattr(event, "text", None)
-        if not isinstance(words, str):
-            events.append(event)
-            continue
-        events += [replace(event, text=piece) for piece in _pieces(words)]
+    events: list[Event] = []
+    for event in told(text, Source("https://alpha.example/"), query="nile"):
+        pieces = _pieces(event.text) if isinstance(event, TextDelta) else ()
+        events += [replace(event, text=piece) for piece in pieces] or [event]
     return answer(provider, events).stream or b""
 
 
@@ -93,36 +88,26 @@ def anywhere(count: int, seed: int = 7) -> list[Kill]:
     ]
 
 
-async def survive(kills: list[Kill], *, second: str = "") -> list[Survived]:
-    """Let all of them happen; a second provider, if there is one, is well and speaks that dialect."""
+async def survive(kills: list[Kill]) -> list[Survived]:
+    """Let all of them happen, each to a provider of its own."""
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(Upstream(_script(kills)))
-        providers: dict[str, object] = {}
-        settings = {
+        providers = {
             f"dying_{number}": speaking(kill.provider, f"{upstream.url}/k{number}")
             for number, kill in enumerate(kills)
         }
-        if second:
-            well = await stack.enter_async_context(Upstream(_whole(second, SECOND)))
-            settings["well"] = speaking(second, well.url)
-        here = await stack.enter_async_context(serving(settings))
-        del providers
+        here = await stack.enter_async_context(serving(providers))
         turns = asyncio.Semaphore(AT_ONCE)
 
         async def ask(number: int, kill: Kill) -> Survived:
-            model = f"dying_{number}/m"
+            data = request_of(kill.inbound, f"dying_{number}/m", stream=True)
             async with turns:
-                return Survived(kill, await fetch(here.url, request_of(kill.inbound, model, stream=True)))
+                return Survived(kill, await fetch(here.url, data))
 
         found = await asyncio.gather(*(ask(number, kill) for number, kill in enumerate(kills)))
         await upstream.closed(timeout=5)
         assert here.gateway.open == 0
         return found
-
-
-def _whole(provider: str, text: str) -> Response:
-    whole = answer(provider, told(text, Source("https://beta.example/"), query="nile"))
-    return replace(whole, framing="close")
 
 
 def _script(kills: list[Kill]) -> Script:
@@ -153,5 +138,3 @@ def fault_in(found: Survived) -> str:
         return f"{kill}: {problem}: {got.body[-150:]!r}"
     return ""
 
-
-__all__ = ["FIRST", "SECOND", "Failed", "Kill", "Survived", "anywhere", "every_index", "fault_in", "run", "survive"]

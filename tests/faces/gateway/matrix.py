@@ -31,12 +31,17 @@ INBOUND = ("anthropic_messages", "openai_responses", "openai_chat", "gemini", "g
 PROVIDERS = INBOUND
 """Every dialect of which there are recordings."""
 
-_FINISHES: Mapping[str, Mapping[str, str]] = {
-    "anthropic_messages": {"stop": "end_turn", "length": "max_tokens", "filtered": "refusal"},
-    "openai_responses": {"stop": "completed", "length": "max_output_tokens", "filtered": "content_filter"},
-    "openai_chat": {"stop": "stop", "length": "length", "filtered": "content_filter"},
-    "gemini": {"stop": "STOP", "length": "MAX_TOKENS", "filtered": "SAFETY"},
-    "gemini_interactions": {"stop": "completed", "length": "incomplete", "filtered": "failed"},
+_FINISHES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "anthropic_messages": {"stop": ("end_turn",), "length": ("max_tokens",), "filtered": ("refusal",)},
+    "openai_responses": {
+        "stop": ("completed",),
+        "length": ("max_output_tokens",),
+        "filtered": ("content_filter",),
+    },
+    "openai_chat": {"stop": ("stop",), "length": ("length",), "filtered": ("content_filter",)},
+    # A question that was filtered has feedback, but no candidate that could have a reason.
+    "gemini": {"stop": ("STOP",), "length": ("MAX_TOKENS",), "filtered": ("SAFETY", "BLOCKED")},
+    "gemini_interactions": {"stop": ("completed",), "length": ("incomplete",), "filtered": ("failed",)},
 }
 _REST = told("That is all.", model="scripted-1")
 """How a turn goes on that its provider paused."""
@@ -172,8 +177,8 @@ def misses(inbound: str, read: Read, answer: Answer) -> Iterator[str]:
         yield f"text: {answer.text!r} became {read.text!r}"
     yield from _citations(speaker, read, answer)
     yield from _searches(speaker, read, answer)
-    if (finish := _FINISHES[inbound][answer.finish or ""]) != read.finish:
-        yield f"finish: {finish} became {read.finish}"
+    if read.finish not in (finishes := _FINISHES[inbound][answer.finish or ""]):
+        yield f"finish: {finishes} became {read.finish}"
     if read.tokens != (answer.usage.input_tokens or 0, answer.usage.output_tokens or 0):
         yield f"tokens: {answer.usage} became {read.tokens}"
 

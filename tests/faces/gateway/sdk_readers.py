@@ -5,6 +5,7 @@ Everything is read through the types of the client: what it does not find, an ap
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -255,6 +256,9 @@ class Clients:
 
     async def __aexit__(self, *_: object) -> None:
         await self._left.aclose()
+        del self._google  # which closes itself once more when it goes, in a task
+        for _ in range(3):
+            await asyncio.sleep(0)
 
     async def ask(self, dialect: str, model: str, *, stream: bool) -> Read:
         """The answer, or the error, as the client of a dialect has it."""
@@ -288,7 +292,11 @@ class Clients:
                 await asked.create(model=model, max_tokens=99, messages=[question], tools=[tool])
             )
         async with asked.stream(model=model, max_tokens=99, messages=[question], tools=[tool]) as events:
-            return _read_message(await events.get_final_message())
+            # The client gives events as they came, and adds up only what it knows.
+            found = [_extension(event) async for event in events if event.type == "message_delta"]
+            read = _read_message(await events.get_final_message())
+        read.extension = next(filter(None, found), {})
+        return read
 
     async def _response(self, model: str, stream: bool) -> Read:
         asked = self._openai.responses

@@ -29,31 +29,33 @@ class Source:
 
 
 def test_an_answer_that_waits_is_ended_with_an_error_and_its_provider_is_left() -> None:
-    async def run() -> tuple[list[Sequence[Event]], bool, int]:
-        running, source, heard = Running(), Source(), []
+    async def run() -> tuple[int, bool, int]:
+        running, source, heard = Running(), Source(), 0
         asyncio.get_running_loop().call_later(0.05, running.end)
-        with pytest.raises(TurnedAway, match="closing") as caught:
-            async for batch in running.follow(source.batches()):
-                heard.append(batch)  # noqa: PERF401  what was heard before the error counts
-        assert caught.value.status_hint == 503
-        task = asyncio.current_task()
-        assert task is not None
-        return heard, source.closed, task.cancelling()
+        try:
+            async for _ in running.follow(source.batches()):
+                heard += 1
+        except TurnedAway:
+            task = asyncio.current_task()
+            assert task is not None
+            return heard, source.closed, task.cancelling()
+        raise AssertionError("it went on")
 
-    heard, closed, cancelling = asyncio.run(run())
-    assert (len(heard), closed, cancelling) == (2, True, 0)
+    assert asyncio.run(run()) == (2, True, 0)
 
 
 def test_an_answer_that_is_being_written_is_ended_at_its_next_word() -> None:
     async def run() -> int:
         running, source, heard = Running(), Source(10), 0
-        with pytest.raises(TurnedAway):
+        try:
             async for _ in running.follow(source.batches()):
                 heard += 1
                 if heard == 3:
                     running.end()
                     await asyncio.sleep(0.02)  # the client reads; this must not be interrupted
-        return heard
+        except TurnedAway:
+            return heard
+        raise AssertionError("it went on")
 
     assert asyncio.run(run()) == 3
 

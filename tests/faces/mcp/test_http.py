@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
@@ -13,9 +14,14 @@ import aiohttp
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from mcp import Client, MCPError
+from mcp.types import ResourceLink
 
 from groundwire.engine.pages import Page
-from groundwire.testing.script import json_response
+from groundwire.faces.mcp import server
+from groundwire.faces.mcp.progress import Progress
+from groundwire.model import Source
+from groundwire.testing.answers import told
+from groundwire.testing.script import answer, json_response
 from groundwire.tools import TOOLS
 from tests.faces.mcp.served import ANSWER, COLOGNE, SILENT, TEXT, Here, served
 
@@ -175,19 +181,46 @@ def test_a_cancelled_call_reaches_the_provider(mode: Literal["auto", "legacy"], 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_progress_is_told_while_the_search_goes_on(mode: Literal["auto", "legacy"], tmp_path: Path) -> None:
-    told: list[tuple[float, str | None]] = []
+    heard: list[tuple[float, str | None]] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
         assert total is None
-        told.append((progress, message))
+        heard.append((progress, message))
 
     async def work() -> None:
         async with served(tmp_path) as here, Client(here.url, mode=mode) as client:
             await client.call_tool("websearch_gemini", {"query": "x"}, progress_callback=note)
 
     attend(work)
-    assert told[0] == (1.0, "Asking")
-    assert [progress for progress, _ in told] == sorted({progress for progress, _ in told})
+    assert heard[0] == (1.0, "Asking")
+    assert [progress for progress, _ in heard] == sorted({progress for progress, _ in heard})
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_slow_search_keeps_giving_signs_of_life(
+    mode: Literal["auto", "legacy"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "Progress", partial(Progress, beat=0.01))
+    heard: list[float] = []
+    enough = asyncio.Event()
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(progress)
+        if len(heard) == 3:
+            enough.set()
+
+    async def work() -> None:
+        async with served(tmp_path, SILENT) as here, Client(here.url, mode=mode) as client:
+            call = asyncio.create_task(
+                client.call_tool("websearch_gemini", {"query": "x"}, progress_callback=note)
+            )
+            await enough.wait()
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+
+    attend(work)
+    assert heard[:3] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -321,6 +354,52 @@ def test_a_client_that_hangs_up_cancels_its_search(tmp_path: Path) -> None:
             under_way.cancel()
             left = monotonic()
             assert await here.upstream.disconnected(timeout=5) - left < 1
+
+    attend(work)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.thorough)])
+def test_calls_that_are_cancelled_leave_nothing_behind(
+    mode: Literal["auto", "legacy"], count: int, tmp_path: Path
+) -> None:
+    async def work() -> None:
+        async with served(tmp_path, SILENT) as here, Client(here.url, mode=mode) as client:
+            await client.list_tools()
+            for begun in range(0, count, 20):
+                calls = [
+                    asyncio.create_task(client.call_tool("websearch_gemini", {"query": "x"}))
+                    for _ in range(20)
+                ]
+                await here.upstream.received(begun + 20, timeout=20)
+                for task in calls:
+                    task.cancel()
+                cancelled = monotonic()
+                await asyncio.gather(*calls, return_exceptions=True)
+                for number in range(begun + 1, begun + 21):
+                    assert await here.upstream.disconnected(number, timeout=5) - cancelled < 1
+            await here.upstream.closed(timeout=2)
+            names = {getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks()}
+            assert not names & {"call", "Progress.run"}
+
+    asyncio.run(asyncio.wait_for(work(), BOUND + count / 4))
+
+
+def test_addresses_that_are_not_of_the_web_are_neither_linked_nor_found(tmp_path: Path) -> None:
+    bad = ("javascript:alert(1)", "data:text/html,x", "file:///etc/passwd")
+    pages = (COLOGNE, *(Source(url, "bad") for url in bad))
+
+    async def work() -> None:
+        async with (
+            served(tmp_path, answer("gemini", told(TEXT, *pages))) as here,
+            Client(here.url) as client,
+        ):
+            result = await client.call_tool("websearch_gemini", {"query": "x"})
+            links = [entry.uri for entry in result.content if isinstance(entry, ResourceLink)]
+            assert links == [COLOGNE.url]
+            assert not any(url in json.dumps(result.structured_content) for url in bad)
+            for url in bad:
+                assert (await client.call_tool("fetch", {"id": url})).is_error
 
     attend(work)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -93,3 +94,11 @@ def test_a_gateway_without_the_package_says_what_to_install(monkeypatch: pytest.
                     assert "pip install 'groundwire[mcp]'" in (await response.json())["error"]["message"]
 
     asyncio.run(asyncio.wait_for(work(), BOUND))
+
+
+def test_the_package_is_not_imported_before_the_first_request() -> None:
+    script = (
+        "import sys, groundwire.faces.mcp.http, groundwire.faces.mcp.mounting, groundwire.faces.mcp.calls; "
+        "sys.exit('mcp' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], timeout=BOUND, check=False).returncode == 0  # noqa: S603

@@ -49,7 +49,7 @@ def test_each_step_of_a_search_is_told() -> None:
         telling = asyncio.create_task(progress.run())
         for event, message in (
             (SearchCalled(0, SearchCall("s", ("Einwohner\nKöln",))), "Searching: Einwohner Köln"),
-            (SearchReturned(1, SearchResult("s", (Source("https://a.example"),))), "Found 1 sources"),
+            (SearchReturned(1, SearchResult("s", (Source("https://a.example"),))), "Found 1 source"),
             (TextDelta(2, "Köln"), "Writing the answer"),
         ):
             progress.see(event)

@@ -128,6 +128,38 @@ def test_the_server_ends_in_the_midst_of_a_call_when_it_is_told_to(
     asyncio.run(asyncio.wait_for(work(), BOUND))
 
 
+def test_a_client_that_no_longer_listens_ends_the_server_quietly(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with Upstream((ANSWER,)) as upstream:
+            given = parameters(upstream, tmp_path)
+            reading, writing = os.pipe()
+            os.close(reading)
+            server = await asyncio.create_subprocess_exec(
+                given.command,
+                *given.args,
+                env=given.env,
+                cwd=tmp_path,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=writing,
+                stderr=asyncio.subprocess.PIPE,
+            )
+            os.close(writing)
+            assert server.stdin is not None
+            assert server.stderr is not None
+            hello = {"jsonrpc": "2.0", "method": "initialize", "id": 0, "params": _HELLO}
+            server.stdin.write(json.dumps(hello).encode() + b"\n")
+            try:
+                async with asyncio.timeout(30):
+                    trouble = await server.stderr.read()
+                    assert (await server.wait(), trouble) == (0, b"")
+            finally:
+                if server.returncode is None:
+                    server.kill()
+                await server.communicate()
+
+    asyncio.run(asyncio.wait_for(work(), BOUND))
+
+
 _HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 _CALL = {"name": "websearch_gemini", "arguments": {"query": "x"}}
 

@@ -194,7 +194,7 @@ def _block(text: str, lines: list[_Line], followed: _Line | None) -> Iterator[Pi
         # `maxsplit`, and below it, indented, what that means.
         yield Piece(start, first.end, "heading")
         start, first = lines[1].start, first._replace(is_item=True)
-    elif len(lines) == 1 and _is_title(first.text) and (followed is None or followed.kind == "blank"):
+    elif _is_alone(lines, followed) and _is_title(first.text):
         yield Piece(start, first.end, "heading")
         return
     kind: Kind = "item" if first.is_item else "prose"
@@ -213,6 +213,10 @@ def _indent(text: str, line: _Line) -> int:
     while place and text[place - 1] in " \t":
         place -= 1
     return line.start - place
+
+
+def _is_alone(lines: list[_Line], followed: _Line | None) -> bool:
+    return len(lines) == 1 and not lines[0].is_item and (followed is None or followed.kind == "blank")
 
 
 def _is_title(line: str) -> bool:

@@ -68,7 +68,10 @@ _CUES = (
     _cue(r"\\[ntr]", 0.6),
     _cue(r"^(?:warning|todo|fixme|bugs?|internal|for internal)\b", 0.5),
     _cue(r"^\(.*\)\.?$", 0.7),
-    _cue(r"\breport(?:ing)? bugs\b|\bmailing list\b|\bpostmaster\b|^authors?\b|^written by\b|©|\(c\) \d{4}", 0.3),
+    _cue(
+        r"\breport(?:ing)? bugs\b|\bmailing list\b|\bpostmaster\b|^authors?\b|^written by\b|©|\(c\) \d{4}",
+        0.3,
+    ),
     _cue(r"^\*{0,2}[a-z_]\w*(?: \([^()]*\))?: ", 0.6),
     _cue(r"^(?:system|assistant|human|user|tool|data|event)\s*:|ignore (?:all|any|previous)|^\W*\{", 0.3),
     _cue(r"^(?:for example|for instance|e\.g\.|zum beispiel|example)\b", 0.75),
@@ -200,9 +203,7 @@ def _weights(
         holding[statement.stretch].update(own)
     counts = Counter(term for held in holding for term in held)
     pages = len(titles) + 1
-    return {
-        term: math.log(1 + pages / (max(0.5, counts[term]) + 0.5)) ** _RARITY for term in sorted(terms)
-    }
+    return {term: math.log(1 + pages / (max(0.5, counts[term]) + 0.5)) ** _RARITY for term in sorted(terms)}
 
 
 class _Manner:
@@ -218,7 +219,7 @@ class _Manner:
 
     def weigh(self, statement: Statement, head: str) -> float:
         """A factor around 1."""
-        text, words = statement.text, statement.words.order
+        text = statement.text
         factor = _flaws(statement, text)
         if statement.subject != head and statement.subject in self._heads:
             factor *= _LISTED
@@ -252,7 +253,7 @@ def _flaws(statement: Statement, text: str) -> float:
         (statement.is_cut, 0.5),
         (text.endswith(":"), 0.7 if statement.is_lead else 0.25),
         (statement.leans, 0.65),
-        (signs * 8 > len(text), 0.6),
+        (signs * (4 if statement.is_lead else 8) > len(text), 0.6),
         (text[:1].islower() and not statement.subject, 0.8),
     )
     return math.prod(penalty for applies, penalty in flaws if applies)

@@ -1,8 +1,8 @@
 """The modules of the standard library that have documentation, and where on docs.python.org it stands.
 
 What is not named here is not told about: private, undocumented and test modules, and those that are removed
-from Python (PEP 594): their pages do not say any more what older Pythons say of them. A module that this Python
-does not have (yet, or any more) is simply not found when it is looked for.
+from Python (PEP 594): their pages do not say any more what older Pythons say of them. A module that this
+Python does not have (yet, or any more) is simply not found when it is looked for.
 """
 
 from __future__ import annotations

@@ -42,9 +42,7 @@ class Outline:
     """Whether there is more than `exported`: no `__all__`, or one that is computed."""
 
 
-_SIGNATURE = re.compile(
-    r"(?:\w+ = )?[\w.]+\((?:[^()\n]|\([^()\n]*\))*\)(?:[ ]*-+>[ ]*[^\n,]*)?(?:\n|,[ ]|$)"
-)
+_SIGNATURE = re.compile(r"(?:\w+ = )?[\w.]+\((?:[^()\n]|\([^()\n]*\))*\)(?:[ ]*-+>[ ]*[^\n,]*)?(?:\n|,[ ]|$)")
 
 
 def summary(doc: str, limit: int = 200) -> str:

@@ -63,8 +63,9 @@ def _member_pages(module: str, name: str, entry: Entry) -> Iterator[Page]:
 
 
 def _titled(name: str, module: str) -> str:
-    """A name with what its module is for: a page is found by its purpose too."""
-    return f"{name} — {SYNOPSES[module]}" if module in SYNOPSES else name
+    """A name with what its module is for: a page is found by its purpose too. What is built in has none."""
+    has_purpose = module in SYNOPSES and (module != "builtins" or name == module)
+    return f"{name} — {SYNOPSES[module]}" if has_purpose else name
 
 
 def _text(full: str, entry: Entry) -> str:

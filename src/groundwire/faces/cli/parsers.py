@@ -1,15 +1,21 @@
-"""The arguments of every command. Light: help and completion need nothing else.
-
-What an argument must look like is checked by the kinds of the configuration, which are imported when there
-is something to check.
-"""
+"""The arguments of every command. Light: help and completion need nothing else."""
 
 from __future__ import annotations
 
-import argparse
-import os
-import re
-from collections.abc import Callable
+from groundwire.faces.cli.grammar import (
+    Command,
+    Parser,
+    UsageError,
+    address,
+    checked,
+    count,
+    domains,
+    language,
+    port,
+    spread_domains,
+)
+
+__all__ = ["COMMANDS", "OVERVIEW", "Command", "Parser", "UsageError", "spread_domains"]
 
 FORMATS = ("openai-responses", "openai-chat", "anthropic", "gemini", "mcp")
 LANGUAGES = ("en", "de")
@@ -17,115 +23,6 @@ CLIENTS = ("opencode", "claude-code", "codex", "gemini-cli", "cursor", "vscode",
 SHELLS = ("bash", "zsh", "fish")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 INDEX_ACTIONS = ("add", "list", "show", "remove", "stats", "refresh")
-
-_DOMAIN_FLAGS = ("--allow", "--block")
-_DOMAIN = re.compile(r"[^\s.,/]+(?:\.[^\s.,/]+)+(?:/\S*)?")
-
-
-class UsageError(Exception):
-    """The command line cannot be understood."""
-
-    def __init__(self, message: str, prog: str = "groundwire") -> None:
-        super().__init__(message)
-        self.message = message
-        self.prog = prog
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser that raises where its parent would print and exit."""
-
-    def error(self, message: str) -> None:  # type: ignore[override]
-        """Refuse the command line."""
-        raise UsageError(message, self.prog)
-
-
-class Command:
-    """A command; `groundwire.faces.cli.commands.NAME` runs it."""
-
-    def __init__(
-        self, summary: str, define: Callable[[Parser], None], description: str, *examples: str
-    ) -> None:
-        self.summary = summary
-        self.define = define
-        self.description = description
-        self.examples = examples
-
-    def parser(self, name: str) -> Parser:
-        """The parser of its arguments."""
-        parser = Parser(
-            prog=f"groundwire {name}",
-            description=self.description,
-            epilog="\n".join(["examples:", *(f"  {example}" for example in self.examples)]),
-            formatter_class=_formatter,
-            allow_abbrev=False,
-            add_help=False,
-        )
-        self.define(parser)
-        parser.add_argument("-h", "--help", action="help", help="show this text and end")
-        return parser
-
-
-def spread_domains(words: list[str]) -> list[str]:
-    """`--allow a.com b.com` as `--allow=a.com --allow=b.com`, so that no list swallows the question.
-
-    The first word after the flag is a domain whatever it looks like; those behind it only if they do.
-    """
-    spread: list[str] = []
-    flag = ""
-    for place, word in enumerate(words):
-        if word == "--":
-            return [*spread, *words[place:]]
-        if word in _DOMAIN_FLAGS:
-            flag = word
-            spread.append(word)
-        elif flag and spread[-1] == flag:
-            spread[-1] = f"{flag}={word}"
-        elif flag and _DOMAIN.fullmatch(word):
-            spread.append(f"{flag}={word}")
-        else:
-            flag = ""
-            spread.append(word)
-    return spread
-
-
-def _formatter(prog: str) -> argparse.HelpFormatter:
-    # Without a width, argparse imports a module that costs more than all the rest of a help text.
-    try:
-        columns = os.get_terminal_size().columns
-    except OSError:
-        columns = 100
-    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=min(columns, 100) - 2)
-
-
-_EXPECTED = {"DOMAINS": "expected a bare host such as example.com"}
-
-
-def _checked(kind: str) -> Callable[[str], str]:
-    """A text that the configuration would take for a setting of this kind."""
-
-    def check(text: str) -> str:
-        from groundwire.config import kinds  # noqa: PLC0415  only where there is something to check
-        from groundwire.errors import ConfigError  # noqa: PLC0415
-
-        try:
-            getattr(kinds, kind).check([text] if kind == "DOMAINS" else text, kinds.Context("", "", 0.0))
-        except ConfigError as error:
-            expected = _EXPECTED.get(kind) or error.message.partition(", found")[0]
-            raise argparse.ArgumentTypeError(f"{text!r}: {expected}") from None
-        return text
-
-    return check
-
-
-def _domains(text: str) -> list[str]:
-    check = _checked("DOMAINS")
-    return [check(domain) for domain in text.split(",")]
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 0 < len(text) < 10 or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1")
-    return int(text)
 
 
 def _data_dir(parser: Parser) -> None:
@@ -147,17 +44,17 @@ def _search(parser: Parser) -> None:
         "search", "Restrictions are kept or refused. Hints are used where the provider can, else reported."
     )
     add = group.add_argument
-    add("--allow", metavar="DOMAIN…", action="extend", type=_domains, help="search only these sites")
-    add("--block", metavar="DOMAIN…", action="extend", type=_domains, help="never use these sites")
+    add("--allow", metavar="DOMAIN…", action="extend", type=domains, help="search only these sites")
+    add("--block", metavar="DOMAIN…", action="extend", type=domains, help="never use these sites")
     add("--no-live", dest="live", action="store_const", const=False, help="only what the provider has stored")
-    add("--country", metavar="CODE", type=_checked("COUNTRY"), help="where you are, two letters: DE")
-    add("--city", metavar="NAME", type=_checked("TEXT"), help="where you are")
-    add("--region", metavar="NAME", type=_checked("TEXT"), help="where you are")
-    add("--timezone", metavar="NAME", type=_checked("TEXT"), help="where you are: Europe/Berlin")
-    add("--language", metavar="CODE", type=_checked("TEXT"), help="preferred language of the pages: de")
-    add("--since", metavar="WHEN", type=_checked("SINCE"), help="only pages from then on: 7d, 2026-01-01")
-    add("--max-sources", metavar="N", type=_count, help="how many sources to use")
-    add("--max-uses", metavar="N", type=_count, help="how many searches to make")
+    add("--country", metavar="CODE", type=checked("COUNTRY"), help="where you are, two letters: DE")
+    add("--city", metavar="NAME", type=checked("TEXT"), help="where you are")
+    add("--region", metavar="NAME", type=checked("TEXT"), help="where you are")
+    add("--timezone", metavar="NAME", type=checked("TEXT"), help="where you are: Europe/Berlin")
+    add("--language", metavar="CODE", type=checked("TEXT"), help="preferred language of the pages: de")
+    add("--since", metavar="WHEN", type=checked("SINCE"), help="only pages from then on: 7d, 2026-01-01")
+    add("--max-sources", metavar="N", type=count, help="how many sources to use")
+    add("--max-uses", metavar="N", type=count, help="how many searches to make")
     add("--context", choices=("low", "medium", "high"), help="how much of the pages the model reads")
     _data_dir(parser)
 
@@ -200,30 +97,15 @@ def _index(parser: Parser) -> None:
     add("--collection", metavar="NAME", help="the collection that is meant, or to add to")
     add("--json", action="store_true", help="as JSON")
     add = parser.add_argument_group("add").add_argument
-    add("--base-url", metavar="URL", type=_address, help="where the file or folder stands on the web")
+    add("--base-url", metavar="URL", type=address, help="where the file or folder stands on the web")
     add("--as-html", action="store_true", help="there, Markdown and reStructuredText end in .html")
-    add("--max-depth", metavar="N", type=_count, help="follow links within the site, so many deep")
-    add("--max-pages", metavar="N", type=_count, help="follow links, at most so many pages (default: 200)")
-    add("--language", metavar="CODE", type=_language, help="of pages that do not say theirs: de")
+    add("--max-depth", metavar="N", type=count, help="follow links within the site, so many deep")
+    add("--max-pages", metavar="N", type=count, help="follow links, at most so many pages (default: 200)")
+    add("--language", metavar="CODE", type=language, help="of pages that do not say theirs: de")
     add("--private", action="store_true", help="the addresses may be in your own network")
     add = parser.add_argument_group("list").add_argument
     add("--prefix", metavar="URL", help="only addresses that begin so")
     _data_dir(parser)
-
-
-def _address(text: str) -> str:
-    from groundwire.text.addresses import safe_address  # noqa: PLC0415  only where there is something to check
-
-    address = safe_address(text)
-    if not address or "?" in address or "#" in address:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected an address such as https://docs.example.com/")
-    return address
-
-
-def _language(text: str) -> str:
-    if len(text) != 2 or not text.isascii() or not text.isalpha():
-        raise argparse.ArgumentTypeError(f"{text!r}: expected two letters, such as de")
-    return text.lower()
 
 
 def _mcp(parser: Parser) -> None:
@@ -241,23 +123,17 @@ def _connect(parser: Parser) -> None:
     add("--http", action="store_true", help="the MCP server of a running gateway")
     add("--gateway", action="store_true", help="its model requests, through a running gateway (claude-code)")
     add("--tools", action="store_true", help="custom tools with fixed names (opencode)")
-    add("--url", metavar="URL", type=_address, help="where the gateway is (default: http://127.0.0.1:8484)")
+    add("--url", metavar="URL", type=address, help="where the gateway is (default: http://127.0.0.1:8484)")
 
 
 def _serve(parser: Parser) -> None:
     add = parser.add_argument
     add("--host", metavar="ADDRESS", help="where to listen (default: 127.0.0.1); any other needs keys")
-    add("--port", metavar="N", type=_port, help="the port (default: 8484); 0 takes one that is free")
-    add("--workers", metavar="N", type=_count, default=1, help="how many processes (default: 1)")
-    add("--drain", metavar="SECONDS", type=_count, default=30, help="how long answers may go on at the end")
+    add("--port", metavar="N", type=port, help="the port (default: 8484); 0 takes one that is free")
+    add("--workers", metavar="N", type=count, default=1, help="how many processes (default: 1)")
+    add("--drain", metavar="SECONDS", type=count, default=30, help="how long answers may go on at the end")
     add("--log-level", choices=LOG_LEVELS, default="info", help="what is logged, as JSON lines on stderr")
     _data_dir(parser)
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or len(text) > 5 or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number up to 65535")
-    return int(text)
 
 
 def _keys(parser: Parser) -> None:

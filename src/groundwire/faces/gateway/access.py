@@ -93,6 +93,15 @@ class Access:
             code="INVALID_KEY",
         )
 
+    def is_open(self) -> bool:
+        """Is no key needed?"""
+        return self._loopback and self._fingerprints() is None
+
+    def holds(self, shown: str) -> bool:
+        """Is this the fingerprint of a key that holds now?"""
+        matches = [hmac.compare_digest(entry, shown) for entry in self._fingerprints() or ()]
+        return any(matches)
+
     def sharing(self, inbound: Inbound) -> Headers:
         """The headers by which a browser lets a page of a configured origin read the answer."""
         origin = inbound.headers.get("origin", "")

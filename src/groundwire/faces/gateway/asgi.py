@@ -69,6 +69,15 @@ class Inbound:
         check_document(data)
         return data
 
+    def again(self, data: bytes) -> Receive:
+        """For an application that reads for itself: the body that was read already, then what follows."""
+        rest: list[Message] = [{"type": "http.request", "body": data, "more_body": False}]
+
+        async def receive() -> Message:
+            return rest.pop() if rest else await self._receive()
+
+        return receive
+
     async def _whole(self, limit: int) -> bytes:
         chunks: list[bytes] = []
         size = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from time import time
+from typing import TYPE_CHECKING, cast
 
 from groundwire.faces.gateway.access import Access
 from groundwire.faces.gateway.app import Asker, Gateway, Seen
@@ -17,6 +18,11 @@ from groundwire.faces.gateway.openapi import DESCRIPTION
 from groundwire.faces.gateway.replies import Patience
 from groundwire.faces.gateway.routes import Route, Routes
 from groundwire.faces.gateway.secret import secret_in
+from groundwire.faces.mcp.http import mcp_app
+from groundwire.faces.mcp.mounting import mcp_route
+
+if TYPE_CHECKING:
+    from groundwire.faces.mcp.offering import Asker as Searcher
 
 ROUTES: tuple[Route, ...] = (*CONVERSATIONS, *COUNTING, *MODELS, *HEALTH, *DESCRIPTION)
 
@@ -31,11 +37,15 @@ def gateway_for(
     observers: tuple[Callable[[Seen], None], ...] = (tell,)
     if settings.request_log:
         observers = (*observers, RequestLog(settings.request_log, time))
-    return Gateway(
+    secret = secret_in(config.data_dir, env)
+    tools = mcp_app(cast("Searcher", groundwire), secret=secret)
+    gateway = Gateway(
         groundwire,
-        Routes(ROUTES),
+        Routes((*ROUTES, mcp_route(tools))),
         Access(host or settings.host, keys, hosts=settings.hosts, origins=settings.origins),
-        secret=secret_in(config.data_dir, env),
+        secret=secret,
         patience=patience,
         observers=observers,
     )
+    gateway.at_close.insert(0, tools.aclose)
+    return gateway

@@ -198,9 +198,8 @@ async def answer_streaming(
     with Outgoing(inbound, head, encoder.ping, patience) as outgoing:
         verbatim = False
         try:
-            async with aclosing(batches):
-                async for batch in batches:
-                    told.notice(batch)
+            async with aclosing(_opened(batches, told)) as opened:
+                async for batch in opened:
                     verbatim = verbatim or any(isinstance(event, Verbatim) for event in batch)
                     data = passing.feed(batch) if verbatim else b"".join(map(encoder.feed, batch))
                     told.finish = _finish(batch) or told.finish
@@ -212,6 +211,23 @@ async def answer_streaming(
                 raise
             await outgoing.write(passing.fail(error) if verbatim else encoder.feed(Failed(error)))
         await outgoing.write(b"" if verbatim else encoder.close(), more=False)
+
+
+async def _opened(batches: Batches, told: Told) -> Batches:
+    """The batches, noticed; warnings of before the start come behind it, because a start opens the answer."""
+    waiting: list[Event] = []
+    async with aclosing(batches):
+        async for batch in batches:
+            told.notice(batch)
+            if all(isinstance(event, Warned) for event in batch):
+                waiting += batch
+            elif waiting:
+                yield sorted((*waiting, *batch), key=lambda event: not isinstance(event, Started))
+                waiting = []
+            else:
+                yield batch
+    if waiting:
+        yield waiting
 
 
 def _encoder(exchange: Exchange) -> StreamEncoder:

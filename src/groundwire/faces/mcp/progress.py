@@ -42,7 +42,7 @@ class Progress:
                 self._say(f"Searching: {call.queries[0]}" if call.queries else f"Reading: {call.url}")
             case SearchReturned(result=result) if result.sources:
                 self._sources += len(result.sources)
-                self._say(f"Found {self._sources} sources")
+                self._say(f"Found {self._sources} source{'s' if self._sources > 1 else ''}")
             case TextDelta():
                 self._say("Writing the answer")
 

@@ -46,8 +46,11 @@ async def serve(asker: Asker, *, language: str = "en", every: bool = False) -> N
 
 async def _serve(tools: SearchServer) -> None:
     lines = cast("anyio.AsyncFile[str]", Lines(sys.stdin.fileno()))
-    async with stdio_server(stdin=lines) as (reading, writing):
-        await tools.server.run(reading, writing, tools.server.create_initialization_options())
+    try:
+        async with stdio_server(stdin=lines) as (reading, writing):
+            await tools.server.run(reading, writing, tools.server.create_initialization_options())
+    except* BrokenPipeError:
+        pass  # the client has gone, and nobody reads what we would still say
 
 
 class Lines:

@@ -1,0 +1,224 @@
+"""An answer as the page shows it, the same while it comes and when it is read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+
+from groundwire.chat.links import web_link
+from groundwire.chat.states import State, is_ungrounded, state_of
+from groundwire.faces.web.prose import REL, write_prose
+from groundwire.faces.web.suggestions import Suggestion, read_suggestions
+from groundwire.faces.web.visible import one_line, seen, shown
+from groundwire.model import (
+    Answer,
+    Citation,
+    Evidence,
+    Reasoning,
+    SearchCall,
+    SearchResult,
+    Source,
+    Span,
+    Text,
+    ToolCall,
+)
+from groundwire.model.value import replace, value
+from groundwire.store.base import StoredMessage
+from groundwire.text.sources import Numbering, label_of, number_answer, number_sources
+
+_LONGEST_PASSAGE = 400
+_MOST_PASSAGES = 3
+
+
+@value
+class SourceView:
+    """A page as it is listed."""
+
+    title: str
+    href: str
+    host: str
+    """Whom the link leads to."""
+    domain: str
+    """Whose page the provider says it is, where a redirect hides it."""
+    date: str
+    passages: tuple[str, ...]
+    number: int | None = None
+
+
+@value
+class AnswerView:
+    """Everything that is shown of an answer."""
+
+    id: str
+    state: State
+    blocks: tuple[str, ...]
+    whole: str
+    """Chips that speak for the whole answer."""
+    cited: tuple[SourceView, ...]
+    opened: tuple[SourceView, ...]
+    retrieved: tuple[SourceView, ...]
+    queries: tuple[str, ...]
+    searching: str | None
+    """What is being searched for; empty where that is not known, None where nothing is."""
+    suggestions: tuple[Suggestion, ...]
+    warnings: tuple[str, ...]
+    error: str
+    ungrounded: bool
+    provider: str
+    model: str
+    tokens: int
+    searches: int
+    cost: float | None
+    reasoning: str
+    calls: tuple[str, ...]
+    created: str
+
+    @property
+    def count(self) -> int:
+        """How many sources there are."""
+        return len(self.cited) + len(self.opened) + len(self.retrieved)
+
+
+def view_of(
+    message: StoredMessage, *, searched: bool, searching: bool = False, label: str = "Source"
+) -> AnswerView:
+    """The view of an answer. `searched` tells whether the web was to be searched, `searching` whether it
+    is being searched now."""
+    answer = message.content
+    if not isinstance(answer, Answer):
+        answer = Answer()
+    numbering = number_answer(answer) if answer.citations else Numbering((), {})
+    blocks, whole = _written(answer, numbering, message.id, label)
+    others = number_sources(source for source in answer.sources if numbering.number(source) is None).sources
+    state = state_of(answer)
+    return AnswerView(
+        message.id,
+        state,
+        blocks,
+        whole,
+        tuple(_source(source, number) for number, source in enumerate(numbering.sources, 1)),
+        tuple(_source(source) for source in others if source.state == "opened"),
+        tuple(_source(source) for source in others if source.state != "opened"),
+        tuple(dict.fromkeys(one_line(query) for query in _queries(answer))),
+        _searching(answer) if searching and state == "running" else None,
+        _suggestions(answer),
+        tuple(one_line(warning.message) for warning in answer.warnings),
+        one_line(answer.error.message) if answer.error and state in ("failed", "interrupted") else "",
+        is_ungrounded(answer, searched=searched),
+        one_line(message.provider),
+        one_line(answer.model),
+        (answer.usage.input_tokens or 0) + (answer.usage.output_tokens or 0),
+        answer.usage.searches or len(_queries(answer)),
+        answer.usage.cost,
+        seen("\n\n".join(part.text for part in answer.parts if isinstance(part, Reasoning))).strip(),
+        tuple(one_line(part.name) for part in answer.parts if isinstance(part, ToolCall)),
+        message.created,
+    )
+
+
+def _written(
+    answer: Answer, numbering: Numbering, name: str, label: str
+) -> tuple[tuple[str, ...], str]:
+    text, place = shown(answer.text)
+    citations = [_moved(citation, place) for citation in answer.citations]
+    breaks = sorted({place(point) for point in _breaks(answer)})
+    write = _chip_writer(numbering, name, label)
+    prose = write_prose(text, citations, breaks, write)
+    return prose.blocks, write(prose.unplaced, -1) if prose.unplaced else ""
+
+
+def _moved(citation: Citation, place: Callable[[int], int]) -> Citation:
+    if citation.span is None:
+        return citation
+    return replace(citation, span=Span(place(citation.span.start), place(citation.span.end)))
+
+
+def _breaks(answer: Answer) -> Iterable[int]:
+    """Where text goes on after something else: another search, another tone."""
+    position = 0
+    last: Text | None = None
+    apart = False
+    for part in answer.parts:
+        if not isinstance(part, Text):
+            apart = True
+            continue
+        if last is not None and position and (apart or last.phase != part.phase):
+            yield position
+        position += len(part.text)
+        last, apart = part, False
+
+
+def _chip_writer(numbering: Numbering, name: str, label: str) -> Callable[[Sequence[Citation], int], str]:
+    def write(citations: Sequence[Citation], place: int) -> str:
+        found: dict[int, Evidence] = {}
+        for citation in citations:
+            for item in citation.evidence:
+                number = numbering.number(item.source)
+                if number is not None and (number not in found or not found[number].quote):
+                    found[number] = item
+        ordered = sorted(found)
+        return "".join(
+            _chip(number, found[number], numbering, f"{name}-{place + 1}-{number}", label) for number in ordered
+        )
+
+    return write
+
+
+def _chip(number: int, item: Evidence, numbering: Numbering, name: str, label: str) -> str:
+    """A number that leads to its source, and the card that is shown with it."""
+    view = _source(numbering.sources[number - 1])
+    passage = _passage(item.quote) or next(iter(view.passages), "")
+    href = view.href or f"#source-{name.partition('-')[0]}-{number}"
+    outward = f' target="_blank" rel="{REL}"' if view.href else ""
+    parts = (
+        f'<span class="card-title">{escape(view.title)}</span>',
+        f'<span class="card-host">{escape(" · ".join(filter(None, (view.domain, view.host, view.date))))}</span>',
+        f'<span class="card-quote">{escape(passage)}</span>' if passage else "",
+    )
+    return (
+        f'<span class="cite"><a class="chip" href="{escape(href)}"{outward} '
+        f'aria-label="{escape(label)} {number}: {escape(view.title)}" aria-describedby="card-{escape(name)}">'
+        f'{number}</a><span class="card" role="tooltip" id="card-{escape(name)}">{"".join(parts)}</span></span>'
+    )
+
+
+def _source(source: Source, number: int | None = None) -> SourceView:
+    link = web_link(source.url)
+    host = link.host if link else ""
+    domain = one_line(source.domain)
+    return SourceView(
+        one_line(label_of(source))[:300] or host or "?",
+        link.href if link else "",
+        host,
+        domain if domain.lower() not in (host, host.removeprefix("www.")) else "",
+        one_line(source.date)[:60],
+        tuple(filter(None, map(_passage, source.excerpts[:_MOST_PASSAGES]))),
+        number,
+    )
+
+
+def _passage(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= _LONGEST_PASSAGE else line[: _LONGEST_PASSAGE - 1].rstrip() + "…"
+
+
+def _queries(answer: Answer) -> list[str]:
+    return [search.query for search in answer.searches if search.kind == "search" and search.query.strip()]
+
+
+def _searching(answer: Answer) -> str:
+    """What the last search looks for, as far as it is known."""
+    last = next((part for part in reversed(answer.parts) if not isinstance(part, Reasoning)), None)
+    if not isinstance(last, SearchCall):
+        return ""
+    return one_line(", ".join(last.queries) or last.url or last.pattern)[:200]
+
+
+def _suggestions(answer: Answer) -> tuple[Suggestion, ...]:
+    found = (
+        one
+        for part in answer.parts
+        if isinstance(part, SearchResult) and part.suggestions
+        for one in read_suggestions(part.suggestions)
+    )
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,38 @@
+"""`python -m tests.clients`: install what is missing, then run every proof in a network of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from tests.clients.installing import PACKAGES, NotInstalled, install
+from tests.clients.jail import INSIDE, jailed, raise_loopback
+
+_PROOFS = ("-o", "python_files=proof_*.py", "-p", "no:cacheprovider", "tests/clients")
+
+
+def main(words: list[str]) -> int:
+    """Install, then run; inside of the jail only run."""
+    if os.environ.get(INSIDE):
+        raise_loopback()
+        return _run([sys.executable, "-m", "pytest", *_PROOFS, *words], {})
+    try:
+        for package in PACKAGES:
+            install(package)
+    except NotInstalled as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    command = [sys.executable, "-m", "tests.clients", *words]
+    inside = jailed(command)
+    if inside == command:
+        return _run([sys.executable, "-m", "pytest", *_PROOFS, *words], {})
+    return _run(inside, {INSIDE: "1"})
+
+
+def _run(command: list[str], more: dict[str, str]) -> int:
+    return subprocess.run(command, env={**os.environ, **more}, check=False).returncode  # noqa: S603
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

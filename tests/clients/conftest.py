@@ -1,0 +1,49 @@
+"""One stage for all proofs; at the end, what each client has shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.clients.jail import is_inside
+from tests.clients.stage import Stage, staged
+
+_SHOWN: pytest.StashKey[list[tuple[str, str]]] = pytest.StashKey()
+
+
+@pytest.fixture(scope="session")
+def running() -> Iterator[Stage]:
+    """The stage, for the whole session."""
+    with staged() as stage:
+        yield stage
+
+
+@pytest.fixture
+def stage(running: Stage) -> Stage:
+    """The stage, with nothing asked of the model yet."""
+    running.asked.clear()
+    return running
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """An empty home."""
+    return tmp_path
+
+
+@pytest.fixture
+def show(pytestconfig: pytest.Config) -> Callable[[str, str], None]:
+    """Note what a client has printed, for the report at the end."""
+    noted = pytestconfig.stash.setdefault(_SHOWN, [])
+    return lambda client, text: noted.append((client, text))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """The report."""
+    network = "loopback only" if is_inside() else "the network of this machine (no namespace could be made)"
+    terminalreporter.section("what the clients printed")
+    terminalreporter.write_line(f"network: {network}")
+    for client, text in config.stash.get(_SHOWN, []):
+        terminalreporter.write_line(f"\n{client}\n    " + text.strip().replace("\n", "\n    "))

@@ -1,0 +1,59 @@
+"""Running a client: a fresh home, no input, bounded time, and nothing of it left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.clients.installing import Package, program
+
+SECONDS = 120.0
+_KEPT = ("PATH", "LANG", "TERM")
+
+
+@dataclass
+class Run:
+    """What a client did."""
+
+    code: int
+    out: str
+    err: str
+
+    def __str__(self) -> str:
+        return f"exit code {self.code}\n{self.out[-6000:]}\n{self.err[-3000:]}"
+
+
+def drive(package: Package, words: Sequence[str], home: Path, env: Mapping[str, str]) -> Run:
+    """Run a client in a home of its own, in the folder `work` there."""
+    work = home / "work"
+    work.mkdir(exist_ok=True)
+    own = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    process = subprocess.Popen(  # noqa: S603
+        [str(program(package)), *words],
+        env={**own, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), **env},
+        cwd=work,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        out, err = process.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        _end(process.pid)
+        out, err = process.communicate()
+        err += f"\nended after {SECONDS:.0f} s".encode()
+    finally:
+        _end(process.pid)
+    return Run(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+
+
+def _end(group: int) -> None:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass

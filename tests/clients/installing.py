@@ -1,0 +1,79 @@
+"""The clients, as they are published, in fixed versions, outside of the checkout."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+SECONDS = 300.0
+"""For one client: some are half a gigabyte."""
+
+
+class Package(NamedTuple):
+    """A client in one version."""
+
+    name: str
+    version: str
+    command: str
+
+    @property
+    def label(self) -> str:
+        """What it is called in reports."""
+        return f"{self.command} {self.version}"
+
+
+CLAUDE_OLD = Package("@anthropic-ai/claude-code", "2.1.197", "claude")
+CLAUDE_NEW = Package("@anthropic-ai/claude-code", "2.1.325", "claude")
+GEMINI = Package("@google/gemini-cli", "0.61.0", "gemini")
+CODEX = Package("@openai/codex", "0.166.0", "codex")
+OPENCODE = Package("opencode-ai", "1.18.33", "opencode")
+PACKAGES = (CLAUDE_OLD, CLAUDE_NEW, GEMINI, CODEX, OPENCODE)
+
+
+class NotInstalled(RuntimeError):
+    """A client is missing, and why."""
+
+
+def folder() -> Path:
+    """Where the clients are kept."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base) / "groundwire-clients"
+
+
+def program(package: Package) -> Path:
+    """The executable of a client."""
+    return _place(package) / "node_modules" / ".bin" / package.command
+
+
+def install(package: Package) -> None:
+    """Install a client, unless it is there. Raises a sentence where that fails."""
+    if program(package).exists():
+        return
+    what = f"{package.name}@{package.version}"
+    npm = shutil.which("npm")
+    if npm is None:
+        raise NotInstalled(f"{what} could not be installed: npm is missing (node 20 or newer brings it)")
+    place = _place(package)
+    place.mkdir(parents=True, exist_ok=True)
+    words = [npm, "install", "--prefix", str(place), "--no-audit", "--no-fund", "--no-progress", what]
+    try:
+        done = subprocess.run(  # noqa: S603  a fixed command
+            words, capture_output=True, text=True, timeout=SECONDS, check=False, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired:
+        raise NotInstalled(f"{what} could not be installed: npm took more than {SECONDS:.0f} s") from None
+    if done.returncode or not program(package).exists():
+        raise NotInstalled(f"{what} could not be installed on {platform.machine()}: {_reason(done.stderr)}")
+
+
+def _place(package: Package) -> Path:
+    return folder() / f"{package.name.rpartition('/')[2]}-{package.version}"
+
+
+def _reason(text: str) -> str:
+    errors = [line for line in text.splitlines() if "error" in line.lower()]
+    return " ".join(errors[:3]) or text[-300:] or "npm says nothing"

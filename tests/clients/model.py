@@ -1,0 +1,129 @@
+"""A model that follows rules, on loopback: it searches with whatever it is offered, and repeats addresses.
+
+What it says at the end holds only addresses that a tool has given it, so an address in a client's output has
+come all the way from the index.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+from tests.clients.pages import ANSWER_URL, FACT, QUESTION, addresses_in
+from tests.clients.wires import GEMINI, WIRES, Body, Call, Said, ToolName, Wire, frames
+
+_PLAIN: Mapping[str, Any] = {"query": QUESTION}
+SEARCHES: Mapping[ToolName, Mapping[str, Any]] = {
+    ("", "mcp__groundwire__websearch"): _PLAIN,
+    ("", "mcp_groundwire_websearch"): _PLAIN,
+    ("mcp__groundwire", "websearch"): _PLAIN,
+    ("", "groundwire_websearch"): _PLAIN,
+    ("", "websearch_gemini"): _PLAIN,
+    ("web", "run"): {"search_query": [{"q": QUESTION}], "response_length": "short"},
+    ("", "WebSearch"): _PLAIN,
+    ("", "google_web_search"): _PLAIN,
+    ("", "web_search"): _PLAIN,
+}
+"""The search tools that it knows, the first one that is offered before the others."""
+_DEFERRED = ("mcp__groundwire__websearch", "WebSearch")
+"""Tools that newer versions of Claude Code only name, until they are asked for by ToolSearch."""
+_PASSAGE = re.compile(r'^\{"passage".*$', re.MULTILINE)
+
+
+class Asked(NamedTuple):
+    """One request, and what was said to it."""
+
+    wire: str
+    path: str
+    said: Said
+
+
+def decide(wire: Wire, body: Body) -> Said:
+    """What the model says."""
+    results = wire.results(body)
+    if numbered := [json.loads(line) for text in results for line in _PASSAGE.findall(text)]:
+        return " ".join(f"{passage['title']} [{passage['passage']}]." for passage in numbered)
+    if found := addresses_in(results):
+        return f"It was lit on {FACT}. I was given: {' , '.join(found)}"
+    if "responseJsonSchema" in body.get("generationConfig", {}):
+        return json.dumps({"complexity_reasoning": "simple", "complexity_score": 10})
+    offered = wire.tools(body)
+    if any(text for text in results if "Tool loaded" not in text and "tool_reference" not in text):
+        return f"The tool gave no address: {results[-1][:500]}"
+    for tool, arguments in SEARCHES.items():
+        if tool in offered:
+            return Call(tool, arguments)
+    if ("", "ToolSearch") in offered:
+        named = json.dumps(body)
+        name = next((name for name in _DEFERRED if name in named), "WebSearch")
+        return Call(("", "ToolSearch"), {"query": f"select:{name}", "max_results": 1})
+    return "No search is offered."
+
+
+def grounded(body: Body, model: str) -> Body:
+    """Gemini's own search: one page, which stands for the whole text."""
+    text = f"The lighthouse was first lit on {FACT}."
+    chunk = {"web": {"uri": ANSWER_URL, "title": "docs.groundwire.test"}}
+    support = {"segment": {"endIndex": len(text), "text": text}, "groundingChunkIndices": [0]}
+    whole = dict(GEMINI.whole(text, model))
+    metadata = {"webSearchQueries": [QUESTION], "groundingChunks": [chunk], "groundingSupports": [support]}
+    whole["candidates"] = [{**whole["candidates"][0], "groundingMetadata": metadata}]
+    return whole
+
+
+@contextmanager
+def scripted_model() -> Iterator[tuple[str, list[Asked]]]:
+    """Serve the model; gives its address, and the list of what it was asked."""
+    asked: list[Asked] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            path = self.path.partition("?")[0]
+            wire = next((wire for wire in WIRES if wire.path in path or wire.path in path.lower()), None)
+            if wire is None and "GenerateContent" in path:
+                wire = GEMINI
+            if wire is None:
+                self._send(404, "application/json", b'{"error": {"message": "no such path"}}')
+                return
+            model = str(body.get("model", "scripted"))
+            if wire is GEMINI and ("", "googleSearch") in wire.tools(body):
+                asked.append(Asked(wire.name, path, "grounded"))
+                answer = grounded(body, model)
+                events: Iterator[tuple[str, Any]] = iter([("", answer)])
+            else:
+                said = decide(wire, body)
+                asked.append(Asked(wire.name, path, said))
+                answer, events = wire.whole(said, model), wire.stream(said, model)
+            if body.get("stream") or "streamGenerateContent" in path:
+                self._send(200, "text/event-stream", frames(events))
+            else:
+                self._send(200, "application/json", json.dumps(answer).encode())
+
+        def _send(self, status: int, kind: str, data: bytes) -> None:
+            self.send_response(status)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Silent: what was asked is remembered."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(5)

@@ -1,0 +1,260 @@
+"""Four wire languages as the scripted model speaks them, written by hand: none of the product's own codecs.
+
+Each reads two things out of a request (the names of its tools, and what tools have given back) and writes
+two (words, and a call), whole or as a stream.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+Body: TypeAlias = Mapping[str, Any]
+ToolName: TypeAlias = tuple[str, str]
+"""Namespace, which is empty for all but Codex, and name."""
+
+_ID = "scripted1"
+
+
+class Call(NamedTuple):
+    """A call of a client's tool."""
+
+    tool: ToolName
+    arguments: Mapping[str, Any]
+
+
+Said: TypeAlias = str | Call
+
+
+class Wire(NamedTuple):
+    """A language."""
+
+    name: str
+    path: str
+    """A piece of the path by which its requests are known."""
+    tools: Callable[[Body], list[ToolName]]
+    results: Callable[[Body], list[str]]
+    whole: Callable[[Said, str], Body]
+    stream: Callable[[Said, str], Iterator[tuple[str, Any]]]
+    """Pairs of event name and data."""
+
+
+def frames(events: Iterable[tuple[str, Any]]) -> bytes:
+    """Server-sent events."""
+    lines = []
+    for name, data in events:
+        head = f"event: {name}\n" if name else ""
+        lines.append(f"{head}data: {data if isinstance(data, str) else json.dumps(data)}\n\n")
+    return "".join(lines).encode()
+
+
+def _flat(content: object) -> str:
+    return content if isinstance(content, str) else "\n".join(_texts(content))
+
+
+def _texts(content: object) -> Iterator[str]:
+    """All strings in a value: what stands in results is looked for, wherever it stands."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, dict):
+        for item in content.values():
+            yield from _texts(item)
+    elif isinstance(content, list):
+        for item in content:
+            yield from _texts(item)
+
+
+def _blocks(body: Body) -> Iterator[Body]:
+    for message in body["messages"]:
+        if isinstance(message["content"], list):
+            yield from message["content"]
+
+
+def _anthropic_block(said: Said) -> dict[str, Any]:
+    if isinstance(said, str):
+        return {"type": "text", "text": said}
+    return {"type": "tool_use", "id": f"toolu_{_ID}", "name": said.tool[1], "input": dict(said.arguments)}
+
+
+def _anthropic_message(said: Said, model: str) -> dict[str, Any]:
+    return {
+        "id": f"msg_{_ID}",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [_anthropic_block(said)],
+        "stop_reason": "end_turn" if isinstance(said, str) else "tool_use",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 10, "output_tokens": 10},
+    }
+
+
+def _anthropic_stream(said: Said, model: str) -> Iterator[tuple[str, Any]]:
+    message = _anthropic_message(said, model)
+    opening = {**message, "content": [], "stop_reason": None}
+    yield "message_start", {"type": "message_start", "message": opening}
+    block = _anthropic_block(said)
+    if isinstance(said, str):
+        delta = {"type": "text_delta", "text": said}
+        block = {**block, "text": ""}
+    else:
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(said.arguments)}
+        block = {**block, "input": {}}
+    yield "content_block_start", {"type": "content_block_start", "index": 0, "content_block": block}
+    yield "content_block_delta", {"type": "content_block_delta", "index": 0, "delta": delta}
+    yield "content_block_stop", {"type": "content_block_stop", "index": 0}
+    end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    yield "message_delta", {"type": "message_delta", "delta": end, "usage": {"output_tokens": 10}}
+    yield "message_stop", {"type": "message_stop"}
+
+
+ANTHROPIC = Wire(
+    "anthropic_messages",
+    "/v1/messages",
+    lambda body: [("", tool.get("name", "")) for tool in body.get("tools") or ()],
+    lambda body: [_flat(block.get("content", "")) for block in _blocks(body) if block["type"] == "tool_result"],
+    _anthropic_message,
+    _anthropic_stream,
+)
+
+
+def _responses_tools(body: Body) -> list[ToolName]:
+    names: list[ToolName] = []
+    for tool in body.get("tools") or ():
+        if tool["type"] == "namespace":
+            names += ((tool["name"], inner["name"]) for inner in tool["tools"])
+        else:
+            names.append(("", tool.get("name", tool["type"])))
+    return names
+
+
+def _responses_results(body: Body) -> list[str]:
+    items = body["input"] if isinstance(body["input"], list) else []
+    return [_flat(item["output"]) for item in items if item.get("type") == "function_call_output"]
+
+
+def _responses_item(said: Said) -> dict[str, Any]:
+    if isinstance(said, str):
+        content = [{"type": "output_text", "text": said, "annotations": []}]
+        return {
+            **{"id": f"msg_{_ID}", "type": "message", "role": "assistant", "status": "completed"},
+            "content": content,
+        }
+    space, name = said.tool
+    return {
+        **{"id": f"fc_{_ID}", "type": "function_call", "call_id": f"call_{_ID}", "status": "completed"},
+        **({"namespace": space} if space else {}),
+        "name": name,
+        "arguments": json.dumps(said.arguments),
+    }
+
+
+def _response(said: Said, model: str) -> dict[str, Any]:
+    usage = {
+        **{"input_tokens": 10, "output_tokens": 10, "total_tokens": 20},
+        **{"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}},
+    }
+    head = {"id": f"resp_{_ID}", "object": "response", "created_at": 1_790_000_000, "status": "completed"}
+    return {**head, "model": model, "output": [_responses_item(said)], "usage": usage}
+
+
+def _responses_stream(said: Said, model: str) -> Iterator[tuple[str, Any]]:
+    whole, item = _response(said, model), _responses_item(said)
+    opening = {**whole, "status": "in_progress", "output": [], "usage": None}
+    place = {"item_id": item["id"], "output_index": 0}
+    events: list[dict[str, Any]] = [{"type": "response.created", "response": opening}]
+    if isinstance(said, str):
+        begun = {**item, "content": [], "status": "in_progress"}
+        part = {"type": "output_text", "text": "", "annotations": []}
+        at = {**place, "content_index": 0}
+        events += (
+            {"type": "response.output_item.added", "output_index": 0, "item": begun},
+            {"type": "response.content_part.added", **at, "part": part},
+            {"type": "response.output_text.delta", **at, "delta": said},
+            {"type": "response.output_text.done", **at, "text": said},
+            {"type": "response.content_part.done", **at, "part": {**part, "text": said}},
+        )
+    else:
+        begun = {**item, "arguments": "", "status": "in_progress"}
+        events += (
+            {"type": "response.output_item.added", "output_index": 0, "item": begun},
+            {"type": "response.function_call_arguments.done", **place, "arguments": item["arguments"]},
+        )
+    events.append({"type": "response.output_item.done", "output_index": 0, "item": item})
+    events.append({"type": "response.completed", "response": whole})
+    for number, event in enumerate(events):
+        yield event["type"], {**event, "sequence_number": number}
+
+
+RESPONSES = Wire(
+    "openai_responses", "/responses", _responses_tools, _responses_results, _response, _responses_stream
+)
+
+
+def _chat_message(said: Said) -> dict[str, Any]:
+    if isinstance(said, str):
+        return {"role": "assistant", "content": said}
+    function = {"name": said.tool[1], "arguments": json.dumps(said.arguments)}
+    call = {"index": 0, "id": f"call_{_ID}", "type": "function", "function": function}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+def _chat_end(said: Said) -> str:
+    return "stop" if isinstance(said, str) else "tool_calls"
+
+
+def _chat(said: Said, model: str) -> dict[str, Any]:
+    choice = {"index": 0, "message": _chat_message(said), "finish_reason": _chat_end(said)}
+    usage = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
+    head = {"id": f"chatcmpl-{_ID}", "object": "chat.completion", "created": 1_790_000_000, "model": model}
+    return {**head, "choices": [choice], "usage": usage}
+
+
+def _chat_stream(said: Said, model: str) -> Iterator[tuple[str, Any]]:
+    head = {**_chat(said, model), "object": "chat.completion.chunk", "usage": None}
+    yield "", {**head, "choices": [{"index": 0, "delta": _chat_message(said), "finish_reason": None}]}
+    yield "", {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": _chat_end(said)}]}
+    yield "", {**head, "choices": [], "usage": _chat(said, model)["usage"]}
+    yield "", "[DONE]"
+
+
+CHAT = Wire(
+    "openai_chat",
+    "/chat/completions",
+    lambda body: [("", tool.get("function", {}).get("name", "")) for tool in body.get("tools") or ()],
+    lambda body: [_flat(item["content"]) for item in body["messages"] if item["role"] == "tool"],
+    _chat,
+    _chat_stream,
+)
+
+
+def _gemini_tools(body: Body) -> list[ToolName]:
+    tools = body.get("tools") or ()
+    declared = [item["name"] for tool in tools for item in tool.get("functionDeclarations", ())]
+    return [("", name) for name in declared] + [("", "googleSearch") for tool in tools if "googleSearch" in tool]
+
+
+def _gemini_results(body: Body) -> list[str]:
+    parts = [part for content in body["contents"] for part in content["parts"]]
+    return [_flat(part["functionResponse"]["response"]) for part in parts if "functionResponse" in part]
+
+
+def _gemini(said: Said, model: str) -> dict[str, Any]:
+    part: dict[str, Any] = {"text": said}
+    if isinstance(said, Call):
+        part = {"functionCall": {"name": said.tool[1], "args": dict(said.arguments)}}
+    candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
+    usage = {"promptTokenCount": 10, "candidatesTokenCount": 10, "totalTokenCount": 20}
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": model, "responseId": _ID}
+
+
+GEMINI = Wire(
+    "gemini",
+    "generateContent",
+    _gemini_tools,
+    _gemini_results,
+    _gemini,
+    lambda said, model: iter([("", _gemini(said, model))]),
+)
+WIRES = (ANTHROPIC, RESPONSES, CHAT, GEMINI)

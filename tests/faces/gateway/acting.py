@@ -1,0 +1,48 @@
+"""Somebody behind a gateway who says what a test wants, and remembers who was asked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from pathlib import Path
+
+from groundwire.client import ProviderStatus
+from groundwire.config.schema import Config
+from groundwire.errors import GroundwireError
+from groundwire.faces.gateway.app import Gateway
+from groundwire.faces.gateway.building import gateway_for
+from groundwire.model import Event, Request
+from groundwire.model.value import replace
+
+
+class Actor:
+    """Plays its lines; an error among them is raised."""
+
+    def __init__(self, *lines: Event | GroundwireError, usable: Sequence[str] = ("gemini",)) -> None:
+        self.lines = lines
+        self.config = Config()
+        self.asked: list[tuple[str, str, Request]] = []
+        self._usable = dict.fromkeys(usable, True)
+
+    async def batches(
+        self, request: Request, *, provider: str = "auto", model: str = ""
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        self.asked.append((provider, model, request))
+        for line in self.lines:
+            if isinstance(line, GroundwireError):
+                raise line
+            yield (line,)
+
+    def usable(self) -> Mapping[str, bool]:
+        return self._usable
+
+    def providers(self) -> list[ProviderStatus]:
+        return []
+
+    async def aclose(self) -> None:
+        pass
+
+
+def before(actor: Actor, folder: Path, config: Config | None = None) -> Gateway:
+    """A gateway in front of an actor."""
+    actor.config = replace(config or Config(), data_dir=str(folder))
+    return gateway_for(actor, {})

@@ -1,0 +1,103 @@
+"""What a client gets does not depend on how the provider's bytes were cut on their way to us."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from groundwire.model.value import replace
+from groundwire.testing.script import EVENTS, Dribble, Response, Script
+from groundwire.testing.upstream import Upstream
+from tests.contracts.recorded.catalogue import Recording, recordings_of
+from tests.contracts.recorded.frames import is_sse
+from tests.faces.gateway.raw import INBOUND, fetch, request_of
+from tests.faces.gateway.serving import run, serving, speaking
+
+_IDS = re.compile(rb"[0-9a-f]{32}")
+_TIMES = re.compile(rb'("created(?:_at)?"|"completed_at"|"updated"|"created"): ?(?:\d+|"[^"]*")')
+_TOKENS = re.compile(rb"gw1\.[\w.-]+")
+SIZES = (1, 2, 7, 61, 1000)
+LONGEST = 12_000
+
+
+def plain(body: bytes) -> bytes:
+    """The bytes without what must differ: ids, times, and what is signed with the key of a gateway."""
+    return _TOKENS.sub(b"TOKEN", _TIMES.sub(rb"\1:0", _IDS.sub(b"ID", body)))
+
+
+def streams() -> list[Recording]:
+    """A recorded stream of each dialect: the longest that is not too long for one byte at a time."""
+    found: dict[str, Recording] = {}
+    for recording in recordings_of("stream"):
+        known = found.get(recording.dialect)
+        fits = is_sse(recording.data) and len(recording.data) <= LONGEST
+        if fits and (known is None or len(recording.data) > len(known.data)):
+            found[recording.dialect] = recording
+    return list(found.values())
+
+
+def responses(data: bytes) -> dict[str, Response]:
+    """The same bytes on several ways."""
+    whole = Response(headers={"content-type": EVENTS}, body=data, framing="chunked")
+    ways = {f"{size} at a time": replace(whole, dribble=Dribble(size, 0.0)) for size in SIZES}
+    packed = replace(whole, headers={**whole.headers, "content-encoding": "gzip"}, body=gzip.compress(data))
+    return {
+        **ways,
+        "until the connection ends": replace(whole, framing="close"),
+        "by its length": replace(whole, framing="length"),
+        "compressed": packed,
+        "compressed, 3 at a time": replace(packed, dribble=Dribble(3, 0.0)),
+        "other line ends": replace(whole, body=data.replace(b"\n", b"\r\n") if b"\r" not in data else data),
+    }
+
+
+@pytest.mark.parametrize("inbound", INBOUND)
+def test_the_bytes_out_do_not_depend_on_how_the_bytes_in_were_cut(recordings: Path, inbound: str) -> None:
+    found = streams()
+    assert {recording.dialect for recording in found} >= set(INBOUND) - {"gemini_interactions"}
+
+    async def main() -> None:
+        async with AsyncExitStack() as stack:
+            upstream = await stack.enter_async_context(Upstream(Script()))
+            providers = {f"my_{name}": speaking(name, upstream.url) for name in INBOUND}
+            here = await stack.enter_async_context(serving(providers))
+            for recording in found:
+                asked = request_of(inbound, f"my_{recording.dialect}/m", stream=True)
+                ways = responses(recording.data)
+                upstream.script = Script((Response(headers={"content-type": EVENTS}, body=recording.data),))
+                expected = plain((await fetch(here.url, asked)).body)
+                assert len(expected) > 100
+                for name, response in ways.items():
+                    if name == "other line ends" and recording.dialect == inbound:
+                        continue  # in the same dialect bytes pass as they are
+                    upstream.script = Script((response,))
+                    got = await fetch(here.url, asked)
+                    assert got.complete
+                    assert plain(got.body) == expected, f"{recording.name}, {name}"
+
+    run(main(), seconds=120)
+
+
+def test_the_same_dialect_passes_every_byte(recordings: Path) -> None:
+    async def main() -> None:
+        async with AsyncExitStack() as stack:
+            upstream = await stack.enter_async_context(Upstream(Script()))
+            providers = {f"my_{name}": speaking(name, upstream.url) for name in INBOUND}
+            here = await stack.enter_async_context(serving(providers))
+            for recording in recordings_of("stream", "body"):
+                streams_it = recording.kind == "stream"
+                if streams_it != is_sse(recording.data) or b'"error"' in recording.data[:300]:
+                    continue
+                framing = "chunked" if streams_it else "length"
+                kind = {"content-type": EVENTS} if streams_it else {}
+                upstream.script = Script((Response(headers=kind, body=recording.data, framing=framing),))
+                asked = request_of(recording.dialect, f"my_{recording.dialect}/m", stream=streams_it)
+                got = await fetch(here.url, asked)
+                if got.status == 200:
+                    assert got.body.strip() == recording.data.strip(), recording.name
+
+    run(main(), seconds=120)

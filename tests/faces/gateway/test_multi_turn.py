@@ -1,0 +1,127 @@
+"""A conversation goes on with somebody else: evidence stays readable, and nobody gets another's secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundwire.client import Groundwire
+from groundwire.config.schema import Config
+from groundwire.faces.gateway.building import gateway_for
+from groundwire.model import Source
+from groundwire.testing.answers import told
+from groundwire.testing.upstream import Upstream, answer
+from tests.faces.gateway.acting import Actor, before
+from tests.faces.gateway.calling import LOCAL, called, posted
+from tests.faces.gateway.serving import speaking
+
+TARGETS = ("anthropic_messages", "openai_responses", "openai_chat", "gemini", "gemini_interactions")
+PAGE = Source("https://a.example/x", "A page", excerpts=("It is so, says the page.",))
+FIRST = told("It is so.", PAGE, query="what?")
+ASKED = {"role": "user", "content": "what?"}
+AGAIN = {"role": "user", "content": "And now?"}
+SEALED = "RW5jcnlwdGVkIGJ5IEFudGhyb3BpYw"
+
+
+def after_messages(folder: Path) -> dict[str, Any]:
+    tools = [{"type": "web_search_20250305", "name": "web_search"}]
+    body: dict[str, Any] = {"model": "gemini", "max_tokens": 9, "messages": [ASKED], "tools": tools}
+    content = posted(before(Actor(*FIRST), folder), "/v1/messages", body).json["content"]
+    return {**body, "messages": [ASKED, {"role": "assistant", "content": content}, AGAIN]}
+
+
+def after_anthropic(_: Path) -> dict[str, Any]:
+    """The blocks are Anthropic's own."""
+    found = {
+        "type": "web_search_result",
+        "url": PAGE.url,
+        "title": PAGE.title,
+        "encrypted_content": SEALED,
+        "page_age": None,
+    }
+    citation = {
+        "type": "web_search_result_location",
+        "url": PAGE.url,
+        "title": PAGE.title,
+        "encrypted_index": SEALED,
+        "cited_text": "It is so, says the page.",
+    }
+    content = [
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "what?"}},
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [found]},
+        {"type": "text", "text": "It is so.", "citations": [citation]},
+    ]
+    tools = [{"type": "web_search_20250305", "name": "web_search"}]
+    turns = [ASKED, {"role": "assistant", "content": content}, AGAIN]
+    return {"model": "x", "max_tokens": 9, "messages": turns, "tools": tools}
+
+
+def after_responses(folder: Path) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": "gemini", "input": [ASKED], "tools": [{"type": "web_search"}]}
+    output = posted(before(Actor(*FIRST), folder), "/v1/responses", body).json["output"]
+    return {**body, "input": [ASKED, *output, AGAIN]}
+
+
+def after_chat(folder: Path) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": "gemini", "messages": [ASKED], "web_search_options": {}}
+    message = posted(before(Actor(*FIRST), folder), "/v1/chat/completions", body).json["choices"][0][
+        "message"
+    ]
+    return {**body, "messages": [ASKED, message, AGAIN]}
+
+
+def after_gemini(folder: Path) -> dict[str, Any]:
+    first = {"role": "user", "parts": [{"text": "what?"}]}
+    body: dict[str, Any] = {"contents": [first], "tools": [{"googleSearch": {}}]}
+    path = "/v1beta/models/gemini:generateContent"
+    content = posted(before(Actor(*FIRST), folder), path, body).json["candidates"][0]["content"]
+    return {**body, "contents": [first, content, {"role": "user", "parts": [{"text": "And now?"}]}]}
+
+
+CLIENTS = {
+    "anthropic_messages": ("/v1/messages", after_messages),
+    "anthropic itself": ("/v1/messages", after_anthropic),
+    "openai_responses": ("/v1/responses", after_responses),
+    "openai_chat": ("/v1/chat/completions", after_chat),
+    "gemini": ("/v1beta/models/{}:generateContent", after_gemini),
+}
+FORGETFUL = frozenset({"gemini"})
+"""Its clients do not send the grounding back, only the words."""
+
+
+async def sent_on(path: str, body: dict[str, Any], folder: Path) -> dict[str, str]:
+    """What the provider of each dialect is sent."""
+    sent: dict[str, str] = {}
+    async with AsyncExitStack() as stack:
+        upstreams = {
+            name: await stack.enter_async_context(Upstream(answer(name, told("Still so.", PAGE))))
+            for name in TARGETS
+        }
+        providers = {f"to_{name}": speaking(name, upstream.url) for name, upstream in upstreams.items()}
+        config = Config(providers, data_dir=str(folder))
+        groundwire = await stack.enter_async_context(Groundwire(config, env={"HOME": str(folder)}))
+        gateway = gateway_for(groundwire, {})
+        head = {**LOCAL, "content-type": "application/json"}
+        for name, upstream in upstreams.items():
+            data = json.dumps({**body, "model": f"to_{name}/model-1"}).encode()
+            reply = await called(gateway, "POST", path.format(f"to_{name}%2Fmodel-1"), head, data)
+            assert reply.status == 200, (name, reply.body)
+            sent[name] = json.dumps(json.loads(upstream.requests[0].body), ensure_ascii=False)
+    return sent
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_whoever_goes_on_can_read_what_was_found(tmp_path: Path, client: str) -> None:
+    path, after = CLIENTS[client]
+    sent = asyncio.run(sent_on(path, after(tmp_path), tmp_path))
+    for name, body in sent.items():
+        assert "It is so." in body
+        assert "And now?" in body
+        assert (PAGE.url in body) or client in FORGETFUL, name
+        assert "gw1." not in body, name
+        assert (SEALED in body) is (client == "anthropic itself" and name == "anthropic_messages"), name

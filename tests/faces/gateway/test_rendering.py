@@ -1,0 +1,247 @@
+"""Citations written into the text, for clients that would drop them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundwire.config.schema import Config, GatewaySettings
+from groundwire.faces.gateway.clients import rendering_for
+from groundwire.faces.gateway.rendering import Rendering, rendered
+from groundwire.model import (
+    Answer,
+    Citation,
+    Cited,
+    Event,
+    Evidence,
+    Finished,
+    FunctionTool,
+    Message,
+    Request,
+    SearchCall,
+    SearchCalled,
+    SearchOptions,
+    SearchResult,
+    SearchReturned,
+    Source,
+    Span,
+    Started,
+    Text,
+    TextDelta,
+    TextSettled,
+    ToolCall,
+    ToolCallDelta,
+    Verbatim,
+    assemble,
+)
+from groundwire.model.value import replace
+from groundwire.text.marking import mark
+from tests.faces.gateway.acting import Actor, before
+from tests.faces.gateway.calling import posted
+from tests.model.strategies import cases
+
+ONE, TWO = Source("https://one.example/", "One"), Source("https://two.example/", "Two")
+LIST = "\n\nSources:\n[1] One (https://one.example/)\n[2] Two (https://two.example/)"
+
+
+def cited(start: int, end: int, *sources: Source) -> Cited:
+    return Cited(Citation(Span(start, end), tuple(Evidence(source) for source in sources)))
+
+
+ANSWER: list[Event] = [
+    Started("1", "m"),
+    TextDelta(0, "Let me look. "),
+    TextSettled(0),
+    SearchCalled(1, SearchCall("s", ("q",))),
+    SearchReturned(2, SearchResult("s", (ONE, TWO))),
+    TextDelta(3, "Snow ☃ fell."),
+    cited(13, 25, ONE),
+    TextSettled(3),
+    TextDelta(4, " Ice melted."),
+    cited(26, 37, TWO, ONE),
+    TextSettled(4),
+    Finished(),
+]
+
+
+def through(events: Sequence[Event], mode: Rendering) -> list[Event]:
+    async def source() -> AsyncGenerator[Sequence[Event], None]:
+        for event in events:
+            yield (event,)
+
+    async def collect() -> list[Event]:
+        return [event async for batch in rendered(source(), mode) for event in batch]
+
+    return asyncio.run(collect())
+
+
+def spans(answer: Answer) -> list[tuple[str, list[str]]]:
+    return [
+        (
+            answer.text[citation.span.start : citation.span.end],
+            [item.source.url for item in citation.evidence],
+        )
+        for citation in answer.citations
+        if citation.span
+    ]
+
+
+def test_structured_changes_nothing() -> None:
+    assert through(ANSWER, "structured") == ANSWER
+
+
+def test_markers_follow_claims_and_the_sources_close_the_text() -> None:
+    answer = assemble(through(ANSWER, "markers"))
+    assert answer.text == "Let me look. Snow ☃ fell.[1] Ice melted.[1][2]" + LIST
+    assert answer.citations == ()
+
+
+def test_text_that_nothing_comes_between_is_one_part() -> None:
+    answer = assemble(through(ANSWER, "markers"))
+    assert [type(part) for part in answer.parts] == [Text, SearchCall, SearchResult, Text]
+
+
+def test_both_keeps_the_citations_at_their_new_places() -> None:
+    answer = assemble(through(ANSWER, "both"))
+    assert spans(answer) == [("Snow ☃ fell.", [ONE.url]), ("Ice melted.", [TWO.url, ONE.url])]
+    assert answer.text.endswith(LIST)
+
+
+def test_a_link_that_stands_for_its_source_is_replaced_by_its_number() -> None:
+    link = "([One](https://one.example/))"
+    citation = Citation(Span(5, 5 + len(link)), (Evidence(ONE),), "marker")
+    told: list[Event] = [TextDelta(0, f"Snow {link}."), Cited(citation), Finished()]
+    answer = assemble(through(told, "both"))
+    assert answer.text.partition("\n")[0] == "Snow [1]."
+    assert spans(answer) == [("[1]", [ONE.url])]
+    assert answer.citations[0].anchor == "marker"
+
+
+def test_text_is_held_until_it_is_settled_and_no_longer() -> None:
+    told = through(ANSWER[:8], "markers")
+    assert told[-1] == TextDelta(3, "Snow ☃ fell.[1]")
+    assert TextDelta(3, "Snow ☃ fell.") not in through(ANSWER[:7], "markers")
+
+
+def test_the_sources_come_before_the_calls_of_the_client() -> None:
+    told = [*ANSWER[:-1], ToolCallDelta(5, "c", "f", "{}"), Finished("tool_calls")]
+    answer = assemble(through(told, "markers"))
+    assert isinstance(answer.parts[-1], ToolCall)
+    assert answer.text.endswith(LIST)
+
+
+def test_a_source_of_the_whole_answer_is_listed() -> None:
+    told: list[Event] = [TextDelta(0, "Yes."), Cited(Citation(None, (Evidence(ONE),))), Finished()]
+    answer = assemble(through(told, "both"))
+    assert answer.text == "Yes.\n\nSources:\n[1] One (https://one.example/)"
+    assert answer.citations == (Citation(None, (Evidence(ONE),)),)
+
+
+def test_an_answer_that_cites_nothing_has_no_list() -> None:
+    assert assemble(through([TextDelta(0, "Yes."), Finished()], "markers")).text == "Yes."
+
+
+WORDS = st.text(st.sampled_from("ab ☃𝄞.é"), min_size=1, max_size=30)
+
+
+@cases(100)
+@given(
+    WORDS,
+    st.lists(st.tuples(st.integers(0, 29), st.integers(1, 10), st.sampled_from([ONE, TWO])), max_size=5),
+)
+def test_every_claim_is_still_cited_for_its_own_words(
+    text: str, claims: list[tuple[int, int, Source]]
+) -> None:
+    citations = tuple(
+        Citation(Span(start, min(start + size, len(text))), (Evidence(source),))
+        for start, size, source in claims
+        if start < len(text)
+    )
+    numbers = {ONE.url: 1, TWO.url: 2}
+    marked = mark(text, citations, lambda source: numbers[source.url])
+    for old, new in zip(citations, marked.citations, strict=True):
+        assert old.span is not None
+        assert new.span is not None
+        words = marked.text[new.span.start : new.span.end]
+        assert words.replace("[1]", "").replace("[2]", "") == text[old.span.start : old.span.end]
+        behind = marked.text[new.span.end :].partition(text[old.span.end : old.span.end + 1] or "\0")[0]
+        assert f"[{numbers[new.evidence[0].source.url]}]" in behind
+
+
+SEARCH = Request((Message("user", (Text("q"),)),), search=SearchOptions())
+SIDE = replace(SEARCH, messages=(Message("user", (Text("Perform a web search for the query: q"),)),))
+TOOLS = replace(SEARCH, tools=(FunctionTool("f"),), stream=True)
+
+
+@pytest.mark.parametrize(
+    ("agent", "dialect", "request_", "mode"),
+    [
+        ("claude-cli/2.1.325 (external, sdk-cli)", "anthropic_messages", TOOLS, "markers"),
+        ("claude-cli/2.1.325 (external, sdk-cli)", "anthropic_messages", SIDE, "structured"),
+        ("opencode/1.18.33 ai-sdk/provider-utils/3", "openai_chat", TOOLS, "markers"),
+        ("opencode/1.18.33", "gemini", TOOLS, "markers"),
+        ("opencode/1.18.33", "anthropic_messages", TOOLS, "structured"),
+        ("GeminiCLI-tui/0.61.0/gemini-3.8-flash (linux; x64)", "gemini", TOOLS, "markers"),
+        ("GeminiCLI-tui/0.61.0/gemini-3-flash-preview", "gemini", SEARCH, "structured"),
+        ("copilot/1.0.102 (linux)", "openai_chat", TOOLS, "markers"),
+        ("copilot/1.0.102 (linux)", "openai_responses", TOOLS, "both"),
+        ("AsyncOpenAI/Python 3.49.0", "openai_chat", TOOLS, "structured"),
+        ("AsyncAnthropic/Python 2.8.0", "anthropic_messages", TOOLS, "structured"),
+        ("", "gemini", TOOLS, "structured"),
+    ],
+)
+def test_a_client_is_known_by_its_name(agent: str, dialect: str, request_: Request, mode: str) -> None:
+    assert rendering_for({"user-agent": agent}, dialect, request_, "auto") == mode
+
+
+def test_the_header_wins_over_the_settings_and_the_settings_over_the_habit() -> None:
+    agent = {"user-agent": "opencode/1"}
+    assert (
+        rendering_for({**agent, "x-groundwire-render": "both"}, "openai_chat", TOOLS, "structured") == "both"
+    )
+    assert rendering_for(agent, "openai_chat", TOOLS, "structured") == "structured"
+    assert rendering_for(
+        {"x-groundwire-render": "markers"}, "gemini", replace(TOOLS, search=None), "auto"
+    ) == ("structured")
+
+
+BODY = {
+    "model": "gemini/x",
+    "messages": [{"role": "user", "content": "q"}],
+    "web_search_options": {},
+}
+
+
+def test_a_rendering_nobody_knows_is_refused(tmp_path: Path) -> None:
+    gateway = before(Actor(*ANSWER), tmp_path)
+    assert posted(gateway, "/v1/chat/completions", BODY, {"x-groundwire-render": "loud"}).status == 400
+
+
+def test_through_the_gateway_the_text_has_its_sources_and_no_bytes_pass_unread(tmp_path: Path) -> None:
+    actor = Actor(Verbatim(b"{}"), *ANSWER)
+    gateway = before(actor, tmp_path, Config(gateway=GatewaySettings(render="both")))
+    message = posted(gateway, "/v1/chat/completions", BODY).json["choices"][0]["message"]
+    assert message["content"].endswith(LIST)
+    places = [note["url_citation"] for note in message["annotations"]]
+    assert {message["content"][place["start_index"] : place["end_index"]] for place in places} == {
+        "Snow ☃ fell.",
+        "Ice melted.",
+    }
+    assert actor.asked[0][2].wire is None
+
+
+def test_claude_code_reads_one_closing_text_block(tmp_path: Path) -> None:
+    body = {
+        "model": "gemini/x",
+        "max_tokens": 10,
+        "messages": [{"role": "user", "content": "q"}],
+        "tools": [{"type": "web_search_20250305", "name": "web_search"}],
+    }
+    gateway = before(Actor(*ANSWER), tmp_path)
+    content = posted(gateway, "/v1/messages", body, {"user-agent": "claude-cli/2.1.325"}).json["content"]
+    assert content[-1] == {"type": "text", "text": "Snow ☃ fell.[1] Ice melted.[1][2]" + LIST}
