@@ -54,6 +54,7 @@ from groundwire.wiring import ENGINES, Ask, EngineRoom, EngineStatus, Looked
 
 if TYPE_CHECKING:
     from groundwire.engine.knowledge import Report
+    from groundwire.engine.pages import Page
 
 
 @value
@@ -168,6 +169,10 @@ class Groundwire:
         """Import now what the first request would wait for; for those who serve many."""
         for name in ("transport.connections", *(f"dialects.{row.dialect}" for row in self._rows.values())):
             import_module(f"groundwire.{name}")
+
+    async def page(self, url: str, *, live: bool = True) -> Page:
+        """A page as it is stored; else, if `live`, as it is on the web now, fetched under the guard."""
+        return await self._engines.page(url, live=live)
 
     def usable(self) -> Mapping[str, bool]:
         """Every provider that may be named, and whether it can be used now."""

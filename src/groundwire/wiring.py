@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from groundwire.config.schema import Config
 from groundwire.credentials.lookup import Finding, Places, explain, find
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential
 from groundwire.engine.engines.registry import API_ENGINES, api_engine
+from groundwire.errors import NotFound
 from groundwire.model import Event, Request
 from groundwire.model.value import replace, value
 from groundwire.providers.base import Batches, OneByOne, Provider, Teller
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from groundwire.engine.engines.opening import Opener
     from groundwire.engine.index.base import Index
     from groundwire.engine.knowledge import Report
-    from groundwire.engine.pages import Engine
+    from groundwire.engine.pages import Engine, Page
     from groundwire.transport.guarded import GuardedFetcher
 
 Ask: TypeAlias = Callable[[Request], Batches]
@@ -115,6 +116,16 @@ class EngineRoom:
     def findings(self, name: str) -> list[Finding]:
         """What every place that may hold an engine's key answers."""
         return [] if name in _TITLES else explain(self._row(name).lookups, self._places)
+
+    async def page(self, url: str, *, live: bool = True) -> Page:
+        """A page as it is stored; else, if `live`, as it is on the web now."""
+        if "local" in self.names:
+            stored = await cast("LocalEngine", self.engine("local")).page(url)
+            if stored is not None:
+                return stored
+        if not live:
+            raise NotFound("the page is not stored here")
+        return await self._opener().page(url)
 
     async def aclose(self) -> None:
         """Let go of index and connections."""

@@ -38,4 +38,4 @@ def searches_of(run: Run) -> list[dict[str, object]]:
     """What its own search tool has made of the answers."""
     lines = (json.loads(line) for line in run.out.splitlines() if line.startswith("{"))
     results = (line.get("tool_use_result") for line in lines)
-    return [result for result in results if isinstance(result, dict) and "query" in result]
+    return [result for result in results if isinstance(result, dict) and "searchCount" in result]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.clients.installing import Package, program
 
-SECONDS = 120.0
+SECONDS = 90.0
 _KEPT = ("PATH", "LANG", "TERM")
 
 

@@ -57,7 +57,7 @@ def decide(wire: Wire, body: Body) -> Said:
         return f"The tool gave no address: {results[-1][:500]}"
     for tool, arguments in SEARCHES.items():
         if tool in offered:
-            return Call(tool, arguments)
+            return Call(tool, arguments, f"call_{len(results)}")
     if ("", "ToolSearch") in offered:
         named = json.dumps(body)
         name = next((name for name in _DEFERRED if name in named), "WebSearch")

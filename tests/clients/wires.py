@@ -22,6 +22,8 @@ class Call(NamedTuple):
 
     tool: ToolName
     arguments: Mapping[str, Any]
+    id: str = "call_0"
+    """Clients take two calls of one id for the same."""
 
 
 Said: TypeAlias = str | Call
@@ -74,7 +76,7 @@ def _blocks(body: Body) -> Iterator[Body]:
 def _anthropic_block(said: Said) -> dict[str, Any]:
     if isinstance(said, str):
         return {"type": "text", "text": said}
-    return {"type": "tool_use", "id": f"toolu_{_ID}", "name": said.tool[1], "input": dict(said.arguments)}
+    return {"type": "tool_use", "id": f"toolu_{said.id}", "name": said.tool[1], "input": dict(said.arguments)}
 
 
 def _anthropic_message(said: Said, model: str) -> dict[str, Any]:
@@ -143,7 +145,7 @@ def _responses_item(said: Said) -> dict[str, Any]:
         }
     space, name = said.tool
     return {
-        **{"id": f"fc_{_ID}", "type": "function_call", "call_id": f"call_{_ID}", "status": "completed"},
+        **{"id": f"fc_{said.id}", "type": "function_call", "call_id": said.id, "status": "completed"},
         **({"namespace": space} if space else {}),
         "name": name,
         "arguments": json.dumps(said.arguments),
@@ -196,7 +198,7 @@ def _chat_message(said: Said) -> dict[str, Any]:
     if isinstance(said, str):
         return {"role": "assistant", "content": said}
     function = {"name": said.tool[1], "arguments": json.dumps(said.arguments)}
-    call = {"index": 0, "id": f"call_{_ID}", "type": "function", "function": function}
+    call = {"index": 0, "id": said.id, "type": "function", "function": function}
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 

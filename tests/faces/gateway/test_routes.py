@@ -12,7 +12,7 @@ import pytest
 from groundwire.errors import TurnedAway
 from groundwire.faces.gateway.building import ROUTES
 from groundwire.faces.gateway.keys import KeyFile
-from groundwire.faces.gateway.routes import Route, Routes
+from groundwire.faces.gateway.routes import Routes
 from tests.faces.gateway.calling import CONVERSATIONS, LOCAL, called, gateway_in
 
 PUBLIC = {"/", "/docs", "/openapi.json", "/healthz", "/readyz", "/api/hello"}

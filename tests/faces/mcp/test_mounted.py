@@ -7,16 +7,11 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import cast
 
 import aiohttp
 import pytest
 from mcp import Client
 
-from groundwire.faces.gateway.routes import Routes
-from groundwire.faces.mcp.http import mcp_app
-from groundwire.faces.mcp.mounting import mcp_route
-from groundwire.faces.mcp.offering import Asker
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import serving, speaking
@@ -33,10 +28,7 @@ async def mounted() -> AsyncIterator[str]:
         Upstream(answer("gemini", told(TEXT, COLOGNE))) as upstream,
         serving({"scripted": speaking("gemini", upstream.url)}) as here,
     ):
-        app = mcp_app(cast("Asker", here.groundwire))
-        here.gateway.routes = Routes((*here.gateway.routes.routes, mcp_route(app)))
         yield f"{here.url}/mcp"
-        await app.aclose()
 
 
 def test_a_client_searches_through_the_gateway() -> None:

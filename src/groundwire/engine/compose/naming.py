@@ -7,7 +7,6 @@ laid out with the words of the query, whole or from their beginning.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 
 from groundwire.engine.compose.vocabulary import ARTICLES, STOP_WORDS
 from groundwire.engine.compose.words import kin_of, split_words, stem_of
@@ -36,12 +35,16 @@ class Fit:
 class Caller:
     """Compares the words of one query with names."""
 
-    __slots__ = ("_known", "_pieces", "_words")
+    __slots__ = ("_beginning", "_known", "_parts", "_pieces", "_words")
 
     def __init__(self, query: str) -> None:
         self._words = frozenset(map(stem_of, split_words(query)))
         self._pieces = _pieces(query)
+        self._beginning: dict[str, list[str]] = {}
+        for piece in self._pieces:
+            self._beginning.setdefault(piece[0], []).append(piece)
         self._known: dict[str, Fit] = {}
+        self._parts: dict[str, tuple[int, frozenset[str]]] = {}
 
     def fit(self, name: str) -> Fit:
         """How well the name of a thing, or the title of a page, fits."""
@@ -66,25 +69,30 @@ class Caller:
         letters = found = 0
         terms: set[str] = set()
         for part in _LETTERS.findall(name.lower()):
-            whole = self._pieces.get(stem_of(part))
-            covered, used = (len(part), frozenset(whole)) if whole else _cover(part[:_LONGEST], self._pieces)
+            covered, used = self._covered(part[:_LONGEST])
             letters += len(part)
             found += covered
             terms |= used
         return found / max(1, letters), frozenset(terms)
 
+    def _covered(self, part: str) -> tuple[int, frozenset[str]]:
+        if part not in self._parts:
+            whole = self._pieces.get(stem_of(part))
+            self._parts[part] = (len(part), frozenset(whole)) if whole else self._cover(part)
+        return self._parts[part]
 
-def _cover(letters: str, pieces: Mapping[str, Sequence[str]]) -> tuple[int, frozenset[str]]:
-    """The most letters that pieces cover one after the other, and the terms behind them."""
-    best: list[tuple[int, frozenset[str]]] = [(0, frozenset())]
-    for end in range(1, len(letters) + 1):
-        top = best[end - 1]
-        for start in range(end):
-            terms = pieces.get(letters[start:end])
-            if terms and best[start][0] + end - start > top[0]:
-                top = (best[start][0] + end - start, best[start][1] | frozenset(terms))
-        best.append(top)
-    return best[-1]
+    def _cover(self, letters: str) -> tuple[int, frozenset[str]]:
+        """The most letters that pieces cover one after the other, and the terms behind them."""
+        best: list[tuple[int, frozenset[str]]] = [(0, frozenset())] * (len(letters) + 1)
+        for start, letter in enumerate(letters):
+            covered, terms = best[start]
+            if covered > best[start + 1][0]:
+                best[start + 1] = best[start]
+            for piece in self._beginning.get(letter, ()):
+                end = start + len(piece)
+                if letters.startswith(piece, start) and covered + len(piece) > best[end][0]:
+                    best[end] = (covered + len(piece), terms | frozenset(self._pieces[piece]))
+        return best[-1]
 
 
 def _pieces(query: str) -> dict[str, tuple[str, ...]]:

@@ -227,6 +227,8 @@ class _Manner:
             if pattern.search(text):
                 factor *= effect
         # Words of the query that stand side by side, as in the query.
+        if not self._pairs:
+            return factor
         together = len(self._pairs & _pairs(statement.words)) + len(self._pairs & self._titled(head))
         return factor * (1 + _TOGETHER * min(3, together))
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from groundwire.engine.index.base import Index, Stored
 from groundwire.engine.knowledge import Report, first, has_begun, is_complete, refresh, silent
-from groundwire.engine.pages import Found
+from groundwire.engine.pages import Found, Page
 from groundwire.errors import GroundwireError
 from groundwire.model import SearchOptions, Warned
 
@@ -48,6 +48,11 @@ class LocalEngine:
             queries=(query,),
             warnings=self._warnings + _not_live(options),
         )
+
+    async def page(self, url: str) -> Page | None:
+        """A page as it is stored."""
+        index = await asyncio.to_thread(self._opened)
+        return await asyncio.to_thread(index.page, url)
 
     async def complete(self) -> Stored:
         """Learn whatever is not known yet; for owners that live long enough to do it beside their work."""

@@ -14,6 +14,7 @@ from groundwire.engine.engines.hits import Admits, Hit, chosen, is_timely
 from groundwire.engine.index.cut import cut, trimmed
 from groundwire.engine.index.words import is_stop_word, plain_words
 from groundwire.engine.pages import Found, Page, Passage
+from groundwire.errors import GroundwireError, NotFound
 from groundwire.model import SearchOptions, Source
 from groundwire.model.value import replace
 from groundwire.transport.fetch import Fetched, Fetcher, fetch_all
@@ -70,6 +71,18 @@ class Opener:
         pages = await self._opened(kept, options)
         passages = passages_of(query, kept, pages, self._cut, options)
         return Found(tuple(passages[:limit]), (asked,), warnings)
+
+    async def page(self, url: str, within: float = 15.0) -> Page:
+        """One page, whole; raises what kept it from being read."""
+        if self._fetcher is None or self._read is None:
+            raise NotFound("pages are not fetched here")
+        outcome = (await fetch_all(self._fetcher, [url], within=within, accept=ACCEPT))[url]
+        if isinstance(outcome, GroundwireError):
+            raise outcome
+        pages = await _pages({url: outcome}, self._read)
+        if url not in pages:
+            raise NotFound(f"there is nothing to read at {url}")
+        return pages[url]
 
     async def _opened(self, hits: tuple[Hit, ...], options: SearchOptions) -> dict[str, Page]:
         """Pages by the address under which they were found."""

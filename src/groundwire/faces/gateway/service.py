@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 from groundwire.errors import ConfigError
 from groundwire.faces.gateway.app import Asker
@@ -29,6 +30,14 @@ class Place:
     workers: int = 1
     drain: float = 30.0
     """Seconds in which everything must end."""
+
+
+class Servant(Asker, Protocol):
+    """A `Groundwire` that serves many."""
+
+    def prepare(self) -> None:
+        """Import what the first request would wait for."""
+        ...
 
 
 def open_socket(place: Place) -> socket.socket:
@@ -61,11 +70,14 @@ def address_of(listener: socket.socket, host: str) -> str:
     return f"http://[{shown}]:{port}" if ":" in shown and "[" not in shown else f"http://{shown}:{port}"
 
 
-def serve(place: Place, listener: socket.socket, connect: Callable[[], Asker], env: Mapping[str, str]) -> int:
+def serve(
+    place: Place, listener: socket.socket, connect: Callable[[], Servant], env: Mapping[str, str]
+) -> int:
     """Serve until asked to end; the result is the exit code. Each process makes its own `Groundwire`."""
     _allow_many_files()
     if place.workers == 1:
         return asyncio.run(_serve(place, listener, connect(), env))
+    connect().prepare()  # once for all workers, who inherit it
     with TemporaryDirectory(prefix="groundwire-") as folder:
 
         def work(life: int) -> int:
@@ -78,7 +90,7 @@ def serve(place: Place, listener: socket.socket, connect: Callable[[], Asker], e
 async def _serve(
     place: Place,
     listener: socket.socket,
-    groundwire: Asker,
+    groundwire: Servant,
     env: Mapping[str, str],
     *,
     life: int | None = None,
@@ -95,7 +107,9 @@ async def _serve(
             server.should_exit = True
 
         asyncio.get_running_loop().add_reader(life, orphaned)
+    preparing = asyncio.create_task(asyncio.to_thread(groundwire.prepare))
     await server.serve(sockets=[listener])
+    await preparing
     return 1 if server.force_exit else 0
 
 

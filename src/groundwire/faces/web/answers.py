@@ -116,9 +116,7 @@ def view_of(
     )
 
 
-def _written(
-    answer: Answer, numbering: Numbering, name: str, label: str
-) -> tuple[tuple[str, ...], str]:
+def _written(answer: Answer, numbering: Numbering, name: str, label: str) -> tuple[tuple[str, ...], str]:
     text, place = shown(answer.text)
     citations = [_moved(citation, place) for citation in answer.citations]
     breaks = sorted({place(point) for point in _breaks(answer)})
@@ -158,7 +156,8 @@ def _chip_writer(numbering: Numbering, name: str, label: str) -> Callable[[Seque
                     found[number] = item
         ordered = sorted(found)
         return "".join(
-            _chip(number, found[number], numbering, f"{name}-{place + 1}-{number}", label) for number in ordered
+            _chip(number, found[number], numbering, f"{name}-{place + 1}-{number}", label)
+            for number in ordered
         )
 
     return write

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-
 from typing import NamedTuple
 
 from groundwire.model import Citation, Span

@@ -45,9 +45,7 @@ class Prose:
     unplaced: tuple[Citation, ...] = ()
 
 
-def write_prose(
-    text: str, citations: Sequence[Citation], breaks: Sequence[int], chips: ChipWriter
-) -> Prose:
+def write_prose(text: str, citations: Sequence[Citation], breaks: Sequence[int], chips: ChipWriter) -> Prose:
     """The text with its chips. Citations without a place speak for the whole."""
     general = tuple(citation for citation in citations if citation.span is None)
     places, cuts = places_in(text, citations)

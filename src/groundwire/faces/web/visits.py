@@ -105,7 +105,9 @@ def keep_language(inbound: Inbound, language: str) -> Headers:
 def check_token(visit: Visit, given: str) -> None:
     """Refuse a form that is not of the visitor's own page."""
     if not hmac.compare_digest(visit.token.encode(), given.encode("utf-8", "replace")):
-        raise TurnedAway(status=403, message="this form is out of date; load the page again", code="STALE_FORM")
+        raise TurnedAway(
+            status=403, message="this form is out of date; load the page again", code="STALE_FORM"
+        )
 
 
 async def read_form(visit: Visit, inbound: Inbound) -> Mapping[str, str]:

@@ -11,10 +11,9 @@ from groundwire.faces.cli.console import BOLD, Console
 from groundwire.faces.cli.edge import redactor
 from groundwire.faces.cli.session import configure
 from groundwire.faces.gateway.access import check_bind
-from groundwire.faces.gateway.app import Asker
 from groundwire.faces.gateway.keys import KeyFile
 from groundwire.faces.gateway.observing import set_up_logging
-from groundwire.faces.gateway.service import Place, address_of, open_socket, serve
+from groundwire.faces.gateway.service import Place, Servant, address_of, open_socket, serve
 
 
 def run(arguments: Namespace, console: Console) -> int:
@@ -30,16 +29,14 @@ def run(arguments: Namespace, console: Console) -> int:
     check_bind(place.host, has_keys=keys > 0)
     with open_socket(place) as listener:
         connect = _connect(config, console)
-        usable = connect().usable()
-        _announce(
-            console, address_of(listener, place.host), [name for name, ok in usable.items() if ok], keys
-        )
+        usable = [name for name, ok in connect().usable().items() if ok]
+        _announce(console, address_of(listener, place.host), usable, keys)
         set_up_logging(arguments.log_level, console.stderr, redactor(console.env).redact)
         return serve(place, listener, connect, console.env)
 
 
-def _connect(config: Config, console: Console) -> Callable[[], Asker]:
-    return lambda: cast("Asker", console.connect(config, console.env))
+def _connect(config: Config, console: Console) -> Callable[[], Servant]:
+    return lambda: cast("Servant", console.connect(config, console.env))
 
 
 def _announce(console: Console, address: str, usable: list[str], keys: int) -> None:

@@ -1,0 +1,78 @@
+"""Sessions to keep elsewhere: Markdown with footnotes, and JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from groundwire.chat.chat import Conversation
+from groundwire.chat.languages import pick
+from groundwire.chat.links import web_link
+from groundwire.chat.states import state_of
+from groundwire.model import Answer, Json, JsonObject, Message
+from groundwire.model.json import encode
+from groundwire.store.base import StoredMessage
+from groundwire.text.markdown import render_body
+from groundwire.text.sources import label_of, number_answer
+
+_NUMBER = re.compile(r"\[(\d{1,4})\]")
+_MARKS = re.compile(r"([\\`*_\[\]<>])")
+VERSION = 1
+
+
+def footnoted(answer: Answer, prefix: str = "") -> str:
+    """The text with `[^1]` where sources are cited, and the footnotes below."""
+    if not answer.citations:
+        return answer.text
+    numbering = number_answer(answer)
+    count = len(numbering.sources)
+
+    def note(match: re.Match[str]) -> str:
+        return f"[^{prefix}{match[1]}]" if 0 < int(match[1]) <= count else match[0]
+
+    body = _NUMBER.sub(note, render_body(answer, numbering))
+    notes = []
+    for number, source in enumerate(numbering.sources, 1):
+        link = web_link(source.url)
+        name = _MARKS.sub(r"\\\1", label_of(source))
+        notes.append(f"[^{prefix}{number}]: {name}" + (f" <{link.href}>" if link else ""))
+    return "\n".join([body, "", *notes])
+
+
+def as_markdown(conversation: Conversation, language: str = "en") -> str:
+    """A session as a text."""
+    name = pick(conversation.agent.name, language)
+    lines = [f"# {' '.join(conversation.session.title.split())}", ""]
+    for turn in conversation.turns:
+        if isinstance(turn.content, Message):
+            lines += (*(f"> {line}" for line in turn.content.text.split("\n")), "")
+            continue
+        state = state_of(turn.content)
+        lines += (f"**{name}**" + ("" if state == "done" else f" ({state})"), "")
+        lines += (footnoted(turn.content, f"{turn.number}-"), "")
+    return "\n".join(lines)
+
+
+def as_json(conversation: Conversation) -> JsonObject:
+    """A session with everything that is kept of it, in the project's own terms."""
+    session = conversation.session
+    return {
+        "version": VERSION,
+        "id": session.id,
+        "title": session.title,
+        "agent": session.agent,
+        "created": session.created,
+        "updated": session.updated,
+        "messages": list(_messages(conversation.turns)),
+    }
+
+
+def _messages(turns: Iterable[StoredMessage]) -> Iterable[Json]:
+    for turn in turns:
+        yield {
+            "id": turn.id,
+            "number": turn.number,
+            "created": turn.created,
+            "provider": turn.provider,
+            "content": encode(turn.content),
+        }

@@ -1,0 +1,14 @@
+"""The page as rows for the table of the gateway."""
+
+from __future__ import annotations
+
+from groundwire.chat.chat import Chat
+from groundwire.faces.gateway.routes import Route
+from groundwire.faces.web import keeping, talking, visiting
+from groundwire.faces.web.face import Face, route
+
+
+def routes_for(chat: Chat) -> tuple[Route, ...]:
+    """All ways to the page of a chat."""
+    face = Face(chat)
+    return tuple(route(face, page) for page in (*talking.PAGES, *keeping.PAGES, *visiting.PAGES))

@@ -1,0 +1,96 @@
+"""Coming in, choosing a language, what was used, and the files of the page."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from groundwire.chat.spending import by_model, cost_of, days_until, searches_of, series, tokens_of
+from groundwire.errors import TurnedAway
+from groundwire.faces.web.charts import bars
+from groundwire.faces.web.face import Face, Page, PageRequest
+from groundwire.faces.web.pages import STATIC
+from groundwire.faces.web.replying import SECURITY, send_away, send_page
+from groundwire.faces.web.visits import keep_language, log_out, read_form
+
+_SPANS = (7, 30, 90)
+_FOR_EVER = ("cache-control", "public, max-age=31536000, immutable")
+
+
+async def usage(face: Face, request: PageRequest) -> None:
+    """Searches, tokens and cost by provider and day."""
+    told = request.inbound.parameter("days")
+    count = int(told) if told in map(str, _SPANS) else 30
+    today = datetime.fromtimestamp(face.clock(), UTC).date()
+    totals = await face.chat.usage(request.visit.owner, (today - timedelta(days=count - 1)).isoformat())
+    days = days_until(today, count)
+    texts = face.pages.texts[request.visit.language]
+    measures = (
+        (texts["usage_searches"], searches_of),
+        (texts["usage_tokens"], tokens_of),
+        (texts["usage_cost"], cost_of),
+    )
+    drawn = ((label, series(totals, days, measure)) for label, measure in measures)
+    charts = [(label, bars(numbers, label)) for label, numbers in drawn if not numbers.is_empty]
+    await face.send(request, "usage", totals=by_model(totals), charts=charts, days=count, place="usage")
+
+
+async def ask_for_key(face: Face, request: PageRequest) -> None:
+    """The form that asks for a key."""
+    if request.visit.is_known:
+        await send_away(request.inbound, "/")
+        return
+    await send_page(request.inbound, face.pages.render("login", request.visit), more=request.visit.cookies)
+
+
+async def log_in(face: Face, request: PageRequest) -> None:
+    """Let somebody in who shows a key."""
+    form = await read_form(request.visit, request.inbound)
+    try:
+        cookies = face.desk.log_in(request.gateway, request.inbound, form.get("key", ""))
+    except TurnedAway as error:
+        request.call.outcome = error.code
+        html = face.pages.render("login", request.visit, trouble=error.message)
+        await send_page(request.inbound, html, status=error.status_hint, more=request.visit.cookies)
+        return
+    await send_away(request.inbound, "/", cookies)
+
+
+async def leave(_: Face, request: PageRequest) -> None:
+    """Forget who somebody is."""
+    await read_form(request.visit, request.inbound)
+    await send_away(request.inbound, "/login", log_out(request.inbound))
+
+
+async def choose_language(_: Face, request: PageRequest) -> None:
+    """Speak another language from now on."""
+    form = await read_form(request.visit, request.inbound)
+    back = form.get("back", "/")
+    # Only a path of ours: a second slash would lead to another host.
+    path = back if back.startswith("/") and not back.startswith(("//", "/\\")) and back.isascii() else "/"
+    path = "/" if any(ord(sign) <= 0x20 for sign in path) else path
+    await send_away(request.inbound, path, keep_language(request.inbound, form.get("language", "")))
+
+
+async def send_static(face: Face, request: PageRequest) -> None:
+    """A file of the page."""
+    digest, _, name = request.names["name"].partition("/")
+    file = face.pages.files.get(name)
+    if file is None:
+        raise TurnedAway(status=404, message="there is no such file", code="NOT_FOUND")
+    tag = f'"{file.tag}"'
+    kept = _FOR_EVER if digest == face.pages.digest else ("cache-control", "no-cache")
+    head = (("etag", tag), kept, *SECURITY)
+    if request.inbound.headers.get("if-none-match") == tag:
+        await request.inbound.respond(304, head, b"")
+        return
+    await request.inbound.respond(200, (("content-type", file.kind), *head), file.data)
+
+
+PAGES: tuple[Page, ...] = (
+    Page("GET", "/usage", usage, about="What was used."),
+    Page("GET", "/login", ask_for_key, is_open=True, about="Asks for a key."),
+    Page("POST", "/login", log_in, is_open=True, about="Lets somebody in."),
+    Page("POST", "/logout", leave, is_open=True, about="Ends a login."),
+    Page("POST", "/language", choose_language, is_open=True, about="Chooses a language."),
+    Page("GET", f"{STATIC}/{{name}}", send_static, is_open=True, about="Files of the page."),
+)

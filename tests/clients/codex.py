@@ -1,0 +1,69 @@
+"""How Codex is started."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.clients.driving import Run, drive
+from tests.clients.installing import CODEX
+from tests.clients.pages import QUESTION
+from tests.clients.stage import Stage
+
+_CONFIG = """\
+model = "{model}"
+model_provider = "gw"
+check_for_update_on_startup = false
+approval_policy = "never"
+sandbox_mode = "read-only"
+web_search = "{search}"
+
+[analytics]
+enabled = false
+
+[feedback]
+enabled = false
+
+[otel]
+exporter = "none"
+metrics_exporter = "none"
+trace_exporter = "none"
+
+[model_providers.gw]
+name = "gw"
+base_url = "{url}/v1"
+env_key = "GW_KEY"
+wire_api = "responses"
+request_max_retries = 1
+stream_max_retries = 1
+"""
+STANDALONE = "supports_standalone_web_search = true\n"
+
+
+def write_config(
+    stage: Stage, home: Path, *, model: str = "gpt-5.1", search: str = "live", more: str = ""
+) -> None:
+    """Our gateway as its model's provider."""
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(_CONFIG.format(model=model, search=search, url=stage.url) + more, "utf-8")
+
+
+def ask_codex(home: Path, words: Sequence[str] = (), more: Mapping[str, str] | None = None) -> Run:
+    """Ask our question without a terminal."""
+    env = {"CODEX_HOME": str(home / ".codex"), "GW_KEY": "dummy-key", **(more or {})}
+    quiet = ["--skip-git-repo-check", "--color", "never", "--disable", "plugins", "--disable", "apps"]
+    return drive(CODEX, ["exec", *quiet, "--json", *words, QUESTION], home, env)
+
+
+def items_of(run: Run, kind: str) -> list[dict[str, object]]:
+    """The complete items of one kind, as they were printed."""
+    lines = [json.loads(line) for line in run.out.splitlines() if line.startswith("{")]
+    items = [line["item"] for line in lines if line["type"] == "item.completed"]
+    return [item for item in items if item["type"] == kind]
+
+
+def printed_by(run: Run) -> str:
+    """What the model said, as it was printed."""
+    return "\n".join(str(item["text"]) for item in items_of(run, "agent_message"))

@@ -1,0 +1,55 @@
+"""How Gemini CLI is started."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.clients.driving import Run, drive
+from tests.clients.installing import GEMINI
+from tests.clients.pages import QUESTION
+from tests.clients.stage import Stage
+
+_SETTINGS = {
+    "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+    "general": {
+        "enableAutoUpdate": False,
+        "enableAutoUpdateNotification": False,
+        "maxAttempts": 2,
+        "retryFetchErrors": False,
+    },
+    "privacy": {"usageStatisticsEnabled": False},
+    "telemetry": {"enabled": False},
+}
+
+
+def write_settings(home: Path) -> None:
+    """Settings that keep it quiet; what is there besides stays."""
+    path = home / ".gemini" / "settings.json"
+    path.parent.mkdir(exist_ok=True)
+    there = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    path.write_text(json.dumps({**there, **_SETTINGS}), "utf-8")
+
+
+def ask_gemini(
+    stage: Stage, home: Path, words: Sequence[str] = (), more: Mapping[str, str] | None = None
+) -> Run:
+    """Ask our question without a terminal."""
+    write_settings(home)
+    env = {
+        "GOOGLE_GEMINI_BASE_URL": stage.url,
+        "GEMINI_API_KEY": "dummy-key",
+        "GEMINI_CLI_HOME": str(home),
+        "GEMINI_CLI_NO_RELAUNCH": "true",
+        **(more or {}),
+    }
+    flags = ["-o", "stream-json", "--approval-mode", "yolo", "--skip-trust"]
+    return drive(GEMINI, ["-p", QUESTION, *flags, *words], home, env)
+
+
+def printed_by(run: Run) -> str:
+    """What the model said, as it was printed."""
+    lines = [json.loads(line) for line in run.out.splitlines() if line.startswith("{")]
+    said = (line for line in lines if line["type"] == "message" and line["role"] == "assistant")
+    return "".join(line["content"] for line in said)

@@ -1,0 +1,76 @@
+"""How OpenCode is started."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.clients.driving import Run, drive
+from tests.clients.installing import OPENCODE
+from tests.clients.pages import QUESTION
+from tests.clients.stage import Stage
+
+_QUIET = {
+    **dict.fromkeys(
+        (
+            "OPENCODE_DISABLE_AUTOUPDATE",
+            "OPENCODE_DISABLE_MODELS_FETCH",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD",
+            "OPENCODE_DISABLE_SHARE",
+            "OPENCODE_DISABLE_DEFAULT_PLUGINS",
+            "OPENCODE_DISABLE_EMBEDDED_WEB_UI",
+        ),
+        "1",
+    ),
+    "npm_config_fetch_retries": "0",
+}
+PACKAGES = {
+    "anthropic_messages": ("@ai-sdk/anthropic", "/v1"),
+    "openai_responses": ("@ai-sdk/openai", "/v1"),
+    "openai_chat": ("@ai-sdk/openai-compatible", "/v1"),
+    "gemini": ("@ai-sdk/google", "/v1beta"),
+}
+"""By which package OpenCode speaks a dialect, and what it puts before the vendor's path."""
+
+
+def write_config(
+    stage: Stage, home: Path, dialect: str, model: str, options: Mapping[str, Any] | None = None
+) -> None:
+    """Our gateway as the only provider, in the folder that OpenCode is started in."""
+    package, path = PACKAGES[dialect]
+    name = {"name": model, **({"options": options} if options else {})}
+    provider = {
+        "npm": package,
+        "options": {"baseURL": stage.url + path, "apiKey": "dummy-key"},
+        "models": {model: name},
+    }
+    config = {
+        "$schema": "https://opencode.ai/config.json",
+        "provider": {"gw": provider},
+        "enabled_providers": ["gw"],
+        "model": f"gw/{model}",
+        "small_model": f"gw/{model}",
+        "permission": {"*": "allow"},
+        "autoupdate": False,
+    }
+    work = home / "work"
+    work.mkdir(exist_ok=True)
+    (work / "opencode.json").write_text(json.dumps(config), "utf-8")
+
+
+def ask_opencode(home: Path, more: Mapping[str, str] | None = None) -> Run:
+    """Ask our question without a terminal."""
+    return drive(OPENCODE, ["run", "--format", "json", QUESTION], home, {**_QUIET, **(more or {})})
+
+
+def parts_of(run: Run, kind: str) -> list[dict[str, Any]]:
+    """The parts of one kind, as they were printed."""
+    lines = [json.loads(line) for line in run.out.splitlines() if line.startswith("{")]
+    return [line["part"] for line in lines if line["type"] == kind]
+
+
+def printed_by(run: Run) -> str:
+    """What the model said, as it was printed."""
+    return "\n".join(str(part["text"]) for part in parts_of(run, "text"))
