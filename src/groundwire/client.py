@@ -40,6 +40,7 @@ from groundwire.providers import copilot
 from groundwire.providers.base import Batches, OneByOne, Provider, Row
 from groundwire.providers.capabilities import Capabilities
 from groundwire.providers.copilot_command import settings_from
+from groundwire.providers.counting import count_tokens, counts
 from groundwire.providers.http import HttpProvider
 from groundwire.providers.openai_session import apart, sender
 from groundwire.providers.registry import BUILT_IN, adjusted, built_in, describe
@@ -164,6 +165,14 @@ class Groundwire:
         async with aclosing(self._router.batches(request, plan)) as batches:
             async for batch in batches:
                 yield batch
+
+    async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:
+        """The tokens of a request as its provider counts them; None where that one does not."""
+        row = self._rows.get(provider)
+        if row is None or not counts(row, request.wire):
+            return None
+        asked = replace(request, model=model)
+        return await count_tokens(row, self._http, await self._credential(row), self._redactor, asked)
 
     def prepare(self) -> None:
         """Import now what the first request would wait for; for those who serve many."""

@@ -137,4 +137,3 @@ def fault_in(found: Survived) -> str:
     except AssertionError as problem:
         return f"{kill}: {problem}: {got.body[-150:]!r}"
     return ""
-

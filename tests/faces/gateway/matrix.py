@@ -75,7 +75,9 @@ def chosen(recordings: Iterable[Recording], most: int) -> list[Recording]:
         kept.setdefault((recording.dialect, recording.kind), []).append(recording)
     found: list[Recording] = []
     for group in kept.values():
-        group.sort(key=lambda item: (len(answer_of(item).citations), len(answer_of(item).parts)), reverse=True)
+        group.sort(
+            key=lambda item: (len(answer_of(item).citations), len(answer_of(item).parts)), reverse=True
+        )
         troubled = [item for item in group if answer_of(item).error or answer_of(item).finish != "stop"]
         found += dict.fromkeys((*group[: most - 1], *troubled[:1], *group[:most]))
     return list(dict.fromkeys(found))

@@ -241,9 +241,7 @@ class Clients:
         self._openai = openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0)
         self._google = genai.Client(
             api_key="k",
-            http_options=types.HttpOptions(
-                base_url=url, retry_options=once, httpx_async_client=self._http
-            ),
+            http_options=types.HttpOptions(base_url=url, retry_options=once, httpx_async_client=self._http),
         )
         self._left = AsyncExitStack()
 
@@ -356,9 +354,7 @@ class Clients:
         asked = self._google.aio.models
         config = types.GenerateContentConfig(tools=[types.Tool(google_search=types.GoogleSearch())])
         if not stream:
-            return _read_chunks(
-                [await asked.generate_content(model=model, contents=QUESTION, config=config)]
-            )
+            return _read_chunks([await asked.generate_content(model=model, contents=QUESTION, config=config)])
         chunks = await asked.generate_content_stream(model=model, contents=QUESTION, config=config)
         return _read_chunks([chunk async for chunk in chunks])
 

@@ -20,7 +20,9 @@ from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import INBOUND, Leaving, leave, request_of, send
 from tests.faces.gateway.serving import Here, run, serving, speaking
 
-EVENTS = told("The Nile is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile")
+EVENTS = told(
+    "The Nile is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile"
+)
 NEVER = float("inf")
 SOON, AT_LAST = 0.25, 1.0
 """Seconds until the provider knows: for 99 of 100, and for all."""
@@ -48,21 +50,27 @@ def cases(count: int) -> Iterator[Case]:
     ]
     step = 37  # shares no factor with their number, so that few cases are as mixed as many
     assert len(everything) % step
-    return islice((everything[place * step % len(everything)] for place in cycle(range(len(everything)))), count)
+    return islice(
+        (everything[place * step % len(everything)] for place in cycle(range(len(everything)))), count
+    )
 
 
 def response_for(case: Case) -> Response:
     """What the provider does while the client leaves."""
     whole = answer(case.provider, EVENTS)
     stream, body = whole.stream or b"", whole.body
-    ahead = stream[: stream.index(b"\n\n", stream.index(b"6650")) + 2] if case.stream else body[: len(body) // 2]
+    ahead = (
+        stream[: stream.index(b"\n\n", stream.index(b"6650")) + 2] if case.stream else body[: len(body) // 2]
+    )
     match case.phase:
         case "headers":
             return replace(whole, delay=NEVER)
         case "first event":
             return replace(whole, stall_at=0)
         case "flowing":
-            return replace(whole, stream=ahead, body=ahead, repeat=b": x\n\n" if case.stream else b" ", every=0.02)
+            return replace(
+                whole, stream=ahead, body=ahead, repeat=b": x\n\n" if case.stream else b" ", every=0.02
+            )
         case "quiet":
             return replace(whole, stall_at=len(ahead))
         case "pausing":
@@ -93,7 +101,9 @@ class World:
         if case.phase in ("sending", "connecting", "pausing"):
             await self._idle()
             self.waits.append(monotonic() - left)
-            assert len(self.upstream.requests) == before + (case.phase == "pausing"), "it was asked all the same"
+            assert len(self.upstream.requests) == before + (case.phase == "pausing"), (
+                "it was asked all the same"
+            )
         else:
             self.waits.append(await self.upstream.disconnected(before + 1, timeout=AT_LAST) - left)
             await self._idle()

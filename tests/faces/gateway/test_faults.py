@@ -26,7 +26,9 @@ from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
 from tests.faces.gateway.sdk_readers import Clients
 from tests.faces.gateway.serving import run, serving, speaking
 
-EVENTS = told("The Nile is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile")
+EVENTS = told(
+    "The Nile is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile"
+)
 NEVER = float("inf")
 SLOW = ("silent", "stalled at once", "stalled midway", "endless comments", "deaf")
 SHORT, LONG = 1.5, 30.0
@@ -71,7 +73,9 @@ def faults(dialect: str) -> dict[str, Script]:
         "an empty object": json_response({}),
         "half an object": Response(body=body[: len(body) // 2], stream=b'data: {"a', framing="close"),
         "noise": Response(body=bytes(range(256)) * 9, stream=b"data: " + bytes(range(128, 256)) + b"\n\n"),
-        "noise midway": replace(whole, stream=stream[:first] + b'data: {"x": NaN\n\n', body=body[:-9] + b"\xff\xfe}"),
+        "noise midway": replace(
+            whole, stream=stream[:first] + b'data: {"x": NaN\n\n', body=body[:-9] + b"\xff\xfe}"
+        ),
         "endless comments": Response(repeat=b": still here\n\n", every=0.05),
         "an error with status 200": json_response(dict(error_body(dialect, Overloaded("later")).body)),
         "a naked 500": Response(500, body=b"upstream connect error"),
@@ -203,7 +207,9 @@ def test_the_official_clients_raise_their_own_errors(fault: str) -> None:
             providers = {}
             for dialect in INBOUND:
                 upstream = await stack.enter_async_context(Upstream(faults(dialect)[fault]))
-                providers[f"my_{dialect}"] = speaking(dialect, upstream.url, timeout=SHORT if fault in SLOW else LONG)
+                providers[f"my_{dialect}"] = speaking(
+                    dialect, upstream.url, timeout=SHORT if fault in SLOW else LONG
+                )
             here = await stack.enter_async_context(serving(providers))
             clients = await stack.enter_async_context(Clients(here.url))
 

@@ -83,7 +83,9 @@ def read_well(recording: Recording) -> Read:
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_the_comparison_notices_what_is_missing_or_invented(recordings: Path, change: dict[str, object]) -> None:
+def test_the_comparison_notices_what_is_missing_or_invented(
+    recordings: Path, change: dict[str, object]
+) -> None:
     recording = next(item for item in all_recordings() if item.name == "anthropic/search-sonnet4.json")
     answer = answer_of(recording)
     read = read_well(recording)

@@ -11,6 +11,7 @@ from groundwire.dialects.jsontext import dump_json, load_json
 from groundwire.errors import ClientWireError
 from groundwire.faces.gateway.asgi import JSON, attended
 from groundwire.faces.gateway.conversation import Told, check_head
+from groundwire.faces.gateway.limits import check_query
 from groundwire.faces.gateway.routes import Route
 from groundwire.model import Event, Json, Request, SearchOptions
 from groundwire.tools.registry import WEBSEARCH
@@ -64,6 +65,8 @@ async def search(gateway: Gateway, call: Call, _: Mapping[str, str]) -> None:
     check_head(call.inbound)
     body = await call.inbound.body(gateway.settings.max_body_mb * 2**20)
     arguments = load_json(body, ClientWireError)
+    if isinstance(arguments, dict) and isinstance(query := arguments.get("query"), str):
+        check_query(query)
     told = Told(call.request_id)
     try:
         if not await attended(call.inbound, _answer(gateway, call, told, arguments)):

@@ -17,7 +17,7 @@ PATH = "/mcp"
 def mcp_route(app: McpApp) -> Route:
     """`POST /mcp`; every other method is turned away by the gateway itself."""
 
-    async def endpoint(_: Gateway, call: Call, __: Mapping[str, str]) -> None:
+    async def endpoint(gateway: Gateway, call: Call, _: Mapping[str, str]) -> None:
         inbound = call.inbound
 
         async def send(message: Message) -> None:
@@ -31,6 +31,7 @@ def mcp_route(app: McpApp) -> Route:
                 body = cast("bytes", message.get("body", b""))
                 await inbound.write(body, more=bool(message.get("more_body")))
 
-        await app(inbound.scope, inbound._receive, send)
+        data = await inbound.body(gateway.settings.max_body_mb * 2**20)
+        await app(inbound.scope, inbound.again(data), send)
 
     return Route("POST", PATH, endpoint, about="The search tools over MCP (streamable HTTP, no sessions).")

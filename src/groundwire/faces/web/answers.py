@@ -169,15 +169,17 @@ def _chip(number: int, item: Evidence, numbering: Numbering, name: str, label: s
     passage = _passage(item.quote) or next(iter(view.passages), "")
     href = view.href or f"#source-{name.partition('-')[0]}-{number}"
     outward = f' target="_blank" rel="{REL}"' if view.href else ""
+    whose = " · ".join(filter(None, (view.domain, view.host, view.date)))
+    card = f"card-{escape(name)}"
     parts = (
         f'<span class="card-title">{escape(view.title)}</span>',
-        f'<span class="card-host">{escape(" · ".join(filter(None, (view.domain, view.host, view.date))))}</span>',
+        f'<span class="card-host">{escape(whose)}</span>',
         f'<span class="card-quote">{escape(passage)}</span>' if passage else "",
     )
     return (
         f'<span class="cite"><a class="chip" href="{escape(href)}"{outward} '
-        f'aria-label="{escape(label)} {number}: {escape(view.title)}" aria-describedby="card-{escape(name)}">'
-        f'{number}</a><span class="card" role="tooltip" id="card-{escape(name)}">{"".join(parts)}</span></span>'
+        f'aria-label="{escape(label)} {number}: {escape(view.title)}" aria-describedby="{card}">'
+        f'{number}</a><span class="card" role="tooltip" id="{card}">{"".join(parts)}</span></span>'
     )
 
 

@@ -38,7 +38,8 @@ def _stack(series: Series, place: int, step: float, top: float) -> list[str]:
         told = f"{series.days[place]} · {one_line(name)}: {_short(amount)}"
         parts.append(
             f'<rect class="series-{colour % _COLOURS}" x="{_LEFT + place * step + step * 0.15:.1f}" '
-            f'y="{base:.1f}" width="{step * 0.7:.1f}" height="{tall:.1f}"><title>{escape(told)}</title></rect>'
+            f'y="{base:.1f}" width="{step * 0.7:.1f}" height="{tall:.1f}">'
+            f"<title>{escape(told)}</title></rect>"
         )
     return parts
 
@@ -74,7 +75,7 @@ def _round_up(number: float) -> float:
     """The next number that reads well."""
     if number <= 0:
         return 1.0
-    size = 10 ** floor(log10(number))
+    size = 10.0 ** floor(log10(number))
     return next((factor * size for factor in (1, 2, 5) if factor * size >= number), 10.0 * size)
 
 

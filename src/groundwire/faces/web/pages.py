@@ -103,7 +103,7 @@ class Pages:
     def _answer(self, visit: Visit, agent: Agent, view: AnswerView, **more: object) -> Markup:
         name = one_line(pick(agent.name, visit.language))
         values = {"live": False, "footnoted": "", **more}
-        return Markup(self.render("answer", visit, view=view, name=name, **values))  # noqa: S704  escaped there
+        return Markup(self.render("answer", visit, view=view, who=name, **values))  # noqa: S704  escaped there
 
 
 def limits_of(controls: Controls) -> str:

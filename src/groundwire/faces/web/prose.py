@@ -135,7 +135,7 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}, renderer_cls=_Renderer)
     parser.enable(["table", "strikethrough"])
     # Which links are safe is decided where they are written, by the parser of everybody's addresses.
-    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    parser.validateLink = lambda _: True  # type: ignore[method-assign]
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     return parser
 

@@ -1,0 +1,26 @@
+// Small comforts of forms: ask before something is lost, read a file into a field, open the menu.
+export function watchForms(page) {
+  page.addEventListener("submit", (event) => {
+    const question = event.target.dataset.confirm;
+    if (question && !window.confirm(question)) event.preventDefault();
+  });
+  page.addEventListener("change", async (event) => {
+    const into = event.target.dataset?.into;
+    if (into && event.target.files.length) {
+      event.target.form.elements[into].value = await event.target.files[0].text();
+    }
+  });
+  page.addEventListener("click", (event) => {
+    const menu = event.target.closest?.(".menu");
+    if (menu) {
+      const open = page.getElementById("side").classList.toggle("open");
+      menu.setAttribute("aria-expanded", String(open));
+    }
+    for (const pop of page.querySelectorAll(".pop[open]")) {
+      if (!pop.contains(event.target)) pop.removeAttribute("open");
+    }
+  });
+  page.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") for (const pop of page.querySelectorAll(".pop[open]")) pop.removeAttribute("open");
+  });
+}

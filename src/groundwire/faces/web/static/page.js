@@ -1,0 +1,7 @@
+import { watchCards } from "./cards.js";
+import { watchComposer } from "./composer.js";
+import { watchForms } from "./forms.js";
+
+watchForms(document);
+watchCards(document);
+watchComposer(document);

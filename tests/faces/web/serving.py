@@ -1,0 +1,62 @@
+"""The page on a real socket of loopback, over scripted providers and a store in a folder."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from groundwire.chat.chat import Chat, chat_for
+from groundwire.client import Groundwire
+from groundwire.config.schema import Config, ProviderSettings
+from groundwire.faces.gateway.app import Gateway
+from groundwire.faces.gateway.building import gateway_for
+from groundwire.faces.gateway.routes import Routes
+from groundwire.faces.gateway.server import server_for
+from groundwire.faces.web.routes import routes_for
+from groundwire.model.value import replace
+from groundwire.store.base import Store
+from groundwire.store.open import open_store
+
+HOST = "127.0.0.1"
+
+
+@dataclass
+class Here:
+    """A page that is served."""
+
+    url: str
+    chat: Chat
+    store: Store
+    gateway: Gateway
+
+
+@asynccontextmanager
+async def serving_page(
+    folder: Path, providers: Mapping[str, ProviderSettings], config: Config | None = None
+) -> AsyncIterator[Here]:
+    """Serve the page until the block ends."""
+    env = {"HOME": str(folder), "GROUNDWIRE_DATA_DIR": str(folder)}
+    whole = replace(
+        config or Config(), providers=dict(providers), order=(*providers, "local"), data_dir=str(folder)
+    )
+    with open_store(f"sqlite:///{folder}/chat.db") as store:
+        async with Groundwire(whole, env=env) as groundwire:
+            chat = chat_for(groundwire, store)
+            gateway = gateway_for(groundwire, env)
+            gateway.routes = Routes((*gateway.routes.routes, *routes_for(chat)))
+            listener = socket.socket(proto=socket.IPPROTO_TCP)
+            listener.bind((HOST, 0))
+            server = server_for(gateway, HOST, listener.getsockname()[1], drain=1)
+            running = asyncio.create_task(server.serve(sockets=[listener]))
+            try:
+                async with asyncio.timeout(10):
+                    while not server.started:
+                        await asyncio.sleep(0.005)
+                yield Here(f"http://{HOST}:{listener.getsockname()[1]}", chat, store, gateway)
+            finally:
+                server.should_exit = True
+                await running
