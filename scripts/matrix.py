@@ -38,11 +38,11 @@ def render(scores: Mapping[Cell, Score]) -> str:
     """The page."""
     lines = [_HEAD]
     for stream, title in ((False, "Whole answers"), (True, "Streams")):
-        lines += [f"## {title}", "", *_table(scores, stream), ""]
+        lines += [f"## {title}", "", *_table(scores, stream=stream), ""]
     return "\n".join(lines)
 
 
-def _table(scores: Mapping[Cell, Score], stream: bool) -> Iterator[str]:
+def _table(scores: Mapping[Cell, Score], *, stream: bool) -> Iterator[str]:
     yield _row("provider \\ client", *(f"`{inbound}`" for inbound in INBOUND))
     yield _row("---", *("--:" for _ in INBOUND))
     for provider in PROVIDERS:

@@ -24,7 +24,7 @@ from groundwire.credentials.oauth import token_url
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.refresher import Refresher
 from groundwire.credentials.secret import Credential, Secret
-from groundwire.errors import ConfigError, GroundwireError, InvalidQuery, MissingCredential
+from groundwire.errors import GroundwireError, InvalidQuery, MissingCredential
 from groundwire.model import (
     Answer,
     Assembler,
@@ -48,7 +48,6 @@ from groundwire.providers.signing import Signed
 from groundwire.routing.health import Health
 from groundwire.routing.plan import AUTO, choose, named, ranked
 from groundwire.routing.run import Router
-from groundwire.routing.searching import SearchingProvider
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Http
 from groundwire.wiring import ENGINES, Ask, EngineRoom, EngineStatus, Looked
@@ -157,7 +156,7 @@ class Groundwire:
 
     async def batches(self, request: Request, *, provider: str = AUTO, model: str = "") -> Batches:
         """The same, as it arrives: events that came together stay together."""
-        usable = self.usable()
+        usable = self.usable() if request.search is None else self._able_to_search()
         provider, model = named(provider, model, self.config.aliases, usable)
         configured = (name for name, item in self.config.providers.items() if item.base_url or item.enabled)
         order = ranked(self.config.order, configured)
@@ -165,6 +164,14 @@ class Groundwire:
         async with aclosing(self._router.batches(request, plan)) as batches:
             async for batch in batches:
                 yield batch
+
+    def _able_to_search(self) -> Mapping[str, bool]:
+        """Of those who can be used, `auto` asks only who can search; a name is taken as given."""
+
+        def can(name: str) -> bool:
+            return self._live[name].capabilities.search != "none" and self._is_usable(name)
+
+        return Looked(self._live, can)
 
     async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:
         """The tokens of a request as its provider counts them; None where that one does not."""
@@ -274,17 +281,7 @@ class Groundwire:
         renew = self._refresher.after_refusal
         speaker = HttpProvider(row, self._http, credential, self._redactor, renew=renew)
         kind, _, engine = self.config.provider(row.name).search.partition(":")
-        return Signed(self._searching(speaker, engine) if kind == "engine" else speaker)
-
-    def _searching(self, provider: Provider, engine: str) -> Provider:
-        """A model that an engine searches for."""
-        if engine not in self._engines.names:
-            known = ", ".join(self._engines.names)
-            raise ConfigError(
-                f"providers.{provider.name}.search: there is no engine {engine!r}; known: {known}"
-            )
-        capabilities = self._engines.status(engine).capabilities
-        return SearchingProvider(provider, lambda: self._engines.engine(engine), capabilities)
+        return Signed(self._engines.searching(speaker, engine) if kind == "engine" else speaker)
 
     async def _credential(self, row: Row) -> Credential | None:
         key = self._keys.get(row.name)

@@ -12,7 +12,7 @@ from groundwire.credentials.lookup import Finding, Places, explain, find
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential
 from groundwire.engine.engines.registry import API_ENGINES, api_engine
-from groundwire.errors import NotFound
+from groundwire.errors import ConfigError, NotFound
 from groundwire.model import Event, Request
 from groundwire.model.value import replace, value
 from groundwire.providers.base import Batches, OneByOne, Provider, Teller
@@ -91,6 +91,18 @@ class EngineRoom:
             return EngineProvider(self.engine(name), write)
 
         return OneByOne(_Late(name, capabilities_of_engine(self._honours(name)), make))
+
+    def searching(self, provider: Provider, name: str) -> Provider:
+        """A model that an engine searches for."""
+        if name not in self.names:
+            known = ", ".join(self.names)
+            raise ConfigError(
+                f"providers.{provider.name}.search: there is no engine {name!r}; known: {known}"
+            )
+        from groundwire.routing.searching import SearchingProvider  # noqa: PLC0415  few need it
+
+        capabilities = capabilities_of_engine(self._honours(name))
+        return SearchingProvider(provider, lambda: self.engine(name), capabilities)
 
     def status(self, name: str) -> EngineStatus:
         """What can be said of an engine without asking it."""

@@ -67,6 +67,8 @@ def read_environment(
             convert = _SETTINGS[variable][1] if variable in _SETTINGS else _as_it_is
             found = read_value(key_at(path), convert(text), path, source, context)
             layer[path] = Entry(found, f"environment {variable}")
+    if env.get("ENABLE_WEB_SEARCH", "").strip().lower() in ("0", "false", "no", "off"):
+        layer["gateway", "search"] = Entry("none", "environment ENABLE_WEB_SEARCH")
     return layer, source, tuple(warnings)
 
 

@@ -87,7 +87,7 @@ GATEWAY = Table(
         "host": Key(kinds.TEXT, "The address to listen on; any but loopback needs keys.", project="never"),
         "port": Key(kinds.COUNT, "The port to listen on.", project="never"),
         "search": Key(
-            kinds.TEXT, "The target of Claude Code's own searches: a provider, provider/model or auto."
+            kinds.TEXT, "The target of Claude Code's own searches: a provider, provider/model, auto or none."
         ),
         "citations": Key(
             kinds.choice("exact", "live"), "exact: text waits for its citations; live: text comes at once."

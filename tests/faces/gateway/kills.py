@@ -75,7 +75,7 @@ def every_index(inbound: str, provider: str) -> list[Kill]:
 
 def anywhere(count: int, seed: int = 7) -> list[Kill]:
     """Kills at any byte, of anybody, by anybody."""
-    random = Random(seed)  # noqa: S311  the same kills in every run
+    random = Random(seed)  # the same kills in every run
     streams = {provider: stream_of(provider) for provider in INBOUND}
     return [
         Kill(

@@ -105,22 +105,25 @@ def _read_response(response: Response) -> Read:
             read.queries += [query for query in item.action.queries or [item.action.query or ""] if query]
         elif isinstance(item, ResponseOutputMessage):
             for part in item.content:
-                start = len(read.text)
-                if not isinstance(part, ResponseOutputText):
+                if isinstance(part, ResponseOutputText):
+                    _read_part(read, part)
+                else:
                     read.text += part.refusal
-                    continue
-                read.text += part.text
-                for note in part.annotations:
-                    assert isinstance(note, AnnotationURLCitation)
-                    ours = extra(note, "groundwire") == {"anchor": "answer"}
-                    first, last = (0, 0) if ours else (note.start_index or 0, note.end_index or 0)
-                    assert last <= len(part.text)
-                    read.cite(note.url, start + first, start + last)
     if response.usage is not None:
         read.tokens = (response.usage.input_tokens, response.usage.output_tokens)
     if response.tool_usage is not None and response.tool_usage.web_search is not None:
         read.searches = response.tool_usage.web_search.num_requests
     return read
+
+
+def _read_part(read: Read, part: ResponseOutputText) -> None:
+    start, read.text = len(read.text), read.text + part.text
+    for note in part.annotations:
+        assert isinstance(note, AnnotationURLCitation)
+        ours = extra(note, "groundwire") == {"anchor": "answer"}
+        first, last = (0, 0) if ours else (note.start_index or 0, note.end_index or 0)
+        assert last <= len(part.text)
+        read.cite(note.url, start + first, start + last)
 
 
 def _read_notes(read: Read, notes: Iterable[object]) -> None:
@@ -255,7 +258,7 @@ class Clients:
     async def __aexit__(self, *_: object) -> None:
         await self._left.aclose()
         del self._google  # which closes itself once more when it goes, in a task
-        for _ in range(3):
+        for _round in range(3):
             await asyncio.sleep(0)
 
     async def ask(self, dialect: str, model: str, *, stream: bool) -> Read:
@@ -368,6 +371,7 @@ class Clients:
         events = await asked.create(
             model=model, input=QUESTION, tools=[{"type": "google_search"}], stream=True
         )
+        assert not isinstance(events, interactions.Interaction)
         async for event in events:
             if isinstance(event, interactions.StepDelta):
                 queries += _take(steps, event.index, event.delta)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.model.value import replace
-from groundwire.testing.script import EVENTS, Dribble, Response, Script
+from groundwire.testing.script import EVENTS, Dribble, Framing, Response, Script
 from groundwire.testing.upstream import Upstream
 from tests.contracts.recorded.catalogue import Recording, answer_of, recordings_of
 from tests.contracts.recorded.frames import is_sse
@@ -102,7 +102,7 @@ def test_the_same_dialect_passes_every_byte(recordings: Path) -> None:
                 streams_it = recording.kind == "stream"
                 if streams_it != is_sse(recording.data) or answer_of(recording).error is not None:
                     continue
-                framing = "chunked" if streams_it else "length"
+                framing: Framing = "chunked" if streams_it else "length"
                 kind = {"content-type": EVENTS} if streams_it else {}
                 upstream.script = Script((Response(headers=kind, body=recording.data, framing=framing),))
                 asked = request_of(recording.dialect, f"my_{recording.dialect}/m", stream=streams_it)

@@ -1,4 +1,4 @@
-"""Whatever goes wrong upstream, a client gets exactly one end: an error with its status, or one in its stream.
+"""Whatever goes wrong upstream, a client gets one end: an error with its status, or one in its stream.
 
 Every fault of the scripted upstream meets every dialect, streamed and whole, from a provider of the same
 dialect (whose bytes pass through) and of another. The bytes are read by strict checkers, and the official

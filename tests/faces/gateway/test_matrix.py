@@ -1,4 +1,4 @@
-"""Every recorded answer reaches the official client of every dialect whole: words, citations, searches, end."""
+"""Every recorded answer reaches the official client of every dialect whole: words, citations, end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claude Code's own web search, as thirteen versions of it send it."""
+"""Claude Code's own web search, as versions of it send it."""
 
 from __future__ import annotations
 

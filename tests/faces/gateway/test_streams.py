@@ -1,4 +1,4 @@
-"""Streams that break: no word twice, no part told as the whole, and somebody else is asked while it is time."""
+"""Streams that break: no word twice, no part told as the whole, and others are asked while it is time."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ SECURITY: Headers = (
     ("content-security-policy", CSP),
     ("x-content-type-options", "nosniff"),
     ("x-frame-options", "DENY"),
-    ("referrer-policy", "no-referrer"),
+    # Nothing goes to others; a page that hides itself from us too would send its forms without an Origin.
+    ("referrer-policy", "same-origin"),
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-origin"),
     ("permissions-policy", "camera=(), geolocation=(), microphone=()"),

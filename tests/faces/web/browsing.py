@@ -1,0 +1,70 @@
+"""A real browser: Debian's Chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+CHROMIUM = Path("/usr/bin/chromium")
+AXE = Path(__file__).parents[3] / ".venv" / "axe-core" / "package" / "axe.min.js"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+PATIENCE = 20_000
+
+playwright = pytest.importorskip("playwright.async_api", reason="playwright is not installed: not run")
+if not CHROMIUM.exists():
+    pytest.skip("Chromium is not on this machine: not run", allow_module_level=True)
+
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright  # noqa: E402
+
+__all__ = ["AXE", "Browser", "BrowserContext", "Page", "browser", "watched"]
+
+
+@asynccontextmanager
+async def browser() -> AsyncIterator[Browser]:
+    """Chromium without a window."""
+    async with async_playwright() as tool:
+        opened = await tool.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        try:
+            yield opened
+        finally:
+            await opened.close()
+
+
+class Seen:
+    """What a page did that it must not do."""
+
+    def __init__(self) -> None:
+        self.errors: list[str] = []
+        self.strangers: list[str] = []
+        self.dialogs: list[str] = []
+
+
+async def watched(context: BrowserContext, home: str) -> tuple[Page, Seen]:
+    """A page whose errors, dialogs and requests to others are written down; the requests go nowhere."""
+    page = await context.new_page()
+    page.set_default_timeout(PATIENCE)
+    seen = Seen()
+
+    async def stop(route: playwright.Route) -> None:
+        seen.strangers.append(route.request.url)
+        await route.abort()
+
+    async def close(dialog: playwright.Dialog) -> None:
+        seen.dialogs.append(dialog.message)
+        await dialog.dismiss()
+
+    await context.route(lambda url: not url.startswith((home, "data:", "blob:")), stop)
+    page.on("pageerror", lambda error: seen.errors.append(str(error)))
+    page.on("console", lambda line: seen.errors.append(line.text) if line.type == "error" else None)
+    page.on("dialog", close)
+    return page, seen
