@@ -62,7 +62,8 @@ def write_config(
 
 def ask_opencode(home: Path, more: Mapping[str, str] | None = None) -> Run:
     """Ask our question without a terminal."""
-    return drive(OPENCODE, ["run", "--format", "json", QUESTION], home, {**_QUIET, **(more or {})})
+    # Word by word: around an argument with spaces OpenCode puts quotes, which ask for the very phrase.
+    return drive(OPENCODE, ["run", "--format", "json", *QUESTION.split()], home, {**_QUIET, **(more or {})})
 
 
 def parts_of(run: Run, kind: str) -> list[dict[str, Any]]:

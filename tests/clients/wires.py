@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
+from uuid import uuid4
 
 Body: TypeAlias = Mapping[str, Any]
 ToolName: TypeAlias = tuple[str, str]
@@ -248,7 +249,7 @@ def _gemini(said: Said, model: str) -> dict[str, Any]:
         part = {"functionCall": {"name": said.tool[1], "args": dict(said.arguments)}}
     candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
     usage = {"promptTokenCount": 10, "candidatesTokenCount": 10, "totalTokenCount": 20}
-    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": model, "responseId": _ID}
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": model, "responseId": uuid4().hex}
 
 
 GEMINI = Wire(

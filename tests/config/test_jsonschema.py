@@ -12,7 +12,7 @@ import pytest
 from groundwire.config.environment import variable_name
 from groundwire.config.jsonschema import schema
 from groundwire.config.keys import all_keys, dotted
-from groundwire.config.schema import ProviderSettings
+from groundwire.config.schema import GatewaySettings, ProviderSettings
 from groundwire.model import JsonObject, Location, SearchOptions
 from groundwire.model.value import field_names
 
@@ -36,11 +36,15 @@ def test_every_setting_of_a_provider_and_of_a_search_has_its_key() -> None:
     place = set(field_names(Location)) - {"latitude", "longitude"}
     options = set(field_names(SearchOptions)) - {"location", "extras"}
     assert {key.removeprefix("search.") for key in KEYS if key.startswith("search.")} == place | options
+    gateway = {key.removeprefix("gateway.") for key in KEYS if key.startswith("gateway.")}
+    assert gateway == set(field_names(GatewaySettings))
 
 
 def test_the_schema_knows_every_key_and_no_other() -> None:
     assert at()["additionalProperties"] is False
-    assert list(at("properties")) == ["order", "timeout", "data_dir", "search", "aliases", "providers"]
+    assert list(at("properties")) == [
+        *("order", "timeout", "data_dir", "store", "compose", "search", "gateway", "aliases", "providers")
+    ]
     assert at("properties", "search")["additionalProperties"] is False
     row = at("properties", "providers", "additionalProperties")
     assert row["additionalProperties"] is False

@@ -6,8 +6,8 @@ Imported with the first call, because the library takes longer to import than al
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
 
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
@@ -43,60 +43,62 @@ class Exchange:
 
     def __init__(self, response: aiohttp.ClientResponse, idle: float, ends: float) -> None:
         self._response = response
-        self._idle = idle
+        self._watch = _Watch(response, idle, ends)
         self._ends = ends
         self._kept = b""
+        self._broken: Interrupted | None = None
         self.status = response.status
         self.headers: Mapping[str, str] = {name.lower(): text for name, text in response.headers.items()}
 
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """The body as it arrives. What came before the connection broke is told before that is."""
+    async def next(self) -> bytes:
+        """The next bytes, empty at the end. What came before the connection broke is told before that is."""
         if self._kept:
             kept, self._kept = self._kept, b""
-            yield kept
+            return kept
+        if self._broken is not None:
+            raise self._broken
         clock = asyncio.get_running_loop()
-        with _Watch(self._response, self._idle, self._ends) as watch:
-            while True:
-                if clock.time() >= self._ends:
-                    raise TimedOut(_LATE)  # also where bytes are always there and no wait could run out
-                try:
-                    chunk = await watch.read()
-                except TimeoutError:
-                    late = clock.time() >= self._ends
-                    raise TimedOut(_LATE if late else "the answer stopped coming") from None
-                except _BROKEN as error:
-                    if left := _left_in(self._response.content):
-                        yield left
-                    raise Interrupted(f"the connection broke: {_reason(error)}") from None
-                if not chunk:
-                    return
-                yield chunk
+        if clock.time() >= self._ends:
+            raise TimedOut(_LATE)  # also where bytes are always there and no wait could run out
+        try:
+            return await self._watch.read()
+        except TimeoutError:
+            late = clock.time() >= self._ends
+            raise TimedOut(_LATE if late else "the answer stopped coming") from None
+        except _BROKEN as error:
+            self._broken = Interrupted(f"the connection broke: {_reason(error)}")
+            if left := _left_in(self._response.content):
+                return left
+            raise self._broken from None
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """The body as it arrives."""
+        while chunk := await self.next():
+            yield chunk
 
     async def head(self) -> bytes:
         """The first bytes that are no blanks, which stay to be read; empty if there are none."""
-        async with aclosing(self.chunks()) as chunks:
-            async for chunk in chunks:
-                self._kept = chunk.lstrip(_BLANKS)
-                if self._kept:
-                    break
+        while chunk := await self.next():
+            self._kept = chunk.lstrip(_BLANKS)
+            if self._kept:
+                break
         return self._kept
 
     async def body(self, limit: int = MAX_BODY) -> bytes:
         """The whole body, up to a limit."""
         pieces = bytearray()
-        async with aclosing(self.chunks()) as chunks:
-            async for chunk in chunks:
-                pieces += chunk
-                if len(pieces) > limit:
-                    raise UpstreamWireError(f"the body is larger than {limit} bytes")
+        while chunk := await self.next():
+            pieces += chunk
+            if len(pieces) > limit:
+                raise UpstreamWireError(f"the body is larger than {limit} bytes")
         return bytes(pieces)
 
     async def excerpt(self) -> bytes:
         """The beginning of a body that only explains a status: as much of it as comes soon."""
         pieces = bytearray()
         with suppress(TimeoutError, TimedOut, Interrupted):
-            async with asyncio.timeout(_SOON), aclosing(self.chunks()) as chunks:
-                async for chunk in chunks:
+            async with asyncio.timeout(_SOON):
+                while chunk := await self.next():
                     pieces += chunk
                     if len(pieces) >= _EXCERPT:
                         break
@@ -105,12 +107,22 @@ class Exchange:
     async def settle(self) -> bytes:
         """What follows the last word, if its end comes soon: then the connection can serve another call."""
         content = self._response.content
+        if content.at_eof():
+            return b""
         rest = bytearray()
         with suppress(TimeoutError, *_BROKEN):
             async with asyncio.timeout(_GRACE):
                 while not content.at_eof():
                     rest += await content.readany()
         return bytes(rest)
+
+    def close(self) -> None:
+        """A body read to its end leaves the connection for the next call; any other is closed."""
+        self._watch.close()
+        if self._response.content.at_eof():
+            self._response.release()
+        else:
+            self._response.close()
 
 
 class _Watch:
@@ -129,10 +141,8 @@ class _Watch:
         """When the wait began; nobody waits at zero. Time in which nobody reads does not count."""
         self._timer: asyncio.TimerHandle | None = None
 
-    def __enter__(self) -> _Watch:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Forget the clock."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -179,21 +189,12 @@ class Connections:
             await self._session.close()
             self._session = None
 
-    @asynccontextmanager
-    async def open(self, call: Call, deadlines: Deadlines, proxy: str | None) -> AsyncIterator[Exchange]:
+    def open(self, call: Call, deadlines: Deadlines, proxy: str | None) -> _Opening:
         """Send a call; inside the block its answer can be read."""
-        ends = asyncio.get_running_loop().time() + deadlines.total
-        response = await self._send(call, deadlines, proxy)
-        try:
-            yield Exchange(response, deadlines.idle, ends)
-        finally:
-            # A body read to its end leaves the connection for the next call; any other is closed.
-            if response.content.at_eof():
-                response.release()
-            else:
-                response.close()
+        return _Opening(self, call, deadlines, proxy)
 
-    async def _send(self, call: Call, deadlines: Deadlines, proxy: str | None) -> aiohttp.ClientResponse:
+    async def send(self, call: Call, deadlines: Deadlines, proxy: str | None) -> aiohttp.ClientResponse:
+        """Send a call, and wait for the head of its answer."""
         try:
             async with asyncio.timeout(min(deadlines.first_byte, deadlines.total)):
                 return await self._client().request(
@@ -225,6 +226,29 @@ class Connections:
                 max_field_size=_HEADER_SIZE,
             )
         return self._session
+
+
+class _Opening:
+    """A call that is made with a block: written out, because a generator for each costs more."""
+
+    __slots__ = ("_call", "_connections", "_deadlines", "_exchange", "_proxy")
+
+    def __init__(self, connections: Connections, call: Call, deadlines: Deadlines, proxy: str | None) -> None:
+        self._connections = connections
+        self._call = call
+        self._deadlines = deadlines
+        self._proxy = proxy
+        self._exchange: Exchange | None = None
+
+    async def __aenter__(self) -> Exchange:
+        ends = asyncio.get_running_loop().time() + self._deadlines.total
+        response = await self._connections.send(self._call, self._deadlines, self._proxy)
+        self._exchange = Exchange(response, self._deadlines.idle, ends)
+        return self._exchange
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._exchange is not None:
+            self._exchange.close()
 
 
 def _exact(url: str) -> URL:

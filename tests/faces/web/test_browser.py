@@ -37,9 +37,8 @@ from tests.faces.web.browsing import AXE, Page, browser, watched
 from tests.faces.web.serving import serving_page
 
 FINDER = Agent("finder", {"en": "Finder", "de": "Sucher"}, web_search=True)
-PAGE = Source(
-    "https://docs.example/page", "The page", excerpts=("It was said on the page.",), date="2026-03-01"
-)
+SAID = "It was said on the page."
+PAGE = Source("https://docs.example/page", "The page", excerpts=(SAID,), date="2026-03-01")
 OTHER = Source("https://other.example/", "Another page")
 TEXT = "It was **said**. And more of it followed, in many words."
 
@@ -87,8 +86,8 @@ def test_a_first_time_user_makes_an_agent_asks_and_finds_it_all_again(tmp_path: 
             await page.wait_for_selector('.answer[data-state="done"]')
             assert await page.locator(".chip").count() > 0
             assert page.url.startswith(f"{here.url}/chat/")
-            await look_at_card(page)
             live = await log_of(page)
+            await look_at_card(page)
             await page.reload()
             assert await log_of(page) == live
             await page.get_by_role("button", name="Deutsch").click()
@@ -125,7 +124,7 @@ async def exports(page: Page) -> None:
     for name, link in (("md", "Markdown"), ("json", "JSON")):
         await page.locator(".pop summary").nth(1).click()
         async with page.expect_download() as download:
-            await page.get_by_role("link", name=link).click()
+            await page.get_by_role("link", name=link, exact=True).click()
         text = Path(await (await download.value).path()).read_text("utf-8")
         if name == "json":
             assert [item["content"]["type"] for item in json.loads(text)["messages"]] == ["Message", "Answer"]

@@ -28,6 +28,7 @@ from groundwire.faces.gateway.replies import Patience
 from groundwire.faces.gateway.routes import Routes
 from groundwire.model import Event, Request
 from groundwire.model.value import value
+from groundwire.routing.caching import Cache, Note
 
 if TYPE_CHECKING:
     from groundwire.client import ProviderStatus
@@ -126,6 +127,7 @@ class Gateway:
         self.open = 0
         """Requests under way."""
         self.running = Running()
+        self.cache = Cache(groundwire.batches, groundwire.config.gateway.cache_seconds, monotonic)
         self.metrics = Metrics()
         self.at_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
         self._observers = (self.metrics.observe, *observers)
@@ -136,11 +138,11 @@ class Gateway:
         return self.groundwire.config.gateway
 
     def batches(
-        self, request: Request, *, provider: str, model: str
+        self, request: Request, *, provider: str, model: str, note: Note | None = None
     ) -> AsyncGenerator[Sequence[Event], None]:
-        """Ask within the limits; the answer ends with the gateway at the latest."""
+        """Ask within the limits, or tell what was told lately; ends with the gateway at the latest."""
         check_request(request)
-        return self.running.follow(self.groundwire.batches(request, provider=provider, model=model))
+        return self.running.follow(self.cache.batches(request, provider=provider, model=model, note=note))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One conversation, as ASGI has it."""

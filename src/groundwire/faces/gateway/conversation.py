@@ -30,6 +30,7 @@ from groundwire.model import (
     Wire,
 )
 from groundwire.model.value import replace, value
+from groundwire.routing.caching import Found
 
 Batches: TypeAlias = AsyncGenerator[Sequence[Event], None]
 Ask: TypeAlias = Callable[[Request], Batches]
@@ -113,6 +114,7 @@ class Told:
         self.request_id = request_id
         self.provider = ""
         self.warnings: list[Warned] = []
+        self.cache: Found | None = None
         self.finish: Literal["", "finished", "failed"] = ""
 
     def notice(self, events: Iterable[Event]) -> None:
@@ -123,6 +125,10 @@ class Told:
             elif isinstance(event, Warned):
                 self.warnings.append(event)
 
+    def found(self, found: Found) -> None:
+        """Hear where the answer comes from."""
+        self.cache = found
+
     def headers(self, content_type: str) -> Headers:
         """The head of the response, with all that is known by now."""
         head = [("content-type", content_type), ("x-request-id", self.request_id)]
@@ -130,6 +136,10 @@ class Told:
             head.append(("x-groundwire-provider", self.provider))
         if self.warnings:
             head.append(("x-groundwire-warnings", shown(self.warnings)))
+        if self.cache:
+            head.append(("x-groundwire-cache", self.cache.state))
+            if self.cache.state != "miss":
+                head.append(("age", str(self.cache.age)))
         return tuple(head)
 
 

@@ -23,6 +23,7 @@ from groundwire.faces.gateway.rendering import rendered
 from groundwire.faces.gateway.routes import Endpoint, Route
 from groundwire.faces.gateway.side_request import OFF, search_target, side_answer
 from groundwire.model.value import replace
+from groundwire.routing.caching import Note
 from groundwire.routing.intent import as_search, side_query
 from groundwire.routing.targets import target_of
 
@@ -69,14 +70,16 @@ async def converse(gateway: Gateway, call: Call, form: Form) -> None:
 
 
 async def _answer(gateway: Gateway, exchange: Exchange, call: Call, told: Told) -> None:
-    exchange, batches = ask(gateway, exchange, call.inbound.headers)
+    exchange, batches = ask(gateway, exchange, call.inbound.headers, told.found)
     if exchange.request.stream:
         await answer_streaming(call.inbound, exchange, batches, told, gateway.patience)
     else:
         await answer_whole(call.inbound, exchange, batches, told, gateway.patience)
 
 
-def ask(gateway: Gateway, exchange: Exchange, headers: Mapping[str, str]) -> tuple[Exchange, Batches]:
+def ask(
+    gateway: Gateway, exchange: Exchange, headers: Mapping[str, str], note: Note
+) -> tuple[Exchange, Batches]:
     """Ask whom the request means: Claude Code's own searches go to the search target, all others where
     their model's name leads. The answer comes in the rendering that its client can show."""
     request, dialect = exchange.request, exchange.form.dialect
@@ -85,13 +88,15 @@ def ask(gateway: Gateway, exchange: Exchange, headers: Mapping[str, str]) -> tup
         provider, model = search_target(gateway, request.model)
         exchange = replace(exchange, reply=replace(exchange.reply, citations="exact"))
         plain = as_search(request, query)
-        return exchange, side_answer(lambda: gateway.batches(plain, provider=provider, model=model), query)
+        return exchange, side_answer(
+            lambda: gateway.batches(plain, provider=provider, model=model, note=note), query
+        )
     mode = rendering_for(headers, dialect, request, gateway.settings.render)
     if mode != "structured" or exchange.form.array:
         request = replace(request, wire=None)  # the provider's own bytes would not do
     groundwire = gateway.groundwire
     provider, model = target_of(request.model, groundwire.config.aliases, groundwire.usable())
-    batches = gateway.batches(request, provider=provider, model=model)
+    batches = gateway.batches(request, provider=provider, model=model, note=note)
     return exchange, batches if mode == "structured" else rendered(batches, mode)
 
 

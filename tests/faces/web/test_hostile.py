@@ -1,0 +1,212 @@
+"""Whatever a provider, a page, an app or a user says stays text: no script, no request, no false host."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from groundwire.errors import GroundwireError
+from groundwire.model import (
+    Answer,
+    Citation,
+    Evidence,
+    Message,
+    Reasoning,
+    SearchCall,
+    SearchResult,
+    Source,
+    Span,
+    Text,
+    ToolCall,
+    Usage,
+    Warned,
+)
+from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageRow
+from groundwire.testing.answers import told
+from groundwire.testing.upstream import Upstream, answer
+from tests.faces.gateway.serving import speaking
+from tests.faces.web.browsing import Page, Seen, browser, watched
+from tests.faces.web.hostile import hostile_strings
+from tests.faces.web.serving import serving_page
+
+NOW = "2026-03-01T00:00:00.000000+00:00"
+PER_PAGE = 60
+OTHERS = ("/", "/agents", "/usage?days=90", "/find?q=script", "/find?q=%3Cscript%3Ealert(1)%3C/script%3E")
+LOOK = """() => {
+  const faults = [];
+  const every = [...document.querySelectorAll('*')];
+  for (const element of every) {
+    for (const item of element.attributes)
+      if (/^on|^style$|^srcdoc$/.test(item.name)) faults.push(element.outerHTML);
+    for (const kind of ['mouseover', 'focus', 'click', 'error', 'load', 'toggle'])
+      if (element.tagName !== 'A' && element.tagName !== 'BUTTON' && element.tagName !== 'SUMMARY')
+        element.dispatchEvent(new Event(kind, { bubbles: false }));
+  }
+  const forbidden = 'img, iframe, object, embed, video, audio, style, base, frame, math, template, ' +
+    'script:not([src^="/static/"]), link:not([href^="/static/"]), meta[http-equiv]';
+  for (const element of document.querySelectorAll(forbidden)) faults.push(element.outerHTML);
+  for (const form of document.forms)
+    if (new URL(form.action).origin !== location.origin) faults.push(form.outerHTML);
+  for (const link of document.querySelectorAll('a[href]')) {
+    const to = new URL(link.href);
+    if (!['http:', 'https:'].includes(to.protocol) || to.username) faults.push(link.outerHTML);
+    if (to.origin === location.origin) continue;
+    if (!/noopener.*noreferrer/.test(link.rel)) faults.push(link.outerHTML);
+    const around = link.parentElement;
+    if (!link.closest('.suggestions') && !around.textContent.includes(to.host))
+      faults.push(to.host + ' ' + around.outerHTML);
+  }
+  return faults.map((fault) => fault.slice(0, 300));
+}"""
+
+
+def sinks(payload: str) -> Answer:
+    """An answer with the string in every place that a provider fills."""
+    page = Source(payload, payload, "cited", (payload,), payload, payload)
+    link = Source("https://evil.example/" + payload, payload, "cited", (payload,))
+    text = f"{payload}\n\nsome words {payload}"
+    suggestions = f'<style>a{{}}</style><a class="chip" href="{payload}">{payload}</a>{payload}'
+    return Answer(
+        (
+            Reasoning(payload),
+            SearchCall("s", (payload,)),
+            SearchResult("s", (page, Source(payload)), suggestions=suggestions),
+            SearchCall("o", (), "open", payload),
+            ToolCall("t", payload, payload),
+            Text(text),
+        ),
+        (
+            Citation(Span(0, max(1, len(payload) // 2)), (Evidence(page, payload),)),
+            Citation(Span(0, len(text)), (Evidence(link, payload),)),
+            Citation(None, (Evidence(page),)),
+        ),
+        Usage(1, 1),
+        (Warned("w", payload),),
+        None,
+        payload,
+        GroundwireError(payload),
+        model=payload,
+    )
+
+
+def batches(strings: Sequence[str]) -> Iterator[list[str]]:
+    iterator = iter(strings)
+    while batch := list(islice(iterator, PER_PAGE)):
+        yield batch
+
+
+def fill(store: Store, strings: Sequence[str]) -> list[str]:
+    """Sessions that hold the strings everywhere; their ids."""
+    names = []
+    for number, batch in enumerate(batches(strings)):
+        agent = Agent(
+            f"a{number}",
+            {"en": batch[0], "de": batch[0]},
+            {"en": batch[-1]},
+            {"en": batch[0]},
+            batch[1],
+            batch[2],
+        )
+        store.put_agent(agent)
+        session = Session(f"s{number}", agent.id, "", batch[0], NOW, NOW)
+        store.put_session(session)
+        names.append(session.id)
+        for place, payload in enumerate(batch):
+            question = Message(
+                "user", (Text(payload),), extras={"chat": {"city": payload, "allowed_domains": [payload]}}
+            )
+            store.add_message(StoredMessage(f"{number}q{place}", session.id, question, "", NOW))
+            store.add_message(StoredMessage(f"{number}a{place}", session.id, sinks(payload), payload, NOW))
+        store.add_usage([UsageRow(f"u{number}", NOW, batch[0], batch[1], Usage(5, 5, searches=1, cost=0.1))])
+    return names
+
+
+async def look(page: Page, url: str) -> list[str]:
+    await page.goto(url)
+    faults: list[str] = await page.evaluate(LOOK)
+    return faults
+
+
+def harm(seen: Seen) -> tuple[list[str], list[str]]:
+    return seen.strangers, seen.dialogs
+
+
+def test_there_are_enough_hostile_strings() -> None:
+    assert len(hostile_strings()) >= 300
+
+
+@pytest.mark.parametrize("policy", ["with", "without"])
+def test_nothing_hostile_comes_alive(policy: str, tmp_path: Path) -> None:
+    """With and without the content security policy: sanitising alone must do."""
+    strings = hostile_strings()
+
+    async def run() -> None:
+        async with serving_page(tmp_path, {}) as here, browser() as chromium:
+            names = fill(here.store, strings)
+            context = await chromium.new_context(locale="en-US", bypass_csp=policy == "without")
+            page, seen = await watched(context, here.url)
+            faults = []
+            for name in names:
+                faults += await look(page, f"{here.url}/chat/{name}")
+            for path in (
+                "/",
+                "/agents",
+                "/usage?days=90",
+                "/find?q=script",
+                "/find?q=%3Cscript%3Ealert(1)%3C/script%3E",
+            ):
+                faults += await look(page, here.url + path)
+            for number in range(len(names)):
+                faults += await look(page, f"{here.url}/agents/a{number}")
+            assert faults == []
+            assert harm(seen) == ([], [])
+            assert [error for error in seen.errors if "Content Security Policy" in error] == []
+            assert await page.evaluate("typeof top.hit") == "undefined"
+            assert await page.evaluate("document.cookie") == ""
+
+    asyncio.run(run())
+
+
+def test_nothing_hostile_comes_alive_while_it_is_streamed(tmp_path: Path) -> None:
+    strings = [text for text in hostile_strings() if len(text) < 500 and "\x00" not in text]
+    whole = "\n\n".join(strings)
+
+    async def run() -> None:
+        source = Source("https://evil.example/page", "<img src=x onerror=alert(1)>", excerpts=(whole[:300],))
+        script = answer("anthropic_messages", told(whole, source, query="<script>alert(1)</script>"))
+        async with (
+            Upstream(script) as upstream,
+            serving_page(tmp_path, {"p": speaking("anthropic_messages", upstream.url)}) as here,
+            browser() as chromium,
+        ):
+            await here.chat.save_agent(Agent("f", {"en": "<script>alert(1)</script>"}, web_search=True))
+            context = await chromium.new_context(locale="en-US", bypass_csp=True)
+            page, seen = await watched(context, here.url)
+            await page.goto(here.url)
+            await page.locator("#text").fill("<img src=x onerror=alert(1)>")
+            await page.keyboard.press("Enter")
+            await page.wait_for_selector('.answer[data-state="done"]')
+            faults: list[str] = await page.evaluate(LOOK)
+            # Heights of fields are set by our own script.
+            assert [fault for fault in faults if not fault.startswith("<textarea")] == []
+            assert harm(seen) == ([], [])
+
+    asyncio.run(run())
+
+
+def test_a_hostile_language_is_no_language(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving_page(tmp_path, {}) as here, browser() as chromium:
+            context = await chromium.new_context(
+                extra_http_headers={"accept-language": '"><script>alert(1)</script>,de;q=0.1'}
+            )
+            page, seen = await watched(context, here.url)
+            assert await look(page, here.url) == []
+            assert await page.locator("html").get_attribute("lang") == "de"
+            assert harm(seen) == ([], [])
+
+    asyncio.run(run())
