@@ -49,6 +49,9 @@ test: .venv/.dev check  ## all tests, and the checks before them
 test-all: .venv/.dev check  ## the same with the long forms
 	GROUNDWIRE_TEST_SEARCH=1 $(BIN)/python -m pytest -n $(JOBS) -rs
 
+test-clients: .venv/.dev  ## real clients (Claude Code, Codex, Gemini CLI, OpenCode) against the gateway
+	$(BIN)/python -m tests.clients
+
 check: .venv/.dev  ## format, lint, types, import rules, generated docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

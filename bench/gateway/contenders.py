@@ -131,7 +131,7 @@ _PREFIXES = {
 }
 """How LiteLLM calls the provider of a dialect, and what it wants behind the address."""
 
-_QUIET = {
+QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_LOG": "ERROR",
     "LITELLM_TELEMETRY": "False",
@@ -152,7 +152,7 @@ def _litellm(folder: Path, port: int, upstream: int) -> tuple[list[str], dict[st
     config = folder / "config.yaml"
     config.write_text(json.dumps({"model_list": models, "litellm_settings": {"telemetry": False}}))
     command = [str(programs / "litellm"), "--config", str(config), "--host", "127.0.0.1", "--port", str(port)]
-    return [*command, "--num_workers", "1", "--telemetry", "False"], {**_QUIET, "LITELLM_MASTER_KEY": KEY}
+    return [*command, "--num_workers", "1", "--telemetry", "False"], {**QUIET, "LITELLM_MASTER_KEY": KEY}
 
 
 CONTENDERS = {

@@ -7,8 +7,9 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from time import time
 
-from groundwire.chat.chat import Chat, Turn
+from groundwire.chat.chat import Chat
 from groundwire.chat.questions import Asked
+from groundwire.chat.turns import Turn
 from groundwire.client import Groundwire
 from groundwire.config.schema import Config, ProviderSettings
 from groundwire.model import Answer

@@ -11,9 +11,10 @@ from time import time
 
 import pytest
 
-from groundwire.chat.chat import LEASE, Chat
+from groundwire.chat.chat import Chat
 from groundwire.chat.questions import Asked, Controls, controls_of
 from groundwire.chat.states import state_of
+from groundwire.chat.turns import LEASE
 from groundwire.config.schema import ProviderSettings
 from groundwire.errors import GroundwireError, RequestError, TurnedAway
 from groundwire.model import (

@@ -47,7 +47,7 @@ def decide(wire: Wire, body: Body) -> Said:
     """What the model says."""
     results = wire.results(body)
     if numbered := [json.loads(line) for text in results for line in _PASSAGE.findall(text)]:
-        return " ".join(f"{passage['title']} [{passage['passage']}]." for passage in numbered)
+        return " ".join(f"{passage['title']} [{passage['passage']}]." for passage in numbered[:2])
     if found := addresses_in(results):
         return f"It was lit on {FACT}. I was given: {' , '.join(found)}"
     if "responseJsonSchema" in body.get("generationConfig", {}):

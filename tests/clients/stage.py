@@ -27,6 +27,9 @@ search = "local"
 [aliases]
 "gemini-3-flash-preview" = "local"
 
+[providers.anthropic]
+search = "engine:local"
+
 [providers.openai]
 search = "engine:local"
 

@@ -143,7 +143,7 @@ def test_nobody_there_is_a_matter_of_the_network(tmp_path: Path) -> None:
 
 def test_no_key_says_what_to_do(tmp_path: Path) -> None:
     env = {key: text for key, text in environment(None, tmp_path).items() if not key.endswith("_API_KEY")}
-    code, out, err = run("search", "q", env=env, home=tmp_path)
+    code, out, err = run("search", "q", "--provider", "gemini", env=env, home=tmp_path)
     assert (code, out) == (4, "")
     assert "GEMINI_API_KEY" in err
     assert err.count("\n") <= 2

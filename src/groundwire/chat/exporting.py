@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from groundwire.chat.chat import Conversation
 from groundwire.chat.languages import pick
 from groundwire.chat.links import web_link
+from groundwire.chat.paragraphs import breaks_of
 from groundwire.chat.states import state_of
+from groundwire.chat.turns import Conversation
 from groundwire.model import Answer, Json, JsonObject, Message
 from groundwire.model.json import encode
 from groundwire.store.base import StoredMessage
-from groundwire.text.markdown import render_body
+from groundwire.text.markers import place_markers, strip_markers
 from groundwire.text.sources import label_of, number_answer
 
 _NUMBER = re.compile(r"\[(\d{1,4})\]")
 _MARKS = re.compile(r"([\\`*_\[\]<>])")
+_HIDDEN = "\ufdd0"
 VERSION = 1
 
 
@@ -25,12 +27,14 @@ def footnoted(answer: Answer, prefix: str = "") -> str:
     if not answer.citations:
         return answer.text
     numbering = number_answer(answer)
-    count = len(numbering.sources)
 
     def note(match: re.Match[str]) -> str:
-        return f"[^{prefix}{match[1]}]" if 0 < int(match[1]) <= count else match[0]
+        return f"[^{prefix}{match[1]}]"
 
-    body = _NUMBER.sub(note, render_body(answer, numbering))
+    # Numbers that stood there before are no notes: they are hidden while ours are placed.
+    plain = _NUMBER.sub(lambda match: f"{_HIDDEN}{match[0][1:]}", answer.text)
+    placed = place_markers(plain, answer.citations, numbering.number, breaks_of(answer))
+    body = strip_markers(_NUMBER.sub(note, placed).replace(_HIDDEN, "["))
     notes = []
     for number, source in enumerate(numbering.sources, 1):
         link = web_link(source.url)

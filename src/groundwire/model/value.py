@@ -42,9 +42,10 @@ def value(cls: type[T]) -> type[T]:
 
 def replace(item: T, /, **changes: object) -> T:
     """The same value but for some fields."""
-    names = field_names(type(item))
-    kept = {name: getattr(item, name) for name in names if name not in changes}
-    return type(item)(**kept, **changes)
+    made: Any = item
+    fields = dict(zip(made.__match_args__, made.__values__(item), strict=True))
+    fields.update(changes)
+    return type(item)(**fields)
 
 
 def is_value(item: object) -> bool:

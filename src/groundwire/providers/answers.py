@@ -6,16 +6,16 @@ The first bytes decide which it is, because servers ignore `stream` and name the
 from __future__ import annotations
 
 import re
-from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from groundwire.dialects.base import Dialect, StreamDecoder
 from groundwire.dialects.fields import as_object
+from groundwire.dialects.framing import FrameReader
 from groundwire.dialects.jsontext import load_json
 from groundwire.errors import GroundwireError, Interrupted, UpstreamWireError
 from groundwire.model import Event, Failed, Finished, Started, UsageSeen, Verbatim, Warned
 from groundwire.providers.base import Batches
-from groundwire.providers.glancing import GLANCES, glance_at_body, glance_at_frames
+from groundwire.providers.glancing import GLANCES, glance_at_body, glance_at_frames, is_settled
 
 if TYPE_CHECKING:
     from groundwire.transport.connections import Exchange
@@ -24,32 +24,34 @@ _INVISIBLE = (Started, Warned, UsageSeen)
 _CUT = "the stream ended before the answer was complete"
 
 
-async def read_answer(language: Dialect, exchange: Exchange, *, verbatim: bool = False) -> Batches:
-    """The events of an answer; with `verbatim` also the bytes that told them, ahead of them."""
+Form: TypeAlias = Literal["", "body", "stream"]
+
+
+async def read_answer(language: Dialect, exchange: Exchange, *, verbatim: Form = "") -> Batches:
+    """The answer when its first bytes are there. If it has the form `verbatim` also the bytes that told its
+    events, ahead of them: in another form they are of no use to who asked, and are only read."""
     head = await exchange.head()
     if not head:
         raise UpstreamWireError("the answer is empty")
     if head.startswith(b"<"):
         raise UpstreamWireError("a web page came in the place of an answer; check the base_url")
     if head.startswith(b"{"):
-        data = await exchange.body()
-        body = as_object(load_json(data, UpstreamWireError))
-        if verbatim and (seen := glance_at_body(language, body)) is not None:
-            yield [Verbatim(data), *seen]
-            return
-        told = language.decode_response(body)
-        if _is_blank(told):
-            raise UpstreamWireError(f"there is no answer in it, only: {', '.join(body)[:100] or 'nothing'}")
-        yield [Verbatim(data), *told] if verbatim else told
+        return _read_body(language, exchange, verbatim=verbatim == "body")
+    if verbatim == "stream" and language.name in GLANCES and not head.startswith(b"["):
+        return _read_frames(language, exchange)
+    return _read_stream(language, exchange)
+
+
+async def _read_body(language: Dialect, exchange: Exchange, *, verbatim: bool) -> Batches:
+    data = await exchange.body()
+    body = as_object(load_json(data, UpstreamWireError))
+    if verbatim and (seen := glance_at_body(language, body)) is not None:
+        yield [Verbatim(data), *seen]
         return
-    read = (
-        _read_frames(language, exchange)
-        if verbatim and language.name in GLANCES
-        else _read_stream(language, exchange)
-    )
-    async with aclosing(read) as batches:
-        async for batch in batches:
-            yield batch
+    told = language.decode_response(body)
+    if _is_blank(told):
+        raise UpstreamWireError(f"there is no answer in it, only: {', '.join(body)[:100] or 'nothing'}")
+    yield [Verbatim(data), *told] if verbatim else told
 
 
 def _is_blank(events: list[Event]) -> bool:
@@ -63,13 +65,12 @@ async def _read_stream(language: Dialect, exchange: Exchange) -> Batches:
     decoder = language.decoder()
     failure: GroundwireError | None = None
     try:
-        async with aclosing(exchange.chunks()) as chunks:
-            async for chunk in chunks:
-                if batch := decoder.feed(chunk):
-                    yield batch
-                    if isinstance(batch[-1], Finished | Failed):
-                        await exchange.settle()
-                        return
+        while chunk := await exchange.next():
+            if batch := decoder.feed(chunk):
+                yield batch
+                if isinstance(batch[-1], Finished | Failed):
+                    await exchange.settle()
+                    return
     except GroundwireError as error:
         failure = error
     if rest := _ending(decoder.close(), failure):
@@ -82,21 +83,21 @@ async def _read_frames(language: Dialect, exchange: Exchange) -> Batches:
     failure: GroundwireError | None = None
     half = b""
     try:
-        async with aclosing(exchange.chunks()) as chunks:
-            async for chunk in chunks:
-                whole, half = _split_frames(half + chunk)
-                if not whole:
-                    continue
-                told = watch.look(whole)
-                yield [Verbatim(whole), *told]
-                if told and isinstance(told[-1], Finished | Failed):
-                    if after := half + await exchange.settle():
-                        yield [Verbatim(after)]
-                    return
+        while chunk := await exchange.next():
+            whole, half = _split_frames(half, chunk)
+            if not whole:
+                continue
+            told = watch.look(whole)
+            yield [Verbatim(whole), *told]
+            if told and isinstance(told[-1], Finished | Failed):
+                if after := half + await exchange.settle():
+                    yield [Verbatim(after)]
+                return
     except GroundwireError as error:
         failure = error
+    half = half if _is_frame(half) else b""
     told = _ending(watch.end(half), failure)
-    # A last frame without its blank line is a frame nonetheless, if it ends the answer.
+    # A last frame without its blank line is a frame nonetheless, if the answer is complete with it.
     yield [Verbatim(half + b"\n\n"), *told] if half and isinstance(told[-1], Finished) else told
 
 
@@ -104,27 +105,50 @@ class _Watch:
     """Reads a stream up to its first visible event, because until then somebody else could be asked; after
     that it only glances."""
 
-    __slots__ = ("_decoder", "_language")
+    __slots__ = ("_decoder", "_language", "_settled")
 
     def __init__(self, language: Dialect) -> None:
         self._language = language
         self._decoder: StreamDecoder | None = language.decoder()
+        self._settled = False
 
     def look(self, whole: bytes) -> list[Event]:
         """What whole frames tell."""
+        self._settled = self._settled or is_settled(self._language, whole)
         told: list[Event] = []
         while self._decoder is not None and whole:
-            frame, whole = _first_frame(whole)
+            frame, rest = _first_frame(whole)
             told += self._decoder.feed(frame)
             if any(not isinstance(event, _INVISIBLE) for event in told):
-                self._decoder = None
-        return told + glance_at_frames(self._language, whole) if whole else told
+                self._decoder = None  # this frame may be the last one too, and is glanced at
+            else:
+                whole = rest
+        if not whole or (told and isinstance(told[-1], Finished | Failed)):
+            return told
+        return told + glance_at_frames(self._language, whole)
 
     def end(self, half: bytes) -> list[Event]:
         """What is left when the bytes have ended."""
         if self._decoder is not None:
             return [*self._decoder.feed(half), *self._decoder.close()]
-        return (glance_at_frames(self._language, half) if half else []) or [Failed(Interrupted(_CUT))]
+        if half and (told := glance_at_frames(self._language, half)):
+            return told
+        if self._settled:
+            return [Verbatim(GLANCES[self._language.name].formality), Finished()]
+        return [Failed(Interrupted(_CUT))]
+
+
+def _is_frame(half: bytes) -> bool:
+    """Is it whole but for its blank line, rather than torn?"""
+    reader = FrameReader()
+    frames = [*reader.feed(half), *reader.close()]
+    try:
+        for frame in frames:
+            if frame.data != b"[DONE]":
+                load_json(frame.data, UpstreamWireError)
+    except UpstreamWireError:
+        return False
+    return bool(frames)
 
 
 _BLANK_LINE = re.compile(rb"\n\n|\r\n\r\n|\r\r")
@@ -136,10 +160,13 @@ def _first_frame(data: bytes) -> tuple[bytes, bytes]:
     return (data[: match.end()], data[match.end() :]) if match else (data, b"")
 
 
-def _split_frames(data: bytes) -> tuple[bytes, bytes]:
+def _split_frames(half: bytes, chunk: bytes) -> tuple[bytes, bytes]:
     """What is whole, and the beginning of the next frame."""
-    end = max(data.rfind(b"\n\n") + 2, data.rfind(b"\r\n\r\n") + 4, data.rfind(b"\r\r") + 2)
-    return (data[:end], data[end:]) if end >= 4 or data[:end].strip() else (b"", data)
+    data = half + chunk
+    end = 0
+    for match in _BLANK_LINE.finditer(data, max(len(half) - 3, 0)):
+        end = match.end()
+    return data[:end], data[end:]
 
 
 def _ending(rest: list[Event], failure: GroundwireError | None) -> list[Event]:

@@ -11,7 +11,7 @@ import re
 
 from groundwire.dialects.base import Dialect
 from groundwire.errors import Interrupted
-from groundwire.model import Event, Failed, Finished, Json, JsonObject, Started, UsageSeen
+from groundwire.model import Event, Failed, Finished, JsonObject, Started, UsageSeen
 from groundwire.model.value import value
 
 
@@ -24,6 +24,9 @@ class Glance:
     end: re.Pattern[bytes]
     failure: re.Pattern[bytes]
     usage: re.Pattern[bytes]
+    settled: re.Pattern[bytes] | None = None
+    """After this nothing is missing but the formality that ends a stream."""
+    formality: bytes = b""
 
 
 def _type(names: bytes) -> re.Pattern[bytes]:
@@ -38,11 +41,25 @@ _ERROR = re.compile(rb'"error":\s*\{')
 _USAGE = re.compile(rb'"usage":\s*\{')
 
 GLANCES = {
-    "anthropic_messages": Glance("content", _type(rb"message_stop"), _type(rb"error"), _USAGE),
+    "anthropic_messages": Glance(
+        "content",
+        _type(rb"message_stop"),
+        _type(rb"error"),
+        _USAGE,
+        settled=re.compile(rb'"stop_reason":\s*"'),
+        formality=b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+    ),
     "openai_responses": Glance(
         "output", _type(rb"response\.(?:completed|incomplete)"), _type(rb"error|response\.failed"), _USAGE
     ),
-    "openai_chat": Glance("choices", re.compile(rb"data:\s*\[DONE\]"), _ERROR, _USAGE),
+    "openai_chat": Glance(
+        "choices",
+        re.compile(rb"data:\s*\[DONE\]"),
+        _ERROR,
+        _USAGE,
+        settled=re.compile(rb'"finish_reason":\s*"'),
+        formality=b"data: [DONE]\n\n",
+    ),
     "gemini": Glance(
         "candidates", re.compile(rb'"finishReason":\s*"'), _ERROR, re.compile(rb'"finishReason":\s*"')
     ),
@@ -57,8 +74,9 @@ def glance_at_body(language: Dialect, body: JsonObject) -> list[Event] | None:
     glance = GLANCES.get(language.name)
     if glance is None or not body.get(glance.content) or body.get("error"):
         return None
-    hollow: list[Json] = [{"index": 0, "message": {}}] if language.name == "openai_chat" else []
-    rest = {name: hollow if name == glance.content else item for name, item in body.items()}
+    # Lists are what an answer says and stands on; its head and its cost are none.
+    rest: JsonObject = {name: item for name, item in body.items() if not isinstance(item, list)}
+    rest[glance.content] = [{"index": 0, "message": {}}] if language.name == "openai_chat" else []
     told = language.decode_response(rest)
     seen: list[Event] = [event for event in told if isinstance(event, Started | UsageSeen)]
     return [*seen, Finished()]
@@ -72,11 +90,26 @@ def glance_at_frames(language: Dialect, data: bytes) -> list[Event]:
         decoder = language.decoder()
         told = (*decoder.feed(frame), *decoder.close())
         seen += (event for event in told if isinstance(event, UsageSeen))
-    if glance.failure.search(data):
-        seen.append(Failed(Interrupted("the provider broke off with an error")))
+    if (frame := _last_with(glance.failure, data)) and (failed := _failed(language, frame)):
+        seen.append(failed)
     elif glance.end.search(data):
         seen.append(Finished())
     return seen
+
+
+def is_settled(language: Dialect, data: bytes) -> bool:
+    """Is all said with these frames, though the stream does not end with them?"""
+    settled = GLANCES[language.name].settled
+    return settled is not None and settled.search(data) is not None
+
+
+def _failed(language: Dialect, frame: bytes) -> Failed | None:
+    """The error that a frame tells, if it tells one: an argument of a call may have the same name."""
+    decoder = language.decoder()
+    for event in (*decoder.feed(frame), *decoder.close()):
+        if isinstance(event, Failed) and not isinstance(event.error, Interrupted):
+            return event
+    return None
 
 
 def _last_with(pattern: re.Pattern[bytes], data: bytes) -> bytes:

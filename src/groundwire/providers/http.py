@@ -7,9 +7,9 @@ servers ignore `stream`, and name the wrong content type.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from time import time
-from typing import TYPE_CHECKING, TypeGuard, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard, cast
 
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential
@@ -24,7 +24,7 @@ from groundwire.errors import (
 )
 from groundwire.model import Event, Failed, Finished, JsonObject, Request, Verbatim, Warned, Wire
 from groundwire.model.value import replace
-from groundwire.providers.answers import read_answer
+from groundwire.providers.answers import Form, read_answer
 from groundwire.providers.base import Batches, Row
 from groundwire.providers.capabilities import RESTRICTIONS, Capabilities
 from groundwire.providers.forwarding import forwarded_headers, is_unchanged
@@ -34,6 +34,8 @@ from groundwire.transport.http import Call, Http
 
 if TYPE_CHECKING:
     from groundwire.transport.connections import Exchange
+
+Renew: TypeAlias = Callable[[Credential], Awaitable[Credential]]
 
 LOOP_HEADER = "x-groundwire-hop"
 """Sent upstream and refused inbound: a gateway that reached itself would answer itself for ever."""
@@ -54,7 +56,7 @@ class HttpProvider:
         redactor: Redactor,
         clock: Callable[[], float] = time,
         *,
-        renew: Callable[[Credential], Awaitable[Credential]] | None = None,
+        renew: Renew | None = None,
     ) -> None:
         """`renew` gives another session in the place of one that was refused."""
         self._row = row
@@ -93,8 +95,9 @@ class HttpProvider:
                     raise self._advised(
                         await refusal(self.name, language, exchange, self._clock()), credential
                     )
+                form: Form = ("stream" if asked.stream else "body") if forwarded else ""
                 # A generator that is left must be closed by us: left to the loop, it would be a task.
-                async with aclosing(read_answer(language, exchange, verbatim=forwarded)) as batches:
+                async with aclosing(await read_answer(language, exchange, verbatim=form)) as batches:
                     async for batch in batches:
                         told = [done for event in batch for done in audit.check(event)] if audit else batch
                         yield [self._clean(event) if type(event) in _SPOKEN else event for event in told]
@@ -136,20 +139,28 @@ class HttpProvider:
         warnings = tuple(Warned("not_carried", f"{self.name} has no {name}") for name in lost)
         return dump_json(adjusted).encode(), warnings
 
-    @asynccontextmanager
-    async def _opened(
+    def _opened(
         self, asked: Request, body: bytes, credential: Credential | None
-    ) -> AsyncIterator[Exchange]:
-        """Send it. A session that is refused is renewed and the request repeated, once."""
-        row = self._row
+    ) -> AbstractAsyncContextManager[Exchange]:
+        """Send it."""
         headers = self._headers(credential, asked)
-        call = Call("POST", row.url(row.base_url, asked), headers, body)
-        async with self._http.open(call, row.deadlines) as exchange:
-            if exchange.status != 401 or self._renew is None or not _is_session(credential):
+        call = Call("POST", self._row.url(self._row.base_url, asked), headers, body)
+        if self._renew is None or not _is_session(credential):
+            return self._http.open(call, self._row.deadlines)
+        return self._renewing(call, self._renew, asked, credential)
+
+    @asynccontextmanager
+    async def _renewing(
+        self, call: Call, renew: Renew, asked: Request, credential: Credential
+    ) -> AsyncIterator[Exchange]:
+        """A session that is refused is renewed and the request repeated, once."""
+        deadlines = self._row.deadlines
+        async with self._http.open(call, deadlines) as exchange:
+            if exchange.status != 401:
                 yield exchange
                 return
-        headers = self._headers(await self._renew(credential), asked)
-        async with self._http.open(replace(call, headers=headers), row.deadlines) as exchange:
+        headers = self._headers(await renew(credential), asked)
+        async with self._http.open(replace(call, headers=headers), deadlines) as exchange:
             yield exchange
 
     def _headers(self, credential: Credential | None, asked: Request) -> Mapping[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import aclosing
 from hashlib import sha256
 from typing import Literal, NamedTuple, Protocol, TypeAlias, cast
 
@@ -23,6 +24,8 @@ State: TypeAlias = Literal["hit", "miss", "shared"]
 
 _SPELLING = frozenset({"type", "form"})
 """How a client calls the search tool of its dialect: nothing that is asked for."""
+_TELLING = frozenset({"stream_options"})
+"""How the answer is to be told: its encoder's business."""
 _IDS = ("id", "call_id")
 
 
@@ -87,8 +90,8 @@ class Cache:
         kept = self._fresh(key)
         if kept is not None:
             note(Found("hit", int(self._clock() - kept.at)))
-            for batch in kept.batches:
-                yield batch
+            for told in kept.batches:
+                yield told
             return
         flight = self._flights.get(key)
         note(Found("miss" if flight is None else "shared"))
@@ -97,12 +100,9 @@ class Cache:
             source = self._ask(replace(request, wire=None), provider=provider, model=model)
             flight = Flight(source, self._bounds.answer, lambda flight: self._land(key, flight))
             self._flights[key] = flight
-        following = flight.follow()
-        try:
+        async with aclosing(flight.follow()) as following:
             async for batch in following:
                 yield batch
-        finally:
-            await following.aclose()
 
     def _fresh(self, key: bytes) -> _Kept | None:
         kept = self._kept.get(key)
@@ -142,32 +142,31 @@ def is_cacheable(request: Request) -> bool:
 
 def identity(request: Request, provider: str, model: str) -> bytes:
     """What makes two questions the same: all that is asked, and whom; not how it is spelled or told."""
-    asked = replace(request, wire=None, model="", stream=False)
-    body = encode(asked)
-    _respell(body)
-    _renumber(body, {})
+    body = encode(replace(request, wire=None, model="", stream=False))
+    search = cast("JsonObject", body["search"])
+    search["extras"] = _meant(search.get("extras", {}), _SPELLING)
+    body["extras"] = _meant(body.get("extras", {}), _TELLING)
+    _renumber(cast("list[JsonObject]", body["messages"]))
     return sha256(dump_json([provider, model, body]).encode("utf-8", "surrogatepass")).digest()
 
 
-def _respell(body: JsonObject) -> None:
-    search = cast("JsonObject", body["search"])
-    for holder, without in ((search, _SPELLING), (body, frozenset[str]())):
-        extras = cast("dict[str, JsonObject]", holder.pop("extras", {}))
-        said = {name: _less(item, without) for name, item in sorted(extras.items())}
-        holder["extras"] = {name: item for name, item in said.items() if item}
+def _meant(extras: Json, form: frozenset[str]) -> Json:
+    """What only one dialect says, in the order of names; a dialect that says nothing is not there."""
+    said = {
+        dialect: {name: item[name] for name in sorted(item) if name not in form}
+        for dialect, item in sorted(cast("dict[str, JsonObject]", extras).items())
+    }
+    return {dialect: item for dialect, item in said.items() if item}
 
 
-def _less(item: JsonObject, names: frozenset[str]) -> JsonObject:
-    return {name: item[name] for name in sorted(item) if name not in names}
-
-
-def _renumber(item: Json, known: dict[str, str]) -> None:
+def _renumber(messages: list[JsonObject]) -> None:
     """Ids are chance: each becomes its number, so that what belongs together still does."""
-    for message in cast("list[JsonObject]", cast("JsonObject", item)["messages"]):
+    numbers: dict[str, str] = {}
+    for message in messages:
         for part in cast("list[JsonObject]", message["parts"]):
             for name in _IDS:
                 if isinstance(said := part.get(name), str):
-                    part[name] = known.setdefault(said, str(len(known)))
+                    part[name] = numbers.setdefault(said, str(len(numbers)))
 
 
 def _unheard(_: Found) -> None:

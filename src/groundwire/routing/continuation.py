@@ -30,13 +30,14 @@ from groundwire.providers.base import Batches, Provider
 MAX_ROUNDS = 5
 
 
-async def continued(provider: Provider, request: Request, rounds: int = MAX_ROUNDS) -> Batches:
+def continued(provider: Provider, request: Request, rounds: int = MAX_ROUNDS) -> Batches:
     """The events of a turn, over as many rounds as it takes, within bounds."""
     if not provider.capabilities.pauses:
-        async with aclosing(provider.batches(request)) as batches:
-            async for batch in batches:
-                yield batch
-        return
+        return provider.batches(request)
+    return _continued(provider, request, rounds)
+
+
+async def _continued(provider: Provider, request: Request, rounds: int) -> Batches:
     parts = points = 0
     spent = Usage()
     pause: Finished | None = None

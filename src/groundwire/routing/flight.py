@@ -49,9 +49,11 @@ class Flight:
 
     @property
     def whole(self) -> tuple[tuple[Event, ...], ...]:
-        """The record of an answer that said all it had to say; empty of any other."""
-        said = bool(self._recorded) and _ending(self._recorded[-1]) == Finished
-        return tuple(self._recorded) if said and not self._overweight and self._stopped else ()
+        """The record of an answer that ended by itself; empty of any other: what was cut short or filtered
+        may be better the next time."""
+        last = self._recorded[-1] if self._recorded else ()
+        stopped = any(isinstance(event, Finished) and event.reason == "stop" for event in last)
+        return tuple(self._recorded) if stopped and not self._overweight else ()
 
     async def follow(self) -> Batches:
         """The answer from its first event on, as far as it is known at once, then as it comes."""
@@ -69,11 +71,6 @@ class Flight:
     @property
     def _overweight(self) -> bool:
         return self.size > self._limit
-
-    @property
-    def _stopped(self) -> bool:
-        """Did it end by itself? What was cut short or filtered may be better the next time."""
-        return any(isinstance(event, Finished) and event.reason == "stop" for event in self._recorded[-1])
 
     @property
     def _end(self) -> int:
@@ -103,7 +100,7 @@ class Flight:
 
     def _is_wanted(self) -> bool:
         """Does a reader wait for more? Behind the end of an answer there is nothing to wait for."""
-        if self._recorded and _ending(self._recorded[-1]):
+        if self._recorded and _ends(self._recorded[-1]):
             return True
         places = [reader.place for reader in self._readers]
         return bool(places) and (min(places) if self._overweight else max(places)) >= self._end
@@ -111,7 +108,7 @@ class Flight:
     def _record(self, batch: tuple[Event, ...]) -> None:
         self._recorded.append(batch)
         self.size += sum(len(ascii(event)) + _OVERHEAD for event in batch)
-        if self._overweight or _ending(batch):
+        if self._overweight or _ends(batch):
             self._close()
         self._wake()
 
@@ -146,8 +143,5 @@ class Flight:
             await asyncio.wait((self._asking,))
 
 
-def _ending(batch: Sequence[Event]) -> type[Finished] | type[Failed] | None:
-    for event in batch:
-        if isinstance(event, Finished | Failed):
-            return type(event)
-    return None
+def _ends(batch: Sequence[Event]) -> bool:
+    return any(isinstance(event, Finished | Failed) for event in batch)

@@ -121,6 +121,7 @@ class _Attempt:
         self.visible = False
         self._breaker = breaker
         self._probes = probes
+        self._ended = False
         self._waited = 0.0
         """Seconds until something was shown, or until the end if nothing was."""
 
@@ -133,9 +134,10 @@ class _Attempt:
         """Events from the first visible one on; errors before it are raised, later ones are told."""
         held: list[Event] = []
         began = self._breaker.now()
+        self._ended = False
         try:
-            async with aclosing(self._told(request)) as batches:
-                async for batch in batches:
+            async with aclosing(continued(self.provider, request)) as batches:
+                while batch := await self._next(batches):
                     if self.visible:
                         self._judge(batch)
                         yield batch
@@ -153,25 +155,28 @@ class _Attempt:
             if self._probes:
                 self._breaker.release()
 
-    async def _told(self, request: Request) -> Batches:
-        """The provider's events with exactly one end, whatever the provider does."""
-        ended = False
+    async def _next(self, batches: Batches) -> Sequence[Event]:
+        """The provider's next events, with exactly one end, whatever the provider does; then nothing."""
+        error: GroundwireError | None = None
         try:
-            async with aclosing(continued(self.provider, request)) as batches:
-                async for batch in batches:
-                    if ended:  # the provider may still have to tidy up
-                        batch = [event for event in batch if isinstance(event, Verbatim)]  # noqa: PLW2901
-                    elif (end := _end_of(batch)) is not None:
-                        ended = True
-                        batch = batch[: end + 1]  # noqa: PLW2901
-                    if batch:
-                        yield batch
-        except GroundwireError as error:
-            if not ended:
-                yield (Failed(error),)
-            return
-        if not ended:
-            yield (Failed(Interrupted(f"{self.provider.name} stopped without an end")),)
+            while (batch := await anext(batches, None)) is not None:
+                if told := self._to_the_end(batch):
+                    return told
+        except GroundwireError as failure:
+            error = failure
+        if self._ended:
+            return ()
+        self._ended = True
+        return (Failed(error or Interrupted(f"{self.provider.name} stopped without an end")),)
+
+    def _to_the_end(self, batch: Sequence[Event]) -> Sequence[Event]:
+        if self._ended:  # the provider may still have to tidy up
+            return [event for event in batch if isinstance(event, Verbatim)]
+        end = _end_of(batch)
+        if end is None:
+            return batch
+        self._ended = True
+        return batch[: end + 1]
 
     def _judge(self, batch: Sequence[Event]) -> None:
         """Note how it ended, where it did."""
@@ -187,7 +192,7 @@ _INVISIBLE = (Started, Verbatim, Warned, UsageSeen)
 
 def _end_of(batch: Sequence[Event]) -> int | None:
     """Where the terminal event stands."""
-    if isinstance(batch[-1], Finished | Failed):
+    if batch and isinstance(batch[-1], Finished | Failed):
         return len(batch) - 1  # nearly always, where there is one
     return next((at for at, event in enumerate(batch) if isinstance(event, Finished | Failed)), None)
 

@@ -43,13 +43,21 @@ def number_sources(sources: Iterable[Source]) -> Numbering:
 
 
 def number_answer(answer: Answer) -> Numbering:
-    """Number what the answer cites, in the order of its text; if it cites nothing, what was found."""
+    """Number what the answer cites; if it cites nothing, what was found.
+
+    Sections of one page have one number, and the name of the one that is cited first.
+    """
     sources = answer.sources
+    cited = [source for source in sources if source.state == "cited"]
+    if not cited:
+        return number_sources(sources)
+    pages: dict[str, int] = {}
+    for source in cited:
+        pages.setdefault(source_key(source), len(pages))
     evidence = (item.source for citation in answer.citations for item in citation.evidence)
     places = {key: place for place, key in reversed(list(enumerate(map(_exact_key, evidence))))}
-    cited = [source for source in sources if source.state == "cited"]
-    cited.sort(key=lambda source: places.get(_exact_key(source), len(places)))
-    return number_sources(cited or sources)
+    cited.sort(key=lambda source: (pages[source_key(source)], places.get(_exact_key(source), len(places))))
+    return number_sources(cited)
 
 
 def _exact_key(source: Source) -> str:

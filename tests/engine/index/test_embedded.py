@@ -18,8 +18,10 @@ from groundwire.engine.index import embedded, records
 from groundwire.engine.index.formats import FORMAT, STEPS, bring_up, format_of
 from groundwire.engine.index.lock import locked
 from groundwire.engine.index.open import open_index
+from groundwire.engine.index.passages import Passages
 from groundwire.engine.pages import Page
 from groundwire.errors import ConfigError, GroundwireError, TimedOut
+from groundwire.model.value import replace
 
 PAGES = [
     Page(
@@ -144,6 +146,26 @@ def test_pages_stored_by_a_process_that_then_died_are_searchable_when_opened(
         assert len(index.search("zealous")) == 1
         assert index.search("number3") == []
         assert index.stats().passages == 30
+
+
+def test_what_is_renewed_or_removed_leaves_no_passage_behind(folder: Path) -> None:
+    with open_index(folder) as index:
+        index.put([replace(page, text=f"Another {page.text}") for page in PAGES[:10]])
+        index.remove(urls=[page.url for page in PAGES[5:20]])
+    assert Passages(passages_of(folder)).searcher().num_docs == 15
+
+
+def test_what_a_search_shows_needs_no_page_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Page("https://a.example/", "A\x1ftitle", "Zealous.\x1fAnd \x1f again.", "2024-05-01", "en-GB")
+    with open_index(folder) as index:
+        index.put([page])
+        index.search("zealous")
+        monkeypatch.setattr(records, "gone", lambda _: [])
+        index.close()
+        (found,) = index.search("zealous")
+    assert found.text == page.text
+    assert (found.url, found.title) == (page.url, "A title")
+    assert (found.start, found.published, found.language) == (0, page.published, page.language)
 
 
 def test_a_new_index_has_the_latest_format(folder: Path) -> None:

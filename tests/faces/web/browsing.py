@@ -20,11 +20,11 @@ FLAGS = [
 ]
 PATIENCE = 20_000
 
-playwright = pytest.importorskip("playwright.async_api", reason="playwright is not installed: not run")
+pytest.importorskip("playwright.async_api", reason="playwright is not installed: not run")
 if not CHROMIUM.exists():
     pytest.skip("Chromium is not on this machine: not run", allow_module_level=True)
 
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright  # noqa: E402
+from playwright.async_api import Browser, BrowserContext, Dialog, Page, Route, async_playwright  # noqa: E402
 
 __all__ = ["AXE", "Browser", "BrowserContext", "Page", "browser", "watched"]
 
@@ -55,11 +55,11 @@ async def watched(context: BrowserContext, home: str) -> tuple[Page, Seen]:
     page.set_default_timeout(PATIENCE)
     seen = Seen()
 
-    async def stop(route: playwright.Route) -> None:
+    async def stop(route: Route) -> None:
         seen.strangers.append(route.request.url)
         await route.abort()
 
-    async def close(dialog: playwright.Dialog) -> None:
+    async def close(dialog: Dialog) -> None:
         seen.dialogs.append(dialog.message)
         await dialog.dismiss()
 

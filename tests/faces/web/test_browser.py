@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -83,7 +84,9 @@ def test_a_first_time_user_makes_an_agent_asks_and_finds_it_all_again(tmp_path: 
             assert await page.locator("#search-state").text_content() == "Web search on"
             await page.locator("#text").fill("How do I parse JSON in Python?")
             await page.keyboard.press("Enter")
-            await page.wait_for_selector('.answer[data-state="done"]')
+            # The index is made for this question, of everything that is installed.
+            await page.wait_for_selector(".answer:not([aria-busy])", timeout=90_000)
+            assert await page.locator(".answer").get_attribute("data-state") == "done"
             assert await page.locator(".chip").count() > 0
             assert page.url.startswith(f"{here.url}/chat/")
             live = await log_of(page)
@@ -198,7 +201,7 @@ def test_an_answer_without_sources_says_so_and_an_error_says_what_to_do(tmp_path
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_serious_is_found_by_axe(scheme: str, tmp_path: Path) -> None:
+def test_nothing_serious_is_found_by_axe(scheme: Literal["light", "dark"], tmp_path: Path) -> None:
     if not AXE.exists():
         pytest.skip("axe-core is not on this machine: not run")
 

@@ -7,16 +7,18 @@ Japanese is a word of its own: nobody there writes spaces.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from tantivy import Filter, PreTokenizedString, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from groundwire.engine.index.words import guessed_language
 
-ANALYSIS = 1
-"""Grows with every change of what terms are made of; passages are then indexed again."""
+ANALYSIS = 2
+"""Grows with every change of what terms are made of and of what is kept; passages are then indexed again."""
 
 _STEMMERS = {"en": "english", "de": "german"}
 _LONGEST_WORD = 80
+_REMEMBERED = 4096
 _UNSPACED = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
@@ -33,6 +35,11 @@ def plain_analyzer() -> TextAnalyzer:
     return _analyzer()
 
 
+def silent_analyzer() -> TextAnalyzer:
+    """No terms at all, for what is only kept."""
+    return TextAnalyzerBuilder(Tokenizer.raw()).filter(Filter.remove_long(1)).build()
+
+
 class Analysis:
     """The analyzers of all languages."""
 
@@ -41,6 +48,8 @@ class Analysis:
         self._stemming = {code: _analyzer(stemmer) for code, stemmer in _STEMMERS.items()}
         whole = TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.remove_long(_LONGEST_WORD))
         self._whole = whole.filter(Filter.lowercase()).filter(Filter.ascii_fold()).build()
+        # Questions repeat each other's words.
+        self.forms = lru_cache(_REMEMBERED)(self._forms)
 
     def for_page(self, language: str, text: str) -> TextAnalyzer:
         """The analyzer of a page; where it does not say its language, the one it reads like."""
@@ -51,13 +60,6 @@ class Analysis:
         """Names between spaces, each as one term."""
         return self._whole.pre_tokenize(names)
 
-    def forms(self, words: str) -> list[tuple[str, ...]]:
-        """The terms of some words in a row, in every language in which they differ."""
-        spaced_words = spaced(words)
-        analyzers = (*self._stemming.values(), self._plain)
-        found = dict.fromkeys(tuple(analyzer.analyze(spaced_words)) for analyzer in analyzers)
-        return [terms for terms in found if terms]
-
     def plain(self, words: str) -> list[str]:
         """The words as they are written but for case and accents."""
         return self._plain.analyze(spaced(words))
@@ -65,6 +67,13 @@ class Analysis:
     def name(self, name: str) -> list[str]:
         """The term of a name."""
         return self._whole.analyze(name)
+
+    def _forms(self, words: str) -> tuple[tuple[str, ...], ...]:
+        """The terms of some words in a row, in every language in which they differ."""
+        spaced_words = spaced(words)
+        analyzers = (*self._stemming.values(), self._plain)
+        found = dict.fromkeys(tuple(analyzer.analyze(spaced_words)) for analyzer in analyzers)
+        return tuple(terms for terms in found if terms)
 
 
 def spaced(text: str) -> str:

@@ -70,9 +70,9 @@ def catch_up(store: sqlite3.Connection, passages: Passages, unsure: int) -> None
         pages = records.pages_after(store, state.indexed, _PAGES_AT_ONCE)
         with passages.writing() as writer:
             passages.remove(writer, removed)
-            passages.remove(writer, (page for page, _ in pages if page <= unsure))
-            for page, about in pages:
-                passages.add(writer, Pieces(page, about, tuple(records.pieces_of(store, page))))
+            passages.remove(writer, (page for page, _, _ in pages if page <= unsure))
+            for page, words, about in pages:
+                passages.add(writer, Pieces(page, words, about, tuple(records.pieces_of(store, page))))
         indexed = pages[-1][0] if pages else state.indexed
         held = passages.searcher().num_docs
         with records.transaction(store):

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
-from itertools import islice
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -23,11 +22,12 @@ from groundwire.engine.index.base import PageInfo, Stats, Stored
 from groundwire.engine.index.derived import catch_up, is_behind, make_passages, open_passages
 from groundwire.engine.index.failures import told
 from groundwire.engine.index.formats import bring_up, format_of
+from groundwire.engine.index.gone import Gone
 from groundwire.engine.index.lock import locked
 from groundwire.engine.index.matching import Matching
-from groundwire.engine.index.passages import BROKEN, Passages
+from groundwire.engine.index.passages import BROKEN, KEPT, Passages
 from groundwire.engine.index.question import Question, read_question
-from groundwire.engine.index.selection import Selection
+from groundwire.engine.index.selection import selected
 from groundwire.engine.pages import Page, Passage
 from groundwire.errors import TimedOut
 from groundwire.model import SearchOptions
@@ -49,14 +49,13 @@ class EmbeddedIndex:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._reading = Lock()
-        with told(folder):
+        with told(folder), ExitStack() as undo:
             self._store = records.connect(folder / STORE)
-            try:
-                bring_up(self._store)
-                self._passages = self._opened()
-            except BaseException:
-                self._store.close()
-                raise
+            undo.callback(self._store.close)
+            bring_up(self._store)
+            self._gone = Gone(folder / STORE, self._store, self._reading)
+            self._passages = self._opened()
+            undo.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -134,15 +133,10 @@ class EmbeddedIndex:
     def _found(
         self, passages: Passages, question: Question, options: SearchOptions, limit: int
     ) -> list[Passage]:
+        gone = self._gone.pages()
         searcher = passages.searcher()
-        selection = Selection(options, limit)
         queries = Matching(searcher, passages.schema, passages.analysis).queries(question, options)
-        ranked = _ranked(searcher, queries, limit + _SPARE)
-        while selection.missing and (some := dict(islice(ranked, selection.missing))):
-            with self._reading:
-                known = records.hits_of(self._store, some)
-            selection.offer(some, known)
-        return selection.passages
+        return selected(_ranked(searcher, queries, limit + _SPARE), options, limit, gone)
 
     def _opened(self) -> Passages:
         """The passages as they are; up to date, unless somebody is just writing and will see to it."""
@@ -174,20 +168,15 @@ class EmbeddedIndex:
             yield store, passages
 
 
-def _ranked(searcher: Searcher, queries: Iterator[Query], first: int) -> Iterator[tuple[int, float]]:
-    """Passages and their scores, best first, each once. Asked for in portions that grow: mostly the first is
-    enough."""
-    seen: set[int] = set()
+def _ranked(searcher: Searcher, queries: Iterator[Query], first: int) -> Iterator[tuple[float, str]]:
+    """Scores and what is kept of the passages, best first; what answers to several queries comes again. Asked
+    for in portions that grow: mostly the first is enough."""
     for query in queries:
         at, size, more = 0, first, True
         while more and at < _DEEPEST:
             hits = searcher.search(query, size, count=False, offset=at).hits
-            ids = searcher.fast_field_values("passage", [address for _, address in hits])
-            for (score, _), found in zip(hits, ids, strict=True):
-                passage = int(found or 0)
-                if passage not in seen:
-                    seen.add(passage)
-                    yield passage, score
+            for score, address in hits:
+                yield score, searcher.doc(address).get_first(KEPT)
             at, size, more = at + size, 4 * size, len(hits) == size
 
 

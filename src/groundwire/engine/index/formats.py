@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TypeAlias
 
 from groundwire.engine.index.words import fingerprint
@@ -78,16 +79,15 @@ def bring_up(store: sqlite3.Connection, steps: tuple[Step, ...] = STEPS) -> None
     """Take the steps from the format a store has to the last one."""
     known = len(steps)
     for number in range(format_of(store), known):
-        store.execute("BEGIN IMMEDIATE")
-        try:
+        with ExitStack() as undo:
+            store.execute("BEGIN IMMEDIATE")
+            undo.callback(store.rollback)
             # Another process may have taken the step while this one waited for the lock.
             if format_of(store) == number:
                 steps[number](store)
                 store.execute(f"PRAGMA user_version = {number + 1}")
             store.execute("COMMIT")
-        except BaseException:
-            store.rollback()
-            raise
+            undo.pop_all()
     if format_of(store) > known:
         raise ConfigError(
             f"the index has format {format_of(store)}, this groundwire knows {known}; use a newer groundwire"

@@ -6,7 +6,7 @@ union of terms is what tantivy prunes, and a plain conjunction what it can skip 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from tantivy import FieldType, Occur, Query, Schema, Searcher
@@ -21,6 +21,7 @@ from groundwire.model.value import value
 Clause: TypeAlias = tuple[Occur, Query]
 
 _MOST_ENDINGS = 64
+_NO_OPTIONS = SearchOptions()
 
 
 @value
@@ -40,19 +41,31 @@ class Matching:
             return
         welcome = self._welcome(question)
         needed: list[Clause] = [(Occur.Must, _any_of(forms)) for forms in required]
+        light = [form for word in question.light for form in self._forms(word)]
         for limits in self._limits(options):
-            if len(words) > 1:
-                yield _all_of(words, welcome, [*needed, *limits])
+            if len(words) > 1 or light:
+                yield _all_of(words, [*welcome, *light], [*needed, *limits])
             yield _some_of([*(form for forms in words for form in forms), *welcome], needed, limits)
 
     def _forms(self, words: str) -> list[Query]:
         """Words in a row in every form in which they occur; what stands nowhere tells nothing."""
-        return [self._phrase(terms) for terms in self.analysis.forms(words) if self._occur(terms)]
+        known, found = self.searcher.doc_freq, []
+        for terms in self.analysis.forms(words):
+            if len(terms) == 1:
+                if known("text", terms[0]):
+                    found.append(Query.term_query(self.schema, "text", terms[0], "freq"))
+            elif all(known("text", term) for term in terms):
+                found.append(Query.phrase_query(self.schema, "text", list(terms)))
+        return found
 
     def _welcome(self, question: Question) -> list[Query]:
         """What is good to have: names whole, and the parts of names."""
         names = [term for name in question.names for term in self.analysis.name(name)]
-        whole = [self._phrase((term,)) for term in names if self._occur((term,))]
+        whole = [
+            Query.term_query(self.schema, "text", term, "freq")
+            for term in names
+            if self.searcher.doc_freq("text", term)
+        ]
         return whole + [form for part in question.parts for form in self._forms(part)]
 
     def _endings(self, prefix: str) -> list[Query]:
@@ -65,6 +78,8 @@ class Matching:
 
     def _limits(self, options: SearchOptions) -> list[list[Clause]]:
         """What every passage must be like; with a language, first those in it."""
+        if options is _NO_OPTIONS or options == _NO_OPTIONS:
+            return [[]]
         allowed, blocked = read_entries(options.allowed_domains), read_entries(options.blocked_domains)
         limits: list[Clause] = []
         if options.allowed_domains:
@@ -80,14 +95,6 @@ class Matching:
             return [limits]
         spoken = Query.const_score_query(self._exactly("language", language), 0.0)
         return [[*limits, (Occur.Must, spoken)], limits]
-
-    def _occur(self, terms: Iterable[str]) -> bool:
-        return all(self.searcher.doc_freq("text", term) for term in terms)
-
-    def _phrase(self, terms: tuple[str, ...]) -> Query:
-        if len(terms) > 1:
-            return Query.phrase_query(self.schema, "text", list(terms))
-        return Query.term_query(self.schema, "text", terms[0], "freq")
 
     def _exactly(self, field: str, term: str) -> Query:
         return Query.term_query(self.schema, field, term, "basic")

@@ -2,7 +2,8 @@
 
 Title, names and text of a passage are one field, the title and the names several times over: term
 frequencies then add up over the fields by weight before BM25 flattens them, and a query costs one list of
-postings for each word. Words as they are written are a second field, for prefixes.
+postings for each word. Words as they are written are a second field, for prefixes. What a search shows is
+kept beside them, so that searching touches no other file.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from threading import Lock
 
 import tantivy
 
-from groundwire.engine.index.analysis import Analysis, plain_analyzer, spaced
+from groundwire.engine.index.analysis import Analysis, plain_analyzer, silent_analyzer, spaced
+from groundwire.engine.index.cut import trimmed
 from groundwire.engine.index.domains import hosts_above
 from groundwire.engine.index.moments import published_at
+from groundwire.engine.index.records import Piece
 from groundwire.engine.index.words import address_words, dotted_names, split_names
 from groundwire.engine.pages import Page
 from groundwire.model.value import value
@@ -26,29 +29,37 @@ _HEAP = 50_000_000
 _TITLE_WEIGHT = 3
 _NAME_WEIGHT = 2
 
+KEPT = "kept"
+"""The field of what a search shows."""
+PARTED = "\x1f"
+"""Stands between the parts of what is kept: page, its words, the passage's words, start, address, title, date,
+language, text."""
+
 BROKEN = (ValueError, OSError)
 """What tantivy raises when its files are not what they should be."""
 
 
 @value
 class Pieces:
-    """A page as it is indexed: without its text, but with its pieces and their ids."""
+    """A page as it is indexed: without its text, but with its words and its pieces."""
 
     id: int
+    words: int
     page: Page
-    pieces: tuple[tuple[int, str], ...]
+    pieces: tuple[Piece, ...]
 
 
 def schema() -> tantivy.Schema:
-    """The fields of a passage. Only the id is kept: the text stands in the page store."""
+    """The fields of a passage."""
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("text", tokenizer_name="raw", index_option="position")
     builder.add_text_field("words", tokenizer_name="plain", index_option="basic")
     builder.add_text_field("host", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("language", tokenizer_name="raw", index_option="basic")
     builder.add_integer_field("published", indexed=True, fast=True)
-    builder.add_unsigned_field("page", indexed=True)
-    builder.add_unsigned_field("passage", fast=True)
+    # Signed: tantivy-py 0.27 finds nothing to delete by the term of an unsigned field.
+    builder.add_integer_field("page", indexed=True)
+    builder.add_text_field(KEPT, stored=True, tokenizer_name="silent", index_option="basic")
     return builder.build()
 
 
@@ -62,6 +73,7 @@ class Passages:
         folder.mkdir(exist_ok=True)
         self._index = tantivy.Index(self.schema, str(folder))
         self._index.register_tokenizer("plain", plain_analyzer())
+        self._index.register_tokenizer("silent", silent_analyzer())
         self._index.config_reader("manual")
         self._meta = folder / "meta.json"
         self._seen = self._stamp()
@@ -88,17 +100,20 @@ class Passages:
     def add(self, writer: tantivy.IndexWriter, page: Pieces) -> None:
         """Make the passages of a page searchable."""
         about = page.page
-        analyzer = self.analysis.for_page(about.language, "".join(text for _, text in page.pieces[:4]))
+        analyzer = self.analysis.for_page(about.language, "".join(text for _, text, _ in page.pieces[:4]))
         names = f"{address_words(about.url)} {split_names(about.title)}"
         weighted = [
             *(analyzer.pre_tokenize(spaced(about.title)),) * _TITLE_WEIGHT,
             *(analyzer.pre_tokenize(spaced(names)),) * _NAME_WEIGHT,
             self.analysis.whole(" ".join(dotted_names(about.title))),
         ]
+        shown = [
+            part.replace(PARTED, " ") for part in (about.url, about.title, about.published, about.language)
+        ]
         hosts, moment = hosts_above(about.url), published_at(about.published)
         language = about.language.partition("-")[0].lower()
-        for passage, piece in page.pieces:
-            text = piece.strip()
+        for start, piece, words in page.pieces:
+            before, text = trimmed(piece)
             if not text:
                 continue
             document = tantivy.Document()
@@ -113,8 +128,9 @@ class Passages:
             document.add_text("language", language)
             if moment is not None:
                 document.add_integer("published", moment)
-            document.add_unsigned("page", page.id)
-            document.add_unsigned("passage", passage)
+            document.add_integer("page", page.id)
+            about_hit = (page.id, page.words, words, start + before, *shown)
+            document.add_text(KEPT, PARTED.join((*map(str, about_hit), text)))
             writer.add_document(document)
 
     def remove(self, writer: tantivy.IndexWriter, pages: Iterable[int]) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeAlias
@@ -30,9 +30,8 @@ _LISTED_AT_ONCE = 500
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-Hit: TypeAlias = tuple[int, str, int, int, int, str, str, str, str]
-"""A passage with its page: start, text, words, id of the page, its words, address, title, date, language.
-The words are equal where the words are the same. A bare row, because a search reads a list of them."""
+Piece: TypeAlias = tuple[int, str, int]
+"""A piece of a page: where it starts, its text, and its words, equal where the words are the same."""
 
 
 @value
@@ -62,12 +61,11 @@ def connect(path: Path) -> sqlite3.Connection:
 def transaction(store: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
     """All of it or nothing; for reading, all of one moment."""
     store.execute(begin)
-    try:
+    with ExitStack() as undo:
+        undo.callback(store.rollback)
         yield
         store.execute("COMMIT")
-    except BaseException:
-        store.rollback()
-        raise
+        undo.pop_all()
 
 
 def key_of(url: str) -> str:
@@ -105,24 +103,15 @@ def page_of(store: sqlite3.Connection, key: str) -> Page | None:
         if row is None:
             return None
         page, url, title, *rest = row
-        return Page(url, title, "".join(text for _, text in pieces_of(store, page)), *rest)
+        return Page(url, title, "".join(text for _, text, _ in pieces_of(store, page)), *rest)
 
 
-def pieces_of(store: sqlite3.Connection, page: int) -> list[tuple[int, str]]:
-    """The pieces of a page with their ids, in order."""
-    ids = (page << PIECE_BITS, (page + 1) << PIECE_BITS)
-    return store.execute("SELECT id, text FROM passages WHERE id >= ? AND id < ? ORDER BY id", ids).fetchall()
-
-
-def hits_of(store: sqlite3.Connection, passages: Iterable[int]) -> dict[int, Hit]:
-    """What is known of these passages; those that are gone are left out."""
-    rows = store.execute(
-        """SELECT p.id, p.start, p.text, p.words, g.id, g.words, g.url, g.title, g.published, g.language
-        FROM json_each(?) AS asked CROSS JOIN passages AS p ON p.id = asked.value
-        CROSS JOIN pages AS g ON g.id = p.id >> ?""",
-        (f"[{','.join(map(str, passages))}]", PIECE_BITS),
-    )
-    return {row[0]: row[1:] for row in rows}
+def pieces_of(store: sqlite3.Connection, page: int) -> list[Piece]:
+    """The pieces of a page, in order."""
+    return store.execute(
+        "SELECT start, text, words FROM passages WHERE id >= ? AND id < ? ORDER BY id",
+        (page << PIECE_BITS, (page + 1) << PIECE_BITS),
+    ).fetchall()
 
 
 def listed(
@@ -162,13 +151,13 @@ def last_id(store: sqlite3.Connection) -> int:
     return int(found)
 
 
-def pages_after(store: sqlite3.Connection, after: int, limit: int) -> list[tuple[int, Page]]:
-    """The next pages by id, without their texts."""
+def pages_after(store: sqlite3.Connection, after: int, limit: int) -> list[tuple[int, int, Page]]:
+    """The next pages by id, with their words and without their texts."""
     rows = store.execute(
-        "SELECT id, url, title, published, language FROM pages WHERE id > ? ORDER BY id LIMIT ?",
+        "SELECT id, words, url, title, published, language FROM pages WHERE id > ? ORDER BY id LIMIT ?",
         (after, limit),
     )
-    return [(row[0], Page(row[1], row[2], "", row[3], row[4])) for row in rows]
+    return [(row[0], row[1], Page(row[2], row[3], "", row[4], row[5])) for row in rows]
 
 
 def gone(store: sqlite3.Connection) -> list[int]:

@@ -6,60 +6,51 @@ score best. This is decided when searching, not when storing: a mirror is needed
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Iterable
+from functools import partial
 
-from groundwire.engine.index.cut import trimmed
-from groundwire.engine.index.records import Hit
+from groundwire.engine.index.passages import PARTED
 from groundwire.engine.pages import Passage
 from groundwire.model import SearchOptions, Source
 from groundwire.text.domains import admits
 
 PER_PAGE = 3
+_PARTINGS = 8
 
 
-class Selection:
-    """Takes hits as they come, best first, and keeps those to show."""
+def selected(
+    hits: Iterable[tuple[float, str]], options: SearchOptions, limit: int, gone: Container[str]
+) -> list[Passage]:
+    """Of scores and what is kept of the passages, best first, those to show; no more is taken than needed.
 
-    def __init__(self, options: SearchOptions, limit: int) -> None:
-        self.passages: list[Passage] = []
-        self._limit = limit
-        self._options = options
-        # Hosts were matched when searching; paths are not indexed.
-        self._has_paths = any("/" in entry for entry in options.allowed_domains + options.blocked_domains)
-        self._passage_words: set[int] = set()
-        self._shown: dict[int, int] = {}
-        self._page_words: dict[int, int] = {}
-
-    @property
-    def missing(self) -> int:
-        """How many more could be shown."""
-        return self._limit - len(self.passages)
-
-    def offer(self, hits: Mapping[int, float], known: Mapping[int, Hit]) -> None:
-        """Show of these hits, best first, those for which there is place."""
-        for passage, score in hits.items():
-            hit = known.get(passage)
-            if hit is not None:
-                self._consider(hit, score)
-                if len(self.passages) >= self._limit:
-                    return
-
-    def _consider(self, hit: Hit, score: float) -> None:
-        start, text, words, page, page_words, url, title, published, language = hit
-        shown = self._shown.get(page, 0)
+    Scores are told as they are: a passage with all the words may score below a later one with some.
+    """
+    passages: list[Passage] = []
+    shown_of_page: dict[str, int] = {}
+    page_of_words: dict[str, str] = {}
+    words_shown: set[str] = set()
+    may_show = _admission(options)
+    for score, kept in hits:
+        page, page_words, words, start, url, title, published, language, text = kept.split(PARTED, _PARTINGS)
+        shown = shown_of_page.get(page, 0)
         if (
-            shown >= PER_PAGE
-            or words in self._passage_words
-            or self._page_words.get(page_words, page) != page
+            words in words_shown
+            or shown >= PER_PAGE
+            or page_of_words.get(page_words, page) != page
+            or page in gone
+            or not (may_show is None or may_show(Source(url)))
         ):
-            return
-        if self._has_paths and not admits(self._options, Source(url)):
-            return
-        self._shown[page] = shown + 1
-        self._page_words[page_words] = page
-        self._passage_words.add(words)
-        # A passage with all the words may score below one with some: its place in the list counts.
-        if self.passages and self.passages[-1].score < score:
-            score = self.passages[-1].score
-        before, text = trimmed(text)
-        self.passages.append(Passage(url, title, text, start + before, score, published, language))
+            continue
+        shown_of_page[page] = shown + 1
+        page_of_words[page_words] = page
+        words_shown.add(words)
+        passages.append(Passage(url, title, text, int(start), score, published, language))
+        if len(passages) >= limit:
+            break
+    return passages
+
+
+def _admission(options: SearchOptions) -> Callable[[Source], bool] | None:
+    """Hosts were matched when searching; paths are not indexed."""
+    has_paths = any("/" in entry for entry in options.allowed_domains + options.blocked_domains)
+    return partial(admits, options) if has_paths else None

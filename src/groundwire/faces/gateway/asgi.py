@@ -7,7 +7,8 @@ client stays: whoever hangs up cancels it, in whichever phase it is, and with it
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from typing import TypeAlias, cast
 from urllib.parse import parse_qsl, unquote
 
@@ -96,10 +97,12 @@ class Inbound:
                     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
                 clock.reschedule(ends + size / BODY_RATE)
 
-    async def begin(self, status: int, headers: Headers) -> None:
-        """Send the head of the response."""
+    async def begin(self, status: int, headers: Headers, *, alone: bool = True) -> None:
+        """Send the head of the response; if not `alone`, together with what is written next."""
         self.begun = True
         self.status = status
+        if not alone and callable(hold := self.scope.get("groundwire.hold")):
+            hold()
         await self._send(
             {
                 "type": "http.response.start",
@@ -117,7 +120,7 @@ class Inbound:
 
     async def respond(self, status: int, headers: Headers, body: bytes) -> None:
         """Send a whole response."""
-        await self.begin(status, (*headers, ("content-length", str(len(body)))))
+        await self.begin(status, (*headers, ("content-length", str(len(body)))), alone=False)
         await self.write(body, more=False)
 
     async def gone(self) -> None:
@@ -149,20 +152,36 @@ async def attended(inbound: Inbound, work: Coroutine[object, object, None]) -> b
     doing = cast("asyncio.Task[None]", asyncio.current_task())
     left = False
 
-    def leave(_: asyncio.Task[None]) -> None:
+    def leave(*_: object) -> None:
         nonlocal left
         left = True
         doing.cancel()
 
-    watching = asyncio.create_task(inbound.gone())
-    watching.add_done_callback(leave)
-    try:
-        await work
-    except asyncio.CancelledError:
-        if not left or doing.uncancel():
-            raise
-        return False
-    finally:
-        watching.remove_done_callback(leave)
-        watching.cancel()
+    with _watching(inbound, leave):
+        try:
+            await work
+        except asyncio.CancelledError:
+            if not left or doing.uncancel():
+                raise
+            return False
     return True
+
+
+@contextmanager
+def _watching(inbound: Inbound, leave: Callable[..., None]) -> Iterator[None]:
+    """Call `leave` if the client hangs up. Our own server says so; others must be waited for in a task."""
+    watch, unwatch = (inbound.scope.get(f"groundwire.{name}") for name in ("watch", "unwatch"))
+    if callable(watch) and callable(unwatch):
+        watch(leave)
+        try:
+            yield
+        finally:
+            unwatch(leave)
+        return
+    waiting = asyncio.create_task(inbound.gone())
+    waiting.add_done_callback(leave)
+    try:
+        yield
+    finally:
+        waiting.remove_done_callback(leave)
+        waiting.cancel()

@@ -1,8 +1,9 @@
 """What is known of clients that say who they are: how they want to be shown citations.
 
 Claude Code prints the last text block of a main turn, and cited text is cut into blocks; OpenCode drops the
-annotations of Chat and the grounding of Gemini; Gemini CLI shows no grounding of its main turns; Copilot
-never shows annotations. What runs a search of its own (Claude Code, Gemini CLI) reads the structure.
+annotations of Chat and the grounding of Gemini, and prints none of the others; Gemini CLI shows no grounding
+of its main turns; Codex and Copilot never show annotations. What runs a search of its own (Claude Code,
+Gemini CLI) reads the structure.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def _agent(pattern: str) -> re.Pattern[str]:
 HABITS = (
     Habit(_agent(r"\bclaude-cli/"), frozenset({"anthropic_messages"}), "markers"),
     Habit(_agent(r"\bopencode\b"), frozenset({"openai_chat", "gemini"}), "markers"),
+    Habit(_agent(r"\bopencode\b"), frozenset(), "both"),
     Habit(_agent(r"\bGeminiCLI\b"), frozenset({"gemini"}), "markers"),
+    Habit(_agent(r"\bcodex_"), frozenset({"openai_responses"}), "both"),
     Habit(_agent(r"\bcopilot\b"), frozenset({"openai_responses"}), "both"),
     Habit(_agent(r"\bcopilot\b"), frozenset(), "markers"),
 )
@@ -52,6 +55,11 @@ def rendering_for(headers: Mapping[str, str], dialect: str, request: Request, co
     if HEADER in headers and said != "auto":
         raise InvalidArguments(f"{HEADER}: {said[:40]!r} is none of {', '.join(RENDERINGS)}, auto")
     return _habit(headers.get("user-agent", ""), dialect, request)
+
+
+def is_shown_as_told(headers: Mapping[str, str], dialect: str, configured: str) -> bool:
+    """Will the vendor's own bytes do for a client that prints no citations? OpenAI's texts hold their links."""
+    return dialect == "openai_responses" and headers.get(HEADER, configured) == "auto"
 
 
 def _habit(agent: str, dialect: str, request: Request) -> Rendering:

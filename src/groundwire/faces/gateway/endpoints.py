@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from groundwire.errors import TurnedAway
 from groundwire.faces.gateway.asgi import attended
-from groundwire.faces.gateway.clients import rendering_for
+from groundwire.faces.gateway.clients import is_shown_as_told, rendering_for
 from groundwire.faces.gateway.codex_search import CODEX
 from groundwire.faces.gateway.contract_search import CONTRACT
 from groundwire.faces.gateway.conversation import (
@@ -22,13 +22,18 @@ from groundwire.faces.gateway.conversation import (
 from groundwire.faces.gateway.rendering import rendered
 from groundwire.faces.gateway.routes import Endpoint, Route
 from groundwire.faces.gateway.side_request import OFF, search_target, side_answer
+from groundwire.faces.gateway.spending import counted
+from groundwire.model import SearchOptions
 from groundwire.model.value import replace
 from groundwire.routing.caching import Note
 from groundwire.routing.intent import as_search, side_query
+from groundwire.routing.plan import AUTO, ENGINES
 from groundwire.routing.targets import target_of
 
 if TYPE_CHECKING:
     from groundwire.faces.gateway.app import Call, Gateway
+
+SEARCH = SearchOptions()
 
 
 def spoken(dialect: str) -> Endpoint:
@@ -91,13 +96,23 @@ def ask(
         return exchange, side_answer(
             lambda: gateway.batches(plain, provider=provider, model=model, note=note), query
         )
-    mode = rendering_for(headers, dialect, request, gateway.settings.render)
-    if mode != "structured" or exchange.form.array:
+    usable, configured = gateway.groundwire.usable(), gateway.settings.render
+    provider, model = target_of(request.model, gateway.groundwire.config.aliases, usable)
+    searching = request if request.search or not finds(provider, usable) else replace(request, search=SEARCH)
+    mode = rendering_for(headers, dialect, searching, configured)
+    passes = mode == "structured" or is_shown_as_told(headers, dialect, configured)
+    if not passes or exchange.form.array:
         request = replace(request, wire=None)  # the provider's own bytes would not do
-    groundwire = gateway.groundwire
-    provider, model = target_of(request.model, groundwire.config.aliases, groundwire.usable())
     batches = gateway.batches(request, provider=provider, model=model, note=note)
-    return exchange, batches if mode == "structured" else rendered(batches, mode)
+    batches = batches if mode == "structured" else rendered(batches, mode, passes=passes)
+    return exchange, counted(batches) if dialect == "openai_responses" else batches
+
+
+def finds(provider: str, usable: Mapping[str, bool]) -> bool:
+    """Is this an engine, which searches whether the client has asked for it or not?"""
+    if provider != AUTO:
+        return provider in ENGINES
+    return not any(ok and name not in ENGINES for name, ok in usable.items())
 
 
 def _gemini(version: str) -> Sequence[Route]:

@@ -38,12 +38,14 @@ Rendering: TypeAlias = Literal["structured", "markers", "both"]
 RENDERINGS: tuple[Rendering, ...] = ("structured", "markers", "both")
 
 
-async def rendered(batches: Batches, mode: Rendering) -> Batches:
-    """The answer in another rendering."""
+async def rendered(batches: Batches, mode: Rendering, *, passes: bool = False) -> Batches:
+    """The answer in another rendering; with `passes`, the vendor's own bytes stay as they are."""
     render = _Renderer(keeps=mode == "both")
+    passing = mode == "structured"
     async with aclosing(batches):
         async for batch in batches:
-            if mode == "structured":
+            passing = passing or (passes and any(isinstance(event, Verbatim) for event in batch))
+            if passing:
                 yield batch
             elif told := render.feed(batch):
                 yield told

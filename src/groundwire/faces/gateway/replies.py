@@ -69,7 +69,7 @@ class Outgoing:
     async def write(self, data: bytes, *, more: bool = True) -> None:
         """Send bytes, after the head if it is not out."""
         if not self._inbound.begun:
-            await self._inbound.begin(200, self._head())
+            await self._inbound.begin(200, self._head(), alone=False)
         self._last = self._writing = monotonic()
         await self._inbound.write(data, more=more)
         self._writing = 0.0

@@ -9,7 +9,7 @@ import asyncio
 import signal
 import socket
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator, MutableMapping
 from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, cast
@@ -33,11 +33,47 @@ _HEAD_TOO_LARGE = (
 )
 
 
+class _Line:
+    """What a response is written to. A head that is told to wait goes out with what follows it."""
+
+    __slots__ = ("_held", "_holds", "_transport")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._holds = False
+        self._held = b""
+
+    def hold(self) -> None:
+        """Keep what is written next until there is more."""
+        self._holds = True
+
+    def write(self, data: bytes) -> None:
+        """As a transport does it."""
+        if self._holds:
+            self._holds, self._held = False, data
+            return
+        if self._held:
+            data, self._held = self._held + data, b""
+        self._transport.write(data)
+
+    def close(self) -> None:
+        """As a transport does it."""
+        if self._held:
+            self.write(b"")
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        """As a transport does it."""
+        return self._transport.is_closing()
+
+
 class Protocol(HttpToolsProtocol):
     """A connection with small buffers and a clock on its heads; the application may cut it."""
 
     _clock: asyncio.TimerHandle | None = None
     _head = 0
+    _lost = False
+    _leave: Callable[[], object] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Bound what one client can make us hold."""
@@ -70,12 +106,31 @@ class Protocol(HttpToolsProtocol):
             self._refuse_head()
             return
         super().on_headers_complete()
-        self.scope["groundwire.abort"] = self.transport.abort  # type: ignore[typeddict-unknown-key]
+        line = _Line(self.transport)
+        self.cycle.transport = cast("asyncio.Transport", line)
+        scope = cast("MutableMapping[str, object]", self.scope)
+        scope["groundwire.abort"] = self.transport.abort
+        scope["groundwire.hold"] = line.hold
+        scope["groundwire.watch"] = self._watch
+        scope["groundwire.unwatch"] = self._unwatch
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the clock."""
+        """Forget the clock, and tell whoever watches."""
         self._stop_clock()
+        self._lost = True
         super().connection_lost(exc)
+        if self._leave is not None:
+            self._leave()
+
+    def _watch(self, leave: Callable[[], object]) -> None:
+        self._leave = leave
+        self.flow.resume_reading()  # who does not read does not notice
+        if self._lost:
+            self.loop.call_soon(leave)
+
+    def _unwatch(self, leave: Callable[[], object]) -> None:
+        if self._leave is leave:
+            self._leave = None
 
     def _unsupported_upgrade_warning(self) -> None:
         """Nothing to say: the application answers 426."""

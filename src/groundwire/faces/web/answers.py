@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
 from groundwire.chat.links import web_link
+from groundwire.chat.paragraphs import breaks_of
 from groundwire.chat.states import State, is_ungrounded, state_of
 from groundwire.faces.web.prose import REL, write_prose
 from groundwire.faces.web.suggestions import Suggestion, read_suggestions
@@ -19,7 +20,6 @@ from groundwire.model import (
     SearchResult,
     Source,
     Span,
-    Text,
     ToolCall,
 )
 from groundwire.model.value import replace, value
@@ -119,7 +119,7 @@ def view_of(
 def _written(answer: Answer, numbering: Numbering, name: str, label: str) -> tuple[tuple[str, ...], str]:
     text, place = shown(answer.text)
     citations = [_moved(citation, place) for citation in answer.citations]
-    breaks = sorted({place(point) for point in _breaks(answer)})
+    breaks = sorted({place(point) for point in breaks_of(answer)})
     write = _chip_writer(numbering, name, label)
     prose = write_prose(text, citations, breaks, write)
     return prose.blocks, write(prose.unplaced, -1) if prose.unplaced else ""
@@ -129,21 +129,6 @@ def _moved(citation: Citation, place: Callable[[int], int]) -> Citation:
     if citation.span is None:
         return citation
     return replace(citation, span=Span(place(citation.span.start), place(citation.span.end)))
-
-
-def _breaks(answer: Answer) -> Iterable[int]:
-    """Where text goes on after something else: another search, another tone."""
-    position = 0
-    last: Text | None = None
-    apart = False
-    for part in answer.parts:
-        if not isinstance(part, Text):
-            apart = True
-            continue
-        if last is not None and position and (apart or last.phase != part.phase):
-            yield position
-        position += len(part.text)
-        last, apart = part, False
 
 
 def _chip_writer(numbering: Numbering, name: str, label: str) -> Callable[[Sequence[Citation], int], str]:

@@ -35,12 +35,14 @@ async def change(face: Face, request: PageRequest) -> None:
 
 async def create(face: Face, request: PageRequest) -> None:
     """Keep a new agent."""
-    await _save(face, request, Agent("", {}))
+    form = await read_form(request.visit, request.inbound)
+    await _save(face, request, form, Agent("", {}))
 
 
 async def save(face: Face, request: PageRequest) -> None:
     """Keep what was changed."""
-    await _save(face, request, await face.chat.agent(request.names["id"]))
+    form = await read_form(request.visit, request.inbound)
+    await _save(face, request, form, await face.chat.agent(request.names["id"]))
 
 
 async def remove(face: Face, request: PageRequest) -> None:
@@ -83,8 +85,7 @@ async def _form(face: Face, request: PageRequest, agent: Agent, trouble: str = "
     )
 
 
-async def _save(face: Face, request: PageRequest, agent: Agent) -> None:
-    form = await read_form(request.visit, request.inbound)
+async def _save(face: Face, request: PageRequest, form: Mapping[str, str], agent: Agent) -> None:
     changed = replace(
         agent,
         name=_texts(form, "name", agent.name),

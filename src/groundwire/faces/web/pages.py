@@ -12,10 +12,10 @@ from typing import TypeAlias
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from groundwire.chat.chat import Turn
 from groundwire.chat.exporting import footnoted
 from groundwire.chat.languages import LANGUAGES, pick
 from groundwire.chat.questions import Controls, controls_of
+from groundwire.chat.turns import Turn
 from groundwire.faces.web.answers import AnswerView, view_of
 from groundwire.faces.web.visible import one_line, seen
 from groundwire.faces.web.visits import Visit

@@ -54,39 +54,50 @@ def write_prose(text: str, citations: Sequence[Citation], breaks: Sequence[int],
         return Prose((f"<pre>{escape(text)}</pre>",), tuple(citations))
     plain = _blocks(bare.text)
 
-    def faithful(places: Sequence[Place]) -> bool:
+    def faithful(places: Sequence[Place]) -> _Told | None:
         marked = mark(text, places, cuts, breaks)
-        return marked is not None and _is_faithful(marked, plain)
+        return _faithful(marked, plain) if marked is not None else None
 
-    kept = _settled(text, places, faithful)
-    held = [place.citation for place in kept]
-    lost = tuple(place.citation for place in places if place.citation not in held)
-    marked = mark(text, kept, cuts, breaks) or bare
-    blocks = tuple(_with_chips(block, marked, chips) for block in _blocks(marked.text))
+    found = _settled(text, places, faithful) if places else None
+    if found is None:
+        return Prose(tuple(plain), tuple(citations))
+    kept = [citation for group in found.marked.groups for citation in group]
+    lost = (place.citation for place in places if place.citation not in kept)
+    blocks = tuple(_with_chips(block, found.marked, chips) for block in found.blocks)
     return Prose(blocks, (*lost, *general))
 
 
+@value
+class _Told:
+    """A text with marks, and what became of it."""
+
+    marked: Marked
+    blocks: tuple[str, ...]
+
+
 def _settled(
-    text: str, places: Sequence[Place], faithful: Callable[[Sequence[Place]], bool]
-) -> Sequence[Place]:
-    """The places that leave the text as it is, each moved no further than needed."""
-    if not places or faithful(places):
-        return places
+    text: str, places: Sequence[Place], faithful: Callable[[Sequence[Place]], _Told | None]
+) -> _Told | None:
+    """The text with all marks that leave it as it is, each moved no further than needed."""
+    if (whole := faithful(places)) is not None:
+        return whole
     kept = []
     for place in places[:_MOST_MOVED]:
         moves = (place, *(place._replace(point=settle(text, place.point)) for settle in _SETTLING))
         if moved := next((one for one in moves if faithful((one,))), None):
             kept.append(moved)
-    return kept if faithful(kept) else ()
+    return faithful(kept) if kept else None
 
 
-def _is_faithful(marked: Marked, plain: list[str]) -> bool:
-    """Do the blocks say with marks what they say without, and are all marks in what is said?"""
-    if any(_in_attributes(token, marked) for token in _parser().parse(marked.text)):
-        return False
-    blocks = _blocks(marked.text)
+def _faithful(marked: Marked, plain: list[str]) -> _Told | None:
+    """The blocks, if they say with marks what they say without, and all marks are in what is said."""
+    tokens, environment = _parsed(marked.text)
+    if any(_in_attributes(token, marked) for token in tokens):
+        return None
+    blocks = _rendered(tokens, environment)
     found = {match[1] for block in blocks for match in marked.pattern.finditer(block)}
-    return len(found) == len(marked.groups) and [marked.pattern.sub("", block) for block in blocks] == plain
+    bare = [marked.pattern.sub("", block) for block in blocks]
+    return _Told(marked, tuple(blocks)) if len(found) == len(marked.groups) and bare == plain else None
 
 
 def _in_attributes(token: Token, marked: Marked) -> bool:
@@ -104,9 +115,16 @@ def _with_chips(block: str, marked: Marked, chips: ChipWriter) -> str:
 
 def _blocks(text: str) -> list[str]:
     """The top-level blocks of a text, each as safe HTML."""
-    parser = _parser()
+    return _rendered(*_parsed(text))
+
+
+def _parsed(text: str) -> tuple[list[Token], dict[str, Any]]:
     environment: dict[str, Any] = {}
-    tokens = parser.parse(text, environment)
+    return _parser().parse(text, environment), environment
+
+
+def _rendered(tokens: list[Token], environment: dict[str, Any]) -> list[str]:
+    parser = _parser()
     blocks: list[str] = []
     start = depth = 0
     for place, token in enumerate(tokens, 1):

@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 
-from groundwire.chat.chat import Conversation, Turn
 from groundwire.chat.exporting import as_json, as_markdown
 from groundwire.chat.questions import Asked, Controls, controls_of, domains_in
+from groundwire.chat.turns import Conversation, Turn
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.jsontext import dump_json, load_json
 from groundwire.errors import ClientWireError, GroundwireError
@@ -46,13 +47,15 @@ async def read(face: Face, request: PageRequest) -> None:
     agents = await face.chat.agents()
     if conversation.agent.id not in {agent.id for agent in agents}:
         agents.append(conversation.agent)
+    # Long sessions are written beside the loop: others go on being served.
+    log = await asyncio.to_thread(_log, face, visit, conversation)
     await face.send(
         request,
         "chat",
         session=conversation.session,
         agents=agents,
         agent=conversation.agent,
-        turns=_log(face, visit, conversation),
+        turns=log,
         controls=_last_controls(conversation),
     )
 
@@ -144,7 +147,8 @@ async def _told(face: Face, request: PageRequest, asked: Asked) -> AsyncGenerato
                 yield event("turn", _beginning(face, request, turn, before))
                 continue
             began = clock()
-            view = pages.view(visit, turn.agent, turn.answer, searching=turn.searching)
+            look = partial(pages.view, visit, turn.agent, turn.answer, searching=turn.searching)
+            view = await asyncio.to_thread(look)
             if (status := pages.status(visit, view)) != pages.status(visit, before):
                 yield event("status", {"html": status})
             if view.blocks != before.blocks:
@@ -153,7 +157,7 @@ async def _told(face: Face, request: PageRequest, asked: Asked) -> AsyncGenerato
             await asyncio.sleep((clock() - began) * _DRAWING)
     if turn is not None:
         request.call.provider = turn.answer.provider
-        html = pages.answer(visit, turn.agent, turn.answer, turn.question.id)
+        html = await asyncio.to_thread(pages.answer, visit, turn.agent, turn.answer, turn.question.id)
         yield event("done", {"html": str(html)})
 
 

@@ -1,0 +1,140 @@
+"""Chips stand where the citation is, and never change what is said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import unescape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from groundwire.faces.web.prose import Prose, write_prose
+from groundwire.faces.web.visible import seen, shown
+from groundwire.model import Citation, Evidence, Source, Span
+
+A = Source("https://a.example/", "A")
+CHIP = re.compile(r"<chip (\d+)>")
+TAG = re.compile(r"<[^>]*>")
+
+
+def written(text: str, citations: Sequence[Citation]) -> Prose:
+    return write_prose(text, citations, (), lambda group, number: f"<chip {number}>" * bool(group))
+
+
+def claim(text: str, words: str) -> Citation:
+    start = text.index(words)
+    return Citation(Span(start, start + len(words)), (Evidence(A),))
+
+
+def said(html: str) -> str:
+    return unescape(TAG.sub("", html))
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "html"),
+    [
+        ("One fact. Two.", "One fact.", "<p>One fact.<chip 0> Two.</p>"),
+        ('A **"quoted."** end', '**"quoted."**', '<p>A <strong>"quoted."</strong><chip 0> end</p>'),
+        ("**bold fact** end", "**bold fact", "<p><strong>bold fact<chip 0></strong> end</p>"),
+        ("*a* b", "*a*", "<p><em>a</em><chip 0> b</p>"),
+        ("use `x = 1` now", "use `x", "<p>use <code>x<chip 0> = 1</code> now</p>"),
+        ("- one\n- two", "one", "<ul>\n<li>one<chip 0></li>\n<li>two</li>\n</ul>"),
+        ("Grüße 👩‍👩‍👧 da.", "Grüße 👩‍👩‍👧", "<p>Grüße 👩‍👩‍👧<chip 0> da.</p>"),
+        ("日本語です。次", "日本語です。", "<p>日本語です。<chip 0>次</p>"),
+        ("# Head\n\ntext", "# Head", "<h3>Head<chip 0></h3>|<p>text</p>"),
+        ("a\n***\nb", "a", "<p>a<chip 0></p>|<hr>|<p>b</p>"),
+    ],
+)
+def test_a_chip_follows_its_claim(text: str, words: str, html: str) -> None:
+    prose = written(text, [claim(text, words)])
+    assert "|".join(prose.blocks) == html
+    assert prose.unplaced == ()
+
+
+def test_a_chip_takes_the_place_of_a_marker() -> None:
+    text = "So it is ([a.example](https://a.example/)). More."
+    start = text.index("(")
+    marker = Citation(Span(start, text.index(". More")), (Evidence(A),), "marker")
+    assert written(text, [marker]).blocks == ("<p>So it is <chip 0>. More.</p>",)
+
+
+def test_a_chip_in_a_row_of_a_table_stays_in_the_row() -> None:
+    text = "| a | b |\n|---|---|\n| c | d |\n"
+    (block,) = written(text, [claim(text, "| c | d |")]).blocks
+    assert "<td>d<chip 0></td>" in block
+
+
+def test_a_chip_that_would_end_in_an_address_stands_behind_the_link() -> None:
+    text = "See [the page](https://a.example/long/path) for more."
+    (block,) = written(text, [Citation(Span(0, 30), (Evidence(A),))]).blocks
+    assert "</a>" in block.partition("<chip 0>")[0]
+    assert 'href="https://a.example/long/path"' in block
+
+
+def test_a_citation_without_a_place_speaks_for_the_whole() -> None:
+    citation = Citation(None, (Evidence(A),))
+    assert written("Text.", [citation]).unplaced == (citation,)
+
+
+WORDS = some.text(alphabet="ab *_`[]()#-|>!<&\\\n1.⸨⸩~é日👩", max_size=60)
+
+
+@given(WORDS, some.lists(some.tuples(some.integers(0, 60), some.integers(0, 60)), max_size=4))
+def test_chips_change_nothing_but_add_chips(text: str, pairs: list[tuple[int, int]]) -> None:
+    spans = {Span(min(pair), min(max(pair), len(text))) for pair in pairs if min(pair) <= len(text)}
+    citations = [Citation(span, (Evidence(A),)) for span in sorted(spans)]
+    prose = written(text, citations)
+    bare = [CHIP.sub("", block) for block in prose.blocks]
+    assert bare == list(written(text, ()).blocks)
+    placed = {match for block in prose.blocks for match in CHIP.findall(block)}
+    kept = [citation for citation in citations if citation not in prose.unplaced]
+    assert len(placed) == len({int(number) for number in placed})
+    assert bool(placed) == bool(kept)
+
+
+INVISIBLE = "\u200b\u202e\u2066\U000e0041\ufeff\x07"
+
+
+@given(
+    some.lists(some.tuples(some.text("abc é👍🏽日", max_size=6), some.sampled_from(INVISIBLE)), max_size=6),
+    some.data(),
+)
+def test_what_is_invisible_is_left_out_and_places_follow(
+    pieces: list[tuple[str, str]], data: some.DataObject
+) -> None:
+    text = "".join(word + sign for word, sign in pieces)
+    visible, place = shown(text)
+    assert not any(sign in visible for sign in INVISIBLE)
+    point = data.draw(some.integers(0, len(text)))
+    assert visible[: place(point)] == seen(text[:point])
+
+
+def test_words_and_emoji_that_need_invisible_signs_keep_them() -> None:
+    family, persian = "👩\u200d👩\u200d👧", "می\u200cخواهم"
+    flag = "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
+    assert seen(family + flag + persian + "❤️") == family + flag + persian + "❤️"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[x](javascript:alert(1))",
+        "![x](data:text/html,x)",
+        "[x](//evil.example)",
+        "[x](https://a@evil.example/)",
+    ],
+)
+def test_an_address_that_is_not_of_the_web_is_no_link(text: str) -> None:
+    (block,) = written(text, ()).blocks
+    assert "href" not in block
+    assert said(block) == "x"
+
+
+def test_a_link_shows_the_host_it_leads_to() -> None:
+    (block,) = written("[bank.example](https://evil.example/x)", ()).blocks
+    assert said(block) == "bank.example (evil.example)"
+    (block,) = written("![picture](https://evil.example/p.png)", ()).blocks
+    assert "<img" not in block
+    assert said(block) == "picture (evil.example)"

@@ -1,0 +1,229 @@
+"""The same question has the same answer: what is the same, how long, and how much is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+import pytest
+
+from groundwire.dialects.registry import dialect
+from groundwire.errors import Overloaded
+from groundwire.model import (
+    Event,
+    Finished,
+    FunctionTool,
+    JsonObject,
+    Limits,
+    Message,
+    OpaqueTool,
+    Request,
+    SearchCall,
+    SearchOptions,
+    Started,
+    Text,
+    TextDelta,
+    ToolResult,
+    Wire,
+)
+from groundwire.model.value import replace
+from groundwire.routing.caching import Bounds, Cache, Found, identity, is_cacheable
+
+QUESTION = Request((Message("user", (Text("q?"),)),), "auto", search=SearchOptions())
+BODIES: dict[str, JsonObject] = {
+    "anthropic_messages": {
+        "model": "auto",
+        "max_tokens": 100,
+        "messages": [{"role": "user", "content": "q?"}],
+        "tools": [{"type": "web_search_20250305", "name": "web_search"}],
+    },
+    "openai_responses": {
+        "model": "auto",
+        "input": "q?",
+        "max_output_tokens": 100,
+        "stream": True,
+        "tools": [{"type": "web_search"}],
+    },
+    "openai_chat": {
+        "model": "auto",
+        "max_completion_tokens": 100,
+        "messages": [{"role": "user", "content": "q?"}],
+        "web_search_options": {},
+    },
+    "gemini": {
+        "contents": [{"role": "user", "parts": [{"text": "q?"}]}],
+        "generationConfig": {"maxOutputTokens": 100},
+        "tools": [{"googleSearch": {}}],
+    },
+    "gemini_interactions": {
+        "model": "auto",
+        "input": "q?",
+        "generation_config": {"max_output_tokens": 100},
+        "tools": [{"type": "google_search"}],
+    },
+}
+
+
+class Provider:
+    """Answers every question with its number, and counts them."""
+
+    def __init__(self, *, words: str = "", troubles: int = 0) -> None:
+        self.asked: list[Request] = []
+        self.words = words
+        self.troubles = troubles
+
+    async def batches(
+        self, request: Request, *, provider: str, model: str
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        self.asked.append(request)
+        await asyncio.sleep(0)
+        if len(self.asked) <= self.troubles:
+            raise Overloaded("gone")
+        yield (Started(), TextDelta(0, f"{len(self.asked)}{self.words}"))
+        yield (Finished(),)
+
+
+class Asker:
+    """Asks through a cache, at a time of its own."""
+
+    def __init__(self, provider: Provider, seconds: float = 60.0, bounds: Bounds | None = None) -> None:
+        self.now = 0.0
+        self.cache = Cache(provider.batches, seconds, lambda: self.now, bounds)
+        self.notes: list[Found] = []
+
+    async def ask(self, request: Request = QUESTION, provider: str = "p", model: str = "m") -> str:
+        batches = self.cache.batches(request, provider=provider, model=model, note=self.notes.append)
+        events = [event async for batch in batches for event in batch]
+        return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+    def asks(self, *requests: Request) -> list[str]:
+        async def one_by_one() -> list[str]:
+            return [await self.ask(request) for request in requests]
+
+        return asyncio.run(one_by_one())
+
+
+def asking(words: str) -> Request:
+    return replace(QUESTION, messages=(Message("user", (Text(words),)),))
+
+
+def test_a_question_is_asked_once_until_its_answer_is_too_old() -> None:
+    asker = Asker(Provider())
+    assert asker.asks(QUESTION, QUESTION) == ["1", "1"]
+    asker.now = 59.9
+    assert asker.asks(QUESTION) == ["1"]
+    asker.now = 60.0
+    assert asker.asks(QUESTION) == ["2"]
+    assert asker.notes == [Found("miss"), Found("hit", 0), Found("hit", 59), Found("miss")]
+
+
+def test_a_hundred_who_ask_at_once_cause_one_question() -> None:
+    provider = Provider()
+    asker = Asker(provider)
+
+    async def together() -> list[str]:
+        return list(await asyncio.gather(*(asker.ask() for _ in range(100))))
+
+    assert asyncio.run(together()) == ["1"] * 100
+    assert len(provider.asked) == 1
+    assert [note.state for note in asker.notes] == ["miss", *["shared"] * 99]
+
+
+def test_without_seconds_every_question_is_asked() -> None:
+    provider = Provider()
+    asker = Asker(provider, seconds=0)
+    assert asker.asks(QUESTION, QUESTION) == ["1", "2"]
+    assert asker.notes == []
+    assert len(asker.cache) == 0
+
+
+def test_an_error_is_not_kept() -> None:
+    asker = Asker(Provider(troubles=1))
+    with pytest.raises(Overloaded):
+        asker.asks(QUESTION)
+    assert asker.asks(QUESTION, QUESTION) == ["2", "2"]
+
+
+def test_the_answer_used_least_recently_is_dropped_first() -> None:
+    asker = Asker(Provider(), bounds=Bounds(entries=2))
+    assert asker.asks(*map(asking, "abacba")) == ["1", "2", "1", "3", "4", "5"]
+    assert len(asker.cache) == 2
+
+
+def test_no_more_bytes_are_kept_than_allowed() -> None:
+    asker = Asker(Provider(words="x" * 1000), bounds=Bounds(total=5000, answer=2000))
+    asker.asks(*map(asking, "abcdefgh"))
+    assert 2 <= len(asker.cache) <= 4
+    assert 0 < asker.cache.size <= 5000
+    asker.now = 100
+    asker.asks(*map(asking, "fgh"))
+    assert 0 < asker.cache.size <= 5000
+
+
+def test_an_answer_that_is_too_large_is_told_but_not_kept() -> None:
+    asker = Asker(Provider(words="x" * 3000), bounds=Bounds(answer=2000))
+    one, other = asker.asks(QUESTION, QUESTION)
+    assert (one[0], other[0], len(one)) == ("1", "2", 3001)
+    assert (len(asker.cache), asker.cache.size) == (0, 0)
+
+
+def test_the_provider_is_not_given_the_bytes_of_one_dialect() -> None:
+    provider = Provider()
+    wire = Wire("gemini", {"contents": []}, b"{}")
+    Asker(provider).asks(replace(QUESTION, wire=wire))
+    Asker(provider, seconds=0).asks(replace(QUESTION, wire=wire))
+    assert [request.wire for request in provider.asked] == [None, wire]
+
+
+def test_five_dialects_ask_the_same_question() -> None:
+    requests = [dialect(name).decode_request(body) for name, body in BODIES.items()]
+    assert all(map(is_cacheable, requests))
+    assert len({identity(request, "p", "m") for request in requests}) == 1
+
+
+DIFFERENT = {
+    "words": asking("r?"),
+    "role": replace(QUESTION, messages=(Message("system", (Text("q?"),)),)),
+    "system": replace(QUESTION, system=(Text("be brief"),)),
+    "domains": replace(QUESTION, search=SearchOptions(allowed_domains=("a.example",))),
+    "freshness": replace(QUESTION, search=SearchOptions(since="2026-01-01T00:00:00Z")),
+    "limit": replace(QUESTION, limits=Limits(max_output_tokens=5)),
+    "own": replace(QUESTION, extras={"gemini": {"safetySettings": []}}),
+    "own search": replace(QUESTION, search=SearchOptions(extras={"gemini": {"x": 1}})),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_another_question_has_another_answer(name: str) -> None:
+    assert identity(DIFFERENT[name], "p", "m") != identity(QUESTION, "p", "m")
+
+
+def test_another_target_has_another_answer() -> None:
+    found = {identity(QUESTION, *target) for target in (("p", "m"), ("q", "m"), ("p", "n"))}
+    assert len(found) == 3
+
+
+def test_ids_are_chance_but_what_they_join_is_not() -> None:
+    def told(*ids: str) -> Request:
+        calls = tuple(SearchCall(name, ("x",)) for name in ids)
+        return replace(QUESTION, messages=(Message("assistant", calls), *QUESTION.messages))
+
+    assert identity(told("a", "b"), "p", "m") == identity(told("c", "d"), "p", "m")
+    assert identity(told("a", "b"), "p", "m") != identity(told("a", "a"), "p", "m")
+    assert told("a", "b").messages[0].parts[0] == SearchCall("a", ("x",))
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        replace(QUESTION, search=None),
+        replace(QUESTION, tools=(FunctionTool("f"),)),
+        replace(QUESTION, tools=(OpaqueTool("gemini", {"codeExecution": {}}),)),
+        replace(QUESTION, previous_id="resp_1"),
+        replace(QUESTION, messages=(*QUESTION.messages, Message("user", (ToolResult("c"),)))),
+    ],
+    ids=["no search", "function", "other tool", "kept answer", "tool result"],
+)
+def test_what_more_than_the_question_decides_is_always_asked(request_: Request) -> None:
+    assert not is_cacheable(request_)
+    assert Asker(Provider()).asks(request_, request_) == ["1", "2"]

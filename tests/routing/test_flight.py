@@ -1,0 +1,214 @@
+"""One answer under way, read by several askers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from contextlib import aclosing
+from typing import TypeVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundwire.errors import Overloaded
+from groundwire.model import Event, Failed, Finished, Started, TextDelta
+from groundwire.routing.flight import Flight
+
+T = TypeVar("T")
+ROOM = 2**20
+LINES: list[Event] = [Started("1", "m"), *(TextDelta(0, f"{number} ") for number in range(6)), Finished()]
+
+
+class Speaker:
+    """Says its lines one by one, and knows how far it came and whether it was stopped."""
+
+    def __init__(self, lines: Sequence[Event], *, error: BaseException | None = None) -> None:
+        self.lines = lines
+        self.error = error
+        self.said = 0
+        self.stopped = False
+        self.go = asyncio.Event()
+        self.go.set()
+
+    async def batches(self) -> AsyncGenerator[Sequence[Event], None]:
+        try:
+            for line in self.lines:
+                await self.go.wait()
+                await asyncio.sleep(0)
+                self.said += 1
+                yield [line]
+            if self.error is not None:
+                raise self.error
+        except (GeneratorExit, asyncio.CancelledError):
+            self.stopped = True
+            raise
+
+
+def run(work: Coroutine[None, None, T]) -> T:
+    async def bounded() -> T:
+        async with asyncio.timeout(10):
+            found = await work
+        assert asyncio.all_tasks() == {asyncio.current_task()}, "a task was left behind"
+        return found
+
+    return asyncio.run(bounded())
+
+
+def flight_of(speaker: Speaker, limit: int = ROOM) -> tuple[Flight, list[Flight]]:
+    landed: list[Flight] = []
+    return Flight(speaker.batches(), limit, landed.append), landed
+
+
+async def read(flight: Flight, *, first: int = 0, pause: int = 0, most: int = 99) -> list[Event]:
+    """Come after so many turns of the loop, read with pauses, and leave after so many batches."""
+    for _ in range(first):
+        await asyncio.sleep(0)
+    found: list[Event] = []
+    if most == 0:
+        return found
+    async with aclosing(flight.follow()) as batches:
+        async for batch in batches:
+            found += batch
+            if len(found) >= most:
+                break
+            for _ in range(pause):
+                await asyncio.sleep(0)
+    return found
+
+
+def test_a_reader_who_comes_late_gets_the_same_as_the_first() -> None:
+    async def work() -> tuple[list[Event], list[Event]]:
+        flight, _ = flight_of(Speaker(LINES))
+        one, other = await asyncio.gather(read(flight), read(flight, first=5))
+        return one, other
+
+    one, other = run(work())
+    assert one == other == LINES
+
+
+@given(
+    st.lists(st.integers(0, 4), max_size=8),
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 5), st.integers(1, 12)), min_size=1, max_size=6),
+    st.sampled_from([0, 300, 600, ROOM]),
+)
+def test_whoever_follows_gets_what_the_first_got_as_far_as_he_stays(
+    words: list[int], readers: list[tuple[int, int, int]], limit: int
+) -> None:
+    lines: list[Event] = [Started(), *(TextDelta(0, "x" * size) for size in words), Finished()]
+
+    async def work() -> list[list[Event]]:
+        flight, landed = flight_of(Speaker(lines), limit)
+
+        async def later(first: int, pause: int, most: int) -> list[Event]:
+            for _ in range(first):
+                await asyncio.sleep(0)
+            return [] if landed else await read(flight, pause=pause, most=most)
+
+        return list(
+            await asyncio.gather(
+                read(flight), *(later(*reader) for reader in readers), return_exceptions=False
+            )
+        )
+
+    first, *others = run(work())
+    assert first == lines
+    for found, (_, _, most) in zip(others, readers, strict=True):
+        assert found in ([], lines[:most])
+
+
+def test_the_provider_is_read_no_faster_than_the_fastest_reader() -> None:
+    async def work() -> tuple[int, int]:
+        speaker = Speaker(LINES)
+        flight, _ = flight_of(speaker)
+        async with aclosing(flight.follow()) as one, aclosing(flight.follow()) as other:
+            for _ in range(3):
+                await anext(one)
+            await anext(other)
+            for _ in range(50):
+                await asyncio.sleep(0)
+            before = speaker.said
+            await anext(one)
+            return before, speaker.said
+
+    assert run(work()) == (3, 4)
+
+
+def test_an_answer_that_outgrows_the_limit_is_read_as_fast_as_the_slowest_reader() -> None:
+    async def work() -> tuple[int, int, int]:
+        speaker = Speaker([TextDelta(0, "x" * 1000) for _ in range(50)])
+        flight, landed = flight_of(speaker, 5000)
+
+        async def eager() -> int:
+            async with aclosing(flight.follow()) as batches:
+                return len([batch async for batch in batches])
+
+        async with aclosing(flight.follow()) as slow:
+            await anext(slow)
+            task = asyncio.create_task(eager())
+            for _ in range(500):
+                await asyncio.sleep(0)
+            said = speaker.said
+            assert len(landed) == 1
+            assert landed[0].whole == ()
+            rest = len([batch async for batch in slow])
+        return said, rest, await task
+
+    said, rest, eager = run(work())
+    assert said <= 6
+    assert (rest, eager) == (49, 50)
+
+
+def test_who_leaves_does_not_stop_the_others() -> None:
+    async def work() -> list[Event]:
+        flight, _ = flight_of(Speaker(LINES))
+        staying = asyncio.create_task(read(flight, pause=3))
+        assert await read(flight, most=2) == LINES[:2]
+        leaving = asyncio.create_task(read(flight, pause=9))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        return await staying
+
+    assert run(work()) == LINES
+
+
+def test_the_last_who_leaves_stops_the_provider_before_he_is_gone() -> None:
+    async def work() -> Speaker:
+        speaker = Speaker(LINES)
+        flight, landed = flight_of(speaker)
+        await asyncio.gather(read(flight, most=2), read(flight, most=3))
+        assert speaker.stopped
+        assert [item.whole for item in landed] == [()]
+        return speaker
+
+    assert run(work()).said < len(LINES)
+
+
+def test_an_error_is_raised_to_everybody() -> None:
+    async def work() -> list[object]:
+        error = Overloaded("gone")
+        flight, landed = flight_of(Speaker(LINES[:3], error=error))
+        found = await asyncio.gather(read(flight), read(flight, first=2), return_exceptions=True)
+        assert [item.whole for item in landed] == [()]
+        return list(found)
+
+    assert [str(item) for item in run(work())] == ["gone", "gone"]
+
+
+@pytest.mark.parametrize("end", [Failed(Overloaded("gone")), Finished("length"), Finished("filtered")])
+def test_what_did_not_end_by_itself_is_not_whole(end: Event) -> None:
+    async def work() -> list[Flight]:
+        flight, landed = flight_of(Speaker([*LINES[:-1], end]))
+        assert (await read(flight))[-1] == end
+        return landed
+
+    assert [item.whole for item in run(work())] == [()]
+
+
+def test_a_whole_answer_is_there_as_soon_as_its_end_was_told() -> None:
+    async def work() -> Flight:
+        flight, landed = flight_of(Speaker(LINES))
+        assert await read(flight, most=len(LINES)) == LINES  # leaves without asking what comes behind the end
+        return landed[0]
+
+    assert [event for batch in run(work()).whole for event in batch] == LINES
