@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= auto
 
-.PHONY: help run serve test test-all check bench lock clean
+.PHONY: help run serve test test-all test-clients check bench bench-peers lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -68,6 +68,9 @@ bench: .venv/.dev  ## what things cost, as ratios, each table in one run
 	$(BIN)/python bench/startup.py
 	$(BIN)/python bench/search.py
 	$(BIN)/python bench/http_clients.py
+
+bench-peers: .venv/.dev  ## what of cited answers reaches clients, beside LiteLLM's proxy; downloads it once
+	$(BIN)/python bench/peers_matrix.py
 
 lock: .venv/.dev  ## renew the locked versions
 	$(BIN)/python -m pip install --quiet uv

@@ -165,7 +165,8 @@ async def measure(proxy: Proxy, provider: Provider, recording: Recording, cell: 
         tally.whole[aspect] += there[aspect]
     if not all(there.values()):
         missing = ", ".join(aspect for aspect, whole in there.items() if not whole)
-        tally.faults.append(f"{recording.name}: {missing}; {heard.read.error[:200]}")
+        why = " ".join(heard.read.error[:200].split())
+        tally.faults.append(f"{recording.name}: {missing}; {why}")
 
 
 def _fits(path: str, provider: str) -> bool:
@@ -284,7 +285,8 @@ def main() -> int:
     if said.faults:
         for name, tallies in found.items():
             for cell, tally in tallies.items():
-                print(*(f"{name} {cell}: {fault[:300]}" for fault in tally.faults), sep="\n")
+                for fault in tally.faults:
+                    print(f"{name}: {cell.inbound} asks {cell.provider}: {fault}")
     return 0
 
 

@@ -35,7 +35,8 @@ def write_pages(folder: Path) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(
-            f"<!doctype html><html lang=en><title>{title}</title><h1>{title}</h1><p>{text}</p></html>", "utf-8"
+            f"<!doctype html><html lang=en><title>{title}</title><h1>{title}</h1><p>{text}</p></html>",
+            "utf-8",
         )
 
 

@@ -55,7 +55,10 @@ class Stage:
 @contextmanager
 def staged() -> Iterator[Stage]:
     """Serve until the block ends."""
-    with tempfile.TemporaryDirectory(prefix="groundwire-clients-") as name, scripted_model() as (model, asked):
+    with (
+        tempfile.TemporaryDirectory(prefix="groundwire-clients-") as name,
+        scripted_model() as (model, asked),
+    ):
         folder = Path(name)
         env = surroundings(folder, model)
         write_pages(folder / "pages")

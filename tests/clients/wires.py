@@ -116,7 +116,9 @@ ANTHROPIC = Wire(
     "anthropic_messages",
     "/v1/messages",
     lambda body: [("", tool.get("name", "")) for tool in body.get("tools") or ()],
-    lambda body: [_flat(block.get("content", "")) for block in _blocks(body) if block["type"] == "tool_result"],
+    lambda body: [
+        _flat(block.get("content", "")) for block in _blocks(body) if block["type"] == "tool_result"
+    ],
     _anthropic_message,
     _anthropic_stream,
 )
@@ -235,7 +237,9 @@ CHAT = Wire(
 def _gemini_tools(body: Body) -> list[ToolName]:
     tools = body.get("tools") or ()
     declared = [item["name"] for tool in tools for item in tool.get("functionDeclarations", ())]
-    return [("", name) for name in declared] + [("", "googleSearch") for tool in tools if "googleSearch" in tool]
+    return [("", name) for name in declared] + [
+        ("", "googleSearch") for tool in tools if "googleSearch" in tool
+    ]
 
 
 def _gemini_results(body: Body) -> list[str]:
@@ -249,7 +253,12 @@ def _gemini(said: Said, model: str) -> dict[str, Any]:
         part = {"functionCall": {"name": said.tool[1], "args": dict(said.arguments)}}
     candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
     usage = {"promptTokenCount": 10, "candidatesTokenCount": 10, "totalTokenCount": 20}
-    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": model, "responseId": uuid4().hex}
+    return {
+        "candidates": [candidate],
+        "usageMetadata": usage,
+        "modelVersion": model,
+        "responseId": uuid4().hex,
+    }
 
 
 GEMINI = Wire(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 
 from groundwire.dialects.base import Dialect
-from groundwire.errors import Interrupted
 from groundwire.model import Event, Failed, Finished, JsonObject, Started, UsageSeen
 from groundwire.model.value import value
 
@@ -105,11 +104,8 @@ def is_settled(language: Dialect, data: bytes) -> bool:
 
 def _failed(language: Dialect, frame: bytes) -> Failed | None:
     """The error that a frame tells, if it tells one: an argument of a call may have the same name."""
-    decoder = language.decoder()
-    for event in (*decoder.feed(frame), *decoder.close()):
-        if isinstance(event, Failed) and not isinstance(event.error, Interrupted):
-            return event
-    return None
+    told = language.decoder().feed(frame)
+    return next((event for event in told if isinstance(event, Failed)), None)
 
 
 def _last_with(pattern: re.Pattern[bytes], data: bytes) -> bytes:

@@ -82,8 +82,7 @@ def test_a_first_time_user_makes_an_agent_asks_and_finds_it_all_again(tmp_path: 
             await switch.check()
             await page.get_by_role("button", name="Save").click()
             assert await page.locator("#search-state").text_content() == "Web search on"
-            await page.locator("#text").fill("How do I parse JSON in Python?")
-            await page.keyboard.press("Enter")
+            await ask(page, "How do I parse JSON in Python?")
             # The index is made for this question, of everything that is installed.
             await page.wait_for_selector(".answer:not([aria-busy])", timeout=90_000)
             assert await page.locator(".answer").get_attribute("data-state") == "done"
@@ -100,6 +99,12 @@ def test_a_first_time_user_makes_an_agent_asks_and_finds_it_all_again(tmp_path: 
             assert (seen.errors, seen.strangers, seen.dialogs) == ([], [], [])
 
     asyncio.run(run())
+
+
+async def ask(page: Page, question: str) -> None:
+    await page.wait_for_selector("#send:enabled")
+    await page.locator("#text").fill(question)
+    await page.keyboard.press("Enter")
 
 
 async def look_at_card(page: Page) -> None:
@@ -124,8 +129,8 @@ async def look_at_card(page: Page) -> None:
 
 
 async def exports(page: Page) -> None:
+    await page.locator(".pop summary").nth(1).click()
     for name, link in (("md", "Markdown"), ("json", "JSON")):
-        await page.locator(".pop summary").nth(1).click()
         async with page.expect_download() as download:
             await page.get_by_role("link", name=link, exact=True).click()
         text = Path(await (await download.value).path()).read_text("utf-8")
@@ -186,8 +191,7 @@ def test_an_answer_without_sources_says_so_and_an_error_says_what_to_do(tmp_path
             await here.chat.save_agent(FINDER)
             page, seen = await watched(await chromium.new_context(locale="de-DE"), here.url)
             await page.goto(here.url)
-            await page.locator("#text").fill("Wer weiß es?")
-            await page.keyboard.press("Enter")
+            await ask(page, "Wer weiß es?")
             assert "Nicht belegt" in (await page.locator(".ungrounded").text_content() or "")
             await page.locator("#controls summary").click()
             await page.locator("[name=allowed_domains]").fill("not a domain!")
@@ -216,8 +220,7 @@ def test_nothing_serious_is_found_by_axe(scheme: Literal["light", "dark"], tmp_p
             page, _ = await watched(context, here.url)
             await page.goto(here.url)
             found = await faults(page)
-            await page.locator("#text").fill("Was it said?")
-            await page.keyboard.press("Enter")
+            await ask(page, "Was it said?")
             await page.wait_for_selector('.answer[data-state="done"]')
             await page.locator(".sources summary").click()
             await page.locator(".chip").first.focus()

@@ -180,6 +180,7 @@ def test_nothing_hostile_comes_alive_while_it_is_streamed(tmp_path: Path) -> Non
             context = await chromium.new_context(locale="en-US", bypass_csp=True)
             page, seen = await watched(context, here.url)
             await page.goto(here.url)
+            await page.wait_for_selector("#send:enabled")
             await page.locator("#text").fill("<img src=x onerror=alert(1)>")
             await page.keyboard.press("Enter")
             await page.wait_for_selector('.answer[data-state="done"]')

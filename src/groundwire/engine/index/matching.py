@@ -14,13 +14,16 @@ from tantivy import FieldType, Occur, Query, Schema, Searcher
 from groundwire.engine.index.analysis import Analysis
 from groundwire.engine.index.domains import read_entries
 from groundwire.engine.index.moments import bounds
-from groundwire.engine.index.question import Question
+from groundwire.engine.index.question import Question, joined_neighbours
 from groundwire.model import SearchOptions
 from groundwire.model.value import value
+from groundwire.text.kin import KIN
 
 Clause: TypeAlias = tuple[Occur, Query]
 
 _MOST_ENDINGS = 64
+import os
+_KIN_WEIGHT = float(os.environ.get("KINW","0.3"))
 _NO_OPTIONS = SearchOptions()
 
 
@@ -66,7 +69,10 @@ class Matching:
             for term in names
             if self.searcher.doc_freq("text", term)
         ]
-        return whole + [form for part in question.parts for form in self._forms(part)]
+        parts = [form for part in question.parts for form in self._forms(part)]
+        joined = [form for word in joined_neighbours(question.words) for form in self._forms(word)]
+        kin = [form for word in question.words for other in kin_of(word) for form in self._forms(other)]
+        return [*whole, *parts, *joined, *(Query.boost_query(query, _KIN_WEIGHT) for query in kin)]
 
     def _endings(self, prefix: str) -> list[Query]:
         """The words that begin so. Signs that are words of their own begin nothing."""
@@ -117,3 +123,10 @@ def _any_of(queries: list[Query]) -> Query:
     if len(queries) == 1:
         return queries[0]
     return Query.boolean_query([(Occur.Should, query) for query in queries])
+
+
+_KIN = {word: tuple(other for other in group if other != word) for group in KIN for word in group}
+
+
+def kin_of(word: str) -> tuple[str, ...]:
+    return _KIN.get(word, ()) if _KIN_WEIGHT else ()

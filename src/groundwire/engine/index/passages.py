@@ -105,7 +105,7 @@ class Passages:
         weighted = [
             *(analyzer.pre_tokenize(spaced(about.title)),) * _TITLE_WEIGHT,
             *(analyzer.pre_tokenize(spaced(names)),) * _NAME_WEIGHT,
-            self.analysis.whole(" ".join(dotted_names(about.title))),
+            *(self.analysis.whole(name) for name in dotted_names(about.title)),
         ]
         shown = [
             part.replace(PARTED, " ") for part in (about.url, about.title, about.published, about.language)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from itertools import pairwise
 
 from groundwire.engine.index.words import dotted_names, is_stop_word, plain_words, split_names
-from groundwire.model.value import value
+from groundwire.model.value import replace, value
 
 MOST_WORDS = 32
 _LONGEST = 2000
 _QUOTED = re.compile(r'["“”„»«]([^"“”„»«]*)["“”„»«]')
 _PREFIX = re.compile(r"(\w+)\*")
 _CODE = re.compile(r"(\w+)\(|`([^`]*)`")
-_SIGNS = re.compile(r'["“”„»«*]')
+_PLAIN = re.compile(r"[a-z0-9 ]+")
 # What questions are made with, whatever they are about.
 _FRAME = frozenset(
     """
@@ -49,32 +50,35 @@ def read_question(query: str) -> Question:
     Words that carry no weight are left out, unless they are written as code or nothing else is asked for.
     """
     query = query[:_LONGEST]
-    if _SIGNS.search(query) is None:
-        return _question(query)
+    if _PLAIN.fullmatch(query) is not None:
+        return _question(query.split(), frozenset())
     phrases = tuple(phrase for phrase in _QUOTED.findall(query) if plain_words(phrase))
     query = _QUOTED.sub(" ", query)
     prefixes = tuple(word.casefold() for word in _PREFIX.findall(query) if plain_words(word))
-    return _question(_PREFIX.sub(" ", query), phrases, prefixes)
-
-
-def _question(query: str, phrases: tuple[str, ...] = (), prefixes: tuple[str, ...] = ()) -> Question:
-    words = plain_words(query)
+    query = _PREFIX.sub(" ", query)
     code = {word for pair in _CODE.findall(query) for word in plain_words(" ".join(pair))}
-    heavy = _each_once([word for word in words if word in code or not is_stop_word(word)])
-    light: tuple[str, ...] = ()
-    if not (heavy or phrases or prefixes):
-        heavy = _each_once(words)
-    elif len(heavy) == 1:
-        light = _each_once([word for word in words if word not in heavy and word not in _FRAME])
-    parts = split_names(query)
-    return Question(
-        heavy,
-        _each_once([word for word in plain_words(parts) if word not in heavy]) if parts else (),
-        _each_once(dotted_names(query)) if "." in query else (),
-        phrases,
-        prefixes,
-        light,
+    found = _question(plain_words(query), code, bool(phrases or prefixes))
+    parts = _each_once([word for word in plain_words(split_names(query)) if word not in found.words])
+    return replace(
+        found, parts=parts, names=_each_once(dotted_names(query)), phrases=phrases, prefixes=prefixes
     )
+
+
+def _question(words: list[str], code: Container[str], is_enough: bool = False) -> Question:
+    """The words by their weight; where something else is asked for, that is enough."""
+    heavy = _each_once([word for word in words if word in code or not is_stop_word(word)])
+    if not heavy:
+        return Question(() if is_enough else _each_once(words))
+    if len(heavy) > 1 or len(heavy) == len(words):
+        return Question(heavy)
+    return Question(
+        heavy, light=_each_once([word for word in words if word not in heavy and word not in _FRAME])
+    )
+
+
+def joined_neighbours(words: tuple[str, ...]) -> list[str]:
+    """What words that follow each other would be as one name: `date and time` is `datetime`."""
+    return [one + other for one, other in pairwise(words) if one.isalpha() and other.isalpha()]
 
 
 def _each_once(words: Iterable[str]) -> tuple[str, ...]:

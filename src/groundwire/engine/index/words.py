@@ -34,7 +34,8 @@ _SHARED = STOP_WORDS["en"] & STOP_WORDS["de"]
 
 _WORD = re.compile(r"[^\W_]+")
 _NAME = re.compile(r"\b[^\W\d]\w*(?:\.\w+)*")
-_HUMPED = re.compile(r"[a-zß-ÿ][A-ZÀ-Þ]|[A-ZÀ-Þ]{2}[a-zß-ÿ]")
+# Begins with capitals in either case: texts have few, and between them nothing is tried.
+_HUMPED = re.compile(r"[A-ZÀ-Þ](?:(?<=[a-zß-ÿ].)|[A-ZÀ-Þ][a-zß-ÿ])")
 _HUMP = re.compile(r"[A-ZÀ-Þ]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ÿ]+|\d+|[^\W\d_]+")
 _ADDRESS_PART = re.compile(r"^[a-z+]+://[^/]*|\.(?:html?|php|aspx?|md|rst|txt|pdf)(?=$|[?#])|[?&]\w+=")
 _GUESSED_FROM = 3000
@@ -52,7 +53,7 @@ def is_stop_word(word: str) -> bool:
 
 def names_in(text: str) -> list[str]:
     """The names of code in a text: dotted, in snake case or in camel case."""
-    return [name for name in _NAME.findall(text) if "." in name or "_" in name or _HUMPED.search(name)]
+    return [name for name in _NAME.findall(text) if "." in name or "_" in name or _is_humped(name)]
 
 
 def name_parts(name: str) -> list[str]:
@@ -64,7 +65,7 @@ def split_names(text: str) -> str:
     """The parts of the camel-case names in a text; dots and underscores part words anyway."""
     if not _HUMPED.search(text):
         return ""
-    return " ".join(part for word in _WORD.findall(text) if _HUMPED.search(word) for part in name_parts(word))
+    return " ".join(part for word in _WORD.findall(text) if _is_humped(word) for part in name_parts(word))
 
 
 def dotted_names(text: str) -> list[str]:
@@ -93,6 +94,11 @@ def fingerprint(text: str) -> int:
     """Equal for texts of the same words, however they are set; fits a signed 64-bit integer."""
     digest = blake2b(" ".join(plain_words(text)).encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
+
+
+def _is_humped(word: str) -> bool:
+    """Is it in camel case? Most words are told from that by their small letters alone."""
+    return not (word[1:].islower() or word.isupper()) and _HUMPED.search(word) is not None
 
 
 def _humps(word: str) -> list[str]:

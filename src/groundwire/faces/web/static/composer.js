@@ -39,6 +39,7 @@ export function watchComposer(page) {
     if (said.trim()) put({ text: said, replaces, ...controls(form) });
   });
   if (page.querySelector('.answer[data-state="running"]')) setTimeout(() => location.reload(), 2500);
+  send.disabled = false;
   text.focus({ preventScroll: true });
 
   async function put(question) {
