@@ -32,6 +32,8 @@ SEARCHES: Mapping[ToolName, Mapping[str, Any]] = {
 """The search tools that it knows, the first one that is offered before the others."""
 _DEFERRED = ("mcp__groundwire__websearch", "WebSearch")
 """Tools that newer versions of Claude Code only name, until they are asked for by ToolSearch."""
+GROUNDED = "grounded"
+"""Noted where Gemini's own search was asked for."""
 _PASSAGE = re.compile(r'^\{"passage".*$', re.MULTILINE)
 
 
@@ -65,7 +67,7 @@ def decide(wire: Wire, body: Body) -> Said:
     return "No search is offered."
 
 
-def grounded(body: Body, model: str) -> Body:
+def grounded(model: str) -> Body:
     """Gemini's own search: one page, which stands for the whole text."""
     text = f"The lighthouse was first lit on {FACT}."
     chunk = {"web": {"uri": ANSWER_URL, "title": "docs.groundwire.test"}}
@@ -74,6 +76,30 @@ def grounded(body: Body, model: str) -> Body:
     metadata = {"webSearchQueries": [QUESTION], "groundingChunks": [chunk], "groundingSupports": [support]}
     whole["candidates"] = [{**whole["candidates"][0], "groundingMetadata": metadata}]
     return whole
+
+
+def wire_at(path: str) -> Wire | None:
+    """The language that is spoken at a path."""
+    return next((wire for wire in WIRES if wire.path.lower() in path.lower()), None)
+
+
+def respond(path: str, body: Body, asked: list[Asked]) -> tuple[int, str, bytes]:
+    """Status, content type and body of the response to a request."""
+    wire = wire_at(path)
+    if wire is None:
+        return 404, "application/json", b'{"error": {"message": "no such path"}}'
+    model = str(body.get("model", "scripted"))
+    if wire is GEMINI and ("", "googleSearch") in wire.tools(body):
+        asked.append(Asked(wire.name, path, GROUNDED))
+        whole = grounded(model)
+        events: Iterator[tuple[str, Any]] = iter([("", whole)])
+    else:
+        said = decide(wire, body)
+        asked.append(Asked(wire.name, path, said))
+        whole, events = wire.whole(said, model), wire.stream(said, model)
+    if body.get("stream") or "streamGenerateContent" in path:
+        return 200, "text/event-stream", frames(events)
+    return 200, "application/json", json.dumps(whole).encode()
 
 
 @contextmanager
@@ -86,35 +112,14 @@ def scripted_model() -> Iterator[tuple[str, list[Asked]]]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            path = self.path.partition("?")[0]
-            wire = next((wire for wire in WIRES if wire.path in path or wire.path in path.lower()), None)
-            if wire is None and "GenerateContent" in path:
-                wire = GEMINI
-            if wire is None:
-                self._send(404, "application/json", b'{"error": {"message": "no such path"}}')
-                return
-            model = str(body.get("model", "scripted"))
-            if wire is GEMINI and ("", "googleSearch") in wire.tools(body):
-                asked.append(Asked(wire.name, path, "grounded"))
-                answer = grounded(body, model)
-                events: Iterator[tuple[str, Any]] = iter([("", answer)])
-            else:
-                said = decide(wire, body)
-                asked.append(Asked(wire.name, path, said))
-                answer, events = wire.whole(said, model), wire.stream(said, model)
-            if body.get("stream") or "streamGenerateContent" in path:
-                self._send(200, "text/event-stream", frames(events))
-            else:
-                self._send(200, "application/json", json.dumps(answer).encode())
-
-        def _send(self, status: int, kind: str, data: bytes) -> None:
+            status, kind, data = respond(self.path.partition("?")[0], body, asked)
             self.send_response(status)
             self.send_header("content-type", kind)
             self.send_header("content-length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, *_: object) -> None:
             """Silent: what was asked is remembered."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

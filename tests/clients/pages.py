@@ -13,13 +13,11 @@ FACT = "3 November 1931"
 PAGES = {
     "kestrel/history.html": (
         "History of the Kestrel Point lighthouse",
-        "The Kestrel Point lighthouse was first lit on 3 November 1931. "
-        "It was built of granite by the harbour board of Oar Bay, and replaced a wooden tower.",
+        "The Kestrel Point lighthouse was first lit on 3 November 1931. It replaced a wooden tower.",
     ),
     "kestrel/lamp.html": (
         "The lamp of Kestrel Point",
-        "The lamp of the Kestrel Point lighthouse turns once in forty seconds. "
-        "Its lens was ground in Oar Bay and weighs two tonnes.",
+        "The lamp of the Kestrel Point lighthouse turns once in forty seconds, and weighs two tonnes.",
     ),
     "ferry/timetable.html": (
         "Timetable of the Oar Bay ferry",

@@ -10,6 +10,7 @@ import pytest
 
 from tests.clients.gemini_cli import ask_gemini, printed_by
 from tests.clients.installing import GEMINI
+from tests.clients.model import GROUNDED
 from tests.clients.pages import ANSWER_URL, QUESTION
 from tests.clients.stage import Stage
 
@@ -26,4 +27,4 @@ def test_gemini_cli_prints_what_its_web_search_found_in_our_index(
     assert ANSWER_URL in printed_by(run), (run, stage.asked)
     results = [json.loads(line) for line in run.out.splitlines() if '"tool_result"' in line]
     assert [result["output"] for result in results] == [f'Search results for "{QUESTION}" returned.']
-    assert "grounded" not in [asked.said for asked in stage.asked]
+    assert GROUNDED not in [asked.said for asked in stage.asked]

@@ -11,11 +11,10 @@ from tests.clients import codex, gemini_cli, opencode
 from tests.clients.claude_code import claude, result_of
 from tests.clients.connecting import WAYS, connect, connect_server
 from tests.clients.installing import CLAUDE_NEW, CLAUDE_OLD, CODEX, GEMINI, OPENCODE, Package
-from tests.clients.model import Asked
+from tests.clients.model import GROUNDED, Asked
 from tests.clients.pages import ANSWER_URL
 from tests.clients.stage import Stage
 from tests.clients.wires import Call
-
 
 CODEX_SETTINGS = (
     'mcp_servers.groundwire.default_tools_approval_mode="approve"',
@@ -92,4 +91,4 @@ def test_opencode_shows_what_our_tool_file_found(
     show(f"{OPENCODE.label}, tool file websearch_gemini", opencode.printed_by(run))
     assert ANSWER_URL in opencode.printed_by(run), (run, stage.asked)
     assert [part["tool"] for part in opencode.parts_of(run, "tool_use")] == ["websearch_gemini"]
-    assert "grounded" in [one.said for one in stage.asked]
+    assert GROUNDED in [one.said for one in stage.asked]

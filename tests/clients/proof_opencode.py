@@ -1,4 +1,4 @@
-"""OpenCode over all four dialects, with our engine as its model, and with a model that the engine searches for."""
+"""OpenCode in all four dialects: with our engine as its model, and with a model the engine searches for."""
 
 from __future__ import annotations
 

@@ -143,12 +143,18 @@ def _responses_item(said: Said) -> dict[str, Any]:
     if isinstance(said, str):
         content = [{"type": "output_text", "text": said, "annotations": []}]
         return {
-            **{"id": f"msg_{_ID}", "type": "message", "role": "assistant", "status": "completed"},
+            "id": f"msg_{_ID}",
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
             "content": content,
         }
     space, name = said.tool
     return {
-        **{"id": f"fc_{said.id}", "type": "function_call", "call_id": said.id, "status": "completed"},
+        "id": f"fc_{said.id}",
+        "type": "function_call",
+        "call_id": said.id,
+        "status": "completed",
         **({"namespace": space} if space else {}),
         "name": name,
         "arguments": json.dumps(said.arguments),
@@ -157,8 +163,11 @@ def _responses_item(said: Said) -> dict[str, Any]:
 
 def _response(said: Said, model: str) -> dict[str, Any]:
     usage = {
-        **{"input_tokens": 10, "output_tokens": 10, "total_tokens": 20},
-        **{"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}},
+        "input_tokens": 10,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": 10,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": 20,
     }
     head = {"id": f"resp_{_ID}", "object": "response", "created_at": 1_790_000_000, "status": "completed"}
     return {**head, "model": model, "output": [_responses_item(said)], "usage": usage}

@@ -58,7 +58,7 @@ def rendering_for(headers: Mapping[str, str], dialect: str, request: Request, co
 
 
 def is_shown_as_told(headers: Mapping[str, str], dialect: str, configured: str) -> bool:
-    """Will the vendor's own bytes do for a client that prints no citations? OpenAI's texts hold their links."""
+    """Will the vendor's own bytes do for who prints no citations? OpenAI's texts hold their links."""
     return dialect == "openai_responses" and headers.get(HEADER, configured) == "auto"
 
 

@@ -82,6 +82,8 @@ class Protocol(HttpToolsProtocol):
         line = transport.get_extra_info("socket")
         if line is not None and line.family != socket.AF_UNIX:
             line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+            # A socket that was bound for us may still wait for full packets.
+            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._clock = self.loop.call_later(HEAD_SECONDS, transport.abort)
 
     def data_received(self, data: bytes) -> None:
