@@ -28,6 +28,7 @@ endef
 	$(call needed,bwrap,bubblewrap)
 	$(call needed,/usr/lib/postgresql/*/bin/postgres,postgresql)
 	$(call needed,redis-server,redis-server)
+	$(call needed,chromium,chromium)
 	@mkdir -p .venv && touch $@
 
 .venv/.dev: .venv/.run .venv/.system requirements/dev.lock
@@ -48,6 +49,7 @@ test: .venv/.dev check  ## all tests, and the checks before them
 
 test-all: .venv/.dev check  ## the same with the long forms
 	GROUNDWIRE_TEST_SEARCH=1 $(BIN)/python -m pytest -n $(JOBS) -rs
+	$(BIN)/python scripts/matrix.py --check
 
 test-clients: .venv/.dev  ## real clients (Claude Code, Codex, Gemini CLI, OpenCode) against the gateway
 	$(BIN)/python -m tests.clients
@@ -68,6 +70,11 @@ bench: .venv/.dev  ## what things cost, as ratios, each table in one run
 	$(BIN)/python bench/startup.py
 	$(BIN)/python bench/search.py
 	$(BIN)/python bench/http_clients.py
+	$(BIN)/python bench/first_answer.py
+	$(BIN)/python bench/index.py
+	$(BIN)/python bench/ranking.py
+	$(BIN)/python bench/servers.py
+	PYTHONPATH=bench $(BIN)/python -m gateway
 
 bench-peers: .venv/.dev  ## what of cited answers reaches clients, beside LiteLLM's proxy; downloads it once
 	$(BIN)/python bench/peers_matrix.py

@@ -151,8 +151,9 @@ def test_an_answer_that_outgrows_the_limit_is_read_as_fast_as_the_slowest_reader
             said = speaker.said
             assert len(landed) == 1
             assert landed[0].whole == ()
-            rest = len([batch async for batch in slow])
-        return said, rest, await task
+            held = [len(flight) async for _ in slow]
+        assert max(held) <= 6
+        return said, len(held), await task
 
     said, rest, eager = run(work())
     assert said <= 6
@@ -212,3 +213,14 @@ def test_a_whole_answer_is_there_as_soon_as_its_end_was_told() -> None:
         return landed[0]
 
     assert [event for batch in run(work()).whole for event in batch] == LINES
+
+
+def test_what_outgrows_the_limit_with_its_last_words_is_not_whole() -> None:
+    wholes: list[object] = []
+
+    async def work() -> list[Event]:
+        flight = Flight(Speaker([Finished()]).batches(), 1, lambda landed: wholes.append(landed.whole))
+        return await read(flight)
+
+    assert run(work()) == [Finished()]
+    assert wholes == [()]

@@ -47,6 +47,10 @@ class Flight:
         self._asking = asyncio.create_task(self._ask())
         self._asking.add_done_callback(self._asked)
 
+    def __len__(self) -> int:
+        """How many batches are in memory."""
+        return len(self._recorded)
+
     @property
     def whole(self) -> tuple[tuple[Event, ...], ...]:
         """The record of an answer that ended by itself; empty of any other: what was cut short or filtered

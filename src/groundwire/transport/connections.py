@@ -29,6 +29,10 @@ MAX_BODY = 64 * 1024 * 1024
 _CONNECTIONS_PER_HOST = 0  # no limit here: limits are policy, and belong to routing
 _KEEP_ALIVE = 30.0
 _HEADER_SIZE = 64 * 1024
+_PIECE = 64 * 1024
+_AHEAD = 16 * 1024
+"""Bytes that are given on at once, and that are read ahead (about twice as many): all that a client who does
+not read makes us hold is some multiple of these."""
 _GRACE = 0.25
 _LOOK = 1.0
 _EXCERPT = 256 * 1024
@@ -149,13 +153,13 @@ class _Watch:
     async def read(self) -> bytes:
         """The next bytes."""
         content = self._content
-        if (ready := content.read_nowait()) or content.at_eof():
+        if (ready := content.read_nowait(_PIECE)) or content.at_eof():
             return ready
         self._since = self._clock.time()
         if self._timer is None:
             self._wait()
         try:
-            return await content.readany()
+            return await content.read(_PIECE)
         finally:
             self._since = 0.0
 
@@ -222,6 +226,7 @@ class Connections:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=True,
                 trust_env=False,
+                read_bufsize=_AHEAD,
                 max_line_size=_HEADER_SIZE,
                 max_field_size=_HEADER_SIZE,
             )
@@ -258,8 +263,9 @@ def _exact(url: str) -> URL:
 
 def _left_in(content: aiohttp.StreamReader) -> bytes:
     """What was received and not read: the library itself forgets it when the connection breaks."""
-    left = b"".join(content._buffer)
+    left = b"".join(content._buffer)[content._buffer_offset :]
     content._buffer.clear()
+    content._buffer_offset = 0
     return left
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.engine.index.question import Question, read_question
+from groundwire.engine.index.question import Question, joined_neighbours, read_question
 from groundwire.engine.index.words import (
     address_words,
     dotted_names,
@@ -88,3 +91,33 @@ def test_every_query_can_be_read(query: str) -> None:
     asked = read_question(query)
     assert len(asked.words) <= 32
     assert set(asked.words) <= set(plain_words(query))
+
+
+def test_where_hardly_anything_is_asked_for_small_words_are_welcome() -> None:
+    assert read_question("What does the with statement do?") == Question(("statement",), light=("with",))
+    assert read_question("what is a for loop") == Question(("loop",), light=("for",))
+    assert read_question("open a file with python").light == ()
+    assert read_question("statement").light == ()
+
+
+@pytest.mark.parametrize("query", ["how do i sort a list", "loop", "is it", "sort  12 lists "])
+def test_plain_words_are_read_as_any_others(query: str) -> None:
+    assert read_question(query) == read_question(f"{query}?")
+
+
+def test_neighbours_may_be_one_name() -> None:
+    assert joined_neighbours(("current", "date", "time")) == ["currentdate", "datetime"]
+    assert joined_neighbours(("python", "3")) == []
+
+
+@given(text=st.text(alphabet="aBcDÄöÿ9_. ", max_size=40))
+def test_humps_are_small_letters_before_capitals_or_capitals_before_small_letters(text: str) -> None:
+    def has_hump(word: str) -> bool:
+        pairs = any(one.islower() and other.isupper() for one, other in pairwise(word))
+        return pairs or any(
+            one.isupper() and two.isupper() and three.islower()
+            for one, two, three in zip(word, word[1:], word[2:], strict=False)
+        )
+
+    words = re.findall(r"[^\W_]+", text)
+    assert split_names(text) == " ".join(part for word in words if has_hump(word) for part in name_parts(word))

@@ -9,8 +9,9 @@ citation that had to be cut into several blocks.
 from __future__ import annotations
 
 import hmac
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
 from binascii import Error as Base64Error
+from binascii import b2a_base64
 
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.jsontext import dump_json, load_json
@@ -19,11 +20,12 @@ from groundwire.model import JsonObject
 
 _PREFIX = "gw1."
 _SIGNATURE_BYTES = 12
+_ALPHABET = bytes.maketrans(b"+/", b"-_")
 
 
 def seal(data: JsonObject, key: bytes) -> str:
     """A token of ours that holds `data`."""
-    payload = urlsafe_b64encode(dump_json(data).encode()).decode()
+    payload = _encoded(dump_json(data).encode())
     return f"{_PREFIX}{payload}.{_sign(payload, key)}"
 
 
@@ -45,4 +47,9 @@ def unseal(token: str, key: bytes) -> JsonObject:
 
 def _sign(payload: str, key: bytes) -> str:
     digest = hmac.digest(key, payload.encode("utf-8", "replace"), "sha256")
-    return urlsafe_b64encode(digest[:_SIGNATURE_BYTES]).decode()
+    return _encoded(digest[:_SIGNATURE_BYTES])
+
+
+def _encoded(data: bytes) -> str:
+    """In the alphabet of addresses; written out, because there is one for each citation."""
+    return b2a_base64(data, newline=False).translate(_ALPHABET).decode("ascii")

@@ -1,7 +1,7 @@
 """Pages that are removed from the store, and perhaps not yet from what is searched.
 
 A writer that ends between the two leaves passages behind that must not be shown. The store is asked for them
-only when its file has changed; a change of this very moment may not show in its time, so then it is asked too.
+only when its file has changed. A change of this very moment may not show in its time, so then it is asked.
 """
 
 from __future__ import annotations

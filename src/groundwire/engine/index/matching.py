@@ -22,9 +22,9 @@ from groundwire.text.kin import KIN
 Clause: TypeAlias = tuple[Occur, Query]
 
 _MOST_ENDINGS = 64
-import os
-_KIN_WEIGHT = float(os.environ.get("KINW","0.3"))
+_KIN_WEIGHT = 0.6
 _NO_OPTIONS = SearchOptions()
+_KIN = {word: tuple(other for other in group if other != word) for group in KIN for word in group}
 
 
 @value
@@ -62,7 +62,7 @@ class Matching:
         return found
 
     def _welcome(self, question: Question) -> list[Query]:
-        """What is good to have: names whole, and the parts of names."""
+        """What is good to have: names whole and in parts, neighbours as one name, words of the same meaning."""
         names = [term for name in question.names for term in self.analysis.name(name)]
         whole = [
             Query.term_query(self.schema, "text", term, "freq")
@@ -71,8 +71,9 @@ class Matching:
         ]
         parts = [form for part in question.parts for form in self._forms(part)]
         joined = [form for word in joined_neighbours(question.words) for form in self._forms(word)]
-        kin = [form for word in question.words for other in kin_of(word) for form in self._forms(other)]
-        return [*whole, *parts, *joined, *(Query.boost_query(query, _KIN_WEIGHT) for query in kin)]
+        others = [other for word in question.words for other in _KIN.get(word, ())]
+        kin = [Query.boost_query(form, _KIN_WEIGHT) for other in others for form in self._forms(other)]
+        return [*whole, *parts, *joined, *kin]
 
     def _endings(self, prefix: str) -> list[Query]:
         """The words that begin so. Signs that are words of their own begin nothing."""
@@ -123,10 +124,3 @@ def _any_of(queries: list[Query]) -> Query:
     if len(queries) == 1:
         return queries[0]
     return Query.boolean_query([(Occur.Should, query) for query in queries])
-
-
-_KIN = {word: tuple(other for other in group if other != word) for group in KIN for word in group}
-
-
-def kin_of(word: str) -> tuple[str, ...]:
-    return _KIN.get(word, ()) if _KIN_WEIGHT else ()

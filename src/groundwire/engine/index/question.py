@@ -15,15 +15,14 @@ _QUOTED = re.compile(r'["“”„»«]([^"“”„»«]*)["“”„»«]')
 _PREFIX = re.compile(r"(\w+)\*")
 _CODE = re.compile(r"(\w+)\(|`([^`]*)`")
 _PLAIN = re.compile(r"[a-z0-9 ]+")
-# What questions are made with, whatever they are about.
-_FRAME = frozenset(
-    """
+_FRAME = """
     a an the i me my you your we it its is are was be do does did can could should would will has have what
     when where which who why how of to please tell explain describe mean means der die das den dem des ein
     eine einen einem einer ich man du sie es ist sind kann was wann wo warum wer wie welche welcher welches
     bitte erkläre zu
-    """.split()
-)
+"""
+# What questions are made with, whatever they are about.
+_FRAME_WORDS = frozenset(_FRAME.split())
 
 
 @value
@@ -57,14 +56,14 @@ def read_question(query: str) -> Question:
     prefixes = tuple(word.casefold() for word in _PREFIX.findall(query) if plain_words(word))
     query = _PREFIX.sub(" ", query)
     code = {word for pair in _CODE.findall(query) for word in plain_words(" ".join(pair))}
-    found = _question(plain_words(query), code, bool(phrases or prefixes))
+    found = _question(plain_words(query), code, is_enough=bool(phrases or prefixes))
     parts = _each_once([word for word in plain_words(split_names(query)) if word not in found.words])
     return replace(
         found, parts=parts, names=_each_once(dotted_names(query)), phrases=phrases, prefixes=prefixes
     )
 
 
-def _question(words: list[str], code: Container[str], is_enough: bool = False) -> Question:
+def _question(words: list[str], code: Container[str], *, is_enough: bool = False) -> Question:
     """The words by their weight; where something else is asked for, that is enough."""
     heavy = _each_once([word for word in words if word in code or not is_stop_word(word)])
     if not heavy:
@@ -72,7 +71,7 @@ def _question(words: list[str], code: Container[str], is_enough: bool = False) -
     if len(heavy) > 1 or len(heavy) == len(words):
         return Question(heavy)
     return Question(
-        heavy, light=_each_once([word for word in words if word not in heavy and word not in _FRAME])
+        heavy, light=_each_once([word for word in words if word not in heavy and word not in _FRAME_WORDS])
     )
 
 

@@ -2,7 +2,8 @@
 
 Pages that are there already cost next to nothing, so a build that was interrupted goes on where it stopped.
 Whether everything has been told is seen from titles: Python's version stands in that of its table of
-contents, which comes last, and each distribution's version in that of its page.
+contents, which comes last, and each distribution's version in that of its page. The form the pages have is
+told at the end of the contents.
 """
 
 from __future__ import annotations
@@ -24,9 +25,14 @@ from groundwire.engine.knowledge.python import COLLECTION as PYTHON
 from groundwire.engine.knowledge.python import contents_page, module_pages
 from groundwire.engine.knowledge.topics import topic_pages
 from groundwire.engine.pages import Page
+from groundwire.model.value import replace
 
 BATCH = 1000
 """Pages that are put together: each put is made durable, which takes its time."""
+
+EDITION = 2
+"""Grows with every change of what pages are made of here: what an older edition told is then told again."""
+_EDITION_SAID = f"This is edition {EDITION} of what groundwire knows from the start."
 
 _Step: TypeAlias = tuple[str, Callable[[], Iterator[Page]]]
 
@@ -65,10 +71,10 @@ def build_all(index: Index, report: Report) -> Stored:
 
 
 def is_current(index: Index) -> bool:
-    """Is everything told, of this Python and of the packages that are installed now?"""
+    """Is everything told, of this Python and of the packages that are installed now, in the form of today?"""
     title, url = contents_page(()).title, contents_page(()).url
     contents = index.page(url)
-    if contents is None or contents.title != title:
+    if contents is None or contents.title != title or not contents.text.endswith(_EDITION_SAID):
         return False
     expected = {package.title for package in installed()} | {own_title()}
     told = {info.title for info in chain(index.pages(PACKAGES), index.pages(OWN))}
@@ -90,7 +96,8 @@ def _package_steps() -> list[_Step]:
 
 
 def _contents(library: Library, modules: tuple[str, ...]) -> Iterator[Page]:
-    yield contents_page(tuple(name for name in modules if library.has(name)))
+    page = contents_page(tuple(name for name in modules if library.has(name)))
+    yield replace(page, text=f"{page.text}\n\n{_EDITION_SAID}")
 
 
 def _told(steps: list[_Step], report: Report) -> Iterator[Page]:

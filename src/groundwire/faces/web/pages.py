@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from markupsafe import Markup
 from groundwire.chat.exporting import footnoted
 from groundwire.chat.languages import LANGUAGES, pick
 from groundwire.chat.questions import Controls, controls_of
+from groundwire.chat.states import state_of
 from groundwire.chat.turns import Turn
 from groundwire.faces.web.answers import AnswerView, view_of
 from groundwire.faces.web.visible import one_line, seen
@@ -26,6 +27,9 @@ from groundwire.store.base import Agent, StoredMessage
 HERE = Path(__file__).parent
 STATIC = "/static"
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+_MOST_KEPT = 500
+"""Answers whose HTML is kept."""
 
 Texts: TypeAlias = Mapping[str, str]
 
@@ -49,6 +53,7 @@ class Pages:
             language: MappingProxyType(json.loads((HERE / "locales" / f"{language}.json").read_text("utf-8")))
             for language in LANGUAGES
         }
+        self._kept: dict[Hashable, Markup] = {}
         self._templates = Environment(
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
@@ -78,10 +83,17 @@ class Pages:
         return Markup(self.render("question", visit, message=message, text=text, limits=limits))  # noqa: S704  ours
 
     def answer(self, visit: Visit, agent: Agent, message: StoredMessage, question: str) -> Markup:
-        """An answer in the log, when nobody writes it any more."""
+        """An answer in the log, when nobody writes it any more. Answers that ended never change."""
         content = message.content if isinstance(message.content, Answer) else Answer()
-        view = self.view(visit, agent, message)
-        return self._answer(visit, agent, view, question=question, footnoted=seen(footnoted(content)))
+        name = pick(agent.name, visit.language)
+        key = (message.id, state_of(content), visit.language, name, agent.web_search)
+        html = self._kept.get(key)
+        if html is None:
+            view = self.view(visit, agent, message)
+            html = self._answer(visit, agent, view, question=question, footnoted=seen(footnoted(content)))
+            if view.state != "running":
+                self._keep(key, html)
+        return html
 
     def beginning(self, visit: Visit, turn: Turn) -> Markup:
         """A question, and the answer to it that begins."""
@@ -99,6 +111,11 @@ class Pages:
     def status(self, visit: Visit, view: AnswerView) -> str:
         """What is being done, while it is."""
         return self.render("status", visit, view=view, live=True).strip()
+
+    def _keep(self, key: Hashable, html: Markup) -> None:
+        while len(self._kept) >= _MOST_KEPT:
+            self._kept.pop(next(iter(self._kept)), None)
+        self._kept[key] = html
 
     def _answer(self, visit: Visit, agent: Agent, view: AnswerView, **more: object) -> Markup:
         name = one_line(pick(agent.name, visit.language))

@@ -19,6 +19,7 @@ from groundwire.dialects.fields import Fields
 from groundwire.dialects.jsontext import dump_json, load_json
 from groundwire.errors import ClientWireError, GroundwireError
 from groundwire.faces.gateway.asgi import attended
+from groundwire.faces.gateway.draining import closing
 from groundwire.faces.gateway.replies import Outgoing
 from groundwire.faces.web.answers import AnswerView
 from groundwire.faces.web.face import Face, Page, PageRequest
@@ -63,6 +64,8 @@ async def read(face: Face, request: PageRequest) -> None:
 async def ask(face: Face, request: PageRequest) -> None:
     """Ask, and stream the answer for as long as somebody reads it."""
     check_token(request.visit, request.inbound.headers.get(TOKEN, ""))
+    if request.gateway.draining:
+        raise closing()
     body = load_json(await request.inbound.body(LARGEST), ClientWireError)
     if not await attended(request.inbound, _stream(face, request, body)):
         request.call.outcome = "left"

@@ -14,8 +14,10 @@ export function watchCards(page) {
 
 function place(cite) {
   const card = cite.querySelector(".card");
-  card.classList.remove("shut", "below", "left");
+  card.classList.remove("shut", "below");
+  card.style.left = "0";
   const chip = cite.querySelector(".chip").getBoundingClientRect();
   card.classList.toggle("below", chip.top < card.offsetHeight + 70);
-  card.classList.toggle("left", chip.left + card.offsetWidth > document.documentElement.clientWidth - 12 && chip.right > card.offsetWidth);
+  const over = cite.getBoundingClientRect().left + card.offsetWidth - (document.documentElement.clientWidth - 12);
+  if (over > 0) card.style.left = `${-over}px`;
 }

@@ -28,7 +28,7 @@ export function watchComposer(page) {
   });
   stop.addEventListener("click", () => running?.abort());
   page.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && running && !page.querySelector(".cite:hover")) running.abort();
+    if (event.key === "Escape" && running && !page.querySelector(".cite:hover, .chip:focus, .pop[open]")) running.abort();
   });
   form.elements.agent.addEventListener("change", () => showSearch(form));
   page.getElementById("log").addEventListener("click", (event) => act(event, put));
