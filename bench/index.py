@@ -166,7 +166,7 @@ def compare(count: int) -> dict[tuple[str, str], float]:
         for name, (_, taken, disk) in built.items():
             print(f"| {name} | {count / taken:,.0f} | {disk / characters:.2f} |")
         print(
-            "\n| query | engine | p50 ms | p99 ms | CPU p50 ms | p50, ours to the better bare one | CPU, same |"
+            "\n| query | engine | p50 ms | p99 ms | CPU p50 ms | p50, ours to the better bare | CPU, same |"
             "\n|---|---|--:|--:|--:|--:|--:|"
         )
         for kind in KINDS:

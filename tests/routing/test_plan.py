@@ -61,7 +61,7 @@ def test_an_alias_and_a_prefix_name_provider_and_model() -> None:
         ("anthropic openai brave web", "house", "anthropic openai house brave web"),
         ("anthropic openai brave web", "house openai copilot", "anthropic openai house copilot brave web"),
         ("anthropic", "house", "anthropic house"),
-        ("brave web", "house", "house brave web"),
+        ("brave web", "house", "brave web house"),
         ("web anthropic local", "house", "web anthropic house local"),
         ("anthropic web", "searxng house", "anthropic house web searxng"),
         ("openai openai web", "house house", "openai house web"),

@@ -21,10 +21,13 @@ def named(provider: str, model: str, aliases: Mapping[str, str], known: Iterable
 
 
 def ranked(order: Iterable[str], configured: Iterable[str]) -> tuple[str, ...]:
-    """Whom `auto` asks: the order, and what the user configured besides, before the engines at its end."""
+    """Whom `auto` asks: the order, and what the user configured besides, before the engines at its end.
+
+    Who orders nothing but engines wants them first.
+    """
     listed = tuple(dict.fromkeys(order))
     more = tuple(name for name in dict.fromkeys(configured) if name not in listed)
-    last = max((at for at, name in enumerate(listed, 1) if name not in ENGINES), default=0)
+    last = max((at for at, name in enumerate(listed, 1) if name not in ENGINES), default=len(listed))
     models = tuple(name for name in more if name not in ENGINES)
     return (*listed[:last], *models, *listed[last:], *(name for name in more if name in ENGINES))
 

@@ -120,4 +120,6 @@ def test_humps_are_small_letters_before_capitals_or_capitals_before_small_letter
         )
 
     words = re.findall(r"[^\W_]+", text)
-    assert split_names(text) == " ".join(part for word in words if has_hump(word) for part in name_parts(word))
+    assert split_names(text) == " ".join(
+        part for word in words if has_hump(word) for part in name_parts(word)
+    )

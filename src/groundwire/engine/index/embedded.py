@@ -176,7 +176,7 @@ def _ranked(searcher: Searcher, queries: Iterator[Query], first: int) -> Iterato
         while more and at < _DEEPEST:
             hits = searcher.search(query, size, count=False, offset=at).hits
             for score, address in hits:
-                yield score, searcher.doc(address).get_first(KEPT)
+                yield score, searcher.doc(address).get_first(KEPT) or ""
             at, size, more = at + size, 4 * size, len(hits) == size
 
 

@@ -62,7 +62,7 @@ class Matching:
         return found
 
     def _welcome(self, question: Question) -> list[Query]:
-        """What is good to have: names whole and in parts, neighbours as one name, words of the same meaning."""
+        """What is good to have: names whole and in parts, neighbours as one name, words of like meaning."""
         names = [term for name in question.names for term in self.analysis.name(name)]
         whole = [
             Query.term_query(self.schema, "text", term, "freq")

@@ -32,8 +32,8 @@ _NAME_WEIGHT = 2
 KEPT = "kept"
 """The field of what a search shows."""
 PARTED = "\x1f"
-"""Stands between what is kept: the page, its words, the passage's words, start, address, title, date, language,
-text. The words are numbers, equal where the words are the same."""
+"""Stands between what is kept: the page, its words, the passage's words, start, address, title, date,
+language, text. The words are numbers, equal where the words are the same."""
 
 BROKEN = (ValueError, OSError)
 """What tantivy raises when its files are not what they should be."""

@@ -120,7 +120,12 @@ CLIENTS: Mapping[str, Client] = {
         "Codex",
         _under("CODEX_HOME", ".codex", "config.toml"),
         ("mcp_servers", NAME),
-        lambda command, arguments: {"command": command, "args": arguments, "tool_timeout_sec": 180},
+        lambda command, arguments: {
+            "command": command,
+            "args": arguments,
+            "startup_timeout_sec": 60,
+            "tool_timeout_sec": 180,
+        },
         lambda url: {"url": url, "tool_timeout_sec": 180},
         "Start Codex again; `codex mcp list` shows it.",
         "toml",
