@@ -31,7 +31,13 @@ endef
 	$(call needed,chromium,chromium)
 	@mkdir -p .venv && touch $@
 
-.venv/.dev: .venv/.run .venv/.system requirements/dev.lock
+# The accessibility checker of the browser tests.
+.venv/.axe:
+	@mkdir -p .venv/axe-core && cd .venv/axe-core && npm pack --silent axe-core@4.14.0 >/dev/null && \
+		tar xzf axe-core-4.14.0.tgz || { echo "axe-core could not be had from npm" >&2; exit 1; }
+	@touch $@
+
+.venv/.dev: .venv/.run .venv/.system .venv/.axe requirements/dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	@touch $@
 

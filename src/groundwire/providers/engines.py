@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from itertools import islice
 from typing import TypeAlias
 
 from groundwire.engine.compose.answer import Composition, compose
-from groundwire.engine.compose.telling import tell
+from groundwire.engine.compose.telling import SEARCH, tell
 from groundwire.engine.compose.writing import brief, verify
 from groundwire.engine.pages import Engine, Found
 from groundwire.errors import GroundwireError, InvalidQuery
-from groundwire.model import Answer, Assembler, Event, Failed, Request, SearchOptions, Source, Warned
+from groundwire.model import (
+    Answer,
+    Assembler,
+    Event,
+    Failed,
+    Request,
+    SearchOptions,
+    SearchStarted,
+    Source,
+    Started,
+    Warned,
+)
 from groundwire.model.value import replace
 from groundwire.providers.base import Batches
 from groundwire.providers.capabilities import Capabilities, capabilities_of_engine
@@ -51,9 +63,11 @@ class EngineProvider:
         for warning in prepared.warnings:
             yield warning
         options = prepared.request.search or SearchOptions()
+        yield Started()
+        yield SearchStarted(0, SEARCH)  # it may take a while
         found = _allowed(await self._engine.find(query, options), options)
         composition = await self._composed(query, found, options)
-        for event in tell(query, found, composition):
+        for event in islice(tell(query, found, composition), 2, None):
             yield event
 
     async def _composed(self, query: str, found: Found, options: SearchOptions) -> Composition:

@@ -29,16 +29,16 @@ from groundwire.model import (
 NOTHING_FOUND = "nothing_found"
 """The code of the warning, and the detail of the ending, when no page answers."""
 
-_SEARCH = "search_0"
+SEARCH = "search_0"
 _TEXT_PART = 2
 
 
 def tell(query: str, found: Found, composition: Composition) -> Iterator[Event]:
     """One search and its answer; that nothing was found is said in words, and for programs."""
     yield Started()
-    yield SearchStarted(0, _SEARCH)
-    yield SearchCalled(0, SearchCall(_SEARCH, found.queries or (query,)))
-    yield SearchReturned(1, SearchResult(_SEARCH, tuple(sources_in(found.passages).values())))
+    yield SearchStarted(0, SEARCH)
+    yield SearchCalled(0, SearchCall(SEARCH, found.queries or (query,)))
+    yield SearchReturned(1, SearchResult(SEARCH, tuple(sources_in(found.passages).values())))
     text = composition.text or nothing_found(query)
     yield from _text(text, composition.citations)
     yield TextSettled(_TEXT_PART)

@@ -109,7 +109,10 @@ class Access:
             return ()
         return (
             ("access-control-allow-origin", origin),
-            ("access-control-expose-headers", "x-request-id, x-groundwire-provider, x-groundwire-warnings"),
+            (
+                "access-control-expose-headers",
+                "x-request-id, x-groundwire-provider, x-groundwire-warnings, x-groundwire-cache, age",
+            ),
             ("vary", "origin"),
         )
 

@@ -11,9 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
+from groundwire.client import Groundwire
 from groundwire.errors import ConfigError
 from groundwire.faces.gateway.app import Asker
 from groundwire.faces.gateway.building import gateway_for
+from groundwire.faces.gateway.page import add_page
 from groundwire.faces.gateway.server import server_for
 from groundwire.faces.gateway.workers import Workers, listener_for
 from groundwire.model.value import value
@@ -97,6 +99,8 @@ async def _serve(
     counts: str = "",
 ) -> int:
     gateway = gateway_for(groundwire, env, host=place.host)
+    if isinstance(groundwire, Groundwire):
+        add_page(gateway, groundwire)
     server = server_for(gateway, place.host, place.port, drain=place.drain)
     if counts:
         gateway.metrics.share(Path(counts))
