@@ -70,7 +70,7 @@ check: .venv/.dev  ## format, lint, types, import rules, generated docs
 	$(BIN)/python scripts/providers.py --check
 
 bench: .venv/.dev  ## what things cost, as ratios, each table in one run
-	$(BIN)/python bench/codecs.py
+	$(BIN)/python bench/coding.py
 	$(BIN)/python bench/placement.py
 	$(BIN)/python bench/imports.py
 	$(BIN)/python bench/startup.py

@@ -29,7 +29,7 @@ MAX_BODY = 64 * 1024 * 1024
 _CONNECTIONS_PER_HOST = 0  # no limit here: limits are policy, and belong to routing
 _KEEP_ALIVE = 30.0
 _HEADER_SIZE = 64 * 1024
-_PIECE = 64 * 1024
+_PIECE = 32 * 1024
 _AHEAD = 16 * 1024
 """Bytes that are given on at once, and that are read ahead (about twice as many): all that a client who does
 not read makes us hold is some multiple of these."""
