@@ -42,7 +42,7 @@ endef
 	@touch $@
 
 run: .venv/.run  ## print a cited answer; Q="your question"
-	@$(BIN)/groundwire search --provider local "$${Q:-How do I read a JSON file in Python?}"
+	@$(BIN)/groundwire search --provider local "$${Q:-How do I walk a directory tree?}"
 	@printf '\n%s\n%s\n%s\n' 'That came from the embedded index: no key, no network. Go on with:' \
 		'  make run Q="your question"      $(BIN)/groundwire doctor      $(BIN)/groundwire --help' \
 		'  make serve                      a gateway for SDKs and agents, and the chat page'

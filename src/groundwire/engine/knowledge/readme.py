@@ -17,6 +17,8 @@ LONGEST = 40_000
 
 _MARKDOWN: tuple[_Change, ...] = (
     (re.compile(r"<!--.*?-->", re.DOTALL), ""),
+    # What a program once printed on a terminal is no statement of the page's.
+    (re.compile(r"^[ \t]*(```|~~~)[^\n]*\n\$ .*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL), ""),
     (re.compile(r"^[ \t]*(```|~~~).*$", re.MULTILINE), ""),
     (re.compile(r"!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])[ \t]?"), ""),
     (re.compile(r"\[[ \t]*\](?:\([^)]*\)|\[[^\]]*\])[ \t]?"), ""),
