@@ -158,8 +158,7 @@ class Groundwire:
         """The same, as it arrives: events that came together stay together."""
         usable = self.usable() if request.search is None else self._able_to_search()
         provider, model = named(provider, model, self.config.aliases, usable)
-        configured = (name for name, item in self.config.providers.items() if item.base_url or item.enabled)
-        order = ranked(self.config.order, configured)
+        order = self._order() if provider == AUTO else ()
         plan = choose(provider, model, order, usable, searching=request.search is not None)
         async with aclosing(self._router.batches(request, plan)) as batches:
             async for batch in batches:
@@ -172,6 +171,11 @@ class Groundwire:
             return self._live[name].capabilities.search != "none" and self._is_usable(name)
 
         return Looked(self._live, can)
+
+    def _order(self) -> tuple[str, ...]:
+        """Whom `auto` asks, one after the other."""
+        configured = (name for name, item in self.config.providers.items() if item.base_url or item.enabled)
+        return ranked(self.config.order, configured)
 
     async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:
         """The tokens of a request as its provider counts them; None where that one does not."""

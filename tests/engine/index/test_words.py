@@ -123,3 +123,10 @@ def test_humps_are_small_letters_before_capitals_or_capitals_before_small_letter
     assert split_names(text) == " ".join(
         part for word in words if has_hump(word) for part in name_parts(word)
     )
+
+
+def test_a_whole_question_between_quotation_marks_is_a_question() -> None:
+    asked = read_question('"When did the first release of the project come out?"')
+    assert asked.phrases == ()
+    assert "release" in asked.words
+    assert read_question('"come out of there"').phrases == ("come out of there",)

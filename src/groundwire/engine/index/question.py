@@ -11,6 +11,7 @@ from groundwire.model.value import replace, value
 
 MOST_WORDS = 32
 _LONGEST = 2000
+_LONGEST_PHRASE = 6
 _QUOTED = re.compile(r'["“”„»«]([^"“”„»«]*)["“”„»«]')
 _PREFIX = re.compile(r"(\w+)\*")
 _CODE = re.compile(r"(\w+)\(|`([^`]*)`")
@@ -48,7 +49,7 @@ def read_question(query: str) -> Question:
 
     Words that carry no weight are left out, unless they are written as code or nothing else is asked for.
     """
-    query = query[:_LONGEST]
+    query = _unquoted(query[:_LONGEST])
     if _PLAIN.fullmatch(query) is not None:
         return _question(query.split(), frozenset())
     phrases = tuple(phrase for phrase in _QUOTED.findall(query) if plain_words(phrase))
@@ -61,6 +62,12 @@ def read_question(query: str) -> Question:
     return replace(
         found, parts=parts, names=_each_once(dotted_names(query)), phrases=phrases, prefixes=prefixes
     )
+
+
+def _unquoted(query: str) -> str:
+    """Some clients put a whole question between quotation marks; nobody looks for so long a phrase."""
+    whole = _QUOTED.fullmatch(query.strip())
+    return whole[1] if whole and len(plain_words(whole[1])) > _LONGEST_PHRASE else query
 
 
 def _question(words: list[str], code: Container[str], *, is_enough: bool = False) -> Question:
