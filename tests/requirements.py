@@ -1,8 +1,8 @@
 """The manifest: every behaviour named in the documents the product comes from, and the tests that show it.
 
 `id` is the document and a running number, `line` where the document says it. A behaviour that reality
-overruled keeps its entry: `overruled` says what is done instead, and the tests show that. One that needs a
-part of the product which is still to come names it in `later`. `test_requirements.py` keeps all this true.
+overruled keeps its entry: `overruled` says what is done instead, and the tests show that.
+`test_requirements.py` keeps all this true.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ class Requirement(NamedTuple):
     behaviour: str
     tests: tuple[str, ...] = ()
     overruled: str = ""
-    later: str = ""
 
 
 _CONTRACT = "tests/tools/test_contract.py::"
@@ -30,6 +29,7 @@ _REGISTRY = "tests/tools/test_registry.py::"
 _OWN = "tests/tools/test_geminisearch.py::"
 _GROUNDING = "tests/dialects/gemini/test_grounding.py::"
 _COPILOT = "tests/providers/copilot/"
+_SIDE = "tests/faces/gateway/test_side_request.py::"
 _BLOCKS = "tests/tools/test_anthropic_blocks.py::"
 
 _000 = (
@@ -405,16 +405,26 @@ _004 = (
     (
         46,
         "the side request is known by its system text",
-        (),
+        (
+            f"{_SIDE}test_every_version_gets_a_search_and_its_result_before_the_text",
+            f"{_SIDE}test_what_only_looks_alike_is_left_alone",
+        ),
         "the text changed; tool and message are evidence",
-        "gateway",
     ),
-    (47, "the side request is known by its message", (), "", "gateway"),
+    (
+        47,
+        "the side request is known by its message",
+        (
+            f"{_SIDE}test_every_version_gets_a_search_and_its_result_before_the_text",
+            f"{_SIDE}test_what_only_looks_alike_is_left_alone",
+        ),
+    ),
     (
         57,
         "ENABLE_WEB_SEARCH",
         (
             f"{_COPILOT}test_provider.py::test_turned_off_means_off",
+            f"{_SIDE}test_switched_off_it_is_a_request_like_any_other",
             f"{_COPILOT}test_command.py::test_settings_follow_the_environment_before_the_configuration",
         ),
     ),
@@ -436,7 +446,12 @@ _004 = (
         "COPILOT_PATH",
         (f"{_COPILOT}test_command.py::test_settings_follow_the_environment_before_the_configuration",),
     ),
-    (83, "the query is taken out of the message", (), "a query may have several lines", "gateway"),
+    (
+        83,
+        "the query is taken out of the message",
+        (f"{_SIDE}test_who_searches_is_given_the_query_alone_and_told_to_search",),
+        "a query may have several lines",
+    ),
     (
         93,
         "the CLI is started with --allow-all and the query in its arguments",

@@ -12,7 +12,6 @@ from tests.requirements import COUNTS, REQUIREMENTS, Requirement
 
 PROJECT = Path(__file__).parents[1]
 DOCUMENTS = PROJECT.parent / "shared" / "seeds"
-PARTS_TO_COME = {"gateway"}
 
 
 @cache
@@ -34,13 +33,9 @@ def test_no_id_is_missing_and_none_comes_twice() -> None:
 
 
 @pytest.mark.parametrize("requirement", REQUIREMENTS, ids=name_of)
-def test_every_behaviour_has_a_test_or_waits_for_a_part_to_come(requirement: Requirement) -> None:
-    if requirement.later:
-        assert requirement.later in PARTS_TO_COME
-        assert not requirement.tests
-    else:
-        assert requirement.tests
+def test_every_behaviour_has_a_test(requirement: Requirement) -> None:
     assert requirement.behaviour
+    assert requirement.tests
 
 
 @pytest.mark.parametrize("requirement", REQUIREMENTS, ids=name_of)

@@ -28,6 +28,13 @@ def test_copilots_variables_are_left_to_its_provider(world: World) -> None:
     assert world.load(dict.fromkeys(names, "60000")) == world.load()
 
 
+@pytest.mark.parametrize("said", ["false", "0", " OFF ", "no"])
+def test_searches_of_claude_code_can_be_switched_off(world: World, said: str) -> None:
+    config = world.load({"ENABLE_WEB_SEARCH": said})
+    assert config.gateway.search == "none"
+    assert origin(config, "gateway.search") == "environment ENABLE_WEB_SEARCH"
+
+
 def test_the_order_is_a_list_with_commas(world: World) -> None:
     config = world.load({"GROUNDWIRE_ORDER": " openai, gemini ,openai,, web "})
     assert config.order == ("openai", "gemini", "web")
