@@ -14,7 +14,7 @@ from threading import Thread
 
 import pytest
 
-from groundwire.engine.index import embedded, records
+from groundwire.engine.index import derived, embedded, records
 from groundwire.engine.index.formats import FORMAT, STEPS, bring_up, format_of
 from groundwire.engine.index.lock import locked
 from groundwire.engine.index.open import open_index
@@ -127,6 +127,24 @@ def test_an_open_index_follows_when_another_makes_the_passages_anew(folder: Path
         assert [found.url for found in reader.search("zealous")] == ["https://example.org/new"]
 
 
+def test_files_that_a_killed_writer_left_behind_are_no_obstacle(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catch_up, failures = derived.catch_up, ['FileAlreadyExists("x.del")']
+
+    def stumble(store: sqlite3.Connection, passages: Passages, unsure: int) -> None:
+        if failures:
+            raise ValueError(failures.pop())
+        catch_up(store, passages, unsure)
+
+    monkeypatch.setattr(derived, "catch_up", stumble)
+    with open_index(folder) as index:
+        index.put([Page("https://example.org/new", "New", "Something zealous.")])
+        assert len(index.search("zealous")) == 1
+        assert len(index.search("number3")) == 1
+    assert failures == []
+
+
 def test_pages_stored_by_a_process_that_then_died_are_searchable_when_opened(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,7 +153,7 @@ def test_pages_stored_by_a_process_that_then_died_are_searchable_when_opened(
 
     with open_index(folder) as index:
         with monkeypatch.context() as patched:
-            patched.setattr(embedded, "catch_up", die)
+            patched.setattr(embedded, "brought_up", die)
             with pytest.raises(KeyboardInterrupt):
                 index.put([Page("https://example.org/new", "New", "Something zealous.")])
             with pytest.raises(KeyboardInterrupt):

@@ -18,6 +18,7 @@ from groundwire.model.value import replace
 
 _PAGES_AT_ONCE = 10_000
 _NAME = "passages-{}"
+_LEFT_OVER = "FileAlreadyExists"
 
 
 def folder_of(folder: Path, store: sqlite3.Connection) -> Path:
@@ -57,6 +58,22 @@ def make_passages(folder: Path, store: sqlite3.Connection) -> Passages:
     for other in folder.glob(_NAME.format("*")):
         if other != fresh:
             shutil.rmtree(other, ignore_errors=True)
+    return passages
+
+
+def brought_up(folder: Path, store: sqlite3.Connection, passages: Passages, unsure: int) -> Passages:
+    """Passages with all that is stored; the writer's lock is held.
+
+    A writer that was killed while it committed leaves files of names that the next one wants: then another
+    folder is made.
+    """
+    try:
+        catch_up(store, passages, unsure)
+    except ValueError as error:
+        if _LEFT_OVER not in str(error):
+            raise
+        passages = make_passages(folder, store)
+        catch_up(store, passages, 0)
     return passages
 
 

@@ -19,7 +19,7 @@ from tantivy import Query, Searcher
 
 from groundwire.engine.index import records
 from groundwire.engine.index.base import PageInfo, Stats, Stored
-from groundwire.engine.index.derived import catch_up, is_behind, make_passages, open_passages
+from groundwire.engine.index.derived import brought_up, is_behind, make_passages, open_passages
 from groundwire.engine.index.failures import told
 from groundwire.engine.index.formats import bring_up, format_of
 from groundwire.engine.index.gone import Gone
@@ -77,7 +77,7 @@ class EmbeddedIndex:
                 unsure = records.last_id(store)
                 with records.transaction(store):
                     total = _sum(total, records.add_pages(store, batch))
-                catch_up(store, passages, unsure)
+                self._passages = brought_up(self._folder, store, passages, unsure)
         return total
 
     def remove(self, *, urls: Iterable[str] = (), collection: str = "") -> int:
@@ -87,7 +87,7 @@ class EmbeddedIndex:
             unsure = records.last_id(store)
             with records.transaction(store):
                 count = records.remove_pages(store, keys, collection)
-            catch_up(store, passages, unsure)
+            self._passages = brought_up(self._folder, store, passages, unsure)
         return count
 
     def page(self, url: str) -> Page | None:
@@ -146,8 +146,7 @@ class EmbeddedIndex:
                 return passages
         try:
             with self._writing(0 if passages else _PATIENCE) as (store, renewed):
-                catch_up(store, renewed, records.last_id(store))
-                return renewed
+                return brought_up(self._folder, store, renewed, records.last_id(store))
         except TimedOut:
             if passages is None:
                 raise
@@ -157,8 +156,7 @@ class EmbeddedIndex:
         """Passages made anew from the pages."""
         with self._writing(_PATIENCE) as (store, found):
             renewed = make_passages(self._folder, store) if found.folder == broken.folder else found
-            catch_up(store, renewed, records.last_id(store))
-            return renewed
+            return brought_up(self._folder, store, renewed, records.last_id(store))
 
     @contextmanager
     def _writing(self, patience: float) -> Iterator[tuple[sqlite3.Connection, Passages]]:
