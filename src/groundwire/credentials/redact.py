@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from groundwire.credentials.secret import Credential, Secret
+from groundwire.errors import GroundwireError
 
 MASK = "[redacted]"
 SHORTEST = 8
@@ -113,6 +114,15 @@ class Redactor:
             at = end
         return "".join((*kept, text[at:])) if kept else text
 
+    def cleaned(self, error: GroundwireError, longest: int = 2000) -> GroundwireError:
+        """The error without secrets: providers echo keys in messages, in codes, in ids."""
+        for name, item in list(vars(error).items()):
+            if isinstance(item, str):
+                setattr(error, name, self.redact(item)[:longest])
+        error.args = (error.message,)
+        error.__cause__ = error.__context__ = None  # what the libraries said may repeat whole bodies
+        return error
+
     def redact_bytes(self, data: bytes) -> bytes:
         """Bytes on their way through, without whole known secrets: quick, for what is not ours to rewrite."""
         for known in self._known:
@@ -141,6 +151,15 @@ class Redactor:
                 end = start + SHORTEST
         if end > 0:
             yield begin, end
+
+
+class UnshownHeaders(dict[str, str]):
+    """Headers with a key among them, for a call that some debugger may print."""
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(self)}]"
+
+    __str__ = __repr__
 
 
 def _windows(text: str, size: int) -> Iterator[str]:

@@ -44,7 +44,6 @@ CAPABILITIES = Capabilities(
     functions_with_search=False,
     options={"allowed_domains": "emulated", "blocked_domains": "emulated"},
 )
-_LONGEST = 2000
 _NO_JSON_LINES = re.compile(r"unknown option.{0,10}--(?:output-format|stream)")
 
 
@@ -121,7 +120,7 @@ class CopilotProvider:
                     for told in audit.check(event) if audit else (event,):
                         yield self._clean(told)
         except GroundwireError as error:
-            raise self._cleaned(error) from None
+            raise self._redactor.cleaned(error) from None
 
     async def _answer(
         self, program: str, model: str, asked: bytes, query: str
@@ -203,17 +202,10 @@ class CopilotProvider:
     def _clean(self, event: Event) -> Event:
         match event:
             case Failed(error):
-                return Failed(self._cleaned(error))
+                return Failed(self._redactor.cleaned(error))
             case Warned(code, message):
                 return Warned(code, self._redactor.redact_known(message))
         return event
-
-    def _cleaned(self, error: GroundwireError) -> GroundwireError:
-        for name, item in list(vars(error).items()):
-            if isinstance(item, str):
-                setattr(error, name, self._redactor.redact(item)[:_LONGEST])
-        error.args = (error.message,)
-        return error
 
 
 async def _told(run: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 from time import time
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, cast
 
-from groundwire.credentials.redact import Redactor
+from groundwire.credentials.redact import Redactor, UnshownHeaders
 from groundwire.credentials.secret import Credential
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.jsontext import dump_json
@@ -40,7 +40,6 @@ Renew: TypeAlias = Callable[[Credential], Awaitable[Credential]]
 LOOP_HEADER = "x-groundwire-hop"
 """Sent upstream and refused inbound: a gateway that reached itself would answer itself for ever."""
 
-_LONGEST = 2000
 _SPOKEN = frozenset({Failed, Warned, Finished, Verbatim})
 """Events in which a provider may repeat what was said to it."""
 
@@ -102,7 +101,7 @@ class HttpProvider:
                         told = [done for event in batch for done in audit.check(event)] if audit else batch
                         yield [self._clean(event) if type(event) in _SPOKEN else event for event in told]
         except GroundwireError as error:
-            raise self._cleaned(error) from None
+            raise self._redactor.cleaned(error) from None
 
     def _asked(self, request: Request) -> Request:
         """The request with all that the row decides."""
@@ -168,7 +167,7 @@ class HttpProvider:
             self._redactor.add_credential(credential)
         # A compressed stream comes out when its compressor pleases.
         form = {"accept": "text/event-stream", "accept-encoding": "identity"}
-        return _Unshown(
+        return UnshownHeaders(
             {
                 "content-type": "application/json",
                 **(form if asked.stream else {"accept": "application/json"}),
@@ -187,7 +186,7 @@ class HttpProvider:
     def _clean(self, event: Event) -> Event:
         match event:
             case Failed(error):
-                return Failed(self._cleaned(error))
+                return Failed(self._redactor.cleaned(error))
             case Warned(code, message):
                 return Warned(code, self._redactor.redact_known(message))
             case Verbatim(data):
@@ -196,24 +195,6 @@ class HttpProvider:
                 return replace(event, detail=self._redactor.redact_known(detail))
         return event
 
-    def _cleaned(self, error: GroundwireError) -> GroundwireError:
-        """Providers echo keys: in messages, in codes, in ids."""
-        for name, item in list(vars(error).items()):
-            if isinstance(item, str):
-                setattr(error, name, self._redactor.redact(item)[:_LONGEST])
-        error.args = (error.message,)
-        error.__cause__ = error.__context__ = None  # what the libraries said may repeat whole bodies
-        return error
-
 
 def _is_session(credential: Credential | None) -> TypeGuard[Credential]:
     return credential is not None and credential.kind == "oauth"
-
-
-class _Unshown(dict[str, str]):
-    """Headers with a key among them, for a call that some debugger may print."""
-
-    def __repr__(self) -> str:
-        return f"[{', '.join(self)}]"
-
-    __str__ = __repr__

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -303,7 +302,6 @@ def test_custom_tools_have_the_exact_names_and_go_again(tmp_path: Path) -> None:
     assert tree(tmp_path) == before
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not on this machine: not run")
 def test_a_custom_tool_gives_back_the_contract_in_a_javascript_runtime(tmp_path: Path) -> None:
     """The files hold nothing that only TypeScript knows, so every runtime can say whether they work."""
     connect(tmp_path, "opencode", "--tools", "--write")

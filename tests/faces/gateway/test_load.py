@@ -32,7 +32,7 @@ def _config(url: str, most: int) -> str:
 def _allow_many_files() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most < 10_000:
-        pytest.skip("this system does not allow so many files")
+        pytest.fail("this system does not allow so many files: raise its limit (ulimit -Hn)")
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 

@@ -134,7 +134,7 @@ class ApiEngine:
         try:
             hits = await self._ask(query, options, limit)
         except GroundwireError as error:
-            raise self._cleaned(error) from None
+            raise self._redactor.cleaned(error, _LONGEST) from None
         return await self._opener.found(query, query, hits, options, limit)
 
     async def _ask(self, query: str, options: SearchOptions, limit: int) -> tuple[Hit, ...]:
@@ -160,24 +160,6 @@ class ApiEngine:
             return NO_SECRET
         self._redactor.add_credential(credential)
         return credential.secret
-
-    def _cleaned(self, error: GroundwireError) -> GroundwireError:
-        """Services echo keys: in messages, in codes, in ids."""
-        for name, item in list(vars(error).items()):
-            if isinstance(item, str):
-                setattr(error, name, self._redactor.redact(item)[:_LONGEST])
-        error.args = (error.message,)
-        error.__cause__ = error.__context__ = None
-        return error
-
-
-class Headers(dict[str, str]):
-    """Headers with a key among them, for a call that some debugger may print."""
-
-    def __repr__(self) -> str:
-        return f"[{', '.join(self)}]"
-
-    __str__ = __repr__
 
 
 def check(title: str, query: str, options: SearchOptions) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from groundwire.credentials.lookup import Lookup
+from groundwire.credentials.redact import UnshownHeaders
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.retry import retry_after
-from groundwire.engine.engines.api import DOMAIN_LISTS, ApiEngineRow, Ask, Headers, Problem
+from groundwire.engine.engines.api import DOMAIN_LISTS, ApiEngineRow, Ask, Problem
 from groundwire.engine.engines.hits import Hit, hit_of, plain
 from groundwire.engine.engines.wording import shortened, with_sites
 from groundwire.errors import AuthRejected, QuotaExhausted
@@ -43,7 +44,7 @@ def _request(ask: Ask) -> Call:
         **{name: text for name, text in _place(location).items() if text and text.isascii()},
     }
     query_text = urlencode({name: text for name, text in fields.items() if text})
-    return Call("GET", f"{ask.base_url}/res/v1/web/search?{query_text}", Headers(headers))
+    return Call("GET", f"{ask.base_url}/res/v1/web/search?{query_text}", UnshownHeaders(headers))
 
 
 def _place(location: Location) -> Mapping[str, str]:

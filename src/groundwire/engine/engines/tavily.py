@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from groundwire.credentials.lookup import Lookup
+from groundwire.credentials.redact import UnshownHeaders
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.jsontext import dump_json
-from groundwire.engine.engines.api import DOMAIN_LISTS, ApiEngineRow, Ask, Headers, Problem
+from groundwire.engine.engines.api import DOMAIN_LISTS, ApiEngineRow, Ask, Problem
 from groundwire.engine.engines.hits import Hit, hit_of
 from groundwire.engine.engines.wording import domains, shortened
 from groundwire.errors import QuotaExhausted
@@ -33,7 +34,7 @@ def _request(ask: Ask) -> Call:
         "authorization": f"Bearer {ask.key.reveal()}",
     }
     said: JsonObject = {name: item for name, item in body.items() if item}
-    return Call("POST", f"{ask.base_url}/search", Headers(headers), dump_json(said).encode())
+    return Call("POST", f"{ask.base_url}/search", UnshownHeaders(headers), dump_json(said).encode())
 
 
 def _response(body: Fields) -> tuple[Hit, ...]:

@@ -30,12 +30,12 @@ from groundwire.model import (
     Wire,
 )
 from groundwire.model.value import replace, value
+from groundwire.providers.http import LOOP_HEADER
 from groundwire.routing.caching import Found
 
 Batches: TypeAlias = AsyncGenerator[Sequence[Event], None]
 Ask: TypeAlias = Callable[[Request], Batches]
 
-LOOP_HEADER = "x-groundwire-hop"
 _POLICIES = ("exact", "live")
 _LONGEST_HEADER = 2000
 
