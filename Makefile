@@ -57,7 +57,7 @@ test-all: .venv/.dev check  ## the same with the long forms
 	GROUNDWIRE_TEST_SEARCH=1 $(BIN)/python -m pytest -n $(JOBS) -rs
 	$(BIN)/python scripts/matrix.py --check
 
-test-clients: .venv/.dev  ## real clients (Claude Code, Codex, Gemini CLI, OpenCode) against the gateway
+test-clients: .venv/.dev  ## real clients (Claude Code, Codex, Gemini CLI, OpenCode, MCP Inspector) against the gateway
 	$(BIN)/python -m tests.clients
 
 check: .venv/.dev  ## format, lint, types, import rules, generated docs

@@ -1,12 +1,15 @@
 """The embedded index beside bare FTS5 and bare tantivy: the same passages, the same queries, in one run.
 
-Synthetic text with Zipf's law over 50,000 words, of which the first are real stop words. All three return the
-address and the text of the best 20 passages. The bare engines get the words of a question as they are; ours
-knows which carry no weight. `2 terms AND` is asked so that ours, too, stops at passages with both; of four
-terms ours looks for passages with all of them first. Time is the wall's, and the process's beside it: the
-second tells what a query costs where others use the machine too.
+Synthetic text with Zipf's law over 50,000 words, of which the first are real stop words; it is made before
+anything is timed. All three return address, title and text of the best 20 passages; the bare engines search
+the text alone. They get the words of a question as they are; ours knows which carry no weight. `2 terms AND`
+is asked so that ours, too, stops at passages with both; of four terms ours looks for passages with all of
+them first. `again` is the best of some rounds, when every engine has the words and the passages at hand;
+`first` is the first round. Time is the wall's, and the process's beside it: the second tells what a query
+costs where others use the machine too.
 
     python bench/index.py             10,000 and 100,000 passages
+    python bench/index.py --small     10,000
     python bench/index.py --large     and 1,000,000
 """
 
@@ -17,11 +20,11 @@ import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from itertools import accumulate
+from itertools import accumulate, islice, product
 from pathlib import Path
-from statistics import quantiles
+from statistics import median, quantiles
 from time import perf_counter, process_time
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import tantivy
 
@@ -30,17 +33,16 @@ from groundwire.engine.index.words import STOP_WORDS
 from groundwire.engine.pages import Page
 
 Search: TypeAlias = Callable[[str, list[str]], int]
-Taken: TypeAlias = tuple[list[float], list[float]]
-Built: TypeAlias = tuple[Search, float, int]
+Seconds: TypeAlias = tuple[float, float]
+Built: TypeAlias = tuple[Search, Seconds, int]
 
 LIMIT = 20
 QUERIES = 60
-ROUNDS = 5
+ROUNDS = 9
 WORDS_IN_PASSAGE = 110
 _STOP = sorted(STOP_WORDS["en"])[:60]
-VOCABULARY = _STOP + [
-    f"{a}{b}{c}" for a in "bdfgklmnprst" for b in ("al", "en", "or", "ud") for c in range(1042)
-]
+_SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
+VOCABULARY = _STOP + ["".join(word) for word in islice(product(_SYLLABLES, repeat=3), 0, 300_000, 6)]
 _WEIGHTS = list(accumulate(1 / rank for rank in range(1, len(VOCABULARY) + 1)))
 # Ranks of the words that queries are made of: the first 60 are stop words.
 KINDS = {
@@ -51,10 +53,20 @@ KINDS = {
 }
 
 
-def passages(count: int) -> Iterator[str]:
+def write_passages(path: Path, count: int) -> None:
+    """One to a line."""
     chance = random.Random(7)
-    for _ in range(count):
-        yield " ".join(chance.choices(VOCABULARY, cum_weights=_WEIGHTS, k=WORDS_IN_PASSAGE)) + "."
+    with path.open("w", encoding="ascii") as lines:
+        for _ in range(count):
+            drawn = chance.choices(VOCABULARY, cum_weights=_WEIGHTS, k=WORDS_IN_PASSAGE)
+            lines.write(" ".join(drawn) + ".\n")
+
+
+def pages(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Address, title and text."""
+    with path.open(encoding="ascii") as lines:
+        for number, line in enumerate(lines):
+            yield f"https://example.org/{number}", f"Page {number}", line[:-1]
 
 
 def queries(kind: str) -> list[list[str]]:
@@ -68,13 +80,21 @@ def asked(kind: str, words: list[str]) -> list[str]:
     return ["how", "do", "i", *words, "in", "the"] if kind == "question" else words
 
 
-def ours(folder: Path, count: int) -> Built:
+def clocks() -> Seconds:
+    """Of the wall, and of the process with all its threads."""
+    return perf_counter(), process_time()
+
+
+def since(start: Seconds) -> Seconds:
+    wall, process = clocks()
+    return wall - start[0], process - start[1]
+
+
+def ours(folder: Path, source: Path) -> Built:
     index = open_index(folder)
-    start = perf_counter()
-    index.put(
-        Page(f"https://example.org/{n}", "", text, language="en") for n, text in enumerate(passages(count))
-    )
-    taken = perf_counter() - start
+    start = clocks()
+    index.put(Page(url, title, text, language="en") for url, title, text in pages(source))
+    taken = since(start)
 
     def search(kind: str, words: list[str]) -> int:
         return len(index.search(" ".join(asked(kind, words)), limit=LIMIT))
@@ -82,36 +102,36 @@ def ours(folder: Path, count: int) -> Built:
     return search, taken, size(folder)
 
 
-def fts5(folder: Path, count: int) -> Built:
+def fts5(folder: Path, source: Path) -> Built:
     store = sqlite3.connect(folder / "fts5")
-    store.execute("CREATE VIRTUAL TABLE t USING fts5(url UNINDEXED, text)")
-    start = perf_counter()
-    rows = ((f"https://example.org/{n}", text) for n, text in enumerate(passages(count)))
-    store.executemany("INSERT INTO t VALUES (?, ?)", rows)
+    store.execute("CREATE VIRTUAL TABLE t USING fts5(url UNINDEXED, title UNINDEXED, text)")
+    start = clocks()
+    store.executemany("INSERT INTO t VALUES (?, ?, ?)", pages(source))
     store.commit()
-    taken = perf_counter() - start
+    taken = since(start)
 
     def search(kind: str, words: list[str]) -> int:
         joined = (" AND " if kind == "2 terms AND" else " OR ").join(asked(kind, words))
         found = store.execute(
-            "SELECT url, text FROM t WHERE t MATCH ? ORDER BY rank LIMIT ?", (joined, LIMIT)
+            "SELECT url, title, text FROM t WHERE t MATCH ? ORDER BY rank LIMIT ?", (joined, LIMIT)
         )
         return len(found.fetchall())
 
     return search, taken, size(folder)
 
 
-def bare_tantivy(folder: Path, count: int) -> Built:
+def bare_tantivy(folder: Path, source: Path) -> Built:
     builder = tantivy.SchemaBuilder().add_text_field("url", stored=True, tokenizer_name="raw")
+    builder = builder.add_text_field("title", stored=True, tokenizer_name="raw", index_option="basic")
     schema = builder.add_text_field("text", stored=True).build()
     index = tantivy.Index(schema, str(folder))
-    start = perf_counter()
+    start = clocks()
     writer = index.writer(50_000_000, 1)
-    for n, text in enumerate(passages(count)):
-        writer.add_document(tantivy.Document(url=f"https://example.org/{n}", text=text))
+    for url, title, text in pages(source):
+        writer.add_document(tantivy.Document(url=url, title=title, text=text))
     writer.commit()
     writer.wait_merging_threads()
-    taken = perf_counter() - start
+    taken = since(start)
     index.reload()
 
     def search(kind: str, words: list[str]) -> int:
@@ -121,79 +141,96 @@ def bare_tantivy(folder: Path, count: int) -> Built:
             (occur, tantivy.Query.term_query(schema, "text", word, "freq")) for word in asked(kind, words)
         ]
         query = terms[0][1] if len(terms) == 1 else tantivy.Query.boolean_query(terms)
-        found = [searcher.doc(address) for _, address in searcher.search(query, LIMIT, count=False).hits]
-        return len([(document["url"][0], document["text"][0]) for document in found])
+        found = []
+        for _, address in searcher.search(query, LIMIT, count=False).hits:
+            first = searcher.doc(address).get_first
+            found.append((first("url"), first("title"), first("text")))
+        return len(found)
 
     return search, taken, size(folder)
 
 
-ENGINES: dict[str, Callable[[Path, int], Built]] = {"groundwire": ours, "FTS5": fts5, "tantivy": bare_tantivy}
+ENGINES: dict[str, Callable[[Path, Path], Built]] = {
+    "groundwire": ours,
+    "FTS5": fts5,
+    "tantivy": bare_tantivy,
+}
 
 
 def size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+class Taken(NamedTuple):
+    """Milliseconds of each query: of the wall, of the process, and of the wall when it was asked first."""
+
+    wall: list[float]
+    process: list[float]
+    first: list[float]
+
+
 def measured(searches: dict[str, Search], kind: str) -> dict[str, Taken]:
-    """Milliseconds of each query, of the wall and of the process, the best of some rounds; the engines take
-    turns."""
-    times: dict[str, Taken] = {name: ([], []) for name in searches}
+    """What the queries of a kind take; the engines take turns."""
+    times = {name: Taken([], [], []) for name in searches}
     for words in queries(kind):
-        best = {name: (float("inf"), float("inf")) for name in searches}
+        rounds: dict[str, list[tuple[float, float]]] = {name: [] for name in searches}
         for _ in range(ROUNDS):
             for name, search in searches.items():
-                start, used = perf_counter(), process_time()
+                start = clocks()
                 search(kind, words)
-                taken = ((perf_counter() - start) * 1000, (process_time() - used) * 1000)
-                best[name] = (min(best[name][0], taken[0]), min(best[name][1], taken[1]))
-        for name, (wall, process) in best.items():
-            times[name][0].append(wall)
-            times[name][1].append(process)
+                wall, process = since(start)
+                rounds[name].append((wall * 1000, process * 1000))
+        for name, taken in rounds.items():
+            times[name].wall.append(min(wall for wall, _ in taken))
+            times[name].process.append(min(process for _, process in taken))
+            times[name].first.append(taken[0][0])
     return times
 
 
-def compare(count: int) -> dict[tuple[str, str], float]:
-    characters = sum(len(text) for text in passages(min(count, 10_000))) * count / min(count, 10_000)
-    medians: dict[tuple[str, str], float] = {}
+def report(kind: str, times: dict[str, Taken]) -> dict[str, float]:
+    """Print a row for each engine, ours with its ratio to the better bare one; the medians of the wall."""
+    medians = {name: [median(figures) for figures in taken] for name, taken in times.items()}
+    least = [min(medians[name][which] for name in ENGINES if name != "groundwire") for which in range(3)]
+    for name, found in medians.items():
+        ratios = [f"{own / best:.2f}" for own, best in zip(found, least, strict=True)]
+        shown = " | ".join(ratios if name == "groundwire" else ["", "", ""])
+        p99 = quantiles(times[name].wall, n=100)[98]
+        wall, process, first = found
+        print(f"| {kind} | {name} | {wall:.3f} | {p99:.3f} | {process:.3f} | {first:.3f} | {shown} |")
+    return {name: found[0] for name, found in medians.items()}
+
+
+def compare(count: int) -> dict[str, dict[str, float]]:
     with tempfile.TemporaryDirectory() as home:
+        source = Path(home) / "passages"
+        write_passages(source, count)
         built: dict[str, Built] = {}
         for name, build in ENGINES.items():
             folder = Path(home) / name
             folder.mkdir()
-            built[name] = build(folder, count)
+            built[name] = build(folder, source)
+        characters = source.stat().st_size - count
         print(f"\n{count:,} passages, {characters / 1e6:.0f} MB of text\n")
-        print("| engine | passages/s | disk / text |\n|---|--:|--:|")
-        for name, (_, taken, disk) in built.items():
-            print(f"| {name} | {count / taken:,.0f} | {disk / characters:.2f} |")
+        print("| engine | passages/s | passages/s of CPU | disk / text |\n|---|--:|--:|--:|")
+        for name, (_, (wall, process), disk) in built.items():
+            print(f"| {name} | {count / wall:,.0f} | {count / process:,.0f} | {disk / characters:.2f} |")
         print(
-            "\n| query | engine | p50 ms | p99 ms | CPU p50 ms | p50, ours to the better bare | CPU, same |"
-            "\n|---|---|--:|--:|--:|--:|--:|"
+            "\n| query | engine | again p50 ms | p99 | CPU p50 | first p50 | ours to the better bare: again"
+            " | CPU | first |\n|---|---|--:|--:|--:|--:|--:|--:|--:|"
         )
-        for kind in KINDS:
-            times = measured({name: search for name, (search, _, _) in built.items()}, kind)
-            p50 = {
-                name: (quantiles(wall, n=100)[49], quantiles(cpu, n=100)[49])
-                for name, (wall, cpu) in times.items()
-            }
-            better = [min(p50[name][which] for name in ENGINES if name != "groundwire") for which in (0, 1)]
-            for name, (wall, _) in times.items():
-                medians[kind, name], cpu = p50[name]
-                ratios = [f"{found / least:.2f}" for found, least in zip(p50[name], better, strict=True)]
-                shown = ratios if name == "groundwire" else ["", ""]
-                p99 = quantiles(wall, n=100)[98]
-                print(
-                    f"| {kind} | {name} | {p50[name][0]:.3f} | {p99:.3f} | {cpu:.3f} | {' | '.join(shown)} |"
-                )
-    return medians
+        searches = {name: search for name, (search, _, _) in built.items()}
+        return {kind: report(kind, measured(searches, kind)) for kind in KINDS}
 
 
 def main() -> None:
-    counts = [10_000, 100_000, *([1_000_000] if "--large" in sys.argv else [])]
-    medians = {count: compare(count) for count in counts}
+    counts = [10_000, 100_000, 1_000_000][: 1 if "--small" in sys.argv else 3 if "--large" in sys.argv else 2]
+    medians = [compare(count) for count in counts]
+    if len(counts) == 1:
+        return
     print(f"\nGrowth of the p50 from {counts[0]:,} to {counts[-1]:,} passages\n")
     print("| query | " + " | ".join(ENGINES) + " |\n|---|" + "--:|" * len(ENGINES))
     for kind in KINDS:
-        growth = [medians[counts[-1]][kind, name] / medians[counts[0]][kind, name] for name in ENGINES]
+        growth = [medians[-1][kind][name] / medians[0][kind][name] for name in ENGINES]
         print(f"| {kind} | " + " | ".join(f"{times:.1f}x" for times in growth) + " |")
 
 

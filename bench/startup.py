@@ -1,18 +1,25 @@
 """Starting up: commands and imports as whole processes, interleaved, beside what others cost.
 
+The MCP server is a process that does not end: what counts is how long a client waits for its answers.
+
 `llm` and `litellm` are installed into an environment of their own for the comparison, once: it is kept in
 `bench/.cache`. With `--alone` nothing is installed and only our own times are measured.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import sysconfig
+import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from typing import IO, cast
 
 ROUNDS = 11
 PEERS = ("llm", "litellm")
@@ -22,6 +29,14 @@ CACHE = Path(__file__).parent / ".cache" / "peers"
 COMPILED = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 CLIENT = "import groundwire; groundwire.Groundwire()"
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+TALK = (
+    {"id": 1, "method": "initialize", "params": HELLO},
+    {"method": "notifications/initialized"},
+    {"id": 2, "method": "tools/list"},
+)
+ANSWERS = {"groundwire mcp to initialize": 1, "groundwire mcp to tools/list": 2}
+"""How many answers are waited for."""
 
 
 def contenders() -> dict[str, list[str]]:
@@ -77,14 +92,37 @@ def taken(command: list[str]) -> float:
     return perf_counter() - start
 
 
+def answered(count: int) -> float:
+    """The time until the MCP server has given so many answers."""
+    said = "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in TALK).encode()
+    with tempfile.TemporaryDirectory() as data:
+        start = perf_counter()
+        server = subprocess.Popen(
+            [str(SCRIPTS / "groundwire"), "mcp"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=COMPILED | {"GROUNDWIRE_DATA_DIR": data},
+        )
+        asking, answering = cast("IO[bytes]", server.stdin), cast("IO[bytes]", server.stdout)
+        asking.write(said)
+        asking.flush()
+        if not all(b'"result"' in answering.readline() for _ in range(count)):
+            sys.exit("groundwire mcp did not answer")
+        waited = perf_counter() - start
+        server.communicate(timeout=PATIENCE)
+    return waited
+
+
 def main() -> None:
     commands = contenders() | ({} if "--alone" in sys.argv[1:] else others())
-    for command in commands.values():
-        taken(command)
-    times: dict[str, list[float]] = {name: [] for name in commands}
+    runs: dict[str, Callable[[], float]] = {name: partial(taken, words) for name, words in commands.items()}
+    runs |= {name: partial(answered, count) for name, count in ANSWERS.items()}
+    for run in runs.values():
+        run()
+    times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(ROUNDS):
-        for name, command in commands.items():
-            times[name].append(taken(command))
+        for name, run in runs.items():
+            times[name].append(run())
     base = median(times["python -c pass"])
     print("| command | ms | ratio to python -c pass |\n|---|--:|--:|")
     for name, measured in times.items():

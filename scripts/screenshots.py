@@ -1,4 +1,5 @@
-"""Pictures of the chat page, light and dark, wide and narrow: `python scripts/screenshots.py FOLDER`.
+"""Pictures of the chat page: `python scripts/screenshots.py FOLDER` takes every page, light and dark, wide
+and narrow; with `--readme` the two of the documentation are renewed in `docs/images`.
 
 Needs Chromium and Playwright. The answer is scripted, so that the pictures do not depend on anybody.
 """
@@ -9,8 +10,9 @@ import asyncio
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal, NamedTuple
 
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, Page, async_playwright
 
 from groundwire.model import (
     Citation,
@@ -36,33 +38,68 @@ from groundwire.testing.upstream import Upstream, answer
 ROOT = Path(__file__).parents[1]
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
-TEXT = """The rover **Curiosity** landed in *Gale crater* in August 2012. It found crystals of pure sulphur.
+QUESTION = "Why does the height of Mont Blanc change?"
+BEFORE = ("Which sea lies deepest below the level of the oceans?", "How are glaciers measured?")
+TEXT = """Mont Blanc is measured every two years, and never has quite the same height. Its rock ends at \
+about **4,792 m**; what lies above it is *ice and snow*.
 
-| rover | landed |
+The cap grows in wet summers, when snow sticks to the summit, and is worn down by winter storms.
+
+| measured | height |
 |---|---|
-| Curiosity | 2012 |
-| Perseverance | 2021 |
+| 2021 | 4,807.81 m |
+| 2023 | 4,805.59 m |
 
-- as large as a car, see [the mission](https://rovers.example/curiosity)
-- still at work
+A difference of some metres is therefore weather, and says little about the climate.
 """
-MISSION = Source("https://rovers.example/curiosity", "Curiosity: the mission", date="2024-07-18")
-NEWS = Source("https://news.example/sulphur", "A rock of pure sulphur")
-QUOTES = {MISSION.url: "Curiosity landed in Gale crater in August 2012.", NEWS.url: "It was pure sulphur."}
-SHOTS = (("wide", 1200, 820), ("narrow", 390, 800))
+SURVEY = Source(
+    "https://survey.example/mont-blanc",
+    "The summit, measured anew",
+    date="2023-10-05",
+    domain="survey.example",
+)
+SNOW = Source("https://snow.example/summits", "How snow shapes the highest summits", date="2024-02-11")
+ROCK = Source("https://rock.example/alps", "Rock and ice of the Alps")
+QUOTES = {
+    SURVEY.url: "In September 2023 the summit stood at 4,805.59 m, 2.22 m lower than two years before.",
+    SNOW.url: "Wet snow of the warm months sticks to the summit; winter winds carry it away.",
+    ROCK.url: "The rock itself ends at about 4,792 m, to the west of the top of the ice.",
+}
+
+
+class Look(NamedTuple):
+    """A window, and its colours."""
+
+    name: str
+    width: int
+    height: int
+    scheme: Literal["light", "dark"]
+    scale: float = 1.0
+
+
+LOOKS = tuple(
+    Look(f"{size}-{scheme}", width, height, scheme)
+    for size, width, height in (("wide", 1200, 820), ("narrow", 390, 800))
+    for scheme in ("light", "dark")
+)
+README = (Look("chat-light", 1180, 760, "light"), Look("chat-dark", 390, 780, "dark"))
 
 
 def scripted() -> list[Event]:
     """A cited answer."""
+    found = (SURVEY, ROCK, SNOW, Source("https://walks.example/alps", "Walking in the Alps"))
     return [
         Started("1", "model-1"),
-        SearchCalled(0, SearchCall("s1", ("curiosity rover findings",))),
-        SearchReturned(1, SearchResult("s1", (MISSION, NEWS, Source("https://more.example/", "More")))),
+        SearchCalled(0, SearchCall("s1", ("height of Mont Blanc 2023", "why does its height change"))),
+        SearchReturned(1, SearchResult("s1", found)),
         TextDelta(2, TEXT),
-        _cited("The rover **Curiosity** landed in *Gale crater* in August 2012.", MISSION),
-        _cited("It found crystals of pure sulphur.", MISSION, NEWS),
+        _cited("Mont Blanc is measured every two years, and never has quite the same height.", SURVEY),
+        _cited("Its rock ends at about **4,792 m**; what lies above it is *ice and snow*.", ROCK),
+        _cited("when snow sticks to the summit, and is worn down by winter storms.", SNOW),
+        _cited("| 2023 | 4,805.59 m |", SURVEY),
+        _cited("A difference of some metres is therefore weather", SURVEY, SNOW),
         TextSettled(2),
-        UsageSeen(Usage(812, 344, searches=1, cost=0.0123)),
+        UsageSeen(Usage(812, 344, searches=2, cost=0.0123)),
         Finished("stop"),
     ]
 
@@ -73,48 +110,82 @@ def _cited(words: str, *sources: Source) -> Cited:
     return Cited(Citation(Span(start, start + len(words)), evidence))
 
 
+async def opened(browser: Browser, look: Look) -> Page:
+    """An empty page that looks so."""
+    context = await browser.new_context(
+        color_scheme=look.scheme,
+        viewport={"width": look.width, "height": look.height},
+        device_scale_factor=look.scale,
+        locale="en-US",
+    )
+    return await context.new_page()
+
+
+async def ask(page: Page, url: str, question: str) -> None:
+    """A question in a session of its own, and its answer."""
+    await page.goto(url)
+    await page.wait_for_selector("#send:enabled")
+    await page.locator("#text").fill(question)
+    await page.keyboard.press("Enter")
+    await page.wait_for_selector('.answer[data-state="done"]')
+
+
 async def shoot(browser: Browser, url: str, folder: Path) -> None:
     """Every page in every form."""
-    for scheme in ("light", "dark"):
-        for name, width, height in SHOTS:
-            context = await browser.new_context(
-                color_scheme="dark" if scheme == "dark" else "light",
-                viewport={"width": width, "height": height},
-                locale="en-US",
-            )
-            page = await context.new_page()
-            await page.goto(url)
-            await page.screenshot(path=folder / f"start-{name}-{scheme}.png")
-            await page.wait_for_selector("#send:enabled")
-            await page.locator("#text").fill("What did Curiosity find on Mars?")
-            await page.keyboard.press("Enter")
-            await page.wait_for_selector('.answer[data-state="done"]')
-            await page.locator(".chip").first.hover()
-            await page.screenshot(path=folder / f"answer-{name}-{scheme}.png")
-            for path in ("agents", "usage"):
-                await page.goto(f"{url}/{path}")
-                await page.screenshot(path=folder / f"{path}-{name}-{scheme}.png")
-            await context.close()
+    for look in LOOKS:
+        page = await opened(browser, look)
+        await page.goto(url)
+        await page.screenshot(path=folder / f"start-{look.name}.png")
+        await ask(page, url, QUESTION)
+        await page.locator(".chip").first.hover()
+        await page.screenshot(path=folder / f"answer-{look.name}.png")
+        await page.mouse.move(1, 1)
+        await page.locator(".sources > summary").click()
+        await page.screenshot(path=folder / f"sources-{look.name}.png", full_page=True)
+        for path in ("agents", "agents/new", "usage", "find?q=summit", "chat/none"):
+            await page.goto(f"{url}/{path}")
+            await page.screenshot(path=folder / f"{path.replace('/', '-').partition('?')[0]}-{look.name}.png")
+        await page.context.close()
 
 
-async def main(folder: Path) -> None:
+async def renew(browser: Browser, url: str, folder: Path) -> None:
+    """The pictures of the documentation: an answer with a card, and the sources of one."""
+    for look in README:
+        page = await opened(browser, look)
+        for question in (*BEFORE, QUESTION):
+            await ask(page, url, question)
+        if look.width > 800:
+            await page.evaluate("scrollTo(0, 0)")
+            await page.locator(".chip").last.hover()
+        else:
+            await page.locator(".sources > summary").click()
+            await page.locator(".sources").scroll_into_view_if_needed()
+            await page.evaluate("scrollTo(0, document.querySelector('.sources').offsetTop - 330)")
+        await page.screenshot(path=folder / f"{look.name}.png")
+        await page.context.close()
+
+
+async def main(arguments: list[str]) -> None:
     """Serve the page, and take the pictures."""
     sys.path.insert(0, str(ROOT))
     from tests.faces.gateway.serving import speaking  # noqa: PLC0415  the checkout's own
     from tests.faces.web.serving import serving_page  # noqa: PLC0415
 
+    is_readme = "--readme" in arguments
+    named = [argument for argument in arguments if not argument.startswith("-")]
+    folder = ROOT / "docs" / "images" if is_readme else Path(named[0] if named else "screenshots")
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as data:
         async with (
-            Upstream(answer("openai_responses", scripted())) as upstream,
-            serving_page(Path(data), {"p": speaking("openai_responses", upstream.url)}) as here,
+            Upstream(answer("anthropic_messages", scripted())) as upstream,
+            serving_page(Path(data), {"provider": speaking("anthropic_messages", upstream.url)}) as here,
             async_playwright() as tool,
         ):
             await here.chat.save_agent(Agent("", {"en": "Researcher", "de": "Rechercheur"}, web_search=True))
             browser = await tool.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-            await shoot(browser, here.url, folder)
+            await (renew if is_readme else shoot)(browser, here.url, folder)
             await browser.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1] if len(sys.argv) > 1 else "screenshots")))
+    asyncio.run(main(sys.argv[1:]))

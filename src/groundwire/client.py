@@ -44,7 +44,6 @@ from groundwire.providers.counting import count_tokens, counts
 from groundwire.providers.http import HttpProvider
 from groundwire.providers.openai_session import apart, sender
 from groundwire.providers.registry import BUILT_IN, adjusted, built_in, describe
-from groundwire.providers.signing import Signed
 from groundwire.routing.health import Health
 from groundwire.routing.plan import AUTO, choose, named, ranked
 from groundwire.routing.run import Router
@@ -91,9 +90,9 @@ class Groundwire:
         self._live = {name: self._provider(row) for name, row in self._rows.items()}
         self._copilot = self._copilot_cli(home)
         if self.config.provider(copilot.NAME).enabled is not False:
-            self._live[copilot.NAME] = Signed(OneByOne(self._copilot))
+            self._live[copilot.NAME] = OneByOne(self._copilot)
         for name in self._engines.names:
-            self._live[name] = Signed(self._engines.provider(name, self._writer()))
+            self._live[name] = self._engines.provider(name, self._writer())
         self._router = Router(
             self._live,
             health=Health(time.monotonic),
@@ -154,15 +153,13 @@ class Groundwire:
                 for event in batch:
                     yield event
 
-    async def batches(self, request: Request, *, provider: str = AUTO, model: str = "") -> Batches:
+    def batches(self, request: Request, *, provider: str = AUTO, model: str = "") -> Batches:
         """The same, as it arrives: events that came together stay together."""
         usable = self.usable() if request.search is None else self._able_to_search()
         provider, model = named(provider, model, self.config.aliases, usable)
         order = self._order() if provider == AUTO else ()
         plan = choose(provider, model, order, usable, searching=request.search is not None)
-        async with aclosing(self._router.batches(request, plan)) as batches:
-            async for batch in batches:
-                yield batch
+        return self._router.batches(request, plan)
 
     def _able_to_search(self) -> Mapping[str, bool]:
         """Of those who can be used, `auto` asks only who can search; a name is taken as given."""
@@ -285,7 +282,7 @@ class Groundwire:
         renew = self._refresher.after_refusal
         speaker = HttpProvider(row, self._http, credential, self._redactor, renew=renew)
         kind, _, engine = self.config.provider(row.name).search.partition(":")
-        return Signed(self._engines.searching(speaker, engine) if kind == "engine" else speaker)
+        return self._engines.searching(speaker, engine) if kind == "engine" else speaker
 
     async def _credential(self, row: Row) -> Credential | None:
         key = self._keys.get(row.name)

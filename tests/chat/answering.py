@@ -1,6 +1,8 @@
-"""A process that asks one question and prints what it was told, until somebody ends it.
+"""A process that asks one question after the other and prints what it was told, until somebody ends it.
 
-python -m tests.chat.answering FOLDER ADDRESS
+python -m tests.chat.answering FOLDER STORE ADDRESS
+
+Every line is something its reader was told: what it says was acknowledged.
 """
 
 from __future__ import annotations
@@ -10,22 +12,60 @@ import json
 import sys
 from contextlib import aclosing
 from pathlib import Path
+from time import time
+from uuid import uuid4
 
+from groundwire.chat.chat import Chat
 from groundwire.chat.questions import Asked
+from groundwire.chat.states import state_of
+from groundwire.chat.turns import Turn
+from groundwire.errors import GroundwireError
 from tests.chat.speaking import chatting, said
 from tests.faces.gateway.serving import speaking
 
+TALKERS = 2
+TURNS = 3
+"""Questions in one session."""
 
-async def run(folder: Path, url: str) -> None:
-    async with (
-        chatting(folder, {"p": speaking("openai_chat", url)}) as chat,
-        aclosing(chat.ask(Asked("Will it end?", agent="finder"))) as turns,
-    ):
-        async for turn in turns:
-            line = json.dumps({"session": turn.session.id, "text": said(turn.answer).text})
-            sys.stdout.write(line + "\n")
-            sys.stdout.flush()
+
+def tell(turn: Turn, *, over: bool = False) -> None:
+    answer = said(turn.answer)
+    line = {
+        "session": turn.session.id,
+        "question": turn.question.id,
+        "asked": turn.question.content.text,
+        "answer": turn.answer.id,
+        "text": answer.text,
+        "state": state_of(answer),
+        "over": over,
+        "stored": not any(warning.code == "not_stored" for warning in answer.warnings),
+        "at": time(),
+    }
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+async def talk(chat: Chat) -> None:
+    """Session after session."""
+    while True:
+        session = ""
+        for _ in range(TURNS):
+            try:
+                asked = Asked(f"{uuid4().hex}?", session=session, agent="finder")
+                async with aclosing(chat.ask(asked)) as turns:
+                    async for turn in turns:
+                        session = turn.session.id
+                        tell(turn)
+                tell(turn, over=True)
+            except GroundwireError:
+                await asyncio.sleep(0.05)
+                break
+
+
+async def run(folder: Path, store: str, url: str) -> None:
+    async with chatting(folder, {"p": speaking("anthropic_messages", url)}, address=store) as chat:
+        await asyncio.gather(*(talk(chat) for _ in range(TALKERS)))
 
 
 if __name__ == "__main__":
-    asyncio.run(run(Path(sys.argv[1]), sys.argv[2]))
+    asyncio.run(run(Path(sys.argv[1]), *sys.argv[2:4]))

@@ -25,10 +25,11 @@ async def chatting(
     providers: Mapping[str, ProviderSettings],
     agent: Agent = SEARCHING,
     clock: Callable[[], float] = time,
+    address: str = "",
 ) -> AsyncIterator[Chat]:
-    """A chat with one agent, over a store in a folder."""
+    """A chat with one agent, over a store in a folder or at an address."""
     config = Config(providers=dict(providers), order=tuple(providers), data_dir=str(folder))
-    with open_store(f"sqlite:///{folder}/chat.db") as store:
+    with open_store(address or f"sqlite:///{folder}/chat.db") as store:
         async with Groundwire(
             config, env={"HOME": str(folder), "OPENAI_API_KEY": "sk-of-nobody"}
         ) as groundwire:

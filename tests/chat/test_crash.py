@@ -1,72 +1,205 @@
-"""An answer whose process is killed is honest about it."""
+"""Whatever is killed, nothing that was acknowledged is lost, and an answer that broke off says so.
+
+The acknowledgements are the lines of the process that is killed: its reader has them.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from random import Random
 from time import time
+from typing import TypedDict
 
 import pytest
 
+from groundwire.chat.chat import Chat
 from groundwire.chat.states import state_of
 from groundwire.chat.turns import LEASE
-from groundwire.model import Event, Finished, Started, TextDelta
+from groundwire.model import (
+    Answer,
+    Citation,
+    Cited,
+    Event,
+    Evidence,
+    Finished,
+    Source,
+    Span,
+    Started,
+    TextDelta,
+    TextSettled,
+    assemble,
+)
 from groundwire.model.value import replace
 from groundwire.testing.script import Dribble
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import chatting, said
+from tests.servers.postgres import PostgresServer
 
 ROOT = Path(__file__).parents[2]
-WORDS = [f"word{number} " for number in range(400)]
+LIMIT = 60
+SENTENCES = [f"Sentence number {number} says something." for number in range(40)]
+LOSS = 1.0
+"""Seconds of an answer that may be missing."""
 
 
-def slow_answer() -> list[Event]:
-    return [Started("1", "m"), *(TextDelta(0, word) for word in WORDS), Finished("stop")]
+class Line(TypedDict):
+    """What somebody was told."""
+
+    session: str
+    question: str
+    asked: str
+    answer: str
+    text: str
+    state: str
+    over: bool
+    stored: bool
+    at: float
 
 
-async def killed(folder: Path, url: str, after: float) -> list[dict[str, str]]:
-    """What a process was told before it was killed; the time counts from its first words on."""
-    command = (sys.executable, "-m", "tests.chat.answering", str(folder), url)
-    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
-    assert process.stdout is not None
-    lines: list[dict[str, str]] = []
-
-    async def listen() -> None:
-        assert process.stdout is not None
-        async for line in process.stdout:
-            lines.append(json.loads(line))  # noqa: PERF401  looked at while they come
-
-    listening = asyncio.create_task(listen())
-    async with asyncio.timeout(30):
-        while not any(line["text"] for line in lines):
-            await asyncio.sleep(0.02)
-        await asyncio.sleep(after)
-    process.kill()
-    await process.wait()
-    await listening
-    return lines
+def slow_events() -> list[Event]:
+    events: list[Event] = [Started("1", "m")]
+    at = 0
+    for part, sentence in enumerate(SENTENCES):
+        source = Source(f"https://example.com/{part}", f"Page {part}")
+        events += (
+            TextDelta(part, sentence),
+            Cited(Citation(Span(at, at + len(sentence)), (Evidence(source, sentence),))),
+            TextSettled(part),
+        )
+        at += len(sentence)
+    return [*events, Finished("stop")]
 
 
-@pytest.mark.parametrize("runs", [2, pytest.param(40, marks=pytest.mark.thorough)])
-def test_a_killed_answer_is_interrupted_and_lost_little_of_itself(runs: int, tmp_path: Path) -> None:
-    chance = Random(22)
+WHOLE = assemble(slow_events())
 
-    async def run(folder: Path) -> None:
-        dribble = replace(answer("openai_chat", slow_answer()), dribble=Dribble(600, 0.05))
-        async with Upstream(dribble) as upstream:
-            lines = await killed(folder, upstream.url, chance.uniform(0.9, 2.5))
-        async with chatting(folder, {}, clock=lambda: time() + LEASE + 1) as chat:
-            kept = said((await chat.open("", lines[0]["session"])).turns[-1])
-        told = lines[-1]["text"]
-        assert state_of(kept) == "interrupted"
-        assert told.startswith(kept.text) or kept.text.startswith(told)
-        assert kept.text
-        assert len(kept.text) >= len(told) * 0.2
 
-    for number in range(runs):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        asyncio.run(run(folder))
+@asynccontextmanager
+async def answering(folder: Path, store: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, list[Line]]]:
+    """A process that chats, and what it has told until now; it is killed when the block ends."""
+    slow = replace(answer("anthropic_messages", slow_events()), dribble=Dribble(1500, 0.05))
+    lines: list[Line] = []
+    async with Upstream(slow) as upstream:
+        command = (sys.executable, "-m", "tests.chat.answering", str(folder), store, upstream.url)
+        process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
+
+        async def listen() -> None:
+            assert process.stdout is not None
+            async for line in process.stdout:
+                lines.append(json.loads(line))  # noqa: PERF401  looked at while they come
+
+        listening = asyncio.create_task(listen())
+        try:
+            yield process, lines
+        finally:
+            process.kill()
+            await process.wait()
+            await listening
+
+
+async def more_than(lines: list[Line], count: int) -> None:
+    async with asyncio.timeout(LIMIT):
+        while len(lines) <= count:
+            await asyncio.sleep(0.01)
+
+
+def links(answer: Answer) -> set[tuple[Span | None, str]]:
+    return {(cited.span, item.source.url) for cited in answer.citations for item in cited.evidence}
+
+
+async def check(chat: Chat, lines: list[Line]) -> list[str]:
+    """Everything that was told is kept; says what became of the answers."""
+    last = {line["answer"]: line for line in lines}
+    kept_sessions = {
+        name: {turn.id: turn for turn in (await chat.open("", name)).turns}
+        for name in {line["session"] for line in lines}
+    }
+    states: list[str] = []
+    for name, line in last.items():
+        turns = kept_sessions[line["session"]]
+        assert turns[line["question"]].content.text == line["asked"]
+        kept = said(turns[name])
+        states.append(state_of(kept))
+        if not line["stored"]:
+            continue  # its reader was told so
+        assert WHOLE.text.startswith(kept.text)
+        assert (kept.text == WHOLE.text) == (states[-1] == "done")
+        assert states[-1] in ((line["state"],) if line["over"] else ("done", "interrupted"))
+        early = [one for one in lines if one["answer"] == name and one["at"] <= line["at"] - LOSS]
+        assert len(kept.text) >= max((len(one["text"]) for one in early), default=0)
+        assert links(kept) <= links(WHOLE)
+        assert len(kept.citations) >= kept.text.count(".") - 1
+    return states
+
+
+def is_whole(path: Path) -> bool:
+    with closing(sqlite3.connect(path)) as connection:
+        found: str = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        connection.execute("INSERT INTO groundwire_found (groundwire_found) VALUES ('integrity-check')")
+        return found == "ok"
+
+
+async def kill_again_and_again(folder: Path, store: str, runs: int, chance: Random) -> list[str]:
+    everything: list[Line] = []
+    states: list[str] = []
+    for _ in range(runs):
+        async with answering(folder, store) as (_, lines):
+            await more_than(lines, 0)
+            await asyncio.sleep(chance.uniform(0, 3))
+        async with chatting(folder, {}, clock=lambda: time() + LEASE + 1, address=store) as chat:
+            states += await check(chat, lines)
+        assert not store.startswith("sqlite") or is_whole(folder / "chat.db")
+        everything += lines
+    async with chatting(folder, {}, address=store) as chat:
+        assert sorted(await check(chat, everything)) == sorted(states)
+    return states
+
+
+@pytest.mark.parametrize("runs", [3, pytest.param(200, marks=pytest.mark.thorough)])
+def test_killed_chats_on_sqlite_lose_nothing_and_mark_what_broke_off(runs: int, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/chat.db"
+    states = asyncio.run(kill_again_and_again(tmp_path, store, runs, Random(22)))
+    assert states.count("interrupted") >= runs / 2
+    assert set(states) <= {"done", "interrupted"}
+
+
+@pytest.mark.parametrize("runs", [1, pytest.param(40, marks=pytest.mark.thorough)])
+def test_killed_chats_on_postgres_lose_nothing_and_mark_what_broke_off(
+    runs: int, tmp_path: Path, postgres: str
+) -> None:
+    states = asyncio.run(kill_again_and_again(tmp_path, postgres, runs, Random(23)))
+    assert states.count("interrupted") >= runs / 2
+    assert set(states) <= {"done", "interrupted"}
+
+
+@pytest.mark.parametrize("deaths", [1, pytest.param(10, marks=pytest.mark.thorough)])
+def test_a_killed_postgres_loses_nothing_and_the_chat_goes_on_when_it_is_back(
+    deaths: int, tmp_path: Path, postgres: str, postgres_server: PostgresServer
+) -> None:
+    chance = Random(24)
+
+    async def run() -> list[Line]:
+        async with answering(tmp_path, postgres) as (process, lines):
+            for _ in range(deaths):
+                await more_than(lines, len(lines) + 40)
+                await asyncio.sleep(chance.uniform(0, 1))
+                postgres_server.die()  # in this thread: servers end with the thread that started them
+                await more_than(lines, len(lines) + 40)
+                known = {line["answer"] for line in lines}
+                async with asyncio.timeout(LIMIT):
+                    while not any(
+                        line["over"] and line["stored"] and line["answer"] not in known for line in lines
+                    ):
+                        await asyncio.sleep(0.01)
+                assert process.returncode is None
+        async with chatting(tmp_path, {}, clock=lambda: time() + LEASE + 1, address=postgres) as chat:
+            await check(chat, lines)
+        return lines
+
+    lines = asyncio.run(run())
+    assert len({line["question"] for line in lines}) > 2 * deaths

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from markdown_it import MarkdownIt
@@ -43,7 +44,7 @@ def test_claims_have_footnotes_and_footnotes_their_sources() -> None:
 
 def test_every_footnote_of_a_session_is_defined_once() -> None:
     later = StoredMessage("r2", "s", ANSWER, "p", number=4)
-    text = as_markdown(replace(TALK, turns=(*TALK.turns, later)), "de")
+    text = "".join(as_markdown(replace(TALK, turns=(*TALK.turns, later)), "de"))
     used = set(re.findall(r"\[\^([\d-]+)\](?!:)", text))
     defined = re.findall(r"^\[\^([\d-]+)\]:", text, re.MULTILINE)
     assert used == set(defined)
@@ -54,11 +55,11 @@ def test_every_footnote_of_a_session_is_defined_once() -> None:
 
 def test_an_answer_that_broke_off_is_exported_as_such() -> None:
     turns = (*TALK.turns[:1], replace(TALK.turns[1], content=replace(ANSWER, error=stopped())))
-    assert "**Helper** (stopped)" in as_markdown(replace(TALK, turns=turns))
+    assert "**Helper** (stopped)" in "".join(as_markdown(replace(TALK, turns=turns)))
 
 
 def test_json_holds_everything_that_is_kept() -> None:
-    messages = as_json(TALK)["messages"]
-    assert isinstance(messages, list)
-    read = [decode(item["content"]) for item in messages if isinstance(item, dict)]
-    assert read == [turn.content for turn in TALK.turns]
+    body = json.loads("".join(as_json(TALK)))
+    assert [decode(item["content"]) for item in body["messages"]] == [turn.content for turn in TALK.turns]
+    assert (body["version"], body["title"]) == (1, "What\nis it?")
+    assert json.loads("".join(as_json(replace(TALK, turns=()))))["messages"] == []

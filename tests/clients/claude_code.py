@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.clients.driving import Run, drive
@@ -11,7 +11,7 @@ from tests.clients.installing import Package
 from tests.clients.pages import QUESTION
 from tests.clients.stage import Stage
 
-_QUIET = {
+QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "DISABLE_TELEMETRY": "1",
     "DISABLE_ERROR_REPORTING": "1",
@@ -20,13 +20,17 @@ _QUIET = {
     "API_TIMEOUT_MS": "60000",
     "CLAUDE_CODE_MAX_RETRIES": "1",
     "MCP_CONNECTION_NONBLOCKING": "0",
-    "MCP_TIMEOUT": "60000",
 }
 
 
 def claude(package: Package, stage: Stage, home: Path, words: Sequence[str]) -> Run:
     """Ask our question without a terminal."""
-    env = {**_QUIET, "ANTHROPIC_BASE_URL": stage.url, "ANTHROPIC_API_KEY": "dummy-key"}
+    env = {**QUIET, "ANTHROPIC_BASE_URL": stage.url, "ANTHROPIC_API_KEY": "dummy-key"}
+    return ask_claude(package, home, env, words)
+
+
+def ask_claude(package: Package, home: Path, env: Mapping[str, str], words: Sequence[str]) -> Run:
+    """The same with nothing but these variables."""
     return drive(package, ["-p", QUESTION, "--output-format", "stream-json", "--verbose", *words], home, env)
 
 

@@ -39,6 +39,13 @@ request_max_retries = 1
 stream_max_retries = 1
 """
 STANDALONE = "supports_standalone_web_search = true\n"
+MCP_SETTINGS = (
+    "-c",
+    'mcp_servers.groundwire.default_tools_approval_mode="approve"',
+    "-c",
+    "mcp_servers.groundwire.required=true",
+)
+"""Nobody is there to approve; and otherwise the question does not wait until the server has started."""
 
 
 def write_config(

@@ -24,6 +24,7 @@ def running() -> Iterator[Stage]:
 def stage(running: Stage) -> Stage:
     """The stage, with nothing asked of the model yet."""
     running.asked.clear()
+    running.script.clear()
     return running
 
 

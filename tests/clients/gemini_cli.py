@@ -33,12 +33,12 @@ def write_settings(home: Path) -> None:
 
 
 def ask_gemini(
-    stage: Stage, home: Path, words: Sequence[str] = (), more: Mapping[str, str] | None = None
+    stage: Stage | None, home: Path, words: Sequence[str] = (), more: Mapping[str, str] | None = None
 ) -> Run:
-    """Ask our question without a terminal."""
+    """Ask our question without a terminal; without a stage, whoever its own files name is asked."""
     write_settings(home)
     env = {
-        "GOOGLE_GEMINI_BASE_URL": stage.url,
+        **({"GOOGLE_GEMINI_BASE_URL": stage.url} if stage else {}),
         "GEMINI_API_KEY": "dummy-key",
         "GEMINI_CLI_HOME": str(home),
         "GEMINI_CLI_NO_RELAUNCH": "true",

@@ -31,7 +31,8 @@ CLAUDE_NEW = Package("@anthropic-ai/claude-code", "2.1.325", "claude")
 GEMINI = Package("@google/gemini-cli", "0.61.0", "gemini")
 CODEX = Package("@openai/codex", "0.166.0", "codex")
 OPENCODE = Package("opencode-ai", "1.18.33", "opencode")
-PACKAGES = (CLAUDE_OLD, CLAUDE_NEW, GEMINI, CODEX, OPENCODE)
+INSPECTOR = Package("@modelcontextprotocol/inspector", "2.12.0", "mcp-inspector")
+PACKAGES = (CLAUDE_OLD, CLAUDE_NEW, GEMINI, CODEX, OPENCODE, INSPECTOR)
 
 
 class NotInstalled(RuntimeError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
@@ -23,7 +23,6 @@ SEARCHES: Mapping[ToolName, Mapping[str, Any]] = {
     ("", "mcp_groundwire_websearch"): _PLAIN,
     ("mcp__groundwire", "websearch"): _PLAIN,
     ("", "groundwire_websearch"): _PLAIN,
-    ("", "websearch_gemini"): _PLAIN,
     ("web", "run"): {"search_query": [{"q": QUESTION}], "response_length": "short"},
     ("", "WebSearch"): _PLAIN,
     ("", "google_web_search"): _PLAIN,
@@ -32,6 +31,14 @@ SEARCHES: Mapping[ToolName, Mapping[str, Any]] = {
 """The search tools that it knows, the first one that is offered before the others."""
 _DEFERRED = ("mcp__groundwire__websearch", "WebSearch")
 """Tools that newer versions of Claude Code only name, until they are asked for by ToolSearch."""
+_SPELLINGS = (
+    ("", "mcp__groundwire__"),
+    ("", "mcp_groundwire_"),
+    ("mcp__groundwire", ""),
+    ("", "groundwire_"),
+)
+"""What clients put before the name of our tool; the first is Claude Code's."""
+_ID = re.compile(r'\\*"id\\*": *\\*"([^"\\]+)')
 GROUNDED = "grounded"
 """Noted where Gemini's own search was asked for."""
 _PASSAGE = re.compile(r'^\{"passage".*$', re.MULTILINE)
@@ -45,9 +52,33 @@ class Asked(NamedTuple):
     said: Said
 
 
-def decide(wire: Wire, body: Body) -> Said:
+def follow(wire: Wire, body: Body, script: Sequence[str]) -> Said | None:
+    """The call of the next tool that the model is to use; None when it has used them all."""
+    given = wire.results(body)
+    results = [text for text in given if not _loads(text)]
+    offered = wire.tools(body)
+    if not offered or len(results) >= len(script):
+        return None
+    name = script[len(results)]
+    found = _ID.findall(results[-1]) if results else []
+    arguments = {"id": found[0]} if name == "fetch" and found else _PLAIN
+    for space, before in (*_SPELLINGS, ("", "")):
+        if (space, before + name) in offered:
+            return Call((space, before + name), arguments, f"call_{len(given)}")
+    wanted = ",".join(_SPELLINGS[0][1] + tool for tool in script)
+    return Call(("", "ToolSearch"), {"query": f"select:{wanted}", "max_results": len(script)})
+
+
+def _loads(result: str) -> bool:
+    """Is this what Claude Code says when a tool has been loaded?"""
+    return not result or "Tool loaded" in result or "tool_reference" in result
+
+
+def decide(wire: Wire, body: Body, script: Sequence[str] = ()) -> Said:
     """What the model says."""
     results = wire.results(body)
+    if (scripted := follow(wire, body, script)) is not None:
+        return scripted
     if numbered := [json.loads(line) for text in results for line in _PASSAGE.findall(text)]:
         return " ".join(f"{passage['title']} [{passage['passage']}]." for passage in numbered[:2])
     if found := addresses_in(results):
@@ -55,7 +86,7 @@ def decide(wire: Wire, body: Body) -> Said:
     if "responseJsonSchema" in body.get("generationConfig", {}):
         return json.dumps({"complexity_reasoning": "simple", "complexity_score": 10})
     offered = wire.tools(body)
-    if any(text for text in results if "Tool loaded" not in text and "tool_reference" not in text):
+    if not all(map(_loads, results)):
         return f"The tool gave no address: {results[-1][:500]}"
     for tool, arguments in SEARCHES.items():
         if tool in offered:
@@ -83,7 +114,7 @@ def wire_at(path: str) -> Wire | None:
     return next((wire for wire in WIRES if wire.path.lower() in path.lower()), None)
 
 
-def respond(path: str, body: Body, asked: list[Asked]) -> tuple[int, str, bytes]:
+def respond(path: str, body: Body, asked: list[Asked], script: Sequence[str] = ()) -> tuple[int, str, bytes]:
     """Status, content type and body of the response to a request."""
     wire = wire_at(path)
     if wire is None:
@@ -94,7 +125,7 @@ def respond(path: str, body: Body, asked: list[Asked]) -> tuple[int, str, bytes]
         whole = grounded(model)
         events: Iterator[tuple[str, Any]] = iter([("", whole)])
     else:
-        said = decide(wire, body)
+        said = decide(wire, body, script)
         asked.append(Asked(wire.name, path, said))
         whole, events = wire.whole(said, model), wire.stream(said, model)
     if body.get("stream") or "streamGenerateContent" in path:
@@ -103,8 +134,11 @@ def respond(path: str, body: Body, asked: list[Asked]) -> tuple[int, str, bytes]
 
 
 @contextmanager
-def scripted_model() -> Iterator[tuple[str, list[Asked]]]:
-    """Serve the model; gives its address, and the list of what it was asked."""
+def scripted_model(script: Sequence[str] = ()) -> Iterator[tuple[str, list[Asked]]]:
+    """Serve the model; gives its address, and the list of what it was asked.
+
+    It uses our tools in the order of the script, which may change between two conversations.
+    """
     asked: list[Asked] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -112,7 +146,7 @@ def scripted_model() -> Iterator[tuple[str, list[Asked]]]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            status, kind, data = respond(self.path.partition("?")[0], body, asked)
+            status, kind, data = respond(self.path.partition("?")[0], body, asked, script)
             self.send_response(status)
             self.send_header("content-type", kind)
             self.send_header("content-length", str(len(data)))

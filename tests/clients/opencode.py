@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from tests.clients.installing import OPENCODE
 from tests.clients.pages import QUESTION
 from tests.clients.stage import Stage
 
-_QUIET = {
+QUIET = {
     **dict.fromkeys(
         (
             "OPENCODE_DISABLE_AUTOUPDATE",
@@ -60,10 +60,11 @@ def write_config(
     (work / "opencode.json").write_text(json.dumps(config), "utf-8")
 
 
-def ask_opencode(home: Path, more: Mapping[str, str] | None = None) -> Run:
+def ask_opencode(home: Path, more: Mapping[str, str] | None = None, words: Sequence[str] = ()) -> Run:
     """Ask our question without a terminal."""
     # Word by word: around an argument with spaces OpenCode puts quotes, which ask for the very phrase.
-    return drive(OPENCODE, ["run", "--format", "json", *QUESTION.split()], home, {**_QUIET, **(more or {})})
+    asked = ["run", "--format", "json", *words, *QUESTION.split()]
+    return drive(OPENCODE, asked, home, {**QUIET, **(more or {})})
 
 
 def parts_of(run: Run, kind: str) -> list[dict[str, Any]]:

@@ -16,13 +16,6 @@ from tests.clients.pages import ANSWER_URL
 from tests.clients.stage import Stage
 from tests.clients.wires import Call
 
-CODEX_SETTINGS = (
-    'mcp_servers.groundwire.default_tools_approval_mode="approve"',
-    "mcp_servers.groundwire.required=true",
-    "mcp_servers.groundwire.startup_timeout_sec=60",
-)
-"""Nobody is there to approve; and otherwise the question does not wait until the server has started."""
-
 
 def called(asked: list[Asked]) -> list[str]:
     """The tools that the model called, in order."""
@@ -48,7 +41,7 @@ def test_codex_shows_what_our_tool_found(
 ) -> None:
     codex.write_config(stage, home, search="disabled")
     connect_server("codex", way, stage, home)
-    run = codex.ask_codex(home, [word for setting in CODEX_SETTINGS for word in ("-c", setting)])
+    run = codex.ask_codex(home, codex.MCP_SETTINGS)
     assert run.code == 0, run
     show(f"{CODEX.label}, MCP over {way}", codex.printed_by(run))
     assert ANSWER_URL in codex.printed_by(run), (run, stage.asked)
@@ -80,15 +73,17 @@ def test_opencode_shows_what_our_tool_found(
     assert [part["tool"] for part in opencode.parts_of(run, "tool_use")] == ["groundwire_websearch"]
 
 
+@pytest.mark.parametrize("tool", ["websearch_gemini", "geminisearch"])
 def test_opencode_shows_what_our_tool_file_found(
-    stage: Stage, home: Path, show: Callable[[str, str], None]
+    tool: str, stage: Stage, home: Path, show: Callable[[str, str], None]
 ) -> None:
     opencode.write_config(stage, home, "anthropic_messages", "anthropic/claude-opus-4-8")
     connect("opencode", stage, home, "--tools")
     names = ("GEMINI_API_KEY", "GROUNDWIRE_GEMINI_BASE_URL", "GROUNDWIRE_DATA_DIR")
+    stage.script[:] = [tool]
     run = opencode.ask_opencode(home, {name: stage.env[name] for name in names})
     assert run.code == 0, run
-    show(f"{OPENCODE.label}, tool file websearch_gemini", opencode.printed_by(run))
+    show(f"{OPENCODE.label}, tool file {tool}", opencode.printed_by(run))
     assert ANSWER_URL in opencode.printed_by(run), (run, stage.asked)
-    assert [part["tool"] for part in opencode.parts_of(run, "tool_use")] == ["websearch_gemini"]
+    assert [part["tool"] for part in opencode.parts_of(run, "tool_use")] == [tool]
     assert GROUNDED in [one.said for one in stage.asked]

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -48,16 +48,17 @@ class Stage:
     env: dict[str, str]
     """With which any process of groundwire finds the same pages and the same model."""
     log: Path
-    shown: list[tuple[str, str]] = field(default_factory=list)
-    """Which client has printed what."""
+    script: list[str]
+    """Which of our tools the model uses, in order; with none, the first search that it is offered."""
 
 
 @contextmanager
 def staged() -> Iterator[Stage]:
     """Serve until the block ends."""
+    script: list[str] = []
     with (
         tempfile.TemporaryDirectory(prefix="groundwire-clients-") as name,
-        scripted_model() as (model, asked),
+        scripted_model(script) as (model, asked),
     ):
         folder = Path(name)
         env = surroundings(folder, model)
@@ -76,7 +77,7 @@ def staged() -> Iterator[Stage]:
                 start_new_session=True,
             )
         try:
-            yield Stage(_address(process, log), asked, env, log)
+            yield Stage(_address(process, log), asked, env, log, script)
         finally:
             os.killpg(process.pid, signal.SIGTERM)
             try:

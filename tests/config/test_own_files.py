@@ -37,6 +37,8 @@ WRONG_TYPES = {
     "search.max_uses = 1.5": "search.max_uses: expected a whole number from 1, found 1.5",
     "search.max_uses = 0": "search.max_uses: expected a whole number from 1, found 0",
     "search.context_size = 'huge'": "search.context_size: expected one of low, medium, high, found this text",
+    "gateway.cache_seconds = -1": "gateway.cache_seconds: expected a number of seconds, 0 for not at all, ",
+    "gateway.cache_seconds = false": "gateway.cache_seconds: expected a number of seconds, 0 for not at all",
     "search.since = 'soon'": "search.since: expected a time such as 7d (h, d, w, m, y), 2026-01-31",
     "search.since = 7": "search.since: expected a time such as 7d",
     "search.allowed_domains = ['https://a.example']": "search.allowed_domains: expected a list of bare hosts",
@@ -55,6 +57,12 @@ WRONG_TYPES = {
 def test_a_value_of_the_wrong_kind_is_told_with_file_line_and_key(world: World, text: str) -> None:
     path = world.user(f"# first line\n\n{text}\n")
     assert world.refusal().startswith(f"{path}:3: {WRONG_TYPES[text]}")
+
+
+@pytest.mark.parametrize("said", ["0", "0.0", "60"])
+def test_the_cache_can_be_switched_off_by_its_seconds(world: World, said: str) -> None:
+    world.user(f"gateway.cache_seconds = {said}")
+    assert world.load().gateway.cache_seconds == float(said)
 
 
 def test_a_hundred_domains_are_possible_and_one_more_is_not(world: World) -> None:

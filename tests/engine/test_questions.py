@@ -11,11 +11,23 @@ from groundwire.engine.compose.answer import Composition, compose
 from groundwire.engine.index.base import Index
 from groundwire.engine.index.open import open_index
 from groundwire.engine.knowledge import refresh
+from groundwire.engine.knowledge.standing import find
+from groundwire.model import SearchOptions
+from tests.engine import fresh_questions
+from tests.engine.fresh_questions import Fresh, fresh
 from tests.engine.questions import COUNT, UNTUNED, USUAL, Question, questions, usual_questions
 
 WANTED = 0.95
 WANTED_FIRST = {"tuned": 0.8, "untuned": 0.65}
 WANTED_AT_ALL = 0.75
+WANTED_FRESH = {"library": 0.85, "packages": 0.7, "later library": 0.4, "later packages": 0.5}
+WANTED_SILENCE = {"": 0.9, "LATER_": 0.8}
+FRESH = {
+    "library": fresh(fresh_questions.LIBRARY, "/{}.html"),
+    "packages": fresh(fresh_questions.PACKAGES),
+    "later library": fresh(fresh_questions.LATER_LIBRARY, "/{}.html"),
+    "later packages": fresh(fresh_questions.LATER_PACKAGES),
+}
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +46,9 @@ def is_right(index: Index, question: Question, url: str) -> bool:
     return page is not None and question.fact.sentence in " ".join(page.text.split())
 
 
-def answered(index: Index, question: Question) -> Composition:
-    return compose(question.text, index.search(question.text, limit=20))
+def answered(index: Index, query: str) -> Composition:
+    """As the embedded engine answers."""
+    return compose(query, find(index, query, SearchOptions(), 20))
 
 
 def test_the_right_page_is_cited_first_and_every_quote_stands_in_its_page(
@@ -47,7 +60,7 @@ def test_the_right_page_is_cited_first_and_every_quote_stands_in_its_page(
     misses: list[str] = []
     quotes = 0
     for question in asked:
-        composition = answered(index, question)
+        composition = answered(index, question.text)
         cited = [item for citation in composition.citations for item in citation.evidence]
         for item in cited:
             page = index.page(item.source.url)
@@ -75,7 +88,7 @@ def test_what_people_type_leads_to_the_page_that_answers_it(
     misses: list[str] = []
     first = 0
     for query, pages in asked:
-        citations = compose(query, index.search(query, limit=20)).citations
+        citations = answered(index, query).citations
         cited = [item.source.url.partition("#")[0] for citation in citations for item in citation.evidence]
         first += bool(cited) and cited[0].endswith(pages)
         if not any(url.endswith(pages) for url in cited):
@@ -88,6 +101,38 @@ def test_what_people_type_leads_to_the_page_that_answers_it(
         )
     assert right >= WANTED_AT_ALL
     assert first / len(asked) >= WANTED_FIRST[kind]
+
+
+@pytest.mark.parametrize("kind", FRESH)
+def test_what_a_newcomer_types_leads_to_the_page_wanted_first(
+    index: Index, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    asked = FRESH[kind]
+    cited = [_first_cited(index, question) for question in asked]
+    pairs = zip(asked, cited, strict=True)
+    misses = [f"{item.query}\n    cited {url}" for item, url in pairs if not item.is_answered_by(url)]
+    right = 1 - len(misses) / len(asked)
+    with capsys.disabled():
+        show(f"{right:.0%} of {len(asked)} fresh questions ({kind}) cite a page wanted first", misses)
+    assert right >= WANTED_FRESH[kind]
+
+
+def _first_cited(index: Index, question: Fresh) -> str:
+    citations = answered(index, question.query).citations
+    return citations[0].evidence[0].source.url if citations else "nothing"
+
+
+@pytest.mark.parametrize("half", WANTED_SILENCE)
+def test_what_no_page_answers_is_said_not_to_be_found(
+    index: Index, capsys: pytest.CaptureFixture[str], half: str
+) -> None:
+    asked = getattr(fresh_questions, f"{half}UNANSWERABLE").strip().splitlines()
+    answers = {query: answered(index, query) for query in asked}
+    invented = [f"{query}\n    {answer.text[:90]}" for query, answer in answers.items() if answer.found]
+    silent = 1 - len(invented) / len(asked)
+    with capsys.disabled():
+        show(f"{silent:.0%} of {len(asked)} questions that no page answers are left unanswered", invented)
+    assert silent >= WANTED_SILENCE[half]
 
 
 def show(result: str, misses: list[str]) -> None:

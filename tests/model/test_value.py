@@ -46,6 +46,31 @@ def test_a_value_cannot_be_changed() -> None:
     assert point == Point(1)
 
 
+@value
+class Many:
+    """So many fields that they are set in another way."""
+
+    a: int
+    b: str = "b"
+    c: tuple[int, ...] = ()
+    d: float = 0.5
+    e: bool = False
+    f: str = "f"
+
+
+def test_a_value_of_many_fields_is_as_frozen_as_one_of_few() -> None:
+    many = Many(1, "x", f="y")
+    assert type(many) is Many
+    assert many == Many(1, b="x", c=(), d=0.5, e=False, f="y") != Many(1)
+    assert copy.deepcopy(many) == pickle.loads(pickle.dumps(many)) == many  # noqa: S301
+    assert repr(many) == "Many(a=1, b='x', c=(), d=0.5, e=False, f='y')"
+    for name in ("a", "z", "__class__"):
+        with pytest.raises(AttributeError):
+            setattr(many, name, Point)
+    with pytest.raises(TypeError):
+        Many()  # type: ignore[call-arg]
+
+
 def test_values_of_other_types_differ_though_their_fields_agree() -> None:
     source, delta, point, plain = Source("a", "b"), TextDelta(0, "b"), Point(1), (1, 0, "")
     others: list[object] = [delta, point, plain]

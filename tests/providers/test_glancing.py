@@ -9,7 +9,13 @@ import pytest
 from groundwire.dialects.base import Reply
 from groundwire.dialects.registry import dialect
 from groundwire.model import Event, Failed, Finished, Source, TextDelta, Usage, UsageSeen
-from groundwire.providers.glancing import GLANCES, glance_at_body, glance_at_frames
+from groundwire.providers.glancing import (
+    GLANCES,
+    after_the_end,
+    glance_at_body,
+    glance_at_frames,
+    is_settled,
+)
 from groundwire.testing.answers import told, written
 
 EVENTS = told('He said {"type": "message_stop", "error": {}} [DONE].', Source("https://a.example/", "A"))
@@ -34,23 +40,52 @@ def test_a_body_without_an_answer_is_read_instead(name: str) -> None:
     assert glance_at_body(dialect(name), {"error": {"message": "no"}}) is None
 
 
-@pytest.mark.parametrize("name", GLANCES)
+def frames_of(name: str) -> list[bytes]:
+    return [frame + b"\n\n" for frame in written(name, EVENTS).stream.split(b"\n\n") if frame]
+
+
+def ends(name: str, data: bytes) -> bool:
+    return any(isinstance(event, Finished | Failed) for event in glance_at_frames(dialect(name), data).events)
+
+
+@pytest.mark.parametrize("name", sorted(set(GLANCES) - {"gemini"}))
 def test_the_end_of_a_stream_is_seen_once_and_not_before(name: str) -> None:
-    stream = written(name, EVENTS).stream
-    frames = [frame + b"\n\n" for frame in stream.split(b"\n\n") if frame]
-    ends = [
-        number
-        for number, frame in enumerate(frames)
-        if any(isinstance(event, Finished | Failed) for event in glance_at_frames(dialect(name), frame))
+    frames = frames_of(name)
+    (end,) = (number for number, frame in enumerate(frames) if ends(name, frame))
+    assert end >= len(frames) - 2
+
+
+def test_a_stream_of_geminis_ends_with_its_bytes_and_all_is_said_before() -> None:
+    frames = frames_of("gemini")
+    assert not any(ends("gemini", frame) for frame in frames)
+    assert [is_settled(dialect("gemini"), frame) for frame in frames] == [
+        *([False] * (len(frames) - 1)),
+        True,
     ]
-    assert ends == [ends[0]]
-    assert ends[0] >= len(frames) - 2
+
+
+@pytest.mark.parametrize("name", sorted(set(GLANCES) - {"gemini"}))
+def test_nothing_behind_the_end_belongs_to_the_answer(name: str) -> None:
+    whole = b"".join(frames_of(name))
+    seen = glance_at_frames(dialect(name), whole + whole)
+    assert isinstance(seen.events[-1], Finished)
+    behind = after_the_end(dialect(name), seen.events[-1], (whole + whole)[seen.length :])
+    assert whole[: seen.length] + behind == whole or behind == b"data: [DONE]\n\n"
+
+
+def test_words_that_look_like_an_end_are_none() -> None:
+    said = json.dumps({"choices": [{"index": 0, "delta": {"content": "data: [DONE]"}}]}).encode()
+    assert not ends("openai_chat", b"data: " + said + b"\n\n")
+    inner = {"type": "content_block_start", "index": 0, "content_block": {"input": {"type": "message_stop"}}}
+    assert not ends("anthropic_messages", b"data: " + json.dumps(inner).encode() + b"\n\n")
+    last = b'data: {"index":0,"type":"message_stop"}\n\n'
+    assert ends("anthropic_messages", last)
 
 
 @pytest.mark.parametrize("name", GLANCES)
 def test_the_cost_of_a_stream_is_seen_in_its_last_frames(name: str) -> None:
-    seen = glance_at_frames(dialect(name), written(name, EVENTS).stream)
-    assert usage(seen).output_tokens == 34
+    seen = glance_at_frames(dialect(name), written(name, EVENTS).stream, settled=True)
+    assert usage(seen.events).output_tokens == 34
 
 
 @pytest.mark.parametrize("name", GLANCES)
@@ -58,5 +93,5 @@ def test_an_error_inside_a_stream_is_its_end(name: str) -> None:
     encoder = dialect(name).encoder(Reply())
     stream = b"".join(encoder.feed(event) for event in EVENTS[:-3])
     error = encoder.close()
-    assert not any(isinstance(event, Failed) for event in glance_at_frames(dialect(name), stream))
-    assert any(isinstance(event, Failed) for event in glance_at_frames(dialect(name), error))
+    assert not any(isinstance(event, Failed) for event in glance_at_frames(dialect(name), stream).events)
+    assert any(isinstance(event, Failed) for event in glance_at_frames(dialect(name), error).events)

@@ -156,7 +156,7 @@ def test_a_provider_that_has_just_been_found_broken_is_not_asked_twice() -> None
 def test_a_probe_is_one_attempt() -> None:
     first = Scripted("a", failing(lambda: RateLimited("slow", retry_after=0.01)))
     world = World(first, Scripted("b", [*GOOD]))
-    while not world.router._health.of("a").is_open:
+    while not world.router.health.of("a").is_open:
         world.ask()
     calls = len(first.calls)
     world.now += 31
@@ -174,11 +174,11 @@ def test_a_caller_who_leaves_during_a_probe_frees_its_place() -> None:
     async def leave() -> None:
         events = flat(world.router.batches(QUESTION, world.plan))
         assert await anext(events) == TextDelta(0, "b")
-        assert not world.router._health.of("a").admits(), "the probe is under way"
+        assert not world.router.health.of("a").admits(), "the probe is under way"
         await events.aclose()
 
     asyncio.run(leave())
-    assert world.router._health.of("a").admits()
+    assert world.router.health.of("a").admits()
 
 
 def test_a_success_is_counted_even_if_nobody_reads_beyond_it() -> None:
@@ -187,7 +187,7 @@ def test_a_success_is_counted_even_if_nobody_reads_beyond_it() -> None:
     for _ in range(2):
         with pytest.raises(Unreachable):
             world.ask()
-    assert world.router._health.of("a").is_open
+    assert world.router.health.of("a").is_open
 
     async def read_to_the_last_word() -> None:
         events = flat(world.router.batches(QUESTION, world.plan))
@@ -197,7 +197,7 @@ def test_a_success_is_counted_even_if_nobody_reads_beyond_it() -> None:
         await events.aclose()
 
     asyncio.run(read_to_the_last_word())
-    assert not world.router._health.of("a").is_open
+    assert not world.router.health.of("a").is_open
 
 
 def test_a_provider_that_stops_without_an_end_has_failed() -> None:

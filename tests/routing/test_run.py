@@ -18,6 +18,7 @@ from groundwire.errors import (
     Unreachable,
 )
 from groundwire.model import Event, Failed, Finished, Message, Request, Started, Text, TextDelta, Warned
+from groundwire.model.value import replace
 from groundwire.providers.base import Batches, flat
 from groundwire.providers.capabilities import Capabilities
 from groundwire.routing.health import Health
@@ -74,13 +75,35 @@ class World:
         async def collect() -> list[Event]:
             return [event async for event in flat(self.router.batches(QUESTION, plan or self.plan))]
 
-        said = asyncio.run(collect())
+        said = [unsigned(event) for event in asyncio.run(collect())]
         self.detours = [event for event in said if isinstance(event, Warned) and event.code == "failed_over"]
         return [event for event in said if event not in self.detours]
 
 
+def unsigned(event: Event) -> Event:
+    """The event as its provider told it."""
+    if isinstance(event, Started):
+        return replace(event, provider="")
+    if isinstance(event, Finished):
+        return replace(event, extras={key: item for key, item in event.extras.items() if key != "groundwire"})
+    return event
+
+
 def failing(make: Callable[[], GroundwireError]) -> list[Event | GroundwireError]:
     return [make()]
+
+
+def test_an_answer_says_at_both_ends_who_gave_it() -> None:
+    world = World(Scripted("a", [Overloaded("busy")] * 2), Scripted("b", [*GOOD]))
+
+    async def told() -> list[Event]:
+        return [event async for event in flat(world.router.batches(QUESTION, world.plan))]
+
+    events = asyncio.run(told())
+    assert [event.provider for event in events if isinstance(event, Started)] == ["b"]
+    assert [event.extras["groundwire"] for event in events if isinstance(event, Finished)] == [
+        {"provider": "b", "model": Scripted.model}
+    ]
 
 
 def test_an_overloaded_provider_is_tried_again_and_its_answer_is_told_once() -> None:

@@ -52,6 +52,11 @@ class PostgresServer:
         meanwhile()
         self._server = Server(self._command, self._answers, signal.SIGINT)
 
+    def die(self) -> None:
+        """Be killed, with no time for goodbyes, and come back."""
+        self._server.kill()
+        self._server = Server(self._command, self._answers, signal.SIGINT)
+
     def close(self) -> None:
         """Stop the server and remove what it kept."""
         self._server.close()

@@ -96,6 +96,18 @@ class Server:
                 self._process.wait(STOP_LIMIT)
         self._log.close()
 
+    def kill(self) -> None:
+        """End the process at once, and wait for it and for those it started."""
+        name = self._process.pid
+        children = Path(f"/proc/{name}/task/{name}/children").read_text().split()
+        self._process.kill()
+        self._process.wait(STOP_LIMIT)
+        until = monotonic() + STOP_LIMIT
+        while any(Path("/proc", child).exists() for child in children):
+            assert monotonic() < until, "its children live on"
+            sleep(0.01)
+        self._log.close()
+
     def _await(self, answers: Callable[[], bool]) -> None:
         until = monotonic() + START_LIMIT
         while not answers():

@@ -24,10 +24,9 @@ from groundwire.model import (
 )
 from groundwire.model.value import replace
 from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageRow, UsageTotal
-from groundwire.store.migrations import STEPS
 from groundwire.transport.steps import Step
 from tests.model.strategies import answers, messages
-from tests.store.conftest import Migrated
+from tests.store.conftest import NEWEST, Migrated
 
 AGENT = Agent(
     "researcher",
@@ -222,20 +221,19 @@ def test_hostile_text_is_only_ever_text(store: Store, text: str) -> None:
 
 
 def test_a_migration_is_done_whole_or_not_at_all(migrated: Migrated) -> None:
-    migrated(STEPS).put_session(SESSION)
-    newest = STEPS[-1].version
+    migrated().put_session(SESSION)
     bad = Step(
-        newest + 1, ("CREATE TABLE half (id text)", "DELETE FROM groundwire_sessions", "SELECT nonsense")
+        NEWEST + 1, ("CREATE TABLE half (id text)", "DELETE FROM groundwire_sessions", "SELECT nonsense")
     )
     with pytest.raises(GroundwireError):
-        migrated((*STEPS, bad))
-    assert migrated(STEPS).session("s1") == SESSION
-    good = Step(newest + 1, ("CREATE TABLE half (id text)", "UPDATE groundwire_sessions SET title = 'moved'"))
-    moved = migrated((*STEPS, good)).session("s1")
+        migrated(more=[bad])
+    assert migrated().session("s1") == SESSION
+    good = Step(NEWEST + 1, ("CREATE TABLE half (id text)", "UPDATE groundwire_sessions SET title = 'moved'"))
+    moved = migrated(more=[good]).session("s1")
     assert moved is not None
     assert moved.title == "moved"
     with pytest.raises(ConfigError, match="use a newer groundwire"):
-        migrated(STEPS)
+        migrated()
 
 
 def test_many_who_open_a_new_store_at_once_migrate_it_once(opener: Callable[[], Store]) -> None:

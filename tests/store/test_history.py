@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from groundwire.model import Answer, Message, Text
 from groundwire.store.base import Session, Store, StoredMessage
 
@@ -24,7 +26,7 @@ def filled(store: Store) -> None:
 
 
 def found(store: Store, words: str, owner: str = "") -> list[str]:
-    return [message.id for message in store.find_messages(words.split(), owner)]
+    return [message.id for message in store.find_messages(words, owner)]
 
 
 def test_turns_are_found_by_all_their_words_in_any_case_and_script(store: Store) -> None:
@@ -37,14 +39,93 @@ def test_turns_are_found_by_all_their_words_in_any_case_and_script(store: Store)
     assert found(store, "") == []
 
 
-def test_signs_of_patterns_are_only_signs(store: Store) -> None:
+def test_the_last_word_may_be_a_beginning_and_the_others_are_whole(store: Store) -> None:
     filled(store)
-    assert found(store, "100%") == ["m0"]
-    assert found(store, "%") == ["m3", "m0"]
-    assert found(store, "50_50") == ["m2"]
-    assert found(store, "_") == ["m2"]
-    assert found(store, "!") == ["m3"]
-    assert found(store, "' OR 1=1 --") == []
+    assert found(store, "strassenbau fert") == ["m0"]
+    assert found(store, "strass fertig") == []
+    assert found(store, "of not") == ["m1"]
+
+
+def test_what_stands_between_quotation_marks_stands_together(store: Store) -> None:
+    filled(store)
+    assert found(store, '"100% fertig"') == ["m0"]
+    assert found(store, '"fertig 100%"') == []
+    assert found(store, '"der Straßenbau" „100 % fertig“') == ["m0"]
+    assert found(store, '"strassenbau 100" "der fertig"') == []
+    assert found(store, '"nothing of" no') == ["m1"]
+    assert found(store, '"nothing of no') == ["m1"]
+    assert found(store, '"nothing of no"') == []
+
+
+@pytest.mark.parametrize("asked", ["strasse über", "STRASSE UBER", "straße u\u0308ber", "Ｓtraße über"])
+def test_accents_and_spellings_make_no_difference(asked: str, store: Store) -> None:
+    store.put_session(Session("s", "a", "", "t", NOW.format(0), NOW.format(0)))
+    texts = ("Die Straße führt über Köln", "Die STRASSE FÜHRT U\u0308BER KÖLN")
+    for number, text in enumerate(texts):
+        store.add_message(StoredMessage(f"m{number}", "s", Message("user", (Text(text),))))
+    assert found(store, asked) == ["m1", "m0"]
+    assert found(store, '"fuhrt uber" köl') == ["m1", "m0"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\U00010570\U00010571", "हिन्दी में", "ไทยแลนด์", "한국어 텍스트", "カタカナ", "naïve café", "½ m²", "𝕏 ٣٤"],
+)
+def test_words_of_every_script_are_found(text: str, store: Store) -> None:
+    store.put_session(Session("s", "a", "", "t", NOW.format(0), NOW.format(0)))
+    store.add_message(StoredMessage("m", "s", Message("user", (Text(f"It says {text} there"),))))
+    store.add_message(StoredMessage("n", "s", Message("user", (Text("It says nothing there"),))))
+    assert found(store, text) == ["m"]
+    assert found(store, f'"says {text} there"') == ["m"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "% _ !",
+        "' OR 1=1 --",
+        '" OR words : "',
+        "owner : *",
+        "nothing AND NOT fertig",
+        "a & !b | (c",
+        "x:*",
+        "\x00\ud800",
+        "'",
+        '"',
+        "NEAR(nothing note, 1)",
+    ],
+)
+def test_signs_of_query_languages_are_only_signs(asked: str, store: Store) -> None:
+    filled(store)
+    assert found(store, asked) == []
+
+
+def test_many_hits_are_told_the_last_first_and_phrases_are_found_among_all_of_them(store: Store) -> None:
+    store.put_session(Session("s", "a", "", "t", NOW.format(0), NOW.format(0)))
+    for number in range(60):
+        text = "one two" if number == 3 else "two one"
+        store.add_message(StoredMessage(f"m{number}", "s", Message("user", (Text(text),))))
+    assert [message.id for message in store.find_messages("one two", limit=3)] == ["m59", "m58", "m57"]
+    assert [message.id for message in store.find_messages('"one two"', limit=3)] == ["m3"]
+    assert [message.id for message in store.find_messages('"two one" "one two"', limit=3)] == []
+
+
+def test_a_message_of_any_length_is_kept_and_found_by_its_beginning(store: Store) -> None:
+    store.put_session(Session("s", "a", "", "t", NOW.format(0), NOW.format(0)))
+    text = "beginning " + " ".join(f"wörtlich{number}" for number in range(120_000)) + " " + "x" * 5000
+    store.add_message(StoredMessage("m", "s", Message("user", (Text(text),))))
+    assert found(store, "beginning wortlich77") == ["m"]
+    assert store.messages("s")[0].content.text == text
+
+
+def test_what_was_cut_or_removed_is_not_found(store: Store) -> None:
+    filled(store)
+    store.cut_messages("s", 3)
+    assert found(store, "日本語") == []
+    assert found(store, "fertig") == ["m0"]
+    store.remove_session("s")
+    assert found(store, "fertig") == []
+    assert found(store, "fertig", "other") == ["otherm0"]
 
 
 def test_nobody_finds_what_another_said(store: Store) -> None:

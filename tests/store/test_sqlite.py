@@ -18,7 +18,7 @@ from groundwire.errors import ConfigError, GroundwireError
 from groundwire.model import Message, Text
 from groundwire.store import sqlite as on_sqlite
 from groundwire.store.base import Session, StoredMessage
-from groundwire.store.migrations import STEPS
+from groundwire.store.migrations import ON_SQLITE
 from groundwire.store.open import open_store
 from groundwire.store.sqlite import open_sqlite
 
@@ -127,7 +127,7 @@ def kill_while_migrating(folder: Path, rounds: int) -> int:
             versions = connection.execute("SELECT max(version) FROM groundwire_migrations").fetchone()[0]
             names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
             (title,) = connection.execute("SELECT title FROM groundwire_sessions").fetchone()
-        done = versions > STEPS[-1].version
+        done = versions > ON_SQLITE[-1].version
         assert (done, done, done) == ("large" in names, "large_body" in names, title == "migrated")
         assert done or "done" not in said.read_text()
         assert is_whole(path)

@@ -1,4 +1,4 @@
-"""A process that writes to a store until it is killed, and says outside what the store has acknowledged."""
+"""A process that writes to a store, or migrates it, until it is killed; outside it says what was done."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from pathlib import Path
 
 from groundwire.model import Message, Text
 from groundwire.store.base import StoredMessage
-from groundwire.store.migrations import STEPS
+from groundwire.store.migrations import ON_SQLITE
+from groundwire.store.open import open_store
 from groundwire.store.sqlite import open_sqlite
 from groundwire.transport.steps import Step
 
 TEXT = "Nothing that was acknowledged is lost. " * 40
 # Long enough to be interrupted anywhere.
 LARGE_STEP = Step(
-    STEPS[-1].version + 1,
+    ON_SQLITE[-1].version + 1,
     (
         "CREATE TABLE large (id integer, body text)",
         """
@@ -41,10 +42,22 @@ def write(path: Path, name: str) -> None:
 def migrate(path: Path) -> None:
     """Carry out a migration that takes its time."""
     os.write(1, b"started\n")
-    open_sqlite(path, (*STEPS, LARGE_STEP)).close()
+    open_sqlite(path, (*ON_SQLITE, LARGE_STEP)).close()
+    os.write(1, b"done\n")
+
+
+def upgrade(address: str) -> None:
+    """Bring a store of an earlier version here."""
+    os.write(1, b"started\n")
+    open_store(address).close()
     os.write(1, b"done\n")
 
 
 if __name__ == "__main__":
     job, place, *names = sys.argv[1:]
-    write(Path(place), names[0]) if job == "write" else migrate(Path(place))
+    if job == "write":
+        write(Path(place), names[0])
+    elif job == "migrate":
+        migrate(Path(place))
+    else:
+        upgrade(place)

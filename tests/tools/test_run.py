@@ -140,6 +140,15 @@ def test_a_failure_carries_the_code_of_its_tool(name: str, error: GroundwireErro
     assert str(result["returnDisplay"]).endswith("web search failed.")
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [("no route", "no route. Try"), ("no route.", "no route. Try"), ("no network?", "no network? Try")],
+)
+def test_advice_follows_a_failure_as_a_sentence_of_its_own(said: str, told: str) -> None:
+    result = call("websearch_web", {"query": "x"}, [Unreachable(said)])
+    assert str(result["llmContent"]).partition("Details: ")[2].startswith(told)
+
+
 def test_a_missing_key_keeps_its_own_code() -> None:
     error = MissingCredential("no key")
     error.code = "MISSING_OPENROUTER_API_KEY"

@@ -32,6 +32,11 @@ def id_for(agent: Agent, taken: Container[str]) -> str:
     return made
 
 
+def is_open_to(agent: Agent, owner: str) -> bool:
+    """May somebody see an agent and talk to it?"""
+    return agent.owner in ("", owner)
+
+
 def title_of(text: str, longest: int = 60) -> str:
     """What a session is called after its first question."""
     line = " ".join(text.split())

@@ -6,19 +6,22 @@ The store blocks, so it is called in threads. Whoever is not the owner of a sess
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from uuid import uuid4
 
-from groundwire.chat.agents import DEFAULT, id_for, title_of
+from groundwire.chat.agents import DEFAULT, id_for, is_open_to, title_of
 from groundwire.chat.questions import Asked, question
 from groundwire.chat.telling import Ask
-from groundwire.chat.turns import Conversation, Turn, Turns, missing, moment
+from groundwire.chat.turns import Conversation, Leaves, Turn, Turns, missing, moment
 from groundwire.client import Groundwire
 from groundwire.errors import ClientWireError
 from groundwire.model.value import replace
 from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageTotal
 from groundwire.transport.threads import in_thread
+
+_AT_ONCE = 20
+"""Turns that are read together where all are wanted one after the other."""
 
 
 class Chat:
@@ -32,32 +35,42 @@ class Chat:
         self._clock = clock
         self._turns = Turns(groundwire, store, clock)
 
-    async def agents(self) -> list[Agent]:
-        """All agents; there is always one."""
-        return await in_thread(self._store.agents) or [DEFAULT]
+    async def agents(self, owner: str = "") -> list[Agent]:
+        """The agents of an owner, and those of everybody; there is always one."""
+        found = await in_thread(self._store.agents)
+        return [agent for agent in found if is_open_to(agent, owner)] or [DEFAULT]
 
-    async def agent(self, name: str) -> Agent:
-        """An agent by its id; raises `TurnedAway` where there is none."""
+    async def agent(self, name: str, owner: str = "") -> Agent:
+        """An agent that somebody may talk to; raises `TurnedAway` for those of others as for none."""
         found = await in_thread(lambda: self._store.agent(name))
-        if found is None and name != DEFAULT.id:
+        if found is not None and is_open_to(found, owner):
+            return found
+        if name != DEFAULT.id:
             raise missing("agent")
-        return found or DEFAULT
+        return DEFAULT
 
-    async def save_agent(self, agent: Agent) -> Agent:
-        """Keep an agent; one without an id is new, and gets it."""
+    async def save_agent(self, agent: Agent, owner: str = "") -> Agent:
+        """Keep an agent of the owner's. One without an id is new; a change of another's makes a new one."""
         if not any(text.strip() for text in agent.name.values()):
             raise ClientWireError("an agent needs a name", "$.name")
         now = moment(self._clock())
         known = {one.id: one for one in await in_thread(self._store.agents)}
-        created = known[agent.id].created if agent.id in known else now
-        name = agent.id or id_for(agent, {*known, DEFAULT.id})
-        kept = replace(agent, id=name, created=created, updated=now)
+        old = known.get(agent.id)
+        name = agent.id
+        if not name or (old is not None and old.owner != owner) or (owner and name == DEFAULT.id):
+            old, name = None, id_for(agent, {*known, DEFAULT.id})
+        kept = replace(agent, id=name, owner=owner, created=old.created if old else now, updated=now)
         await in_thread(lambda: self._store.put_agent(kept))
         return kept
 
-    async def remove_agent(self, name: str) -> None:
-        """Forget an agent; its sessions go on with the default one."""
-        if not await in_thread(lambda: self._store.remove_agent(name)):
+    async def remove_agent(self, name: str, owner: str = "") -> None:
+        """Forget an agent of the owner's; its sessions go on with the default one."""
+        found = await in_thread(lambda: self._store.agent(name))
+        if (
+            found is None
+            or found.owner != owner
+            or not await in_thread(lambda: self._store.remove_agent(name))
+        ):
             raise missing("agent")
 
     async def sessions(self, owner: str, limit: int = 50, before: Session | None = None) -> list[Session]:
@@ -71,12 +84,29 @@ class Chat:
             raise missing("session")
         return found
 
-    async def open(self, owner: str, name: str) -> Conversation:
-        """A session with its turns. Answers that nobody writes any more become interrupted."""
+    async def open(self, owner: str, name: str, until: int = 0, limit: int = 0) -> Conversation:
+        """A session with its turns, or the last of them before a number. Answers that nobody writes any
+        more become interrupted."""
         session = await self.session(owner, name)
-        turns = await in_thread(lambda: self._store.messages(name))
-        turns = await self._turns.settled(session, turns)
+        turns = await in_thread(
+            lambda: self._turns.settled(session, self._store.messages(name, until, limit))
+        )
         return Conversation(session, await self._agent_of(session), tuple(turns))
+
+    async def leaves(self, owner: str, name: str) -> Leaves:
+        """A session whose turns are read as somebody wants them: however long it is, few are held at once."""
+        session = await self.session(owner, name)
+        return Leaves(session, await self._agent_of(session), self._leaves(session))
+
+    def _leaves(self, session: Session) -> Iterator[StoredMessage]:
+        after = 0
+        while True:
+            some = self._store.messages(session.id, after + _AT_ONCE + 1, _AT_ONCE)
+            fresh = [turn for turn in some if turn.number > after]
+            if not fresh:
+                return
+            yield from self._turns.settled(session, fresh)
+            after = fresh[-1].number
 
     async def rename(self, owner: str, name: str, title: str) -> Session:
         """Give a session another title."""
@@ -90,9 +120,8 @@ class Chat:
         await in_thread(lambda: self._store.remove_session(name))
 
     async def find(self, owner: str, text: str, limit: int = 50) -> list[tuple[Session, StoredMessage]]:
-        """The turns in which all these words stand, the last said first, with their sessions."""
-        words = text[:200].split()
-        found = await in_thread(lambda: self._store.find_messages(words, owner, limit))
+        """The turns in which all these words and "phrases" stand, the last first, with their sessions."""
+        found = await in_thread(lambda: self._store.find_messages(text[:200], owner, limit))
         names = {message.session for message in found}
         sessions = await in_thread(lambda: {name: self._store.session(name) for name in names})
         return [(session, turn) for turn in found if (session := sessions[turn.session]) is not None]
@@ -111,18 +140,19 @@ class Chat:
     async def _conversation(self, asked: Asked) -> Conversation:
         if not asked.session:
             question(asked)  # a session is not made for nothing
-            agent = await self.agent(asked.agent or (await self.agents())[0].id)
+            agent = await self.agent(asked.agent or (await self.agents(asked.owner))[0].id, asked.owner)
             now = moment(self._clock())
             session = Session(uuid4().hex, agent.id, asked.owner, title_of(asked.text), now, now)
             return Conversation(session, agent)
         found = await self.open(asked.owner, asked.session)
         if not asked.agent or asked.agent == found.agent.id:
             return found
-        agent = await self.agent(asked.agent)
+        agent = await self.agent(asked.agent, asked.owner)
         return Conversation(replace(found.session, agent=agent.id), agent, found.turns)
 
     async def _agent_of(self, session: Session) -> Agent:
-        return await in_thread(lambda: self._store.agent(session.agent)) or DEFAULT
+        found = await in_thread(lambda: self._store.agent(session.agent))
+        return found if found is not None and is_open_to(found, session.owner) else DEFAULT
 
 
 def chat_for(groundwire: Groundwire, store: Store) -> Chat:

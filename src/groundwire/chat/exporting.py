@@ -1,16 +1,17 @@
-"""Sessions to keep elsewhere: Markdown with footnotes, and JSON."""
+"""Sessions to keep elsewhere: Markdown with footnotes, and JSON. Both come in pieces, as they may be long."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 from groundwire.chat.languages import pick
 from groundwire.chat.links import web_link
 from groundwire.chat.paragraphs import breaks_of
 from groundwire.chat.states import state_of
-from groundwire.chat.turns import Conversation
-from groundwire.model import Answer, Json, JsonObject, Message
+from groundwire.chat.turns import Conversation, Leaves
+from groundwire.dialects.jsontext import dump_json
+from groundwire.model import Answer, JsonObject, Message
 from groundwire.model.json import encode
 from groundwire.store.base import StoredMessage
 from groundwire.text.markers import place_markers, strip_markers
@@ -43,40 +44,41 @@ def footnoted(answer: Answer, prefix: str = "") -> str:
     return "\n".join([body, "", *notes])
 
 
-def as_markdown(conversation: Conversation, language: str = "en") -> str:
-    """A session as a text."""
+def as_markdown(conversation: Conversation | Leaves, language: str = "en") -> Iterator[str]:
+    """A session as a text, turn by turn."""
     name = pick(conversation.agent.name, language)
-    lines = [f"# {' '.join(conversation.session.title.split())}", ""]
+    yield f"# {' '.join(conversation.session.title.split())}\n\n"
     for turn in conversation.turns:
         if isinstance(turn.content, Message):
-            lines += (*(f"> {line}" for line in turn.content.text.split("\n")), "")
+            yield "".join(f"> {line}\n" for line in turn.content.text.split("\n")) + "\n"
             continue
         state = state_of(turn.content)
-        lines += (f"**{name}**" + ("" if state == "done" else f" ({state})"), "")
-        lines += (footnoted(turn.content, f"{turn.number}-"), "")
-    return "\n".join(lines)
+        said = footnoted(turn.content, f"{turn.number}-")
+        yield f"**{name}**" + ("" if state == "done" else f" ({state})") + f"\n\n{said}\n\n"
 
 
-def as_json(conversation: Conversation) -> JsonObject:
-    """A session with everything that is kept of it, in the project's own terms."""
+def as_json(conversation: Conversation | Leaves) -> Iterator[str]:
+    """A session with everything that is kept of it, in the project's own terms, turn by turn."""
     session = conversation.session
-    return {
+    head: JsonObject = {
         "version": VERSION,
         "id": session.id,
         "title": session.title,
         "agent": session.agent,
         "created": session.created,
         "updated": session.updated,
-        "messages": list(_messages(conversation.turns)),
     }
+    yield dump_json(head)[:-1] + ', "messages": ['
+    for place, turn in enumerate(conversation.turns):
+        yield (", " if place else "") + dump_json(_message(turn))
+    yield "]}"
 
 
-def _messages(turns: Iterable[StoredMessage]) -> Iterable[Json]:
-    for turn in turns:
-        yield {
-            "id": turn.id,
-            "number": turn.number,
-            "created": turn.created,
-            "provider": turn.provider,
-            "content": encode(turn.content),
-        }
+def _message(turn: StoredMessage) -> JsonObject:
+    return {
+        "id": turn.id,
+        "number": turn.number,
+        "created": turn.created,
+        "provider": turn.provider,
+        "content": encode(turn.content),
+    }

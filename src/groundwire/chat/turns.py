@@ -7,7 +7,7 @@ every second, which is the sign that somebody still writes it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -40,6 +40,15 @@ class Conversation:
     session: Session
     agent: Agent
     turns: tuple[StoredMessage, ...] = ()
+
+
+@value
+class Leaves:
+    """A session to be read from its beginning to its end, once. Reading blocks."""
+
+    session: Session
+    agent: Agent
+    turns: Iterator[StoredMessage]
 
 
 @value
@@ -79,16 +88,16 @@ class Turns:
             answer = await asyncio.shield(self._end(turn, _closed(answer), began))
         yield replace(turn, answer=answer)
 
-    async def settled(self, session: Session, turns: list[StoredMessage]) -> list[StoredMessage]:
-        """The same, with every answer that nobody writes any more marked as interrupted."""
+    def settled(self, session: Session, turns: list[StoredMessage]) -> list[StoredMessage]:
+        """The same, with every answer that nobody writes any more marked as interrupted; blocks."""
         last = datetime.fromisoformat(session.updated).timestamp() if session.updated else 0.0
         if self._clock() - last < LEASE:
             return turns
-        return [await self._given_up(turn) if _is_running(turn) else turn for turn in turns]
+        return [self._given_up(turn) if _is_running(turn) else turn for turn in turns]
 
-    async def _given_up(self, turn: StoredMessage) -> StoredMessage:
+    def _given_up(self, turn: StoredMessage) -> StoredMessage:
         ended = replace(turn, content=replace(turn.content, error=lost()))
-        await in_thread(lambda: self._store.add_message(ended))
+        self._store.add_message(ended)
         return ended
 
     def _call(

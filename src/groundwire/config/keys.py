@@ -101,7 +101,7 @@ GATEWAY = Table(
         "max_body_mb": Key(kinds.COUNT, "The largest body that is read.", project="never"),
         "max_requests": Key(kinds.COUNT, "How many requests may be under way at once.", project="never"),
         "cache_seconds": Key(
-            kinds.SECONDS, "How long the same question has the same answer.", project="never"
+            kinds.SECONDS_OR_NONE, "How long the same question has the same answer.", project="never"
         ),
         "request_log": Key(kinds.PATH, "A file for a line about each request.", project="never"),
     },

@@ -103,6 +103,10 @@ def _seconds(item: object, _: Context) -> Json:
     return item if 0 < item < math.inf else None
 
 
+def _seconds_or_none(item: object, context: Context) -> Json:
+    return 0 if type(item) in (int, float) and item == 0 else _seconds(item, context)
+
+
 def _count(item: object, _: Context) -> Json:
     return item if isinstance(item, int) and not isinstance(item, bool) and item > 0 else None
 
@@ -189,6 +193,9 @@ NAMES = Kind(
     "a list of texts without blanks", {"type": "array", "items": _STRING}, _listed(r"[^\s]+", MAX_DOMAINS)
 )
 SECONDS = Kind("a positive number of seconds", {"type": "number", "exclusiveMinimum": 0}, _seconds)
+SECONDS_OR_NONE = Kind(
+    "a number of seconds, 0 for not at all", {"type": "number", "minimum": 0}, _seconds_or_none
+)
 COUNT = Kind("a whole number from 1", {"type": "integer", "minimum": 1}, _count)
 FLAG = Kind("true or false", {"type": "boolean"}, _flag)
 PATH = Kind("the path of a directory", _STRING, _path)

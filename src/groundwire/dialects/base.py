@@ -26,6 +26,7 @@ from groundwire.model import (
     JsonObject,
     Request,
     TextDelta,
+    Usage,
 )
 from groundwire.model.value import value
 
@@ -191,6 +192,8 @@ class Dialect:
     decode_response: Callable[[JsonObject], list[Event]]
     """A provider's whole answer, as the events that tell it. Raises `UpstreamWireError`."""
     encode_response: Callable[[Answer, Reply], JsonObject]
+    usage_of: Callable[[JsonObject], Usage | None]
+    """What a provider's whole answer has cost, without reading the answer."""
     decoder: Callable[[], StreamDecoder]
     encoder: Callable[[Reply], StreamEncoder]
     decode_error: Callable[[int, bytes, Headers], UpstreamError]

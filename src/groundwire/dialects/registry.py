@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
@@ -18,6 +19,7 @@ DIALECTS = (
 )
 
 
+@cache
 def dialect(name: str) -> Dialect:
     """The dialect of that name."""
     if name not in DIALECTS:

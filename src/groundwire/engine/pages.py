@@ -48,6 +48,8 @@ class Found:
     queries: tuple[str, ...] = ()
     """What was looked for, in the engine's own words."""
     warnings: tuple[Warned, ...] = ()
+    advice: tuple[Warned, ...] = ()
+    """What to tell whoever is not answered well by this."""
 
 
 class Engine(Protocol):

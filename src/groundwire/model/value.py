@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar, dataclass_transform
 T = TypeVar("T")
 
 _REQUIRED: Any = object()
+_MANY = 5
 
 
 @dataclass_transform(frozen_default=True)
@@ -43,9 +44,13 @@ def value(cls: type[T]) -> type[T]:
 def replace(item: T, /, **changes: object) -> T:
     """The same value but for some fields."""
     made: Any = item
-    fields = dict(zip(made.__match_args__, made.__values__(item), strict=True))
-    fields.update(changes)
-    return type(item)(**fields)
+    names = made.__match_args__
+    fields = list(made.__values__(item))
+    for name, change in changes.items():
+        if name not in names:
+            raise TypeError(f"{type(item).__name__} has no field {name}")
+        fields[names.index(name)] = change
+    return type(item)(*fields)
 
 
 def is_value(item: object) -> bool:
@@ -81,6 +86,12 @@ def _written_init(made: Any, defaults: dict[str, Any]) -> Callable[..., None]:
     scope |= {f"default_{name}": item for name, item in defaults.items() if item is not _REQUIRED}
     parameters = [f"{name}=default_{name}" if f"default_{name}" in scope else name for name in defaults]
     body = [f"put_{name}(self, {name})" for name in defaults] or ["pass"]
+    if len(defaults) >= _MANY:
+        # Changed by assignment, a call for each field less, while it is of a class that allows it.
+        loose = type(made.__name__, (), {"__slots__": tuple(defaults)})
+        scope |= {"turn_into": object.__dict__["__class__"].__set__, "class_loose": loose, "class_made": made}
+        fields = [f"self.{name} = {name}" for name in defaults]
+        body = ["turn_into(self, class_loose)", *fields, "self.__class__ = class_made"]
     source = f"def __init__({', '.join(['self', *parameters])}): " + "; ".join(body)
     exec(source, scope)  # noqa: S102  field names of our own classes, as dataclasses does
     written: Callable[..., None] = scope["__init__"]

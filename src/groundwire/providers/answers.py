@@ -5,7 +5,6 @@ The first bytes decide which it is, because servers ignore `stream` and name the
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from groundwire.dialects.base import Dialect, StreamDecoder
@@ -15,7 +14,15 @@ from groundwire.dialects.jsontext import load_json
 from groundwire.errors import GroundwireError, Interrupted, UpstreamWireError
 from groundwire.model import Event, Failed, Finished, Started, UsageSeen, Verbatim, Warned
 from groundwire.providers.base import Batches
-from groundwire.providers.glancing import GLANCES, glance_at_body, glance_at_frames, is_settled
+from groundwire.providers.frames import Splitter, closed, end_of_frame, readable
+from groundwire.providers.glancing import (
+    GLANCES,
+    after_the_end,
+    glance_at_body,
+    glance_at_frames,
+    is_over,
+    is_settled,
+)
 
 if TYPE_CHECKING:
     from groundwire.transport.connections import Exchange
@@ -78,24 +85,25 @@ async def _read_stream(language: Dialect, exchange: Exchange) -> Batches:
 
 
 async def _read_frames(language: Dialect, exchange: Exchange) -> Batches:
-    """The same with the bytes, whole frames at a time: half a frame is never passed on."""
+    """The same with the bytes, whole frames at a time: half a frame is never passed on, nor anything behind
+    the end."""
     watch = _Watch(language)
+    splitter = Splitter()
     failure: GroundwireError | None = None
-    half = b""
     try:
-        while chunk := await exchange.next():
-            whole, half = _split_frames(half, chunk)
-            if not whole:
+        while not watch.over and (chunk := await exchange.next()):
+            if not (whole := splitter.feed(chunk)):
                 continue
-            told = watch.look(whole)
-            yield [Verbatim(whole), *told]
-            if told and isinstance(told[-1], Finished | Failed):
-                if after := half + await exchange.settle():
+            length, told = watch.look(whole)
+            yield [Verbatim(whole[:length]), *told]
+            if _has_ended(told):
+                behind = whole[length:] + splitter.rest + await exchange.settle()
+                if after := after_the_end(language, told[-1], behind):
                     yield [Verbatim(after)]
                 return
     except GroundwireError as error:
         failure = error
-    half = half if _is_frame(half) else b""
+    half = splitter.rest if not watch.over and _is_frame(splitter.rest) else b""
     told = _ending(watch.end(half), failure)
     # A last frame without its blank line is a frame nonetheless, if the answer is complete with it.
     yield [Verbatim(half + b"\n\n"), *told] if half and isinstance(told[-1], Finished) else told
@@ -105,37 +113,68 @@ class _Watch:
     """Reads a stream up to its first visible event, because until then somebody else could be asked; after
     that it only glances."""
 
-    __slots__ = ("_decoder", "_language", "_settled")
+    __slots__ = ("_decoder", "_language", "_settled", "over")
 
     def __init__(self, language: Dialect) -> None:
         self._language = language
         self._decoder: StreamDecoder | None = language.decoder()
         self._settled = False
+        self.over = False
+        """Will there be nothing more, though no end was told?"""
 
-    def look(self, whole: bytes) -> list[Event]:
-        """What whole frames tell."""
-        self._settled = self._settled or is_settled(self._language, whole)
+    def look(self, whole: bytes) -> tuple[int, list[Event]]:
+        """How far whole frames can be passed on, and what they tell."""
+        length = readable(whole)
+        place, told = self._read(whole[:length])
+        self._settled = self._settled or is_settled(self._language, whole[:place])
+        if not self.over and not _has_ended(told) and (rest := whole[place:length]):
+            seen = glance_at_frames(self._language, rest, settled=self._settled)
+            told += seen.events
+            place += seen.length
+            self._settled = seen.settled
+            self.over = seen.length < len(rest)
+        if place == length < len(whole) and not _has_ended(told):
+            told.append(Failed(UpstreamWireError("something in the stream is no event")))
+        return place, told
+
+    def _read(self, whole: bytes) -> tuple[int, list[Event]]:
+        """The frames up to the first visible event; its own may be the last one too, and is glanced at."""
         told: list[Event] = []
-        while self._decoder is not None and whole:
-            frame, rest = _first_frame(whole)
-            told += self._decoder.feed(frame)
+        place = 0
+        while self._decoder is not None and place < len(whole):
+            end = end_of_frame(whole, place)
+            if is_over(self._language, whole[place:end]):
+                self.over = True
+                break
+            told += self._decoder.feed(closed(whole[place:end]))
             if any(not isinstance(event, _INVISIBLE) for event in told):
-                self._decoder = None  # this frame may be the last one too, and is glanced at
-            else:
-                whole = rest
-        if not whole or (told and isinstance(told[-1], Finished | Failed)):
+                self._decoder = None
+                return (end, self._shown(told, whole[place:end])) if _has_ended(told) else (place, told)
+            place = end
+        return place, told
+
+    def _shown(self, told: list[Event], frame: bytes) -> list[Event]:
+        """The same, if a client sees the end too: a decoder understands more than is sent by the book."""
+        if isinstance(told[-1], Failed) or _has_ended(glance_at_frames(self._language, frame).events):
             return told
-        return told + glance_at_frames(self._language, whole)
+        return [*told[:-1], Failed(Interrupted(_CUT))]
 
     def end(self, half: bytes) -> list[Event]:
         """What is left when the bytes have ended."""
+        told = glance_at_frames(self._language, half, settled=True).events
+        shown = _has_ended(told)
         if self._decoder is not None:
-            return [*self._decoder.feed(half), *self._decoder.close()]
-        if half and (told := glance_at_frames(self._language, half)):
+            told = [*self._decoder.feed(half), *self._decoder.close()]
+        if shown or (told and isinstance(told[-1], Failed)):
             return told
-        if self._settled:
-            return [Verbatim(GLANCES[self._language.name].formality), Finished()]
+        if self._settled or is_settled(self._language, half):
+            end = told.pop() if _has_ended(told) else Finished()
+            return [*told, Verbatim(GLANCES[self._language.name].formality), end]
         return [Failed(Interrupted(_CUT))]
+
+
+def _has_ended(told: list[Event]) -> bool:
+    return bool(told) and isinstance(told[-1], Finished | Failed)
 
 
 def _is_frame(half: bytes) -> bool:
@@ -149,24 +188,6 @@ def _is_frame(half: bytes) -> bool:
     except UpstreamWireError:
         return False
     return bool(frames)
-
-
-_BLANK_LINE = re.compile(rb"\n\n|\r\n\r\n|\r\r")
-
-
-def _first_frame(data: bytes) -> tuple[bytes, bytes]:
-    """The first frame of several, and the rest."""
-    match = _BLANK_LINE.search(data)
-    return (data[: match.end()], data[match.end() :]) if match else (data, b"")
-
-
-def _split_frames(half: bytes, chunk: bytes) -> tuple[bytes, bytes]:
-    """What is whole, and the beginning of the next frame."""
-    data = half + chunk
-    end = 0
-    for match in _BLANK_LINE.finditer(data, max(len(half) - 3, 0)):
-        end = match.end()
-    return data[:end], data[end:]
 
 
 def _ending(rest: list[Event], failure: GroundwireError | None) -> list[Event]:

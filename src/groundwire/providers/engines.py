@@ -72,7 +72,7 @@ class EngineProvider:
 
     async def _composed(self, query: str, found: Found, options: SearchOptions) -> Composition:
         extracted = compose(query, found.passages, max_sources=options.max_sources)
-        if self._write is None or not extracted.found:
+        if self._write is None or not found.passages:
             return extracted
         try:
             answer = await _whole(self._write(brief(query, found.passages)))

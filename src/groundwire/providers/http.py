@@ -26,6 +26,7 @@ from groundwire.model import Event, Failed, Finished, JsonObject, Request, Verba
 from groundwire.model.value import replace
 from groundwire.providers.answers import Form, read_answer
 from groundwire.providers.base import Batches, Row
+from groundwire.providers.calls import Ids
 from groundwire.providers.capabilities import RESTRICTIONS, Capabilities
 from groundwire.providers.forwarding import forwarded_headers, is_unchanged
 from groundwire.providers.policy import Audit, prepare
@@ -89,6 +90,7 @@ class HttpProvider:
             if said := (*prepared.warnings, *warnings):
                 yield said
             audit = Audit(prepared.audited) if prepared.audited else None
+            ids = Ids(asked)
             async with self._opened(asked, body, credential) as exchange:
                 if not 200 <= exchange.status < 300:
                     raise self._advised(
@@ -99,6 +101,7 @@ class HttpProvider:
                 async with aclosing(await read_answer(language, exchange, verbatim=form)) as batches:
                     async for batch in batches:
                         told = [done for event in batch for done in audit.check(event)] if audit else batch
+                        told = [ids.fresh(event) for event in told] if ids else told
                         yield [self._clean(event) if type(event) in _SPOKEN else event for event in told]
         except GroundwireError as error:
             raise self._redactor.cleaned(error) from None

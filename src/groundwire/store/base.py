@@ -36,6 +36,8 @@ class Agent:
     """What its JSON says besides, to be exported as it came."""
     created: str = ""
     updated: str = ""
+    owner: str = ""
+    """Who made it; empty for those that everybody may talk to."""
 
 
 @value
@@ -142,16 +144,19 @@ class Store(Protocol):
         """
         ...
 
-    def messages(self, session: str) -> list[StoredMessage]:
-        """The turns of a session in order."""
+    def messages(self, session: str, until: int = 0, limit: int = 0) -> list[StoredMessage]:
+        """The turns of a session in order: those before a number, the last so many of them; 0 for all."""
         ...
 
     def cut_messages(self, session: str, number: int) -> None:
         """Forget the turns of a session from this number on."""
         ...
 
-    def find_messages(self, words: Sequence[str], owner: str = "", limit: int = 50) -> list[StoredMessage]:
-        """The turns of an owner's sessions in which all these words stand, the last said first."""
+    def find_messages(self, wanted: str, owner: str = "", limit: int = 50) -> list[StoredMessage]:
+        """The turns of an owner's sessions in which all these words and "phrases" stand, the last first.
+
+        Case and accents make no difference; the last word may be the beginning of one.
+        """
         ...
 
     def add_usage(self, rows: Sequence[UsageRow]) -> None:

@@ -1,12 +1,14 @@
-"""The schema, step by step. SQLite and PostgreSQL understand every word of it, and mean the same."""
+"""The schema, step by step. What SQLite and PostgreSQL both understand means the same to them."""
 
 from __future__ import annotations
+
+from typing import LiteralString
 
 from groundwire.transport.steps import Step
 
 COMPONENT = "store"
 
-STEPS = (
+_BOTH = (
     Step(
         1,
         (
@@ -66,3 +68,54 @@ STEPS = (
     ),
     Step(2, ("ALTER TABLE groundwire_messages ADD COLUMN words text NOT NULL DEFAULT ''",)),
 )
+
+# Words are kept apart from what was said. Whatever was said before is filled in when the store is opened.
+_NO_COLUMN: LiteralString = "ALTER TABLE groundwire_messages DROP COLUMN words"
+
+ON_SQLITE = (
+    *_BOTH,
+    Step(
+        3,
+        (
+            _NO_COLUMN,
+            """
+            CREATE TABLE groundwire_words (
+                place integer PRIMARY KEY,
+                message text NOT NULL UNIQUE REFERENCES groundwire_messages (id) ON DELETE CASCADE,
+                owner text NOT NULL,
+                words text NOT NULL
+            )
+            """,
+            # The words are folded already. Signs that this Unicode does not know yet are letters.
+            """
+            CREATE VIRTUAL TABLE groundwire_found USING fts5 (
+                owner, words, content = 'groundwire_words', content_rowid = 'place',
+                tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* Co Cn'"
+            )
+            """,
+        ),
+    ),
+)
+ON_POSTGRES = (
+    *_BOTH,
+    Step(
+        3,
+        (
+            _NO_COLUMN,
+            """
+            CREATE TABLE groundwire_words (
+                place bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+                message text NOT NULL UNIQUE REFERENCES groundwire_messages (id) ON DELETE CASCADE,
+                owner text NOT NULL,
+                words text NOT NULL,
+                lexemes tsvector NOT NULL
+                    GENERATED ALWAYS AS (array_to_tsvector(string_to_array(words, ' '))) STORED
+            )
+            """,
+            "CREATE INDEX groundwire_words_recent ON groundwire_words (owner, place)",
+            "CREATE INDEX groundwire_words_lexemes ON groundwire_words USING gin (lexemes)",
+        ),
+    ),
+)
+WORDS_SINCE = 3
+"""The version that keeps words so that they can be found."""

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import LiteralString
 
-from groundwire.store.migrations import COMPONENT, STEPS
+from groundwire.store.finding import POSTGRES
+from groundwire.store.migrations import COMPONENT, ON_POSTGRES, WORDS_SINCE
 from groundwire.store.rows import Row, Values
 from groundwire.store.sql import SqlStore
 from groundwire.transport.postgres import Connection, Connections, closed_on_error, migrate
@@ -17,12 +18,15 @@ from groundwire.transport.steps import Step
 _NAMED = re.compile(r":([a-z_]+)")
 
 
-def open_postgres(address: str, steps: Sequence[Step] = STEPS) -> SqlStore:
+def open_postgres(address: str, steps: Sequence[Step] = ON_POSTGRES) -> SqlStore:
     """The store in the database at an address (`postgresql://…`)."""
     connections = Connections(address)
     with closed_on_error(connections):
         migrate(connections, COMPONENT, steps)
-    return SqlStore(PostgresDatabase(connections))
+        store = SqlStore(PostgresDatabase(connections), POSTGRES)
+        if steps[-1].version >= WORDS_SINCE:
+            store.fill_words()
+    return store
 
 
 class PostgresDatabase:
@@ -54,6 +58,10 @@ class PostgresTransaction:
         text = _in_postgres(statement)
         cursor = self._connection.execute(text, values)
         return list(cursor.fetchall()) if cursor.description else []
+
+    def many(self, statement: LiteralString, values: Sequence[Values]) -> None:
+        """Carry out a statement for each of them, without waiting between."""
+        self._connection.cursor().executemany(_in_postgres(statement), values)
 
 
 @cache

@@ -37,6 +37,7 @@ def agent_values(agent: Agent) -> dict[str, Cell]:
         "model": agent.model,
         "web_search": agent.web_search,
         "rest": agent.rest,
+        "owner": agent.owner,
     }
     return sound(id=agent.id, body=dump_json(body), created=agent.created, updated=agent.updated)
 
@@ -55,6 +56,7 @@ def agent_of(row: Row) -> Agent:
         rest=cast("JsonObject", body["rest"]),
         created=created,
         updated=updated,
+        owner=str(body.get("owner", "")),
     )
 
 
@@ -71,7 +73,6 @@ def message_values(message: StoredMessage) -> dict[str, Cell]:
         id=message.id,
         session=message.session,
         body=dump_json(encode(message.content)),
-        words=folded(message.content.text),
         provider=message.provider,
         created=message.created,
     )
@@ -83,16 +84,6 @@ def message_of(row: Row) -> StoredMessage:
     if not isinstance(content, Message | Answer):
         raise ClientWireError("expected a message or an answer")
     return StoredMessage(key, session, content, provider, created, number)
-
-
-def folded(text: str) -> str:
-    """A text as it is searched: without case, blanks made equal."""
-    return " ".join(text.casefold().split())
-
-
-def pattern_of(word: str) -> str:
-    """Matches whatever holds the word; `!` takes their meaning from signs."""
-    return "%" + re.sub("[!%_]", r"!\g<0>", folded(word)) + "%"
 
 
 def usage_values(row: UsageRow) -> dict[str, Cell]:

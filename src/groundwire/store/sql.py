@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from itertools import islice
 from types import TracebackType
-from typing import LiteralString, Protocol, Self
+from typing import LiteralString, Protocol, Self, cast
 
 from groundwire.errors import RequestError
 from groundwire.model.value import replace
 from groundwire.store import statements as say
 from groundwire.store.base import Agent, Session, StoredMessage, UsageRow, UsageTotal
+from groundwire.store.finding import FullText, mark_of
 from groundwire.store.rows import (
     Row,
     Values,
     agent_of,
     agent_values,
-    folded,
     message_of,
     message_values,
-    pattern_of,
     session_of,
     session_values,
     sound,
     usage_total_of,
     usage_values,
 )
+from groundwire.store.words import VERSION, kept_words, wanted_in
 
-_SPARE = 20
-"""How many turns with one of several words are looked at for each that is wanted."""
+_ALL = 2**62
+"""More than there are."""
+_SESSIONS = 100
+"""Whose words are filled in at a time: others take their turns between."""
 
 
 class Transaction(Protocol):
@@ -37,6 +38,10 @@ class Transaction(Protocol):
 
     def rows(self, statement: LiteralString, values: Values) -> list[Row]:
         """What a statement answers; nothing where it has no answer."""
+        ...
+
+    def many(self, statement: LiteralString, values: Sequence[Values]) -> None:
+        """Carry out a statement for each of them."""
         ...
 
 
@@ -55,8 +60,9 @@ class Database(Protocol):
 class SqlStore:
     """Implements `Store`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, words: FullText) -> None:
         self._database = database
+        self._words = words
 
     def __enter__(self) -> Self:
         return self
@@ -102,44 +108,73 @@ class SqlStore:
 
     def remove_session(self, id: str) -> bool:  # noqa: A002
         """Forget a session with its messages."""
-        return bool(self._rows(say.REMOVE_SESSION, sound(id=id)))
+        with self._database.transaction() as transaction:
+            self._forget(transaction, id, 0)
+            return bool(transaction.rows(say.REMOVE_SESSION, sound(id=id)))
 
     def add_message(self, message: StoredMessage) -> StoredMessage:
         """Append to a session, or renew; durable when this returns."""
         values = message_values(message)
         with self._database.transaction() as transaction:
             held = sound(id=message.session, updated=message.created)
-            if not transaction.rows(say.TOUCH_SESSION, held):
+            owners = transaction.rows(say.TOUCH_SESSION, held)
+            if not owners:
                 raise RequestError("there is no such session")
             added = transaction.rows(say.ADD_MESSAGE, values)
-        if not added:
-            raise RequestError("the message belongs to another session")
+            if not added:
+                raise RequestError("the message belongs to another session")
+            self._keep_words(transaction, [message], str(owners[0][0]))
         number, created = added[0]
         return replace(message, number=number, created=created)
 
-    def messages(self, session: str) -> list[StoredMessage]:
+    def messages(self, session: str, until: int = 0, limit: int = 0) -> list[StoredMessage]:
         """The turns of a session in order."""
-        return [message_of(row) for row in self._rows(say.MESSAGES, sound(session=session))]
+        values = sound(session=session, until=until or _ALL, limit=limit or _ALL)
+        return [message_of(row) for row in reversed(self._rows(say.MESSAGES, values))]
 
     def cut_messages(self, session: str, number: int) -> None:
         """Forget the turns of a session from this number on."""
-        self._rows(say.CUT_MESSAGES, sound(session=session, number=number))
+        with self._database.transaction() as transaction:
+            self._forget(transaction, session, number)
+            transaction.rows(say.CUT_MESSAGES, sound(session=session, number=number))
 
-    def find_messages(self, words: Sequence[str], owner: str = "", limit: int = 50) -> list[StoredMessage]:
-        """The turns in which all words stand: those with the longest, and among them those with the rest."""
-        wanted = sorted(filter(None, map(folded, words)), key=len)
-        if not wanted:
+    def find_messages(self, wanted: str, owner: str = "", limit: int = 50) -> list[StoredMessage]:
+        """The turns in which all words stand; what must stand together is looked at besides."""
+        asked = wanted_in(wanted)
+        if not asked:
             return []
-        values = sound(owner=owner, pattern=pattern_of(wanted[-1]), limit=limit * _SPARE)
-        found = (message_of(row) for row in self._rows(say.FIND_MESSAGES, values))
-        fitting = (message for message in found if _holds(message, wanted))
-        return list(islice(fitting, limit))
+        mark, phrase = mark_of(owner), f"%{asked.phrases[0]}%" if asked.phrases else ""
+        values = sound(
+            query=self._words.query(asked, mark), mark=mark, owner=owner, phrase=phrase, limit=limit
+        )
+        found: list[StoredMessage] = []
+        place = _ALL
+        while len(found) < limit:
+            rows = self._rows(self._words.find, {**values, "place": place})
+            found += (message_of(row[:6]) for row in rows if asked.holds(str(row[6])))
+            if len(rows) < limit:
+                break
+            place = cast("int", rows[-1][7])
+        return found[:limit]
+
+    def fill_words(self) -> None:
+        """Keep the words of what was said before words were kept. Several may do it at once, or again."""
+        if self._rows(say.WORDS_KEPT, {}) == [(VERSION,)]:
+            return
+        sessions = self._rows(say.ALL_SESSIONS, {})
+        for some in (sessions[at : at + _SESSIONS] for at in range(0, len(sessions), _SESSIONS)):
+            with self._database.transaction() as transaction:
+                for name, owner in some:
+                    rows = transaction.rows(say.WORDLESS, {"session": str(name)})
+                    self._keep_words(transaction, map(message_of, rows), str(owner))
+        with self._database.transaction() as transaction:
+            for statement in (*self._words.filled, say.KEPT_WORDS):
+                transaction.rows(statement, {"version": VERSION})
 
     def add_usage(self, rows: Sequence[UsageRow]) -> None:
         """Record requests; those already recorded are passed over."""
         with self._database.transaction() as transaction:
-            for row in rows:
-                transaction.rows(say.ADD_USAGE, usage_values(row))
+            transaction.many(say.ADD_USAGE, list(map(usage_values, rows)))
 
     def usage(self, since: str = "", until: str = "", owner: str = "") -> list[UsageTotal]:
         """Totals by day and model."""
@@ -150,7 +185,15 @@ class SqlStore:
         with self._database.transaction() as transaction:
             return transaction.rows(statement, values)
 
+    def _keep_words(self, transaction: Transaction, messages: Iterable[StoredMessage], owner: str) -> None:
+        mark = mark_of(owner)
+        values = [
+            sound(message=message.id, owner=mark, words=kept_words(message.content.text))
+            for message in messages
+        ]
+        for statement in self._words.put:
+            transaction.many(statement, values)
 
-def _holds(message: StoredMessage, words: Sequence[str]) -> bool:
-    text = folded(message.content.text)
-    return all(word in text for word in words)
+    def _forget(self, transaction: Transaction, session: str, number: int) -> None:
+        for statement in self._words.forget:
+            transaction.rows(statement, sound(session=session, number=number))

@@ -16,7 +16,8 @@ from threading import Lock
 from typing import LiteralString
 
 from groundwire.errors import ConfigError, GroundwireError
-from groundwire.store.migrations import COMPONENT, STEPS
+from groundwire.store.finding import SQLITE
+from groundwire.store.migrations import COMPONENT, ON_SQLITE, WORDS_SINCE
 from groundwire.store.rows import Row, Values
 from groundwire.store.sql import SqlStore
 from groundwire.transport.steps import Step
@@ -43,9 +44,15 @@ SELECT coalesce(max(version), 0) FROM groundwire_migrations WHERE component = ?
 _EXISTS: LiteralString = "SELECT 1 FROM sqlite_schema WHERE name = 'groundwire_migrations'"
 
 
-def open_sqlite(path: Path, steps: Sequence[Step] = STEPS) -> SqlStore:
+def open_sqlite(path: Path, steps: Sequence[Step] = ON_SQLITE) -> SqlStore:
     """The store in a file, which is made if it is missing, for its owner's eyes only."""
-    return SqlStore(SqliteDatabase(path, steps))
+    store = SqlStore(SqliteDatabase(path, steps), SQLITE)
+    with ExitStack() as undo:
+        undo.callback(store.close)
+        if steps[-1].version >= WORDS_SINCE:
+            store.fill_words()
+        undo.pop_all()
+    return store
 
 
 class SqliteDatabase:
@@ -122,6 +129,10 @@ class SqliteTransaction:
     def rows(self, statement: LiteralString, values: Values) -> list[Row]:
         """What a statement answers."""
         return self._connection.execute(statement, values).fetchall()
+
+    def many(self, statement: LiteralString, values: Sequence[Values]) -> None:
+        """Carry out a statement for each of them."""
+        self._connection.executemany(statement, values)
 
 
 def _make_private(path: Path) -> None:

@@ -29,30 +29,40 @@ REMOVE_SESSION: LiteralString = "DELETE FROM groundwire_sessions WHERE id = :id 
 # Also holds off everybody else who adds to this session, until the transaction ends.
 TOUCH_SESSION: LiteralString = """
 UPDATE groundwire_sessions SET updated = CASE WHEN updated < :updated THEN :updated ELSE updated END
-WHERE id = :id RETURNING id
+WHERE id = :id RETURNING owner
 """
 
 ADD_MESSAGE: LiteralString = """
-INSERT INTO groundwire_messages (id, session, number, body, words, provider, created)
-SELECT :id, :session, coalesce(max(number), 0) + 1, :body, :words, :provider, :created
+INSERT INTO groundwire_messages (id, session, number, body, provider, created)
+SELECT :id, :session, coalesce(max(number), 0) + 1, :body, :provider, :created
 FROM groundwire_messages WHERE session = :session
-ON CONFLICT (id) DO UPDATE SET body = excluded.body, words = excluded.words, provider = excluded.provider
+ON CONFLICT (id) DO UPDATE SET body = excluded.body, provider = excluded.provider
     WHERE groundwire_messages.session = excluded.session
 RETURNING number, created
 """
 MESSAGES: LiteralString = """
 SELECT id, session, body, provider, created, number FROM groundwire_messages
-WHERE session = :session ORDER BY number
+WHERE session = :session AND number < :until ORDER BY number DESC LIMIT :limit
 """
 
 CUT_MESSAGES: LiteralString = """
 DELETE FROM groundwire_messages WHERE session = :session AND number >= :number
 """
-FIND_MESSAGES: LiteralString = """
+ALL_SESSIONS: LiteralString = "SELECT id, owner FROM groundwire_sessions ORDER BY created, id"
+# Others may have filled in some of them meanwhile.
+WORDLESS: LiteralString = """
 SELECT said.id, said.session, said.body, said.provider, said.created, said.number
-FROM groundwire_messages AS said JOIN groundwire_sessions AS held ON held.id = said.session
-WHERE held.owner = :owner AND said.words LIKE :pattern ESCAPE '!'
-ORDER BY said.created DESC, said.id DESC LIMIT :limit
+FROM groundwire_messages AS said
+WHERE said.session = :session
+    AND NOT EXISTS (SELECT 1 FROM groundwire_words AS kept WHERE kept.message = said.id)
+ORDER BY said.number
+"""
+WORDS_KEPT: LiteralString = """
+SELECT coalesce(max(version), 0) FROM groundwire_migrations WHERE component = 'words'
+"""
+KEPT_WORDS: LiteralString = """
+INSERT INTO groundwire_migrations (component, version) VALUES ('words', :version)
+ON CONFLICT (component, version) DO NOTHING
 """
 
 ADD_USAGE: LiteralString = """

@@ -23,7 +23,7 @@ def is_domain(entry: str) -> bool:
 
 def admits(options: SearchOptions, source: Source) -> bool:
     """Do the domain lists allow this source?"""
-    host, path = _plain(domain_shown(source)), _path_of(source)
+    host, path = plain_host(domain_shown(source)), _path_of(source)
     if any(_covers(entry, host, path, unseen=True) for entry in options.blocked_domains):
         return False
     allowed = options.allowed_domains
@@ -33,7 +33,7 @@ def admits(options: SearchOptions, source: Source) -> bool:
 def covers_entry(outer: str, inner: str) -> bool:
     """Does one entry cover all that another one covers?"""
     host, _, path = inner.partition("/")
-    return _covers(outer, _plain(host), path.rstrip("*"), unseen=False)
+    return _covers(outer, plain_host(host), path.rstrip("*"), unseen=False)
 
 
 def domain_shown(source: Source) -> str:
@@ -42,20 +42,36 @@ def domain_shown(source: Source) -> str:
     return (source.domain or domain_of(source.url)).lower().removeprefix("www.")
 
 
+def plain_host(host: str) -> str:
+    """A host as it is compared."""
+    host = host.lower().rstrip(".").removeprefix("www.")
+    if host.isascii():
+        return host
+    try:
+        return host.encode("idna").decode("ascii")
+    except UnicodeError:
+        return host
+
+
+def entry_parts(entry: str) -> tuple[str, str]:
+    """The host of an entry as it is compared, and its path; empty where the host is all it says."""
+    host, _, path = entry.partition("/")
+    return plain_host(host.removeprefix("*.")), path if path.rstrip("*") else ""
+
+
 def _path_of(source: Source) -> str | None:
     """The path without its first slash; None where the address does not show it."""
-    if source.domain and _plain(source.domain) != _plain(domain_of(source.url)):
+    if source.domain and plain_host(source.domain) != plain_host(domain_of(source.url)):
         return None
     path = canonical_address(source.url).partition("?")[0].partition("/")[2]
     return None if ".." in path.lower().replace("%2e", ".").split("/") else path
 
 
 def _covers(entry: str, host: str, path: str | None, *, unseen: bool) -> bool:
-    domain, _, prefix = entry.partition("/")
-    domain = _plain(domain.removeprefix("*."))
+    domain, prefix = entry_parts(entry)
     if host != domain and not host.endswith(f".{domain}"):
         return False
-    if not prefix.rstrip("*"):
+    if not prefix:
         return True
     return unseen if path is None else _fits(prefix, path)
 
@@ -78,14 +94,3 @@ def _fits(prefix: str, path: str) -> bool:
         if path[at : at + 1] in ("", "/"):
             return True
     return False
-
-
-def _plain(host: str) -> str:
-    """A host as it is compared."""
-    host = host.lower().rstrip(".").removeprefix("www.")
-    if host.isascii():
-        return host
-    try:
-        return host.encode("idna").decode("ascii")
-    except UnicodeError:
-        return host

@@ -138,5 +138,6 @@ def _coded(error: GroundwireError, code: str) -> GroundwireError:
     """The error under the code of its tool, unless it is the caller's fault or a key is missing."""
     if not isinstance(error, RequestError | MissingCredential):
         error.code = code
-        error.message = f"{error.message.rstrip('. ')}. {_ADVICE}"
+        said = error.message.rstrip(". ")
+        error.message = f"{said}{'' if said.endswith('?') else '.'} {_ADVICE}"
     return error

@@ -8,8 +8,8 @@ caller cancels the provider. Redirects are not followed: credentials go to the h
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -51,12 +51,10 @@ class Http:
         if self._connections is not None:
             await self._connections.aclose()
 
-    @asynccontextmanager
-    async def open(self, call: Call, deadlines: Deadlines) -> AsyncIterator[Exchange]:
+    def open(self, call: Call, deadlines: Deadlines) -> AbstractAsyncContextManager[Exchange]:
         """Send a call; inside the block its answer can be read."""
         proxy = proxy_among(self._proxies, call.url)
-        async with self._opened().open(call, deadlines, proxy) as exchange:
-            yield exchange
+        return self._opened().open(call, deadlines, proxy)
 
     def _opened(self) -> Connections:
         if self._connections is None:

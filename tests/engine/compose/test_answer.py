@@ -313,3 +313,50 @@ def test_any_passages_give_an_answer_that_keeps_the_promises(
     for citation in answer.citations:
         for item in citation.evidence:
             assert item.quote
+
+
+def test_what_speaks_of_a_little_of_a_short_question_is_no_answer() -> None:
+    page = passage(
+        "Check if this path is a mount point.", title="pathlib.Path.is_mount — paths — Documentation"
+    )
+    assert not compose("how tall is Mount Everest", [page]).found
+    assert compose("is this path a mount point", [page]).found
+
+
+def test_a_page_is_found_by_what_its_title_says_it_is_for() -> None:
+    pages = [
+        passage(
+            "Return the ceiling of x.", "a", "math.ceil — round up to the next whole number — Documentation"
+        ),
+        passage(
+            "Round a number to a given precision.", "b", "round — round to decimal places — Documentation"
+        ),
+    ]
+    assert cited(compose("round up to the next whole number", pages))[0] == ("a",)
+    assert cited(compose("round to two decimal places", pages))[0] == ("b",)
+
+
+def test_a_very_short_answer_goes_on_with_the_next_sentence() -> None:
+    text = "compare(a, b)\n\nReturn 'a == b'. It takes the same time for equal and different secrets."
+    page = passage(text, title="hmac.compare — compare secrets — Documentation")
+    answer = compose("compare secrets", [page])
+    assert answer.text == (
+        "hmac.compare: Return 'a == b'. It takes the same time for equal and different secrets."
+    )
+    check(answer, [page])
+
+
+def test_a_number_that_no_page_says_is_what_somebody_wants_to_do_it_with() -> None:
+    page = passage("Return a random integer between two bounds.", title="random.randint — Documentation")
+    answer = compose("random integer between 17 and 23", [page])
+    assert answer.found
+    assert not codes(answer)
+
+
+def test_pages_of_one_host_that_disagree_are_told_by_their_addresses() -> None:
+    pages = [
+        Passage("https://a.example/one", "One", TOWER, 0, 2.0),
+        Passage("https://a.example/two", "Two", "The Eiffel Tower is 324 metres tall.", 0, 1.0),
+    ]
+    notes = compose("How tall is the Eiffel Tower?", pages).notes
+    assert notes[0].message == "https://a.example/one and https://a.example/two disagree: both are quoted"

@@ -161,3 +161,28 @@ def test_hostile_text_costs_no_more_than_its_length(unit: str) -> None:
     began = time.process_time()
     split_sentences(text)
     assert time.process_time() - began < 3
+
+
+def test_a_sentence_that_begins_behind_an_arrow_is_told_from_the_signature() -> None:
+    text = "repeat(object [,times]) -> create an iterator which returns the object\nfor a number of times."
+    assert told(text) == [
+        ("signature", "repeat(object [,times]) ->"),
+        ("prose", "create an iterator which returns the object\nfor a number of times."),
+    ]
+    assert [kind for kind, _ in told("walk(top) -> list of str")] == ["signature"]
+
+
+def test_what_an_interpreter_answered_is_no_sentence() -> None:
+    text = "It counts letters.\n\n>>> count('word')\nThere are four of them.\n\nNothing else is counted."
+    assert sentences(text) == ["It counts letters.", "Nothing else is counted."]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["groundwire index add docs/ --as-html", "pip install groundwire", "ls -l", "name = make(name[, x])"],
+)
+def test_a_line_for_a_shell_or_an_interpreter_is_no_sentence(line: str) -> None:
+    assert sentences(f"This is how it is done.\n{line}\n\nThen it is done.") == [
+        "This is how it is done.",
+        "Then it is done.",
+    ]

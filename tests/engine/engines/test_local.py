@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from groundwire.engine.compose.answer import Composition
+from groundwire.engine.compose.telling import NOTHING_FOUND, tell
 from groundwire.engine.engines.local import LocalEngine
 from groundwire.engine.index.base import Index
 from groundwire.engine.index.open import open_index
 from groundwire.engine.knowledge import Progress, building
 from groundwire.engine.pages import Engine, Found, Page
 from groundwire.errors import ConfigError
-from groundwire.model import SearchOptions
+from groundwire.model import SearchOptions, Warned
 from tests.engine.knowledge.memory import MemoryIndex
 
 ANY = SearchOptions()
@@ -53,6 +55,18 @@ def test_an_empty_data_directory_answers_at_once_and_shows_progress(tmp_path: Pa
     again: list[Progress] = []
     assert find(LocalEngine(tmp_path / "index", report=again.append), "json.dumps").passages
     assert again == []
+
+
+@pytest.mark.usefixtures("few")
+def test_whoever_is_not_answered_well_is_told_how_to_know_more_until_all_is_known(tmp_path: Path) -> None:
+    found = find(LocalEngine(tmp_path), "zorkmid")
+    assert [advice.code for advice in found.advice] == ["index_partial"]
+    told = [event for event in tell("zorkmid", found, Composition()) if isinstance(event, Warned)]
+    assert [warning.code for warning in told] == ["index_partial", NOTHING_FOUND]
+    firm = Composition("Yes.", found=True)
+    assert not [event for event in tell("zorkmid", found, firm) if isinstance(event, Warned)]
+    asyncio.run(LocalEngine(tmp_path).complete())
+    assert find(LocalEngine(tmp_path), "zorkmid").advice == ()
 
 
 @pytest.mark.usefixtures("few")
@@ -160,8 +174,10 @@ def test_many_questions_at_once_open_the_index_once(tmp_path: Path) -> None:
 PROCESS = """
 import asyncio, sys
 from pathlib import Path
+from groundwire.engine.compose.answer import Composition
+from groundwire.engine.compose.telling import NOTHING_FOUND, tell
 from groundwire.engine.engines.local import LocalEngine
-from groundwire.model import SearchOptions
+from groundwire.model import SearchOptions, Warned
 async def main():
     engine = LocalEngine(Path(sys.argv[1]))
     found = await engine.find("json.dumps", SearchOptions())

@@ -8,13 +8,16 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 
 import pytest
+import tantivy
 
 from groundwire.engine.index import derived, embedded, records
+from groundwire.engine.index.analysis import ANALYSIS
 from groundwire.engine.index.formats import FORMAT, STEPS, bring_up, format_of
 from groundwire.engine.index.lock import locked
 from groundwire.engine.index.open import open_index
@@ -164,6 +167,89 @@ def test_pages_stored_by_a_process_that_then_died_are_searchable_when_opened(
         assert len(index.search("zealous")) == 1
         assert index.search("number3") == []
         assert index.stats().passages == 30
+
+
+def test_a_store_in_the_place_of_another_is_searched_before_long(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_index(folder) as index:
+        assert len(index.search("number3")) == 1
+        shutil.move(folder, folder.parent / "before")
+        with open_index(folder) as other:
+            other.put([Page("https://example.org/new", "New", "Something zealous.")])
+        later = time.monotonic() + 1
+        monkeypatch.setattr(time, "monotonic", lambda: later)
+        assert [found.url for found in index.search("zealous")] == ["https://example.org/new"]
+        assert index.search("number3") == []
+
+
+def test_a_search_asks_the_store_only_after_somebody_wrote(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[sqlite3.Connection] = []
+    gone = records.gone
+
+    def noted(store: sqlite3.Connection) -> list[int]:
+        asked.append(store)
+        return gone(store)
+
+    with open_index(folder) as index, open_index(folder) as other:
+        index.search("number3")
+        monkeypatch.setattr(records, "gone", noted)
+        index.search("number4")
+        assert asked == []
+        other.remove(urls=[PAGES[3].url])
+        asked.clear()
+        assert index.search("number3") == []
+        assert len(asked) == 1
+
+
+def test_what_a_writer_removed_that_then_died_is_not_shown_by_others(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with open_index(folder) as index, open_index(folder) as other:
+        assert len(index.search("number3")) == 1
+        with monkeypatch.context() as patched:
+            patched.setattr(embedded, "brought_up", die)
+            for page in PAGES[3:5]:
+                with pytest.raises(KeyboardInterrupt):
+                    other.remove(urls=[page.url])
+        assert index.search("number3") == index.search("number4") == []
+        other.put([Page("https://example.org/new", "New", "Something zealous.")])
+        assert len(index.search("zealous")) == 1
+        assert index.search("number3") == []
+
+
+def test_a_view_made_while_somebody_writes_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = records.gone
+
+    def removed_meanwhile(store: sqlite3.Connection) -> list[int]:
+        found = gone(store)
+        monkeypatch.setattr(records, "gone", gone)
+        other.remove(urls=[PAGES[3].url])
+        return found
+
+    with open_index(folder) as index, open_index(folder) as other:
+        monkeypatch.setattr(records, "gone", removed_meanwhile)
+        index.search("number3")
+        assert index.search("number3") == []
+
+
+def test_passages_of_an_earlier_analysis_are_made_again(folder: Path) -> None:
+    # Schema and terms of the passages before this one: tokens were handed over one by one.
+    with sqlite3.connect(folder / "pages.sqlite3") as store:
+        store.execute("UPDATE state SET analysis = ?", (ANALYSIS - 1,))
+    store.close()
+    shutil.rmtree(passages_of(folder))
+    builder = tantivy.SchemaBuilder().add_text_field("text", tokenizer_name="raw")
+    earlier = folder / "passages-1"
+    earlier.mkdir()
+    tantivy.Index(builder.build(), str(earlier))
+    assert_whole(folder)
+    assert passages_of(folder) != earlier
 
 
 def test_what_is_renewed_or_removed_leaves_no_passage_behind(folder: Path) -> None:

@@ -6,8 +6,10 @@ import pytest
 
 from groundwire.engine.knowledge import Progress, building, first, has_begun, is_complete, refresh
 from groundwire.engine.knowledge.packages import Installed, installed
+from groundwire.engine.knowledge.python import contents_page
 from groundwire.engine.pages import Page
 from groundwire.errors import ConfigError
+from groundwire.model.value import replace
 from tests.engine.knowledge.memory import MemoryIndex
 
 
@@ -89,6 +91,18 @@ def test_a_new_version_of_a_package_or_of_python_makes_it_incomplete(monkeypatch
     assert is_complete(index)
     monkeypatch.setattr("sys.version", "9.9.9 (of the future)")
     assert not is_complete(index)
+
+
+def test_what_an_earlier_edition_told_is_incomplete_and_told_again() -> None:
+    index = MemoryIndex()
+    refresh(index)
+    contents = index.stored[contents_page(()).url]
+    earlier = contents.text.replace(f"edition {building.EDITION} ", f"edition {building.EDITION - 1} ")
+    assert earlier != contents.text
+    index.put([replace(contents, text=earlier)])
+    assert not building.is_current(index)
+    assert refresh(index).updated == 1
+    assert building.is_current(index)
 
 
 def test_titles_name_the_version() -> None:

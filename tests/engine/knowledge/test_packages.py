@@ -57,8 +57,8 @@ def test_a_distribution_is_told_from_its_metadata_and_its_modules_without_import
     pages = list(package_pages(Installed("acme-tools", PathDistribution(acme)), set()))
     assert [(page.url, page.title) for page in pages] == [
         ("https://acme.example/home", "Acme.Tools 2.5 — Python package"),
-        ("https://acme.example/home#acme", "acme — Acme.Tools"),
-        ("https://acme.example/home#acme.rocket", "acme.rocket — Acme.Tools"),
+        ("https://acme.example/home#acme", "acme — part of Acme.Tools"),
+        ("https://acme.example/home#acme.rocket", "acme.rocket — part of Acme.Tools"),
     ]
     assert pages[0].text == (
         "Tools for coyotes\n\n"

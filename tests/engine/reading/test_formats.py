@@ -77,3 +77,20 @@ def test_nothing_heavy_is_imported_before_there_is_something_to_read() -> None:
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", program], timeout=60, check=True)  # noqa: S603
+
+
+@pytest.mark.parametrize("media_type", ["text/plain", "text/markdown", "text/html"])
+def test_other_data_under_the_name_of_a_text_is_not_read(media_type: str) -> None:
+    data = bytes(range(256)) * 12
+    assert read(Document(data, media_type)).why == "it is called text, but holds other data"
+
+
+def test_text_of_two_bytes_a_sign_and_a_text_with_a_stray_zero_are_read() -> None:
+    for data, charset in (
+        ("Steam is hot.".encode("utf-16"), ""),
+        ("Steam is hot.".encode("utf-16-le"), "utf-16le"),
+        (b"Steam is hot. " * 200 + b"\0", ""),
+    ):
+        page = read(Document(data, "text/plain", charset=charset)).page
+        assert page is not None
+        assert page.text.startswith("Steam is hot.")

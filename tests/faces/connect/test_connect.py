@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from groundwire.faces.cli.parsers import CLIENTS as NAMES
-from groundwire.faces.connecting.clients import CLIENTS, Surroundings, all_changes
+from groundwire.faces.connecting.clients import CLIENTS, Surroundings
+from groundwire.faces.connecting.ways import all_changes
 from groundwire.tools import TOOLS
 from tests.faces.connect.parsers import read_config
 from tests.faces.fakes import Bench
@@ -224,33 +225,10 @@ def test_without_write_it_only_shows_what_to_add(client: str, tmp_path: Path) ->
     assert read_config(out, Path(FILES[client]).suffix)[PARENTS.get(client, "mcpServers")][ENTRY]
 
 
-def test_claude_code_through_the_gateway(tmp_path: Path) -> None:
-    file = tmp_path / ".claude" / "settings.json"
-    file.parent.mkdir()
-    file.write_text('{\n  "env": {"OTHER": "1"},\n  "model": "opus"\n}\n')
-    before = tree(tmp_path)
-    assert connect(tmp_path, "claude-code", "--gateway", "--write")[0] == 0
-    assert json.loads(file.read_text()) == {
-        "env": {"OTHER": "1", "ANTHROPIC_BASE_URL": "http://127.0.0.1:8484"},
-        "model": "opus",
-    }
-    assert connect(tmp_path, "claude-code", "--undo")[0] == 0
-    assert tree(tmp_path) == before
-
-
-def test_a_base_url_of_somebody_else_is_not_taken_out(tmp_path: Path) -> None:
-    file = tmp_path / ".claude" / "settings.json"
-    file.parent.mkdir()
-    file.write_text('{"env": {"ANTHROPIC_BASE_URL": "https://proxy.example"}}')
-    before = tree(tmp_path)
-    assert connect(tmp_path, "claude-code", "--undo")[0] == 0
-    assert tree(tmp_path) == before
-
-
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("codex", "--gateway"), "--gateway is for claude-code"),
+        (("cursor", "--gateway"), "--gateway is for claude-code, codex, opencode, gemini-cli"),
         (("codex", "--tools"), "--tools is for opencode"),
         (("claude-desktop", "--http"), "leave out --http"),
         (("codex", "--http", "--tools"), "choose one of"),

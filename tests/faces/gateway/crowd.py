@@ -16,12 +16,14 @@ PAGE = 4096
 _EVENT = b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[%s]}\n\n'
 FIRST = _EVENT % b'{"index":0,"delta":{"role":"assistant","content":"word "}}'
 _SMALL_BUFFER = 4096
+_GOLDEN = 0.618034
 
 
 class Teller(asyncio.Protocol):
     """The upstream's side of a stream: an event each `pause` seconds; as many as go, where that is zero."""
 
     open = 0
+    begun = 0
     pause = 1.0
     loud = FIRST * 20
 
@@ -31,18 +33,24 @@ class Teller(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if data.startswith(b"POST"):
-            type(self).open += 1
+            kind = type(self)
+            kind.open += 1
+            kind.begun += 1
             self._counted = True
             head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
             self._transport.write(head + _chunk(FIRST))
-            self._tell()
+            # Not all at the same moment: the second event comes anywhere within the pause.
+            self._due = asyncio.get_running_loop().time() + kind.begun * _GOLDEN % 1 * self.pause
+            asyncio.get_running_loop().call_at(self._due, self._tell)
 
     def _tell(self) -> None:
         if self._transport.is_closing():
             return
         if not self._full:
             self._transport.write(_chunk(FIRST if self.pause else self.loud))
-        asyncio.get_running_loop().call_later(self.pause or 0.002, self._tell)
+        # Who was late once is not late for ever: else all would come to tell at the same moment.
+        self._due += self.pause or 0.002
+        asyncio.get_running_loop().call_at(self._due, self._tell)
 
     def pause_writing(self) -> None:
         self._full = True
@@ -62,7 +70,7 @@ def _chunk(data: bytes) -> bytes:
 @asynccontextmanager
 async def telling(pause: float) -> AsyncIterator[tuple[str, type[Teller]]]:
     """An upstream, and what is known of it."""
-    kind = type("Told", (Teller,), {"open": 0, "pause": pause})
+    kind = type("Told", (Teller,), {"open": 0, "begun": 0, "pause": pause})
     server = await asyncio.get_running_loop().create_server(kind, "127.0.0.1", 0, backlog=4096)
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", kind

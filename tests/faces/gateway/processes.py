@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,7 +76,8 @@ async def started(folder: Path, words: Sequence[str], *, config: str = "") -> As
         yield one
     finally:
         if process.returncode is None:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it may have ended without our having heard of it
+                os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
         async with asyncio.timeout(BOUND):
             await reading

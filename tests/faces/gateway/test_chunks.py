@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from groundwire.faces.gateway.replies import Patience
 from groundwire.model.value import replace
 from groundwire.testing.script import EVENTS, Dribble, Framing, Response, Script
 from groundwire.testing.upstream import Upstream
@@ -62,7 +63,9 @@ def check(inbound: str, sizes: tuple[int, ...]) -> None:
         async with AsyncExitStack() as stack:
             upstream = await stack.enter_async_context(Upstream(Script()))
             providers = {f"my_{name}": speaking(name, upstream.url) for name in INBOUND}
-            here = await stack.enter_async_context(serving(providers))
+            # Single bytes take their time, and signs of life would stand between them.
+            patience = Patience(head=300.0, quiet=300.0)
+            here = await stack.enter_async_context(serving(providers, patience=patience))
             for recording in found:
                 asked = request_of(inbound, f"my_{recording.dialect}/m", stream=True)
                 ways = responses(recording.data, sizes)
@@ -73,7 +76,7 @@ def check(inbound: str, sizes: tuple[int, ...]) -> None:
                     if name == "other line ends" and recording.dialect == inbound:
                         continue  # in the same dialect bytes pass as they are
                     upstream.script = Script((response,))
-                    got = await fetch(here.url, asked)
+                    got = await fetch(here.url, asked, seconds=120)
                     assert got.complete
                     assert plain(got.body) == expected, f"{recording.name}, {name}"
 

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal
 
 import aiohttp
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 
+from groundwire.faces.gateway.keys import KeyFile
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
+from tests.faces.gateway.calling import called, gateway_in
+from tests.faces.gateway.processes import served
 from tests.faces.gateway.serving import serving, speaking
-from tests.faces.mcp.served import COLOGNE, TEXT
+from tests.faces.gateway.test_access import NAMED, TABLE
+from tests.faces.mcp.served import COLOGNE, SILENT, TEXT
 
 BOUND = 30.0
 LISTING = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -52,26 +60,75 @@ def test_there_is_no_stream_to_listen_to() -> None:
     asyncio.run(asyncio.wait_for(work(), BOUND))
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({}, 200),
-        ({"Host": "evil.example"}, 421),
-        ({"Host": "127.0.0.1.evil.example"}, 421),
-        ({"Origin": "https://evil.example"}, 403),
-        ({"Origin": "null"}, 403),
-    ],
-)
-def test_strangers_are_turned_away_before_mcp_is_spoken(headers: dict[str, str], status: int) -> None:
-    async def work() -> None:
-        async with (
-            mounted() as url,
-            aiohttp.ClientSession() as session,
-            session.post(url, json=LISTING, headers={**ACCEPT, **headers}) as response,
-        ):
-            assert response.status == status
+@pytest.mark.parametrize("with_key", [False, True], ids=["no key needed", "key shown"])
+def test_only_the_hosts_and_origins_of_the_table_come_to_speak_mcp(with_key: bool, tmp_path: Path) -> None:
+    gateway = gateway_in(tmp_path, config=NAMED)
+    key = KeyFile(str(tmp_path)).create("me", 0)[0] if with_key else "anything"
+    ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
 
-    asyncio.run(asyncio.wait_for(work(), BOUND))
+    async def ask() -> list[tuple[str, str | None, int]]:
+        said = []
+        for host, origin, _ in TABLE:
+            head = {
+                **ACCEPT,
+                "content-type": "application/json",
+                "host": host,
+                "authorization": f"Bearer {key}",
+            }
+            head |= {} if origin is None else {"origin": origin}
+            answer = await called(gateway, "POST", "/mcp", head, ping)
+            assert (b'"result"' in answer.body) == (answer.status == 200)
+            assert answer.headers.get("access-control-allow-origin") in (None, "https://app.example")
+            said.append((host, origin, answer.status))
+        for close in gateway.at_close:
+            await close()
+        return said
+
+    assert len(TABLE) >= 60
+    assert asyncio.run(asyncio.wait_for(ask(), BOUND)) == list(TABLE)
+
+
+def test_without_its_key_nobody_speaks_mcp(tmp_path: Path) -> None:
+    gateway = gateway_in(tmp_path, config=NAMED)
+    KeyFile(str(tmp_path)).create("me", 0)
+    head = {**ACCEPT, "host": "localhost", "authorization": "Bearer another"}
+    answer = asyncio.run(called(gateway, "POST", "/mcp", head, json.dumps(LISTING).encode()))
+    assert answer.status == 401
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_gateway_killed_in_the_midst_of_a_call_leaves_a_clear_error(
+    mode: Literal["auto", "legacy"], tmp_path: Path
+) -> None:
+    """How the official client tells a broken connection depends on the version; it never waits on."""
+
+    async def work() -> None:
+        async with Upstream(SILENT) as upstream:
+            config = f'[providers.scripted]\ndialect = "gemini"\nbase_url = "{upstream.url}"\nmodel = "m"\n'
+            async with (
+                served(tmp_path, config=config) as gateway,
+                Client(f"{gateway.url}/mcp", mode=mode) as client,
+            ):
+                asked = {"query": "x", "provider": "scripted"}
+                call = asyncio.create_task(client.call_tool("websearch", asked))
+                await upstream.received()
+                gateway.process.kill()
+                async with asyncio.timeout(5):
+                    await call
+
+    with pytest.raises((MCPError, ExceptionGroup)) as caught:
+        asyncio.run(asyncio.wait_for(work(), BOUND))
+    told = "SSE stream ended without a response|Server disconnected|peer closed connection"
+    for error in _single(caught.value):
+        assert re.search(told, str(error)), error
+
+
+def _single(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from _single(one)
+    else:
+        yield error
 
 
 def test_a_gateway_without_the_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

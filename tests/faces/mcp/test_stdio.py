@@ -7,18 +7,19 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from time import monotonic
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 
 from groundwire.faces.cli.edge import perform
 from groundwire.faces.cli.main import parse
-from groundwire.faces.mcp.stdio import Lines
+from groundwire.faces.mcp.lines import Lines
 from groundwire.testing.upstream import Upstream
 from tests.faces.fakes import Bench
 from tests.faces.mcp.served import ANSWER, SILENT, TEXT, environment
@@ -92,7 +93,7 @@ def test_a_server_killed_in_the_midst_of_a_call_leaves_a_clear_error(tmp_path: P
             Client(parameters(upstream, tmp_path)) as client,
         ):
             call = asyncio.create_task(client.call_tool("websearch_gemini", {"query": "y"}))
-            await upstream.received()
+            await upstream.received(timeout=30)
             os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
             with pytest.raises(MCPError, match="Connection closed"):
                 async with asyncio.timeout(5):
@@ -102,6 +103,36 @@ def test_a_server_killed_in_the_midst_of_a_call_leaves_a_clear_error(tmp_path: P
     asyncio.run(asyncio.wait_for(work(), BOUND))
 
 
+@pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, "1999-01-01"])
+def test_every_version_that_begins_with_initialize_is_spoken(version: str, tmp_path: Path) -> None:
+    """Known versions are greeted before the package is there, others after; either way once."""
+
+    async def work() -> list[dict[str, Any]]:
+        async with Upstream((ANSWER,)) as upstream, process(upstream, tmp_path) as server:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            server.stdin.write(_lines(({"method": "initialize", "id": 1, "params": _hello(version)},)))
+            said = [json.loads(await server.stdout.readline())]
+            server.stdin.write(_lines(({"method": "tools/list", "id": 1},)))
+            said.append(json.loads(await server.stdout.readline()))
+            more = (
+                {"method": "notifications/initialized"},
+                {"method": "tools/call", "id": 1, "params": _CALL},
+            )
+            server.stdin.write(_lines(more))
+            said.append(json.loads(await server.stdout.readline()))
+            server.stdin.close()
+            return [*said, *map(json.loads, (await server.stdout.read()).splitlines())]
+
+    greeted, listed, called = asyncio.run(asyncio.wait_for(work(), BOUND))
+    agreed = version if version in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
+    assert (greeted["id"], greeted["result"]["protocolVersion"]) == (1, agreed)
+    assert "websearch_gemini" in [tool["name"] for tool in listed["result"]["tools"]]
+    assert (called["id"], TEXT in called["result"]["structuredContent"]["llmContent"]) == (1, True)
+    kinds = [entry["type"] for entry in called["result"]["content"]]
+    assert kinds == (["text", "resource_link"] if agreed >= "2025-06-18" else ["text"])
+
+
 @pytest.mark.parametrize("ending", ["end of input", signal.SIGTERM, signal.SIGINT])
 def test_the_server_ends_in_the_midst_of_a_call_when_it_is_told_to(
     ending: str | signal.Signals, tmp_path: Path
@@ -109,12 +140,12 @@ def test_the_server_ends_in_the_midst_of_a_call_when_it_is_told_to(
     async def work() -> None:
         async with Upstream((SILENT,)) as upstream, process(upstream, tmp_path) as server:
             assert server.stdin is not None
-            for body in (
-                {"method": "initialize", "id": 0, "params": _HELLO},
+            bodies = (
+                {"method": "initialize", "id": 0, "params": _hello()},
                 {"method": "notifications/initialized"},
                 {"method": "tools/call", "id": 1, "params": _CALL},
-            ):
-                server.stdin.write(json.dumps({"jsonrpc": "2.0", **body}).encode() + b"\n")
+            )
+            server.stdin.write(_lines(bodies))
             await upstream.received(timeout=30)
             if isinstance(ending, str):
                 server.stdin.close()
@@ -128,7 +159,8 @@ def test_the_server_ends_in_the_midst_of_a_call_when_it_is_told_to(
     asyncio.run(asyncio.wait_for(work(), BOUND))
 
 
-def test_a_client_that_no_longer_listens_ends_the_server_quietly(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", ["2025-06-18", "1999-01-01"], ids=["greeted at once", "greeted later"])
+def test_a_client_that_no_longer_listens_ends_the_server_quietly(version: str, tmp_path: Path) -> None:
     async def work() -> None:
         async with Upstream((ANSWER,)) as upstream:
             given = parameters(upstream, tmp_path)
@@ -146,8 +178,7 @@ def test_a_client_that_no_longer_listens_ends_the_server_quietly(tmp_path: Path)
             os.close(writing)
             assert server.stdin is not None
             assert server.stderr is not None
-            hello = {"jsonrpc": "2.0", "method": "initialize", "id": 0, "params": _HELLO}
-            server.stdin.write(json.dumps(hello).encode() + b"\n")
+            server.stdin.write(_lines(({"method": "initialize", "id": 0, "params": _hello(version)},)))
             try:
                 async with asyncio.timeout(30):
                     trouble = await server.stderr.read()
@@ -160,8 +191,30 @@ def test_a_client_that_no_longer_listens_ends_the_server_quietly(tmp_path: Path)
     asyncio.run(asyncio.wait_for(work(), BOUND))
 
 
-_HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+def test_an_idle_server_ends_when_it_is_told_to(ending: signal.Signals, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with Upstream((SILENT,)) as upstream, process(upstream, tmp_path) as server:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            # The first line waits for the package, so an answer to it says that all is ready.
+            server.stdin.write(_lines(({"method": "ping", "id": 0},)))
+            await server.stdout.readline()
+            server.send_signal(ending)
+            assert await server.wait() == (130 if ending == signal.SIGINT else 0)
+
+    asyncio.run(asyncio.wait_for(work(), BOUND))
+
+
 _CALL = {"name": "websearch_gemini", "arguments": {"query": "x"}}
+
+
+def _hello(version: str = "2025-06-18") -> dict[str, Any]:
+    return {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+
+
+def _lines(bodies: Iterable[dict[str, Any]]) -> bytes:
+    return b"".join(json.dumps({"jsonrpc": "2.0", **body}).encode() + b"\n" for body in bodies)
 
 
 def test_lines_are_whole_however_they_arrive() -> None:
@@ -171,11 +224,21 @@ def test_lines_are_whole_however_they_arrive() -> None:
         for chunk in (b'{"a', b'": "\xc3', b'\xbc"}\n{"b": 1}\n\n{"c', b'"}\nno end'):
             os.write(writing, chunk)
         os.close(writing)
+        assert await lines.first() == '{"a": "ü"}'
+        lines.give_back(["one", await anext(lines)])
         found = [line async for line in lines]
+        assert await lines.first() == ""
         os.close(reading)
         return found
 
-    assert asyncio.run(asyncio.wait_for(work(), BOUND)) == ['{"a": "ü"}', '{"b": 1}', "", '{"c"}', "no end"]
+    assert asyncio.run(asyncio.wait_for(work(), BOUND)) == [
+        "one",
+        '{"a": "ü"}',
+        '{"b": 1}',
+        "",
+        '{"c"}',
+        "no end",
+    ]
 
 
 def test_without_the_package_one_sentence_says_what_to_install(

@@ -35,6 +35,7 @@ from groundwire.testing.script import Script
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import speaking
 from tests.faces.web.browsing import AXE, Page, browser, watched
+from tests.faces.web.rich import rich_events
 from tests.faces.web.serving import serving_page
 
 FINDER = Agent("finder", {"en": "Finder", "de": "Sucher"}, web_search=True)
@@ -77,6 +78,7 @@ def test_a_first_time_user_makes_an_agent_asks_and_finds_it_all_again(tmp_path: 
             assert not await switch.is_checked()
             assert "charge" in (await page.locator("#cost-hint").text_content() or "")
             await page.locator("[name=name_en]").fill("Finder")
+            await page.get_by_text("Texts in German").click()
             await page.locator("[name=name_de]").fill("Sucher")
             await page.locator("[name=provider]").select_option("local")
             await switch.check()
@@ -211,7 +213,7 @@ def test_nothing_serious_is_found_by_axe(scheme: Literal["light", "dark"], tmp_p
 
     async def run() -> None:
         async with (
-            Upstream(answer("anthropic_messages", events())) as upstream,
+            Upstream(answer("anthropic_messages", rich_events())) as upstream,
             serving_page(tmp_path, {"p": speaking("anthropic_messages", upstream.url)}) as here,
             browser() as chromium,
         ):

@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 from groundwire.errors import GroundwireError
+from groundwire.faces.web.windows import SIZE
 from groundwire.model import (
     Answer,
     Citation,
@@ -35,7 +36,7 @@ from tests.faces.web.hostile import hostile_strings
 from tests.faces.web.serving import serving_page
 
 NOW = "2026-03-01T00:00:00.000000+00:00"
-PER_PAGE = 60
+PER_PAGE = SIZE
 OTHERS = ("/", "/agents", "/usage?days=90", "/find?q=script", "/find?q=%3Cscript%3Ealert(1)%3C/script%3E")
 LOOK = """() => {
   const faults = [];
@@ -149,7 +150,7 @@ def test_nothing_hostile_comes_alive(count: int, tmp_path: Path) -> None:
     async def run() -> None:
         async with serving_page(tmp_path, {}) as here, browser() as chromium:
             names = fill(here.store, strings)
-            paths = [f"/chat/{name}" for name in names]
+            paths = [f"/chat/{name}?at=1" for name in names]
             paths += [*OTHERS, *(f"/agents/a{number}" for number in range(len(names)))]
             for free in (False, True):
                 context = await chromium.new_context(locale="en-US", bypass_csp=free)

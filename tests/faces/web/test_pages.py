@@ -15,10 +15,8 @@ import pytest
 
 from groundwire.chat.questions import Asked
 from groundwire.faces.gateway.keys import KeyFile
-from groundwire.faces.web.keeping import PAGES as KEEPING
 from groundwire.faces.web.pages import Pages
-from groundwire.faces.web.talking import PAGES as TALKING
-from groundwire.faces.web.visiting import PAGES as VISITING
+from groundwire.faces.web.routes import PAGES
 from groundwire.store.base import Agent
 from groundwire.testing.answers import told
 from groundwire.testing.script import Response
@@ -28,7 +26,6 @@ from tests.faces.gateway.serving import speaking
 from tests.faces.web.serving import Here, serving_page
 
 FINDER = Agent("finder", {"en": "Finder"}, web_search=True)
-PAGES = (*TALKING, *KEEPING, *VISITING)
 
 
 @asynccontextmanager

@@ -57,7 +57,50 @@ def test_a_chip_takes_the_place_of_a_marker() -> None:
     text = "So it is ([a.example](https://a.example/)). More."
     start = text.index("(")
     marker = Citation(Span(start, text.index(". More")), (Evidence(A),), "marker")
-    assert written(text, [marker]).blocks == ("<p>So it is <chip 0>. More.</p>",)
+    assert written(text, [marker]).blocks == ("<p>So it is<chip 0>. More.</p>",)
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("It is so. LINK", "<p>It is so.<chip 0></p>"),
+        ("It is so.\nLINK\n\nMore.", "<p>It is so.<chip 0></p>|<p>More.</p>"),
+        ("It is so.\n\nLINK\n\nMore.", "<p>It is so.<chip 0></p>|<p>More.</p>"),
+        ("- It is so. LINK\n- More.", "<ul>\n<li>It is so.<chip 0></li>\n<li>More.</li>\n</ul>"),
+        ("- LINK It is so.", "<ul>\n<li>It is so.<chip 0></li>\n</ul>"),
+        ("1. LINK It is so.", "<ol>\n<li>It is so.<chip 0></li>\n</ol>"),
+        ("# So LINK\n\nMore.", "<h3>So<chip 0></h3>|<p>More.</p>"),
+        ("So **it is** LINK", "<p>So <strong>it is</strong><chip 0></p>"),
+    ],
+)
+def test_a_chip_in_the_place_of_a_marker_stands_at_words(text: str, html: str) -> None:
+    link = "([a.example](https://a.example/))"
+    start = text.index("LINK")
+    marker = Citation(Span(start, start + len(link)), (Evidence(A),), "marker")
+    prose = written(text.replace("LINK", link), [marker])
+    assert "|".join(prose.blocks) == html
+    assert prose.unplaced == ()
+
+
+def test_a_marker_in_a_paragraph_of_its_own_stands_with_the_words_before_it() -> None:
+    text = "One fact. Two facts. ([a](https://a.example/))\n\n([b](https://b.example/))"
+    first, second = text.index("([a]"), text.index("([b]")
+    citations = [
+        Citation(Span(0, 9), (Evidence(A),)),
+        Citation(Span(first, second - 2), (Evidence(A),), "marker"),
+        Citation(Span(second, len(text)), (Evidence(A),), "marker"),
+    ]
+    prose = written(text, citations)
+    assert prose.blocks == ("<p>One fact.<chip 0> Two facts.<chip 1><chip 2></p>",)
+    assert prose.unplaced == ()
+
+
+def test_chips_that_do_not_bear_each_other_take_their_places_one_by_one() -> None:
+    text = "` >ba**~"
+    citations = [Citation(Span(*span), (Evidence(A),)) for span in ((4, 5), (6, 7), (1, 6))]
+    prose = written(text, citations)
+    assert len(CHIP.findall("".join(prose.blocks))) == 2
+    assert len(prose.unplaced) == 1
 
 
 def test_a_chip_in_a_row_of_a_table_stays_in_the_row() -> None:

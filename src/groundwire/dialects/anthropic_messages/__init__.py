@@ -6,6 +6,7 @@ from groundwire.dialects.anthropic_messages.request import decode_request, encod
 from groundwire.dialects.anthropic_messages.response import decode_response, encode_response
 from groundwire.dialects.anthropic_messages.search import NAME
 from groundwire.dialects.anthropic_messages.stream import Decoder, Encoder
+from groundwire.dialects.anthropic_messages.usage import usage_of
 from groundwire.dialects.base import Dialect
 
 __all__ = ["DIALECT"]
@@ -16,6 +17,7 @@ DIALECT = Dialect(
     encode_request=encode_request,
     decode_response=decode_response,
     encode_response=encode_response,
+    usage_of=usage_of,
     decoder=Decoder,
     encoder=Encoder,
     decode_error=decode_error,

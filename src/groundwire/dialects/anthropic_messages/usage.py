@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from groundwire.dialects.fields import Fields
+from groundwire.errors import UpstreamWireError
 from groundwire.model import JsonObject, Usage
 
 
@@ -21,6 +22,12 @@ def decode_usage(usage: Fields) -> Usage:
         searches=server.integer("web_search_requests"),
         fetches=server.integer("web_fetch_requests"),
     )
+
+
+def usage_of(body: JsonObject) -> Usage | None:
+    """What a whole answer has cost, if it says so."""
+    usage = Fields(body, UpstreamWireError).obj("usage")
+    return decode_usage(usage) if usage.raw else None
 
 
 def encode_usage(usage: Usage) -> JsonObject:

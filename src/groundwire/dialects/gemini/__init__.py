@@ -7,6 +7,7 @@ from groundwire.dialects.gemini.proto import NAME
 from groundwire.dialects.gemini.request import decode_request, encode_request
 from groundwire.dialects.gemini.response import decode_response, encode_response
 from groundwire.dialects.gemini.stream import Decoder, Encoder
+from groundwire.dialects.gemini.usage import usage_of
 
 __all__ = ["DIALECT"]
 
@@ -16,6 +17,7 @@ DIALECT = Dialect(
     encode_request=encode_request,
     decode_response=decode_response,
     encode_response=encode_response,
+    usage_of=usage_of,
     decoder=Decoder,
     encoder=Encoder,
     decode_error=decode_error,

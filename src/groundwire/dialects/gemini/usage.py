@@ -7,6 +7,8 @@ last one holds. There is no counter of searches.
 from __future__ import annotations
 
 from groundwire.dialects.fields import Fields
+from groundwire.dialects.gemini.proto import read_body
+from groundwire.errors import UpstreamWireError
 from groundwire.model import JsonObject, Usage
 
 
@@ -21,6 +23,12 @@ def decode_usage(fields: Fields) -> Usage:
         reasoning_tokens=thoughts,
         tool_tokens=tools,
     )
+
+
+def usage_of(body: JsonObject) -> Usage | None:
+    """What a whole answer has cost, if it says so."""
+    usage = read_body(body, UpstreamWireError).obj("usageMetadata")
+    return decode_usage(usage) if usage.raw else None
 
 
 def encode_usage(usage: Usage) -> JsonObject:

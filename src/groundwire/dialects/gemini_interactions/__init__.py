@@ -9,6 +9,7 @@ from groundwire.dialects.gemini_interactions.parts import NAME
 from groundwire.dialects.gemini_interactions.request import decode_request, encode_request
 from groundwire.dialects.gemini_interactions.response import decode_response, encode_response
 from groundwire.dialects.gemini_interactions.stream import Decoder, Encoder
+from groundwire.dialects.gemini_interactions.usage import usage_of
 
 __all__ = ["DIALECT"]
 
@@ -18,6 +19,7 @@ DIALECT = Dialect(
     encode_request=encode_request,
     decode_response=decode_response,
     encode_response=encode_response,
+    usage_of=usage_of,
     decoder=Decoder,
     encoder=Encoder,
     decode_error=decode_error,

@@ -6,6 +6,7 @@ Recorded sums bear it out: total = input + output + tool use + thought.
 from __future__ import annotations
 
 from groundwire.dialects.fields import Fields
+from groundwire.errors import UpstreamWireError
 from groundwire.model import JsonObject, Usage
 
 _SEARCH = "google_search"
@@ -23,6 +24,12 @@ def decode_usage(body: Fields) -> Usage:
         tool_tokens=tools,
         searches=_searches(body),
     )
+
+
+def usage_of(body: JsonObject) -> Usage | None:
+    """What a whole answer has cost, if it says so."""
+    usage = Fields(body, UpstreamWireError).obj("usage")
+    return decode_usage(usage) if usage.raw else None
 
 
 def encode_usage(usage: Usage) -> JsonObject:

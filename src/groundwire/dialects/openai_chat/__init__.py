@@ -7,6 +7,7 @@ from groundwire.dialects.openai_chat.parts import NAME
 from groundwire.dialects.openai_chat.request import decode_request, encode_request
 from groundwire.dialects.openai_chat.response import decode_response, encode_response
 from groundwire.dialects.openai_chat.stream import Decoder, Encoder
+from groundwire.dialects.openai_chat.usage import usage_of
 
 DIALECT = Dialect(
     name=NAME,
@@ -14,6 +15,7 @@ DIALECT = Dialect(
     encode_request=encode_request,
     decode_response=decode_response,
     encode_response=encode_response,
+    usage_of=usage_of,
     decoder=Decoder,
     encoder=Encoder,
     decode_error=decode_error,

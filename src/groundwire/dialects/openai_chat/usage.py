@@ -8,6 +8,7 @@ searches, Perplexity the same under names of its own.
 from __future__ import annotations
 
 from groundwire.dialects.fields import Fields
+from groundwire.errors import UpstreamWireError
 from groundwire.model import JsonObject, Usage
 
 
@@ -32,6 +33,12 @@ def decode_usage(usage: Fields) -> Usage:
         fetches=_count(server, "web_fetch_requests"),
         cost=_cost(usage),
     )
+
+
+def usage_of(body: JsonObject) -> Usage | None:
+    """What a whole answer has cost, if it says so."""
+    usage = Fields(body, UpstreamWireError).obj("usage")
+    return decode_usage(usage) if usage.raw else None
 
 
 def encode_usage(usage: Usage) -> JsonObject:

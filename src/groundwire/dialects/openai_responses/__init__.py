@@ -5,6 +5,7 @@ from groundwire.dialects.openai_responses.errors import decode_error, encode_err
 from groundwire.dialects.openai_responses.request import decode_request, encode_request
 from groundwire.dialects.openai_responses.response import LOSSES, decode_response, encode_response
 from groundwire.dialects.openai_responses.stream import Decoder, Encoder
+from groundwire.dialects.openai_responses.usage import usage_of
 from groundwire.dialects.openai_responses.wire import NAME
 
 __all__ = ["DIALECT"]
@@ -15,6 +16,7 @@ DIALECT = Dialect(
     encode_request=encode_request,
     decode_response=decode_response,
     encode_response=encode_response,
+    usage_of=usage_of,
     decoder=Decoder,
     encoder=Encoder,
     decode_error=decode_error,

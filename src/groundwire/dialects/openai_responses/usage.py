@@ -8,6 +8,7 @@ without asking whether they are there, so unknown ones are written as nought.
 from __future__ import annotations
 
 from groundwire.dialects.fields import Fields
+from groundwire.errors import UpstreamWireError
 from groundwire.model import JsonObject, Usage
 
 
@@ -31,6 +32,11 @@ def decode_usage(response: Fields) -> Usage | None:
         searches=searches,
         cost=usage.number("cost"),
     )
+
+
+def usage_of(body: JsonObject) -> Usage | None:
+    """What a whole answer has cost, if it says so."""
+    return decode_usage(Fields(body, UpstreamWireError))
 
 
 def encode_usage(usage: Usage) -> JsonObject | None:

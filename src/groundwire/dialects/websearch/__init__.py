@@ -54,6 +54,7 @@ DIALECT = Dialect(
     encode_request=encode_request,
     decode_response=decode_response,
     encode_response=encode_response,
+    usage_of=lambda _: None,
     decoder=Decoder,
     encoder=Encoder,
     decode_error=decode_error,

@@ -9,10 +9,14 @@ from groundwire.engine.compose.phrases import phrase
 from groundwire.engine.compose.polishing import one_line
 from groundwire.engine.compose.statements import Statement, join_passages, names, read_statements
 from groundwire.engine.compose.weighing import weigh
+from groundwire.engine.compose.words import query_words
 from groundwire.engine.pages import Passage
 from groundwire.model import Citation, Evidence, Source, Span, Warned
 from groundwire.model.value import replace, value
 from groundwire.text.addresses import domain_of
+
+THIN_EVIDENCE = "thin_evidence"
+"""The code of the warning that the pages hardly answer."""
 
 _THIN_COVERAGE = 0.5
 _FIRM_COVERAGE = 0.75
@@ -34,7 +38,8 @@ def compose(query: str, passages: Sequence[Passage], *, max_sources: int | None 
     """The best-supported sentences of the passages, each with its citation; nothing that no page says."""
     stretches = join_passages(passages)
     statements = read_statements(stretches)
-    choice = choose(weigh(query, stretches, statements), statements, max_sources)
+    weighed = weigh(query, stretches, statements)
+    choice = choose(weighed, statements, max_sources, len(query_words(query)))
     if not choice.paragraphs:
         return Composition(phrase("nothing", query).format(query=one_line(query)))
     draft = _Draft(query, sources_in(passages))
@@ -121,11 +126,11 @@ def _lead_in(statement: Statement, subject: str) -> str:
 
 def _notes(choice: Choice, draft: _Draft) -> Iterator[Warned]:
     for one, other in draft.disagreeing:
-        yield Warned("contradictory_evidence", f"{_place(one)} and {_place(other)} disagree: both are quoted")
+        yield Warned("contradictory_evidence", f"{_places(one, other)} disagree: both are quoted")
     if choice.coverage < _THIN_COVERAGE:
-        yield Warned("thin_evidence", "thin evidence: no page speaks of all that was asked")
+        yield Warned(THIN_EVIDENCE, "thin evidence: no page speaks of all that was asked")
     elif choice.coverage < _FIRM_COVERAGE and _is_lone_claim(choice, draft):
-        yield Warned("thin_evidence", "thin evidence: one page alone says this, and not quite what was asked")
+        yield Warned(THIN_EVIDENCE, "thin evidence: one page alone says this, and not quite what was asked")
 
 
 def _is_lone_claim(choice: Choice, draft: _Draft) -> bool:
@@ -134,5 +139,8 @@ def _is_lone_claim(choice: Choice, draft: _Draft) -> bool:
     return len(pages) == 1 and not any(item.statement.subject for item in choice.paragraphs[0])
 
 
-def _place(statement: Statement) -> str:
-    return one_line(domain_of(statement.url) or statement.url)
+def _places(one: Statement, other: Statement) -> str:
+    """Two pages by their hosts, or by their addresses where one host has both."""
+    hosts = [domain_of(item.url) or item.url for item in (one, other)]
+    shown = hosts if hosts[0] != hosts[1] else [one.url, other.url]
+    return " and ".join(map(one_line, shown))

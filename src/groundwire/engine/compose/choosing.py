@@ -18,8 +18,14 @@ _ELSEWHERE = 0.65
 _AS_APT = 0.7
 """What a statement of another page must cover, as a share of what the best covers."""
 _POOL = 60
+_LEAST, _LEAST_OF_LONG = 0.4, 0.28
+_SHORT_QUERY, _LONG_QUERY = 4, 10
+"""What the best must cover to be an answer at all: of a query of few words, and of one of many."""
 _SAMENESS = 0.8
 _SHORT = 220
+_FEW = 4
+_BRIEF = 70
+"""Characters; an answer below that is told with the sentence that follows."""
 
 
 @value
@@ -42,13 +48,16 @@ class Choice:
     """The share of the query that the one who covers most speaks of."""
 
 
-def choose(weighed: Sequence[Weighed], statements: Sequence[Statement], max_sources: int | None) -> Choice:
-    """The best statements within the limits; none if nothing answers."""
+def choose(
+    weighed: Sequence[Weighed], statements: Sequence[Statement], max_sources: int | None, asked: int = 0
+) -> Choice:
+    """The best statements within the limits; none if nothing answers. `asked` is the words of the query."""
     pool = weighed[:_POOL]
     picked = _pick(_units(pool, statements), max_sources)
-    if not picked:
+    if not picked or max(unit.item.coverage for unit in picked) < _least(asked):
         return Choice()
     everything = [statement for unit in picked for statement in unit.statements]
+    everything += _sequel(everything, statements)
     pages = list(dict.fromkeys(statement.url for statement in everything))
     allowed = None if max_sources is None else max(0, max_sources - len(pages))
     chosen = _with_company(everything, pool, pages, allowed)
@@ -58,6 +67,27 @@ def choose(weighed: Sequence[Weighed], statements: Sequence[Statement], max_sour
     )
     ordered = tuple(tuple(sorted(group, key=lambda item: item.statement.place)) for group in paragraphs)
     return Choice(ordered, max(unit.item.coverage for unit in picked))
+
+
+def _sequel(chosen: Sequence[Statement], statements: Sequence[Statement]) -> list[Statement]:
+    """What goes on where a very short answer ends, if that can be told with it."""
+    last = chosen[-1]
+    if len(chosen) > 1 or len(last.quote) >= _BRIEF or not last.subject:
+        return []
+    return [
+        other
+        for other in statements
+        if (other.stretch, other.number, other.subject) == (last.stretch, last.number + 1, last.subject)
+        and other.kind == last.kind == "prose"
+        and _is_short(other)
+        and len(other.words.order) > _FEW
+    ]
+
+
+def _least(asked: int) -> float:
+    """Between the two ends in proportion."""
+    share = (asked - _SHORT_QUERY) / (_LONG_QUERY - _SHORT_QUERY)
+    return _LEAST + (_LEAST_OF_LONG - _LEAST) * min(1.0, max(0.0, share))
 
 
 @value

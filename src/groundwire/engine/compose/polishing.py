@@ -6,6 +6,7 @@ Only the answer is polished. The quote beside it stays as the page has it.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # Signs nobody sees that change what a program or a model reads: controls, directions, tags, fillers, and the
 # private signs of other people's citations. Joiners stay where scripts and emoji need them.
@@ -34,9 +35,10 @@ _MARKUP = re.compile(
     r"|(?P<number>(?:(?<=[\s.,;:!?)\"”’»])|^)\[\^?\d{1,4}\](?!\())"
 )
 _SIGNS = frozenset("`*[<")
-_LEADING = re.compile(r"^(?:#{1,6}|>+|\|)\s+")
+_LEADING = re.compile(r"\A(?:#{1,6}|>+|\|)\s+")
 _SPACE = re.compile(r"\s+")
 _SPACE_BEFORE = re.compile(r"\s+(?=[,;:.!?](?:\s|$))")
+_LOOSE_ENDS = (" ,", " ;", " :", " .", " !", " ?")
 _ENDED = tuple(".!?…:。！？;")
 _CLOSING = "\"'”’»)]*_`"
 
@@ -57,14 +59,20 @@ def plain(text: str) -> str:
     return visible(text) if _SIGNS.isdisjoint(text) else polish(text)
 
 
+@lru_cache(maxsize=1024)
 def polish(sentence: str) -> str:
     """A sentence of a page as it stands in an answer, on one line and with an end."""
-    text = _LEADING.sub("", " ".join(_FOREIGN.sub("", visible(sentence)).split()))
+    text = visible(sentence)
+    if "【" in text:
+        text = _FOREIGN.sub("", text)
+    text = _LEADING.sub("", " ".join(text.split()), count=1)
     if not _SIGNS.isdisjoint(text):
         text = _SPACE.sub(" ", _MARKUP.sub(_plain, text)).strip()
-    text = _SPACE_BEFORE.sub("", text)
-    if text.endswith("::"):
-        text = text[:-1]
+    if any(map(text.__contains__, _LOOSE_ENDS)):
+        text = _SPACE_BEFORE.sub("", text)
+    if text.endswith(":"):
+        # What it announced is not shown.
+        text = text.rstrip(":").rstrip()
     return text if not text or text.rstrip(_CLOSING).endswith(_ENDED) else text + "."
 
 

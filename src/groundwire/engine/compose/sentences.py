@@ -51,8 +51,15 @@ _CODE = re.compile(
     r"(?:from\s+[\w.]+\s+import\s|import\s+[\w.]+(?:\s+as\s+\w+)?(?:,\s*[\w.]+)*$|@\w[\w.]*(?:\(.*\))?$"
     r"|(?:def|class|for|while|if|elif|else|try|except|with|async|return|raise)\b.*:$|return\b[^.]*$"
     r"|[\w.\[\]'\"]+\s*(?:[-+*/|&]?=)\s*\S.*$|[\w.]+\(.*\)\s*(?:#.*)?$|[{}()\[\];]+$|.*[;{}]$|</?\w+.*>$"
-    r"|\|.*\|$|\[[^()]*\)$)"
+    r"|\|.*\|$|\[[^()]*\)$|->\s|\"{3}|'{3})"
 )
+# A line for a shell: a program and its options, or one that everybody knows by name.
+_COMMAND = re.compile(
+    r"[a-z][\w.-]*(?:\s\S+)*?\s--?[a-z][\w-]*(?:[=\s].*)?(?<![.:,])$"
+    r"|(?:pip|pipx|uv|npm|npx|apt|brew|docker|git|curl|sudo)\s[a-z-]+\s\S.*(?<![.:,])$"
+)
+# `repeat(object) -> create an iterator which …`: behind the arrow begins a sentence, not a type.
+_TOLD = re.compile(r"\)\s*-+>\s*(?:\w+,\s+)?(?=[A-Za-z][a-z]*\s+(?:[a-z]+\s+){2}[a-z])")
 # Most lines are nothing but words: they need no closer look.
 _PLAIN = re.compile(r"(?!(?:import|from|return|raise)\b)[^\W\d_][^=(){}\[\];:|<>@$%`~^#*\\]+[\w.,]$")
 _SIGNATURE = re.compile(r"(?:class |def |async def )?([A-Za-z_][\w.]*)\((?![\"'\d])")
@@ -90,13 +97,15 @@ def split_sentences(text: str) -> list[Piece]:
 class _Reader:
     """Tells lines apart by what stands before them: fences, literal blocks, paragraphs that go on."""
 
-    __slots__ = ("_fence", "_literal", "_previous", "_previous_indent", "is_item")
+    __slots__ = ("_answers", "_fence", "_literal", "_previous", "_previous_indent", "_stopped", "is_item")
 
     def __init__(self) -> None:
+        self._answers = False
         self._fence = ""
         self._literal: int | None = None
         self._previous: Kind | Literal["blank"] = "blank"
         self._previous_indent = 0
+        self._stopped = False
         self.is_item = False
         """Does the line before belong to an item of a list?"""
 
@@ -107,11 +116,19 @@ class _Reader:
     def kind(self, line: str, indent: int) -> Kind | Literal["blank"]:
         """The kind of the next line."""
         kind = self._kind(line, indent) if line else "blank"
+        # What an interpreter answered stands below its prompt, up to the next blank line.
+        self._answers = bool(line) and (self._answers or line.startswith(">>>"))
         self._previous = kind
         self.is_item = self.is_item and kind == "prose"
+        self._stopped = line.endswith((".", "!", "?"))
         if line:
             self._previous_indent = indent
         return kind
+
+    def tells(self) -> Kind:
+        """The line just seen turns into a sentence, which may go on."""
+        self._previous = "prose"
+        return "prose"
 
     def _kind(self, line: str, indent: int) -> Kind:
         if _FENCE.match(line) and (not self._fence or line.startswith(self._fence)):
@@ -119,7 +136,7 @@ class _Reader:
             return "rule"
         if self._fence:
             return "code"
-        if self._literal is not None and indent > self._literal:
+        if self._answers or (self._literal is not None and indent > self._literal):
             return "code"
         kind = _kind(line)
         if kind in ("code", "signature") and self._goes_on(line, indent):
@@ -130,7 +147,8 @@ class _Reader:
 
     def _goes_on(self, line: str, indent: int) -> bool:
         """Wrapped prose may look like code; what goes on a paragraph belongs to it."""
-        return self._previous == "prose" and indent <= self._previous_indent and not _PROMPT.match(line)
+        goes_on = self._previous == "prose" and not self._stopped and indent <= self._previous_indent
+        return goes_on and not _PROMPT.match(line)
 
 
 def _lines(text: str) -> list[_Line]:
@@ -145,6 +163,10 @@ def _lines(text: str) -> list[_Line]:
         position += len(raw)
         defines = reader.is_listing(indent) and _DEFINITION.match(line) is not None
         kind = reader.kind(line, indent)
+        told = _TOLD.search(line) if kind == "signature" else None
+        if told is not None:
+            lines.append(_Line(start, start + len(line[: told.end()].rstrip()), line, kind, 0, is_item=False))
+            start, line, kind = start + told.end(), line[told.end() :], reader.tells()
         bullet = _BULLET.match(line) if kind == "prose" else None
         length = bullet.end() if bullet else 0
         lines.append(_Line(start, start + len(line), line, kind, length, bool(length) or defines))
@@ -154,6 +176,8 @@ def _lines(text: str) -> list[_Line]:
 
 
 def _kind(line: str) -> Kind:
+    if _COMMAND.match(line):
+        return "code"
     if _PLAIN.match(line):
         return "prose"
     if _PROMPT.match(line):

@@ -104,7 +104,8 @@ def names(text: str, name: str) -> bool:
     last = name.removesuffix("()").rpartition(".")[2]
     own = re.escape(last)
     form = rf"\b{own}\b" if not last.isalpha() else rf"`[\w.]*\b{own}\b|\b{own}\("
-    return re.search(rf"\b{re.escape(name)}\b|{form}", text) is not None
+    whole = rf"\b{re.escape(name)}\b|" if "." in name else ""
+    return re.search(f"{whole}{form}", text) is not None
 
 
 def _joined(known: Stretch, new: Stretch) -> Stretch | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from groundwire.engine.compose.answer import Composition, sources_in
+from groundwire.engine.compose.answer import THIN_EVIDENCE, Composition, sources_in
 from groundwire.engine.compose.phrases import phrase
 from groundwire.engine.compose.polishing import one_line
 from groundwire.engine.pages import Found
@@ -44,6 +44,8 @@ def tell(query: str, found: Found, composition: Composition) -> Iterator[Event]:
     yield TextSettled(_TEXT_PART)
     yield from found.warnings
     yield from composition.notes
+    if not composition.found or any(note.code == THIN_EVIDENCE for note in composition.notes):
+        yield from found.advice
     if not composition.found:
         yield Warned(NOTHING_FOUND, "no page answers the question; try other words or fewer restrictions")
     yield UsageSeen(Usage(searches=1))

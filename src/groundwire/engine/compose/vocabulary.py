@@ -19,16 +19,18 @@ STOP_WORDS = _words(
     some such tell than that the their theirs them then there these they thing things this those through
     to too under until up us use used useful uses using very via want wants was way ways we were what
     whatever when where whether which while who whom whose why will with within without work works would
-    you your yours explain exactly mean means happen happens know find aber alle allem allen aller alles
-    als auch auf aus bei beim bin bis bist da dabei dadurch dafür damit dann daran darauf daraus das
-    dass dein deine dem den denn der deren des dessen dich die dies diese diesem diesen dieser dieses
-    dir doch dort du durch ein eine einem einen einer eines er es etwa etwas für gegen geht gibt hab
-    habe haben hat hatte hier ich ihm ihn ihnen ihr ihre im ins ist ja jede jedem jeden jeder jedes kann
-    kannst kein keine keinem keinen keiner können könnte man mehr mein meine mich mir mit muss müssen
-    nach nicht noch nur ob oder ohne sehr sein seine seit sich sie sind soll sollte sowie um und uns
-    unser unter vom von vor war waren warum welche welchem welchen welcher welches wenn wer werde werden
-    wie wieder wieso wir wird wo wofür womit wurde wurden zu zum zur zwischen über funktioniert bedeutet
-    heißt macht machen nutze nutzt verwende verwendet verwenden benutzen funktionen
+    you your yours explain exactly mean means happen happens know find something anything everything
+    someone anyone somebody anybody every few several many lot another really simply easily properly
+    aber alle allem allen aller alles als auch auf aus bei beim bin bis bist da dabei dadurch dafür
+    damit dann daran darauf daraus das dass dein deine dem den denn der deren des dessen dich die dies
+    diese diesem diesen dieser dieses dir doch dort du durch ein eine einem einen einer eines er es etwa
+    etwas für gegen geht gibt hab habe haben hat hatte hier ich ihm ihn ihnen ihr ihre im ins ist ja
+    jede jedem jeden jeder jedes kann kannst kein keine keinem keinen keiner können könnte man mehr mein
+    meine mich mir mit muss müssen nach nicht noch nur ob oder ohne sehr sein seine seit sich sie sind
+    soll sollte sowie um und uns unser unter vom von vor war waren warum welche welchem welchen welcher
+    welches wenn wer werde werden wie wieder wieso wir wird wo wofür womit wurde wurden zu zum zur
+    zwischen über funktioniert bedeutet heißt macht machen nutze nutzt verwende verwendet verwenden
+    benutzen funktionen
     """
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ LEAST_COVERAGE = 0.25
 """Of the query; a statement below it answers something else."""
 _IN_KIN = 0.8
 _IN_TITLE = 0.4
+_IN_PURPOSE = 0.7
 _IN_LEAD = 0.9
 _NEARBY = 0.15
 """What a word of the query counts whose meaning is said by another, or that stands in the title, in the
@@ -32,6 +33,7 @@ _LISTED = 0.5
 """What a line about a thing is worth that has a page of its own here."""
 _RARITY = 0.4
 """How much more rare words weigh. Not much: what is asked for most is what most passages were found by."""
+_UNSAID_VALUE = 0.3
 _SITE = re.compile(r"\s+[—–|·»]\s+")
 
 
@@ -47,12 +49,17 @@ class Weighed(NamedTuple):
 class Cue(NamedTuple):
     """A sign in a sentence, and what it does to the score."""
 
-    pattern: re.Pattern[str]
+    find: Callable[[str], re.Match[str] | None]
     factor: float
 
 
 def _cue(pattern: str, factor: float) -> Cue:
-    return Cue(re.compile(pattern, re.IGNORECASE), factor)
+    return Cue(re.compile(pattern, re.IGNORECASE).search, factor)
+
+
+def _opening(pattern: str, factor: float) -> Cue:
+    """A sign at the beginning."""
+    return Cue(re.compile(pattern, re.IGNORECASE).match, factor)
 
 
 _CUES = (
@@ -63,18 +70,18 @@ _CUES = (
         r"datenschutz|impressum|alle rechte vorbehalten|anmelden|weiterlesen|inhaltsverzeichnis",
         0.25,
     ),
-    _cue(r"^(?:new|changed|added|deprecated) in (?:version|python)|^\.\. version|^:\w+", 0.5),
-    _cue(r"^(?:see|siehe|refer to|cf\.?)\b|for more info", 0.4),
+    _opening(r"(?:new|changed|added|deprecated) in (?:version|python)|\.\. version|:\w+", 0.5),
+    _opening(r"(?:see|siehe|refer to|cf\.?)\b|.*for more info", 0.4),
     _cue(r"\\[ntr]", 0.6),
-    _cue(r"^(?:warning|todo|fixme|bugs?|internal|for internal)\b", 0.5),
-    _cue(r"^\(.*\)\.?$", 0.7),
+    _opening(r"(?:warning|todo|fixme|bugs?|internal|for internal)\b", 0.5),
+    _opening(r"\(.*\)\.?$", 0.7),
     _cue(
         r"\breport(?:ing)? bugs\b|\bmailing list\b|\bpostmaster\b|^authors?\b|^written by\b|©|\(c\) \d{4}",
         0.3,
     ),
-    _cue(r"^\*{0,2}[a-z_]\w*(?: \([^()]*\))?: ", 0.6),
+    _opening(r"\*{0,2}[a-z_]\w*(?: \([^()]*\))?: ", 0.6),
     _cue(r"^(?:system|assistant|human|user|tool|data|event)\s*:|ignore (?:all|any|previous)|^\W*\{", 0.3),
-    _cue(r"^(?:for example|for instance|e\.g\.|zum beispiel|example)\b", 0.75),
+    _opening(r"(?:for example|for instance|e\.g\.|zum beispiel|example)\b", 0.75),
 )
 _DEFINING = re.compile(
     r"\b(?:is|are|was|means|denotes|refers to|ist|sind|war|bezeichnet|heißt)\s+"
@@ -121,6 +128,7 @@ def weigh(query: str, stretches: Sequence[Stretch], statements: Sequence[Stateme
     said = [asked.said(statement.words) for statement in statements]
     weights = _weights(asked.terms, statements, said, titles)
     total = sum(weights.values()) or 1.0
+    callings = [_called(asked.purposes(stretch.title), weights) / total for stretch in stretches]
     manner = _Manner(query, frozenset(heads))
     weighed: list[Weighed] = []
     before: Mapping[str, float] = {}
@@ -131,12 +139,19 @@ def weigh(query: str, stretches: Sequence[Stretch], statements: Sequence[Stateme
         before = own
         covered = sum(weights[term] * share for term, share in shares.items()) / total
         if covered >= LEAST_COVERAGE and (own or statement.is_lead):
-            called = sum(weights[term] for term in fit.terms) / total
+            called = _called([fit], weights) / total
+            if statement.subject in ("", head):
+                called = max(called, callings[statement.stretch])
             factor = manner.weigh(statement, head) * _standing(statement, stretches[statement.stretch])
-            factor *= (1 + _NAMED * fit.share * called) * _DEEP ** max(0, statement.subject.count(".") - 1)
+            factor *= (1 + _NAMED * called) * _DEEP ** max(0, statement.subject.count(".") - 1)
             weighed.append(Weighed(covered * factor, covered, statement))
     weighed.sort(key=lambda item: -item.score)
     return weighed
+
+
+def _called(fits: Iterable[Fit], weights: Mapping[str, float]) -> float:
+    """How much of the query the best of some names says, and how little else."""
+    return max((fit.share * sum(weights[term] for term in fit.terms) for fit in fits), default=0.0)
 
 
 class _Asked:
@@ -162,6 +177,11 @@ class _Asked:
         fit = self._caller.fit(name)
         return Fit(fit.share, fit.terms & self.terms, fit.own & self.terms)
 
+    def purposes(self, title: str) -> list[Fit]:
+        """How well that fits what a title says between a name and the site: what the thing is for."""
+        between = _SITE.split(title)[1:-1]
+        return [self.fit(said) for part in between for said in part.split(", ") if " " in said]
+
     def in_title(self, stretch: Stretch, head: str) -> frozenset[str]:
         """The words of the query in the title and the address of a page."""
         words = read_words(f"{stretch.title} {stretch.url.partition('://')[2].partition('/')[2]}")
@@ -182,7 +202,7 @@ def _shares(
 ) -> dict[str, float]:
     """How far the statement speaks of each word of the query."""
     shares = dict.fromkeys(before if statement.number else (), _NEARBY)
-    shares.update((term, _IN_TITLE) for term in title | fit.terms)
+    shares.update((term, _IN_PURPOSE if statement.is_lead else _IN_TITLE) for term in title | fit.terms)
     if statement.is_lead:
         # The sentence that opens a page about a name speaks of that name, said or not.
         shares.update((term, _IN_LEAD) for term in fit.own)
@@ -197,24 +217,30 @@ def _weights(
     said: Sequence[Mapping[str, float]],
     titles: Sequence[frozenset[str]],
 ) -> Mapping[str, float]:
-    """Rare words weigh more. A word that stands nowhere weighs most: the passages lack it."""
+    """Rare words weigh more. A word that stands nowhere weighs most: the passages lack it. A number that
+    stands nowhere is what somebody wants to do it with, rather than what a page would say."""
     holding = [set(title) for title in titles]
     for statement, own in zip(statements, said, strict=True):
         holding[statement.stretch].update(own)
     counts = Counter(term for held in holding for term in held)
     pages = len(titles) + 1
-    return {term: math.log(1 + pages / (max(0.5, counts[term]) + 0.5)) ** _RARITY for term in sorted(terms)}
+    weights = {}
+    for term in sorted(terms):
+        weight = math.log(1 + pages / (max(0.5, counts[term]) + 0.5)) ** _RARITY
+        weights[term] = weight if counts[term] or not term[0].isdigit() else _UNSAID_VALUE * weight
+    return weights
 
 
 class _Manner:
     """How a statement says it: as the question wants it, and in a readable sentence."""
 
-    __slots__ = ("_heads", "_pairs", "_titles", "_wanted")
+    __slots__ = ("_cues", "_heads", "_pairs", "_titles")
 
     def __init__(self, query: str, heads: frozenset[str]) -> None:
         self._heads = heads
         self._titles: dict[str, frozenset[tuple[str, str]]] = {}
-        self._wanted = [(pattern, bonus) for asks, pattern, bonus in _WANTS if asks.search(query)]
+        wanted = [Cue(pattern.search, bonus) for asks, pattern, bonus in _WANTS if asks.search(query)]
+        self._cues = (*_CUES, *wanted)
         self._pairs = _pairs(read_words(query))
 
     def weigh(self, statement: Statement, head: str) -> float:
@@ -223,8 +249,8 @@ class _Manner:
         factor = _flaws(statement, text)
         if statement.subject != head and statement.subject in self._heads:
             factor *= _LISTED
-        for pattern, effect in (*_CUES, *self._wanted):
-            if pattern.search(text):
+        for find, effect in self._cues:
+            if find(text):
                 factor *= effect
         # Words of the query that stand side by side, as in the query.
         if not self._pairs:
@@ -257,6 +283,7 @@ def _flaws(statement: Statement, text: str) -> float:
         (statement.leans, 0.65),
         (signs * (4 if statement.is_lead else 8) > len(text), 0.6),
         (text[:1].islower() and not statement.subject, 0.8),
+        (text[:1].islower() and statement.kind == "item" and bool(statement.subject), 0.6),
     )
     return math.prod(penalty for applies, penalty in flaws if applies)
 

@@ -22,6 +22,7 @@ _FOLDED = str.maketrans("äöüéèêáàâíìóòôúùûñç", "aoueeeaaaiioo
 # One ending is taken off, the longest that leaves a stem: enough to bring `parse`, `parsed` and `parsing`
 # together, and `Datei` and `Dateien`. That it also joins a few strangers costs little.
 _ENDINGS = re.compile(r"(?<=....)(?:ations?|ungen|ings?|ung|ers|ern|edly|ed|es|er|en|em|e|s|n)$")
+_NO_PLURAL = frozenset("siu")
 _DOUBLED = re.compile(r"([bdgmnprt])\1$")
 
 
@@ -71,10 +72,13 @@ def split_words(text: str) -> list[str]:
     return [word for token in _TOKEN.findall(text) for word in _split(token)]
 
 
+@lru_cache(maxsize=16384)
 def stem_of(word: str) -> str:
     """The word without its ending."""
     if len(word) < 4:
         return word
+    if len(word) == 4 and word[3] == "s" and word[2] not in _NO_PLURAL:
+        return word[:3]
     if not word.isascii():
         word = word.translate(_FOLDED)
     stem = _DOUBLED.sub(r"\1", _ENDINGS.sub("", word, count=1))

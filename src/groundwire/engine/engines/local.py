@@ -10,12 +10,28 @@ from threading import Lock
 from typing import TypeAlias
 
 from groundwire.engine.index.base import Index, Stored
-from groundwire.engine.knowledge import Report, first, has_begun, is_complete, refresh, silent
+from groundwire.engine.knowledge import (
+    Report,
+    first,
+    has_begun,
+    is_complete,
+    knows_all,
+    refresh,
+    silent,
+    standing,
+)
 from groundwire.engine.pages import Found, Page
 from groundwire.errors import GroundwireError
 from groundwire.model import SearchOptions, Warned
 
 Opener: TypeAlias = Callable[[Path], Index]
+
+
+_PARTLY = Warned(
+    "index_partial",
+    "So far the index knows the most used modules of Python only; "
+    "`groundwire index refresh` reads the rest, and what is installed.",
+)
 
 
 def _open(folder: Path) -> Index:
@@ -42,11 +58,12 @@ class LocalEngine:
     async def find(self, query: str, options: SearchOptions, limit: int = 20) -> Found:
         """The passages that answer best, at most `limit`."""
         index = await asyncio.to_thread(self._opened)
-        passages = await asyncio.to_thread(index.search, query, options, limit)
+        passages = await asyncio.to_thread(standing.find, index, query, options, limit)
         return Found(
             passages=tuple(passages),
             queries=(query,),
             warnings=self._warnings + _not_live(options),
+            advice=() if await asyncio.to_thread(knows_all, index) else (_PARTLY,),
         )
 
     async def page(self, url: str) -> Page | None:

@@ -7,13 +7,14 @@ Japanese is a word of its own: nobody there writes spaces.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 
-from tantivy import Filter, PreTokenizedString, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
+from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from groundwire.engine.index.words import guessed_language
 
-ANALYSIS = 2
+ANALYSIS = 3
 """Grows with every change of what terms are made of and of what is kept; passages are then indexed again."""
 
 _STEMMERS = {"en": "english", "de": "german"}
@@ -35,6 +36,11 @@ def plain_analyzer() -> TextAnalyzer:
     return _analyzer()
 
 
+def parting_analyzer() -> TextAnalyzer:
+    """Terms that are made already, parted by spaces: cheaper to hand over than tokens one by one."""
+    return TextAnalyzerBuilder(Tokenizer.whitespace()).build()
+
+
 def silent_analyzer() -> TextAnalyzer:
     """No terms at all, for what is only kept."""
     return TextAnalyzerBuilder(Tokenizer.raw()).filter(Filter.remove_long(1)).build()
@@ -47,18 +53,19 @@ class Analysis:
         self._plain = _analyzer()
         self._stemming = {code: _analyzer(stemmer) for code, stemmer in _STEMMERS.items()}
         whole = TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.remove_long(_LONGEST_WORD))
+        self._all = tuple(one.analyze for one in (*self._stemming.values(), self._plain))
         self._whole = whole.filter(Filter.lowercase()).filter(Filter.ascii_fold()).build()
         # Questions repeat each other's words.
         self.forms = lru_cache(_REMEMBERED)(self._forms)
 
-    def for_page(self, language: str, text: str) -> TextAnalyzer:
-        """The analyzer of a page; where it does not say its language, the one it reads like."""
+    def for_page(self, language: str, text: str) -> Callable[[str], str]:
+        """What makes terms of a page's texts: by its language, or by the one it reads like."""
         code = language.partition("-")[0].lower() or guessed_language(text)
-        return self._stemming.get(code, self._plain)
+        return partial(_terms, self._stemming.get(code, self._plain))
 
-    def whole(self, names: str) -> PreTokenizedString:
+    def whole(self, names: str) -> str:
         """Names between spaces, each as one term."""
-        return self._whole.pre_tokenize(names)
+        return " ".join(self._whole.analyze(names))
 
     def plain(self, words: str) -> list[str]:
         """The words as they are written but for case and accents."""
@@ -71,9 +78,12 @@ class Analysis:
     def _forms(self, words: str) -> tuple[tuple[str, ...], ...]:
         """The terms of some words in a row, in every language in which they differ."""
         spaced_words = spaced(words)
-        analyzers = (*self._stemming.values(), self._plain)
-        found = dict.fromkeys(tuple(analyzer.analyze(spaced_words)) for analyzer in analyzers)
-        return tuple(terms for terms in found if terms)
+        found = dict.fromkeys([tuple(terms) for analyze in self._all if (terms := analyze(spaced_words))])
+        return tuple(found)
+
+
+def _terms(analyzer: TextAnalyzer, text: str) -> str:
+    return " ".join(analyzer.analyze(spaced(text)))
 
 
 def spaced(text: str) -> str:

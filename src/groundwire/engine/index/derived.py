@@ -87,10 +87,10 @@ def catch_up(store: sqlite3.Connection, passages: Passages, unsure: int) -> None
         pages = records.pages_after(store, state.indexed, _PAGES_AT_ONCE)
         with passages.writing() as writer:
             passages.remove(writer, removed)
-            passages.remove(writer, (page for page, _, _ in pages if page <= unsure))
-            for page, words, about in pages:
-                passages.add(writer, Pieces(page, words, about, tuple(records.pieces_of(store, page))))
-        indexed = pages[-1][0] if pages else state.indexed
+            passages.remove(writer, (page for page in pages if page <= unsure))
+            for page, pieces in records.pieces_of_pages(store, min(pages, default=0), max(pages, default=-1)):
+                passages.add(writer, Pieces(page, *pages[page], tuple(pieces)))
+        indexed = max(pages, default=state.indexed)
         held = passages.searcher().num_docs
         with records.transaction(store):
             records.set_state(store, replace(state, indexed=indexed, passages=held))

@@ -8,15 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from groundwire.model.value import value
 from groundwire.text.addresses import domain_of
+from groundwire.text.domains import entry_parts, plain_host
 
 
 def hosts_above(url: str) -> list[str]:
     """The host of an address and its parent domains: `docs.python.org`, `python.org`, `org`."""
-    labels = _plain(domain_of(url)).split(".")
-    return [".".join(labels[at:]) for at in range(len(labels)) if labels[at]]
+    return [*_above(domain_of(url))]
+
+
+# Pages come by the site.
+@lru_cache(1024)
+def _above(host: str) -> tuple[str, ...]:
+    labels = plain_host(host).split(".")
+    return tuple(".".join(labels[at:]) for at in range(len(labels)) if labels[at])
 
 
 @value
@@ -36,9 +44,8 @@ def read_entries(entries: Iterable[str]) -> Entries:
     """A domain list, taken apart."""
     hosts, paths = [], []
     for entry in entries:
-        host, _, path = entry.strip().partition("/")
-        host = _plain(host.removeprefix("*."))
-        if path.rstrip("*"):
+        host, path = entry_parts(entry.strip())
+        if path:
             paths.append((host, _form(path)))
         else:
             hosts.append(host)
@@ -48,14 +55,3 @@ def read_entries(entries: Iterable[str]) -> Entries:
 def _form(path: str) -> re.Pattern[str]:
     form = ".*".join(re.escape(piece) for piece in path.split("*"))
     return re.compile(form if path.endswith(("*", "/")) else form + r"(?:/|\Z)", re.DOTALL)
-
-
-def _plain(host: str) -> str:
-    """A host as it is compared."""
-    host = host.lower().rstrip(".").removeprefix("www.")
-    if host.isascii():
-        return host
-    try:
-        return host.encode("idna").decode("ascii")
-    except UnicodeError:
-        return host

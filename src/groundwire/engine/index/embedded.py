@@ -19,15 +19,15 @@ from tantivy import Query, Searcher
 
 from groundwire.engine.index import records
 from groundwire.engine.index.base import PageInfo, Stats, Stored
+from groundwire.engine.index.changes import counted
 from groundwire.engine.index.derived import brought_up, is_behind, make_passages, open_passages
 from groundwire.engine.index.failures import told
 from groundwire.engine.index.formats import bring_up, format_of
-from groundwire.engine.index.gone import Gone
 from groundwire.engine.index.lock import locked
-from groundwire.engine.index.matching import Matching
 from groundwire.engine.index.passages import BROKEN, KEPT, Passages
 from groundwire.engine.index.question import Question, read_question
-from groundwire.engine.index.selection import selected
+from groundwire.engine.index.selection import Hits, selected
+from groundwire.engine.index.view import Views
 from groundwire.engine.pages import Page, Passage
 from groundwire.errors import TimedOut
 from groundwire.model import SearchOptions
@@ -53,7 +53,8 @@ class EmbeddedIndex:
             self._store = records.connect(folder / STORE)
             undo.callback(self._store.close)
             bring_up(self._store)
-            self._gone = Gone(folder / STORE, self._store, self._reading)
+            self._views = Views(folder / _LOCK, self._store, self._reading)
+            undo.callback(self._views.close)
             self._passages = self._opened()
             undo.pop_all()
 
@@ -67,6 +68,7 @@ class EmbeddedIndex:
 
     def close(self) -> None:
         """Let go of the files."""
+        self._views.close()
         self._store.close()
 
     def put(self, pages: Iterable[Page]) -> Stored:
@@ -104,12 +106,12 @@ class EmbeddedIndex:
         question = read_question(query)
         if not question or limit <= 0:
             return []
-        with told(self._folder):
-            passages = self._passages
-            try:
-                return self._found(passages, question, options, limit)
-            except BROKEN:
-                # Damaged, or made anew by another process and removed here.
+        passages = self._passages
+        try:
+            return self._found(passages, question, options, limit)
+        except BROKEN:
+            # Damaged, or made anew by another process and removed here.
+            with told(self._folder):
                 self._passages = self._replaced(passages)
                 return self._found(self._passages, question, options, limit)
 
@@ -133,10 +135,9 @@ class EmbeddedIndex:
     def _found(
         self, passages: Passages, question: Question, options: SearchOptions, limit: int
     ) -> list[Passage]:
-        gone = self._gone.pages()
-        searcher = passages.searcher()
-        queries = Matching(searcher, passages.schema, passages.analysis).queries(question, options)
-        return selected(_ranked(searcher, queries, limit + _SPARE), options, limit, gone)
+        view = self._views.now(passages)
+        queries = view.matching.queries(question, options)
+        return selected(_ranked(view.searcher, queries, limit), options, limit, view.gone)
 
     def _opened(self) -> Passages:
         """The passages as they are; up to date, unless somebody is just writing and will see to it."""
@@ -161,21 +162,25 @@ class EmbeddedIndex:
     @contextmanager
     def _writing(self, patience: float) -> Iterator[tuple[sqlite3.Connection, Passages]]:
         """The page store and the passages, for nobody else to write to meanwhile."""
-        with locked(self._folder / _LOCK, patience), closing(records.connect(self._folder / STORE)) as store:
+        lock = self._folder / _LOCK
+        with locked(lock, patience), counted(lock), closing(records.connect(self._folder / STORE)) as store:
             passages = open_passages(self._folder, store) or make_passages(self._folder, store)
             yield store, passages
 
 
-def _ranked(searcher: Searcher, queries: Iterator[Query], first: int) -> Iterator[tuple[float, str]]:
-    """Scores and what is kept of the passages, best first; what answers to several queries comes again. Asked
-    for in portions that grow: mostly the first is enough."""
+def _ranked(searcher: Searcher, queries: Iterator[Query], limit: int) -> Iterator[Hits]:
+    """What is found, best first; what answers to several queries comes again.
+
+    Asked for in portions that grow, and read no sooner than needed: mostly the first `limit` are enough.
+    """
+    read = searcher.doc
     for query in queries:
-        at, size, more = 0, first, True
+        at, size, more = 0, limit + _SPARE, True
         while more and at < _DEEPEST:
-            hits = searcher.search(query, size, count=False, offset=at).hits
-            for score, address in hits:
-                yield score, searcher.doc(address).get_first(KEPT) or ""
-            at, size, more = at + size, 4 * size, len(hits) == size
+            found = searcher.search(query, size, count=False, offset=at).hits
+            for some in (found[:limit], found[limit:]):
+                yield [(score, read(address).get_first(KEPT) or "") for score, address in some]
+            at, size, more = at + size, 4 * size, len(found) == size
 
 
 def _batches(pages: Iterable[Page]) -> Iterator[list[Page]]:

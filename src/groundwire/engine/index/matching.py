@@ -6,7 +6,9 @@ union of terms is what tantivy prunes, and a plain conjunction what it can skip 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
+from itertools import chain
 from typing import TypeAlias
 
 from tantivy import FieldType, Occur, Query, Schema, Searcher
@@ -20,10 +22,12 @@ from groundwire.model.value import value
 from groundwire.text.kin import KIN
 
 Clause: TypeAlias = tuple[Occur, Query]
+Forms: TypeAlias = tuple[Query, ...]
 
+_MUST, _SHOULD = Occur.Must, Occur.Should
+_REMEMBERED = 4096
 _MOST_ENDINGS = 64
 _KIN_WEIGHT = 0.6
-_NO_OPTIONS = SearchOptions()
 _KIN = {word: tuple(other for other in group if other != word) for group in KIN for word in group}
 
 
@@ -34,93 +38,107 @@ class Matching:
     searcher: Searcher
     schema: Schema
     analysis: Analysis
+    forms: Callable[[str], Forms]
+    """Words in a row in every form in which they occur; what stands nowhere tells nothing."""
 
     def queries(self, question: Question, options: SearchOptions) -> Iterator[Query]:
         """What to search for, one after the other, until enough is found."""
-        required = [self._forms(phrase) for phrase in question.phrases]
-        required += [self._endings(prefix) for prefix in question.prefixes]
-        words = [forms for word in question.words if (forms := self._forms(word))]
+        required = self._required(question) if question.phrases or question.prefixes else []
+        words = [forms for forms in map(self.forms, question.words) if forms]
         if not all(required) or not (required or words):
             return
+        needed = [(_MUST, _any_of(forms)) for forms in required] if required else []
         welcome = self._welcome(question)
-        needed: list[Clause] = [(Occur.Must, _any_of(forms)) for forms in required]
-        light = [form for word in question.light for form in self._forms(word)]
+        light = self._all_forms(question.light) if question.light else []
         for limits in self._limits(options):
             if len(words) > 1 or light:
                 yield _all_of(words, [*welcome, *light], [*needed, *limits])
-            yield _some_of([*(form for forms in words for form in forms), *welcome], needed, limits)
+            yield _some_of([*chain.from_iterable(words), *welcome], needed, limits)
 
-    def _forms(self, words: str) -> list[Query]:
-        """Words in a row in every form in which they occur; what stands nowhere tells nothing."""
-        known, found = self.searcher.doc_freq, []
-        for terms in self.analysis.forms(words):
-            if len(terms) == 1:
-                if known("text", terms[0]):
-                    found.append(Query.term_query(self.schema, "text", terms[0], "freq"))
-            elif all(known("text", term) for term in terms):
-                found.append(Query.phrase_query(self.schema, "text", list(terms)))
-        return found
+    def _required(self, question: Question) -> list[Forms]:
+        """What must be there, each in one of its forms."""
+        return [*map(self.forms, question.phrases), *map(self._endings, question.prefixes)]
 
     def _welcome(self, question: Question) -> list[Query]:
         """What is good to have: names whole and in parts, neighbours as one name, words of like meaning."""
-        names = [term for name in question.names for term in self.analysis.name(name)]
-        whole = [
-            Query.term_query(self.schema, "text", term, "freq")
-            for term in names
-            if self.searcher.doc_freq("text", term)
-        ]
-        parts = [form for part in question.parts for form in self._forms(part)]
-        joined = [form for word in joined_neighbours(question.words) for form in self._forms(word)]
-        others = [other for word in question.words for other in _KIN.get(word, ())]
-        kin = [Query.boost_query(form, _KIN_WEIGHT) for other in others for form in self._forms(other)]
-        return [*whole, *parts, *joined, *kin]
+        found = self._names(question.names) if question.names else []
+        found += self._all_forms((*question.parts, *joined_neighbours(question.words)))
+        if not _KIN.keys().isdisjoint(question.words):
+            others = [other for word in question.words for other in _KIN.get(word, ())]
+            found += [Query.boost_query(form, _KIN_WEIGHT) for form in self._all_forms(others)]
+        return found
 
-    def _endings(self, prefix: str) -> list[Query]:
+    def _all_forms(self, words: Iterable[str]) -> list[Query]:
+        return [*chain.from_iterable(map(self.forms, words))]
+
+    def _names(self, names: Iterable[str]) -> list[Query]:
+        """Dotted names as the one term that each of them is."""
+        terms = [term for name in names for term in self.analysis.name(name)]
+        known = self.searcher.doc_freq
+        return [Query.term_query(self.schema, "text", term, "freq") for term in terms if known("text", term)]
+
+    def _endings(self, prefix: str) -> Forms:
         """The words that begin so. Signs that are words of their own begin nothing."""
         terms = self.analysis.plain(prefix)
         if len(terms) != 1:
-            return self._forms(prefix)
+            return self.forms(prefix)
         found = self.searcher.terms_with_prefix("words", terms[0], limit=_MOST_ENDINGS)
-        return [self._exactly("words", word) for word, _ in found]
+        return tuple(self._exactly("words", word) for word, _ in found)
 
     def _limits(self, options: SearchOptions) -> list[list[Clause]]:
         """What every passage must be like; with a language, first those in it."""
-        if options is _NO_OPTIONS or options == _NO_OPTIONS:
+        domains = options.allowed_domains or options.blocked_domains
+        if not (domains or options.since or options.until or options.language):
             return [[]]
         allowed, blocked = read_entries(options.allowed_domains), read_entries(options.blocked_domains)
         limits: list[Clause] = []
         if options.allowed_domains:
             hosts = _any_of([self._exactly("host", host) for host in allowed.all_hosts])
-            limits.append((Occur.Must, Query.const_score_query(hosts, 0.0)))
+            limits.append((_MUST, Query.const_score_query(hosts, 0.0)))
         limits += [(Occur.MustNot, self._exactly("host", host)) for host in blocked.hosts]
         first, last = bounds(options.since, options.until)
         if first is not None or last is not None:
             dates = Query.range_query(self.schema, "published", FieldType.Integer, first, last)
-            limits.append((Occur.Must, Query.const_score_query(dates, 0.0)))
+            limits.append((_MUST, Query.const_score_query(dates, 0.0)))
         language = options.language.partition("-")[0].lower()
         if not language:
             return [limits]
         spoken = Query.const_score_query(self._exactly("language", language), 0.0)
-        return [[*limits, (Occur.Must, spoken)], limits]
+        return [[*limits, (_MUST, spoken)], limits]
 
     def _exactly(self, field: str, term: str) -> Query:
         return Query.term_query(self.schema, field, term, "basic")
 
 
-def _all_of(words: list[list[Query]], welcome: list[Query], needed: list[Clause]) -> Query:
-    clauses: list[Clause] = [(Occur.Must, _any_of(forms)) for forms in words]
-    clauses += [(Occur.Should, query) for query in welcome]
+def matching(searcher: Searcher, schema: Schema, analysis: Analysis) -> Matching:
+    """Matching in what a searcher sees. Questions repeat each other's words."""
+    forms = partial(_forms, searcher, schema, analysis)
+    return Matching(searcher, schema, analysis, lru_cache(_REMEMBERED)(forms))
+
+
+def _forms(searcher: Searcher, schema: Schema, analysis: Analysis, words: str) -> Forms:
+    known, found = searcher.doc_freq, []
+    for terms in analysis.forms(words):
+        if len(terms) == 1:
+            if known("text", terms[0]):
+                found.append(Query.term_query(schema, "text", terms[0], "freq"))
+        elif all(known("text", term) for term in terms):
+            found.append(Query.phrase_query(schema, "text", list(terms)))
+    return tuple(found)
+
+
+def _all_of(words: list[Forms], welcome: list[Query], needed: list[Clause]) -> Query:
+    clauses = [(_MUST, _any_of(forms)) for forms in words]
+    clauses += [(_SHOULD, query) for query in welcome]
     return Query.boolean_query([*clauses, *needed])
 
 
 def _some_of(words: list[Query], needed: list[Clause], limits: list[Clause]) -> Query:
     if needed:
         # A phrase or a prefix is enough; the words make it better.
-        return Query.boolean_query([*needed, *limits, *((Occur.Should, word) for word in words)])
-    return Query.boolean_query([(Occur.Must, _any_of(words)), *limits]) if limits else _any_of(words)
+        return Query.boolean_query([*needed, *limits, *((_SHOULD, word) for word in words)])
+    return Query.boolean_query([(_MUST, _any_of(words)), *limits]) if limits else _any_of(words)
 
 
-def _any_of(queries: list[Query]) -> Query:
-    if len(queries) == 1:
-        return queries[0]
-    return Query.boolean_query([(Occur.Should, query) for query in queries])
+def _any_of(queries: Sequence[Query]) -> Query:
+    return queries[0] if len(queries) == 1 else Query.boolean_query([(_SHOULD, query) for query in queries])

@@ -33,6 +33,8 @@ def _bound(text: str, *, ends: bool) -> int | None:
 
 def _seconds(text: str, *, ends: bool) -> int | None:
     text = text.strip()
+    if not text:
+        return None
     try:
         moment = datetime.fromisoformat(text)
         if len(text) <= _DAY_ALONE and ends:

@@ -16,7 +16,7 @@ from threading import Lock
 
 import tantivy
 
-from groundwire.engine.index.analysis import Analysis, plain_analyzer, silent_analyzer, spaced
+from groundwire.engine.index.analysis import Analysis, parting_analyzer, plain_analyzer, silent_analyzer
 from groundwire.engine.index.cut import trimmed
 from groundwire.engine.index.domains import hosts_above
 from groundwire.engine.index.moments import published_at
@@ -28,6 +28,8 @@ from groundwire.model.value import value
 _HEAP = 50_000_000
 _TITLE_WEIGHT = 3
 _NAME_WEIGHT = 2
+
+_ANALYZERS = {"parting": parting_analyzer, "plain": plain_analyzer, "silent": silent_analyzer}
 
 KEPT = "kept"
 """The field of what a search shows."""
@@ -52,7 +54,7 @@ class Pieces:
 def schema() -> tantivy.Schema:
     """The fields of a passage."""
     builder = tantivy.SchemaBuilder()
-    builder.add_text_field("text", tokenizer_name="raw", index_option="position")
+    builder.add_text_field("text", tokenizer_name="parting", index_option="position")
     builder.add_text_field("words", tokenizer_name="plain", index_option="basic")
     builder.add_text_field("host", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("language", tokenizer_name="raw", index_option="basic")
@@ -72,8 +74,8 @@ class Passages:
         self.analysis = Analysis()
         folder.mkdir(exist_ok=True)
         self._index = tantivy.Index(self.schema, str(folder))
-        self._index.register_tokenizer("plain", plain_analyzer())
-        self._index.register_tokenizer("silent", silent_analyzer())
+        for name, analyzer in _ANALYZERS.items():
+            self._index.register_tokenizer(name, analyzer())
         self._index.config_reader("manual")
         self._meta = folder / "meta.json"
         self._seen = self._stamp()
@@ -100,11 +102,10 @@ class Passages:
     def add(self, writer: tantivy.IndexWriter, page: Pieces) -> None:
         """Make the passages of a page searchable."""
         about = page.page
-        analyzer = self.analysis.for_page(about.language, "".join(text for _, text, _ in page.pieces[:4]))
-        names = f"{address_words(about.url)} {split_names(about.title)}"
+        terms = self.analysis.for_page(about.language, "".join(text for _, text, _ in page.pieces[:4]))
         weighted = [
-            *(analyzer.pre_tokenize(spaced(about.title)),) * _TITLE_WEIGHT,
-            *(analyzer.pre_tokenize(spaced(names)),) * _NAME_WEIGHT,
+            *(terms(about.title),) * _TITLE_WEIGHT,
+            *(terms(f"{address_words(about.url)} {split_names(about.title)}"),) * _NAME_WEIGHT,
             *(self.analysis.whole(name) for name in dotted_names(about.title)),
         ]
         shown = [
@@ -117,11 +118,9 @@ class Passages:
             if not text:
                 continue
             document = tantivy.Document()
-            for tokens in weighted:
-                document.add_pre_tokenized_text("text", tokens)
-            document.add_pre_tokenized_text("text", analyzer.pre_tokenize(spaced(text)))
-            if parts := split_names(text):
-                document.add_pre_tokenized_text("text", analyzer.pre_tokenize(parts))
+            for field in (*weighted, terms(text), terms(split_names(text))):
+                if field:
+                    document.add_text("text", field)
             document.add_text("words", f"{about.title} {text}")
             for host in hosts:
                 document.add_text("host", host)

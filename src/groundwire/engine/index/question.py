@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from itertools import pairwise
 
-from groundwire.engine.index.words import dotted_names, is_stop_word, plain_words, split_names
+from groundwire.engine.index.words import ANY_STOP_WORD, dotted_names, plain_words, split_names
 from groundwire.model.value import replace, value
 
 MOST_WORDS = 32
@@ -22,6 +22,7 @@ _FRAME = """
     eine einen einem einer ich man du sie es ist sind kann was wann wo warum wer wie welche welcher welches
     bitte erkläre zu
 """
+_NOTHING: frozenset[str] = frozenset()
 # What questions are made with, whatever they are about.
 _FRAME_WORDS = frozenset(_FRAME.split())
 
@@ -49,9 +50,10 @@ def read_question(query: str) -> Question:
 
     Words that carry no weight are left out, unless they are written as code or nothing else is asked for.
     """
-    query = _unquoted(query[:_LONGEST])
+    query = query[:_LONGEST]
     if _PLAIN.fullmatch(query) is not None:
-        return _question(query.split(), frozenset())
+        return _question(query.split(), _NOTHING)
+    query = _unquoted(query)
     phrases = tuple(phrase for phrase in _QUOTED.findall(query) if plain_words(phrase))
     query = _QUOTED.sub(" ", query)
     prefixes = tuple(word.casefold() for word in _PREFIX.findall(query) if plain_words(word))
@@ -72,7 +74,7 @@ def _unquoted(query: str) -> str:
 
 def _question(words: list[str], code: Container[str], *, is_enough: bool = False) -> Question:
     """The words by their weight; where something else is asked for, that is enough."""
-    heavy = _each_once([word for word in words if word in code or not is_stop_word(word)])
+    heavy = _each_once([word for word in words if word not in ANY_STOP_WORD or word in code])
     if not heavy:
         return Question(() if is_enough else _each_once(words))
     if len(heavy) > 1 or len(heavy) == len(words):
@@ -87,5 +89,5 @@ def joined_neighbours(words: tuple[str, ...]) -> list[str]:
     return [one + other for one, other in pairwise(words) if one.isalpha() and other.isalpha()]
 
 
-def _each_once(words: Iterable[str]) -> tuple[str, ...]:
+def _each_once(words: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))[:MOST_WORDS]

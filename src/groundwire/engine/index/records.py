@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from hashlib import blake2b
+from itertools import groupby
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,7 +23,7 @@ from groundwire.engine.index.cut import cut
 from groundwire.engine.index.formats import PIECE_BITS
 from groundwire.engine.index.words import fingerprint
 from groundwire.engine.pages import Page
-from groundwire.model.value import replace, value
+from groundwire.model.value import value
 from groundwire.text.addresses import canonical_address, domain_of
 
 _PATIENCE = 30.0
@@ -114,6 +115,16 @@ def pieces_of(store: sqlite3.Connection, page: int) -> list[Piece]:
     ).fetchall()
 
 
+def pieces_of_pages(store: sqlite3.Connection, first: int, last: int) -> Iterator[tuple[int, list[Piece]]]:
+    """The pages from one id to another, each with its pieces."""
+    rows = store.execute(
+        "SELECT id, start, text, words FROM passages WHERE id >= ? AND id < ? ORDER BY id",
+        (first << PIECE_BITS, (last + 1) << PIECE_BITS),
+    )
+    for page, pieces in groupby(rows, lambda row: row[0] >> PIECE_BITS):
+        yield page, [(start, text, words) for _, start, text, words in pieces]
+
+
 def listed(
     store: sqlite3.Connection, collection: str, prefix: str, after: tuple[str, int]
 ) -> list[tuple[int, PageInfo]]:
@@ -151,13 +162,13 @@ def last_id(store: sqlite3.Connection) -> int:
     return int(found)
 
 
-def pages_after(store: sqlite3.Connection, after: int, limit: int) -> list[tuple[int, int, Page]]:
+def pages_after(store: sqlite3.Connection, after: int, limit: int) -> dict[int, tuple[int, Page]]:
     """The next pages by id, with their words and without their texts."""
     rows = store.execute(
         "SELECT id, words, url, title, published, language FROM pages WHERE id > ? ORDER BY id LIMIT ?",
         (after, limit),
     )
-    return [(row[0], row[1], Page(row[2], row[3], "", row[4], row[5])) for row in rows]
+    return {row[0]: (row[1], Page(row[2], row[3], "", row[4], row[5])) for row in rows}
 
 
 def gone(store: sqlite3.Connection) -> list[int]:
@@ -213,8 +224,8 @@ def _hash(page: Page) -> bytes:
 
 def _clean(page: Page) -> Page:
     """Half surrogates cannot be stored; what stands for them keeps every place in the text."""
-    names = ("url", "title", "text", "published", "language", "collection")
-    return replace(page, **{name: _sound(getattr(page, name)) for name in names})
+    fields = (page.url, page.title, page.text, page.published, page.language, page.collection)
+    return page if all(map(str.isascii, fields)) else Page(*map(_sound, fields))
 
 
 def _sound(text: str) -> str:

@@ -8,41 +8,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
 from functools import partial
+from itertools import chain
+from typing import TypeAlias
 
 from groundwire.engine.index.passages import PARTED
 from groundwire.engine.pages import Passage
 from groundwire.model import SearchOptions, Source
 from groundwire.text.domains import admits
 
+Hits: TypeAlias = list[tuple[float, str]]
+"""Scores, and what is kept of the passages."""
+
 PER_PAGE = 3
 _PARTINGS = 8
 
 
 def selected(
-    hits: Iterable[tuple[float, str]], options: SearchOptions, limit: int, gone: Container[str]
+    portions: Iterable[Hits], options: SearchOptions, limit: int, gone: Container[str]
 ) -> list[Passage]:
-    """Of scores and what is kept of the passages, best first, those to show; no more is taken than needed.
+    """Of what was found, best first, what to show; no more portions are taken than needed.
 
     Scores are told as they are: a passage with all the words may score below a later one with some.
     """
     passages: list[Passage] = []
-    shown_of_page: dict[str, int] = {}
-    page_of_words: dict[str, str] = {}
+    shown: dict[str, list[str]] = {}  # by the words of a page: the page that is shown, as often as it is
     words_shown: set[str] = set()
     may_show = _admission(options)
-    for score, kept in hits:
+    for score, kept in chain.from_iterable(portions):
         page, page_words, words, start, url, title, published, language, text = kept.split(PARTED, _PARTINGS)
-        shown = shown_of_page.get(page, 0)
-        if (
-            words in words_shown
-            or shown >= PER_PAGE
-            or page_of_words.get(page_words, page) != page
-            or page in gone
-            or not (may_show is None or may_show(Source(url)))
-        ):
+        if words in words_shown or page in gone or not (may_show is None or may_show(Source(url))):
             continue
-        shown_of_page[page] = shown + 1
-        page_of_words[page_words] = page
+        shown_here = shown.get(page_words)
+        if shown_here is None:
+            shown[page_words] = [page]
+        elif page in shown_here and len(shown_here) < PER_PAGE:
+            shown_here.append(page)
+        else:
+            continue
         words_shown.add(words)
         passages.append(Passage(url, title, text, int(start), score, published, language))
         if len(passages) >= limit:
@@ -52,5 +54,5 @@ def selected(
 
 def _admission(options: SearchOptions) -> Callable[[Source], bool] | None:
     """Hosts were matched when searching; paths are not indexed."""
-    has_paths = any("/" in entry for entry in options.allowed_domains + options.blocked_domains)
-    return partial(admits, options) if has_paths else None
+    entries = options.allowed_domains + options.blocked_domains
+    return partial(admits, options) if entries and any("/" in entry for entry in entries) else None

@@ -29,7 +29,7 @@ _GERMAN = """
 """
 
 STOP_WORDS = {"en": frozenset(_ENGLISH.split()), "de": frozenset(_GERMAN.split())}
-_ANY_STOP_WORD = STOP_WORDS["en"] | STOP_WORDS["de"]
+ANY_STOP_WORD = STOP_WORDS["en"] | STOP_WORDS["de"]
 _SHARED = STOP_WORDS["en"] & STOP_WORDS["de"]
 
 _WORD = re.compile(r"[^\W_]+")
@@ -48,7 +48,7 @@ def plain_words(text: str) -> list[str]:
 
 def is_stop_word(word: str) -> bool:
     """Does this word, in lower case, carry no weight in a question?"""
-    return word in _ANY_STOP_WORD
+    return word in ANY_STOP_WORD
 
 
 def names_in(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from groundwire.engine.index.base import Index, Stored
-from groundwire.engine.knowledge.inventory import ASKED_FIRST, module_address
+from groundwire.engine.knowledge.inventory import ASKED_FIRST, CONTENTS, module_address
 from groundwire.model.value import value
 
 RESERVED = frozenset(("python", "packages", "groundwire"))
@@ -50,6 +50,12 @@ def refresh(index: Index, report: Report = silent) -> Stored:
 def has_begun(index: Index) -> bool:
     """Does it know the first things? The page that is told last of them stands for all."""
     return index.page(module_address(ASKED_FIRST[-1])) is not None
+
+
+def knows_all(index: Index) -> bool:
+    """Has it been told everything once? The table of contents comes last. Cheaper than `is_complete`, which
+    looks for what has changed since."""
+    return index.page(CONTENTS) is not None
 
 
 def is_complete(index: Index) -> bool:

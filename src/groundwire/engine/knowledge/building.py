@@ -30,7 +30,7 @@ from groundwire.model.value import replace
 BATCH = 1000
 """Pages that are put together: each put is made durable, which takes its time."""
 
-EDITION = 3
+EDITION = 4
 """Grows with every change of what pages are made of here: what an older edition told is then told again."""
 _EDITION_SAID = f"This is edition {EDITION} of what groundwire knows from the start."
 

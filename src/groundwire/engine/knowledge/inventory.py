@@ -8,41 +8,46 @@ Python does not have (yet, or any more) is simply not found when it is looked fo
 from __future__ import annotations
 
 BASE = "https://docs.python.org/3/"
+CONTENTS = f"{BASE}library/index.html"
+"""The table of contents."""
+PART_OF = "part of "
+"""How the titles of pages about the modules of packages go on behind their names."""
 
 _FIRST = """
     builtins json re os os.path sys pathlib datetime time collections itertools functools math random string
     subprocess csv argparse logging threading shutil glob tempfile io copy pickle hashlib base64 statistics
-    typing dataclasses enum contextlib textwrap urllib.parse operator heapq bisect secrets uuid decimal
+    typing dataclasses enum contextlib textwrap urllib.parse operator heapq bisect secrets uuid
+    urllib.request sqlite3 zipfile gzip configparser tomllib traceback warnings calendar zoneinfo getpass
+    platform signal queue concurrent.futures timeit unicodedata gc decimal
 """
 ASKED_FIRST = tuple(_FIRST.split())
 """What most questions are about: told before anything else."""
 
 _REST = """
-    asyncio urllib.request urllib.error urllib.response urllib.robotparser sqlite3 socket zipfile tarfile gzip
-    zlib bz2 lzma unittest unittest.mock concurrent.futures multiprocessing multiprocessing.shared_memory
-    multiprocessing.pool multiprocessing.managers multiprocessing.connection multiprocessing.sharedctypes
-    inspect configparser tomllib http http.client http.server http.cookies http.cookiejar html html.parser
-    html.entities abc collections.abc queue traceback warnings weakref types calendar zoneinfo fractions
-    numbers cmath struct array difflib fnmatch fileinput filecmp linecache stat locale gettext getpass
-    platform signal select selectors ssl socketserver smtplib imaplib poplib ftplib mailbox mimetypes
-    email email.message email.policy email.parser email.generator email.headerregistry email.contentmanager
-    email.mime.base email.mime.text email.mime.multipart email.mime.image email.mime.audio
-    email.mime.application email.mime.message email.mime.nonmultipart email.header email.charset
-    email.encoders email.errors email.utils email.iterators xml.etree.ElementTree xml.dom xml.dom.minidom
-    xml.dom.pulldom xml.sax xml.sax.handler xml.sax.saxutils xml.sax.xmlreader xml.parsers.expat xmlrpc.client
-    xmlrpc.server logging.config logging.handlers importlib importlib.abc importlib.machinery importlib.util
-    importlib.metadata importlib.resources importlib.resources.abc contextvars sched graphlib hmac binascii
-    codecs unicodedata pprint reprlib timeit cProfile profile pstats trace tracemalloc pdb bdb doctest
-    faulthandler dis ast tokenize token keyword symtable code codeop cmd shlex pydoc venv zipapp zipimport
-    pkgutil modulefinder runpy site sysconfig atexit gc errno ctypes ctypes.util mmap shelve dbm dbm.dumb
-    dbm.gnu dbm.ndbm dbm.sqlite3 marshal copyreg plistlib netrc quopri wave colorsys ipaddress webbrowser
-    wsgiref.util wsgiref.headers wsgiref.simple_server wsgiref.validate wsgiref.handlers wsgiref.types
-    turtle tkinter tkinter.ttk tkinter.font tkinter.messagebox tkinter.colorchooser tkinter.filedialog
-    tkinter.simpledialog tkinter.scrolledtext tkinter.dnd curses curses.ascii curses.panel curses.textpad
-    pwd grp termios tty pty fcntl resource syslog readline rlcompleter stringprep optparse getopt py_compile
-    compileall pyclbr pickletools tabnanny _thread __future__ ensurepip json.tool annotationlib
-    string.templatelib concurrent.interpreters compression.zstd pathlib.types winreg winsound
-    msvcrt
+    asyncio urllib.error urllib.response urllib.robotparser socket tarfile zlib bz2 lzma unittest
+    unittest.mock multiprocessing multiprocessing.shared_memory multiprocessing.pool
+    multiprocessing.managers multiprocessing.connection multiprocessing.sharedctypes inspect http
+    http.client http.server http.cookies http.cookiejar html html.parser html.entities abc
+    collections.abc weakref types fractions numbers cmath struct array difflib fnmatch fileinput filecmp
+    linecache stat locale gettext select selectors ssl socketserver smtplib imaplib poplib ftplib
+    mailbox mimetypes email email.message email.policy email.parser email.generator email.headerregistry
+    email.contentmanager email.mime.base email.mime.text email.mime.multipart email.mime.image
+    email.mime.audio email.mime.application email.mime.message email.mime.nonmultipart email.header
+    email.charset email.encoders email.errors email.utils email.iterators xml.etree.ElementTree xml.dom
+    xml.dom.minidom xml.dom.pulldom xml.sax xml.sax.handler xml.sax.saxutils xml.sax.xmlreader
+    xml.parsers.expat xmlrpc.client xmlrpc.server logging.config logging.handlers importlib
+    importlib.abc importlib.machinery importlib.util importlib.metadata importlib.resources
+    importlib.resources.abc contextvars sched graphlib hmac binascii codecs pprint reprlib cProfile
+    profile pstats trace tracemalloc pdb bdb doctest faulthandler dis ast tokenize token keyword
+    symtable code codeop cmd shlex pydoc venv zipapp zipimport pkgutil modulefinder runpy site sysconfig
+    atexit errno ctypes ctypes.util mmap shelve dbm dbm.dumb dbm.gnu dbm.ndbm dbm.sqlite3 marshal
+    copyreg plistlib netrc quopri wave colorsys ipaddress webbrowser wsgiref.util wsgiref.headers
+    wsgiref.simple_server wsgiref.validate wsgiref.handlers wsgiref.types turtle tkinter tkinter.ttk
+    tkinter.font tkinter.messagebox tkinter.colorchooser tkinter.filedialog tkinter.simpledialog
+    tkinter.scrolledtext tkinter.dnd curses curses.ascii curses.panel curses.textpad pwd grp termios tty
+    pty fcntl resource syslog readline rlcompleter stringprep optparse getopt py_compile compileall
+    pyclbr pickletools tabnanny _thread __future__ ensurepip json.tool annotationlib string.templatelib
+    concurrent.interpreters compression.zstd pathlib.types winreg winsound msvcrt
 """
 DOCUMENTED = ASKED_FIRST + tuple(_REST.split())
 

@@ -24,6 +24,9 @@ _FILES = {"os.path": os.path.__name__, "collections.abc": "_collections_abc"}
 # Modules whose functions are the methods of one object, bound while they are imported.
 _BOUND = {"multiprocessing": ("multiprocessing.context", "BaseContext")}
 
+# Modules that take functions of an inner one under shorter names while they are imported.
+_SHORTENED = {"hashlib": ("_hashlib", "openssl_")}
+
 
 class _Readable(Protocol):
     def get_source(self, name: str) -> str | None: ...
@@ -51,10 +54,17 @@ class Library:
         if module in _BOUND:
             bound = self._resolve(*_BOUND[module])
             yield from bound.members if bound else ()
+        if module in _SHORTENED:
+            yield from self._shortened(*_SHORTENED[module])
         for name in self._public(module):
             entry = self._resolve(module, name)
             if entry is not None:
                 yield name, entry
+
+    def _shortened(self, inner: str, prefix: str) -> Iterator[tuple[str, Entry]]:
+        for name, entry in self.outline(inner).entries.items():
+            if name.startswith(prefix):
+                yield name.removeprefix(prefix), entry
 
     def _public(self, module: str, depth: int = _DEPTH) -> dict[str, None]:
         """Names in the order in which they are told, each once."""

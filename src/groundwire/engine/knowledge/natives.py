@@ -13,6 +13,7 @@ from types import ModuleType
 from groundwire.engine.knowledge.inventory import NATIVE
 from groundwire.engine.knowledge.outline import Entry, Kind, Outline
 
+_TOLD = re.compile(r"(?:\w+\.)?(?P<name>\w+)(?P<parameters>\([^\n]*?\))(?:\s|$)")
 _INSTANCE = re.compile(r"\(\$\w+(?:, /)?(?:, )?")
 
 
@@ -72,5 +73,5 @@ def _signature(name: str, item: object) -> str:
     text = getattr(item, "__text_signature__", None)
     if isinstance(text, str):
         return _INSTANCE.sub("(", text)
-    told = re.match(rf"(?:\w+\.)?{re.escape(name)}(\([^\n]*?\))(?:\s|$)", _doc(item))
-    return told[1] if told else ""
+    told = _TOLD.match(_doc(item))
+    return told["parameters"] if told and told["name"] == name else ""

@@ -11,6 +11,7 @@ from importlib.metadata import Distribution, PackageMetadata, PackagePath, distr
 from pathlib import Path
 
 from groundwire.engine.knowledge.docstrings import file_docstring
+from groundwire.engine.knowledge.inventory import PART_OF
 from groundwire.engine.knowledge.readme import plain
 from groundwire.engine.pages import Page
 from groundwire.model.value import value
@@ -73,7 +74,7 @@ def package_pages(package: Installed, taken: set[str]) -> Iterator[Page]:
     for module, path in _modules(package.distribution):
         doc = file_docstring(path)
         if len(doc) >= _SHORTEST:
-            title = f"{module} — {metadata['Name']}"
+            title = f"{module} — {PART_OF}{metadata['Name']}"
             yield Page(f"{base}#{module}", title, f"module {module}\n\n{doc}", collection=COLLECTION)
 
 

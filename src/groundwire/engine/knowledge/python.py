@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from groundwire.engine.knowledge.inventory import BASE, member_address, module_address
+from groundwire.engine.knowledge.inventory import CONTENTS, member_address, module_address
 from groundwire.engine.knowledge.library import Library
 from groundwire.engine.knowledge.outline import Entry, summary
+from groundwire.engine.knowledge.purposes import PURPOSES
 from groundwire.engine.knowledge.synopses import SYNOPSES
 from groundwire.engine.pages import Page
 
@@ -22,7 +23,7 @@ def module_pages(library: Library, module: str) -> Iterator[Page]:
         return
     for name, entry in members:
         yield from _member_pages(module, name, entry)
-    yield python_page(module_address(module), _titled(module, module), _module_text(module, doc, members))
+    yield python_page(module_address(module), titled(module, module), _module_text(module, doc, members))
 
 
 def contents_page(modules: tuple[str, ...]) -> Page:
@@ -31,7 +32,7 @@ def contents_page(modules: tuple[str, ...]) -> Page:
     names = ", ".join(sorted(modules))
     text = f"The standard library of Python {version} has {len(modules)} documented modules: {names}."
     return Page(
-        f"{BASE}library/index.html",
+        CONTENTS,
         f"The Python {version} Standard Library — Python documentation",
         text,
         language="en",
@@ -56,14 +57,16 @@ def _member_pages(module: str, name: str, entry: Entry) -> Iterator[Page]:
     if entry.doc or documented:
         text = _class_text(full, entry) if entry.kind in ("class", "exception") else _text(full, entry)
         url = member_address(module, name, is_exception=is_exception)
-        yield python_page(url, _titled(full, module), text)
+        yield python_page(url, titled(full, module), text)
     for method, item in documented:
         url = member_address(module, f"{name}.{method}", is_exception=is_exception)
-        yield python_page(url, _titled(f"{full}.{method}", module), _text(f"{full}.{method}", item))
+        yield python_page(url, titled(f"{full}.{method}", module), _text(f"{full}.{method}", item))
 
 
-def _titled(name: str, module: str) -> str:
-    """A name with what its module is for: a page is found by its purpose too. What is built in has none."""
+def titled(name: str, module: str) -> str:
+    """A name with what it, or else its module, is for: a page is found by its purpose too."""
+    if name in PURPOSES:
+        return f"{name} — {PURPOSES[name]}"
     has_purpose = module in SYNOPSES and (module != "builtins" or name == module)
     return f"{name} — {SYNOPSES[module]}" if has_purpose else name
 

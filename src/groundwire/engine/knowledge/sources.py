@@ -110,7 +110,7 @@ def _aliases(tree: ast.Module) -> dict[str, str]:
     taken: `splitext.__doc__ = genericpath._splitext.__doc__`."""
     makers: dict[str, str] = {}
     aliases: dict[str, str] = {}
-    for node in tree.body:
+    for node in _statements(tree.body):
         if not isinstance(node, ast.Assign):
             continue
         name = _dotted(node.targets[0]).removesuffix(".__doc__")
@@ -118,7 +118,7 @@ def _aliases(tree: ast.Module) -> dict[str, str]:
             makers[name] = _dotted(node.value)
         elif said := _dotted(node.value).removesuffix(".__doc__"):
             head, dot, rest = said.partition(".")
-            aliases[name] = f"{makers.get(head, head)}{dot}{rest}"
+            aliases.setdefault(name, f"{makers.get(head, head)}{dot}{rest}")
     return aliases
 
 

@@ -34,10 +34,12 @@ def document_of(fetched: Fetched) -> Document:
 
 def read(document: Document) -> Reading:
     """The page, or why there is none."""
-    from groundwire.engine.reading.formats import kind_of  # noqa: PLC0415  most programs read nothing
+    from groundwire.engine.reading.formats import PDF, is_other_data, kind_of  # noqa: PLC0415  seldom needed
     from groundwire.engine.reading.pagemaking import make_page  # noqa: PLC0415
 
     kind = kind_of(document.data, document.media_type, document.url)
     if not kind:
         return Reading(why=f"not a document ({document.media_type or 'unknown type'})")
+    if kind != PDF and is_other_data(document.data, document.charset):
+        return Reading(why="it is called text, but holds other data")
     return make_page(document, kind)

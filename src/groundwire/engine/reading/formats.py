@@ -81,5 +81,11 @@ def is_text(data: bytes) -> bool:
     return True
 
 
+def is_other_data(data: bytes, charset: str = "") -> bool:
+    """Is it called text and none: too many zero bytes, and not because each sign takes two bytes?"""
+    is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff")) or charset.lower().startswith("utf-16")
+    return not is_wide and data.count(0) * 1000 > len(data)
+
+
 def _file_name(url: str) -> str:
     return url.partition("?")[0].partition("#")[0].rpartition("/")[2]

@@ -121,7 +121,7 @@ def _connect(parser: Parser) -> None:
     add("--undo", action="store_true", help="put back what was there")
     add = parser.add_argument_group("which way (default: groundwire mcp, started by the client)").add_argument
     add("--http", action="store_true", help="the MCP server of a running gateway")
-    add("--gateway", action="store_true", help="its model requests, through a running gateway (claude-code)")
+    add("--gateway", action="store_true", help="its own model requests, through a running gateway")
     add("--tools", action="store_true", help="custom tools with fixed names (opencode)")
     add("--url", metavar="URL", type=address, help="where the gateway is (default: http://127.0.0.1:8484)")
 

@@ -51,7 +51,7 @@ class Client:
     form: Form = "json"
 
 
-def _under(variable: str, default: str, *names: str) -> Place:
+def under(variable: str, default: str, *names: str) -> Place:
     """A file in the directory that a variable names, or else in one at home."""
 
     def place(around: Surroundings) -> str:
@@ -118,7 +118,7 @@ CLIENTS: Mapping[str, Client] = {
     ),
     "codex": Client(
         "Codex",
-        _under("CODEX_HOME", ".codex", "config.toml"),
+        under("CODEX_HOME", ".codex", "config.toml"),
         ("mcp_servers", NAME),
         lambda command, arguments: {
             "command": command,
@@ -132,7 +132,7 @@ CLIENTS: Mapping[str, Client] = {
     ),
     "gemini-cli": Client(
         "Gemini CLI",
-        _under("GEMINI_CLI_HOME", "", ".gemini", "settings.json"),
+        under("GEMINI_CLI_HOME", "", ".gemini", "settings.json"),
         ("mcpServers", NAME),
         _plain,
         lambda url: {"httpUrl": url},
@@ -140,7 +140,7 @@ CLIENTS: Mapping[str, Client] = {
     ),
     "cursor": Client(
         "Cursor",
-        _under("", ".cursor", "mcp.json"),
+        under("", ".cursor", "mcp.json"),
         ("mcpServers", NAME),
         _plain,
         lambda url: {"url": url},
@@ -181,17 +181,6 @@ def http_change(name: str, around: Surroundings) -> Change:
     return Change(client.file(around), client.form, client.path, client.remote(f"{around.url}/mcp"))
 
 
-def gateway_change(name: str, around: Surroundings) -> Change:
-    """The client's own requests to its model, by way of the gateway."""
-    if name != "claude-code":
-        title = CLIENTS[name].title
-        raise UnsupportedFeature(
-            f"--gateway is for claude-code; {title} is connected with --http, or without"
-        )
-    place = _under("CLAUDE_CONFIG_DIR", ".claude", "settings.json")
-    return Change(place(around), "json", ("env", "ANTHROPIC_BASE_URL"), around.url)
-
-
 def tool_changes(name: str, around: Surroundings) -> list[Change]:
     """OpenCode's custom tools, a file each."""
     if name != "opencode":
@@ -201,15 +190,3 @@ def tool_changes(name: str, around: Surroundings) -> list[Change]:
         Change(os.path.join(folder, f"{tool}.ts"), "whole", (), tool_file(tool, around.command))
         for tool in SEED_TOOLS
     ]
-
-
-def all_changes(name: str, around: Surroundings) -> list[list[Change]]:
-    """Whatever may have been changed for a client, by file."""
-    ways = [[local_change(name, around)]]
-    if CLIENTS[name].remote is not None:
-        ways[0].append(http_change(name, around))
-    if name == "claude-code":
-        ways.append([gateway_change(name, around)])
-    if name == "opencode":
-        ways += ([change] for change in tool_changes(name, around))
-    return ways

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
-from uuid import uuid4
 
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.dialects.base import Reply
@@ -83,7 +83,7 @@ class Call:
 
     def __init__(self, inbound: Inbound) -> None:
         self.inbound = inbound
-        self.request_id = uuid4().hex
+        self.request_id = os.urandom(16).hex()
         self.path = ""
         self.dialect = ""
         self.provider = ""
@@ -205,10 +205,10 @@ class Gateway:
             )
         if match.route.access == "key":
             call.key = self.access.check_key(inbound)
-            self._check_room()
+            self.check_room()
         await match.route.endpoint(self, call, match.names)
 
-    def _check_room(self) -> None:
+    def check_room(self) -> None:
         """Shed load at the door: a request that waits is worse than one that comes again."""
         if self.draining:
             raise closing()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from typing import TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 from urllib.parse import parse_qsl, unquote
 
 from groundwire.errors import TurnedAway
@@ -24,6 +24,29 @@ Headers: TypeAlias = tuple[tuple[str, str], ...]
 JSON = "application/json"
 
 
+LINE = "groundwire.line"
+"""Where in a scope our own server leaves the connection; others leave none."""
+
+
+class Line(Protocol):
+    """The connection of a request, where the server lets us at it."""
+
+    is_read: bool
+    """Is all of the request there?"""
+
+    def hold(self) -> None:
+        """Keep what is written next until there is more."""
+        ...
+
+    def abort(self) -> None:
+        """Cut it without waiting for a client that does not read."""
+        ...
+
+    def watch(self, leave: Callable[[], object] | None) -> None:
+        """Say when the client hangs up; nobody, to be told no more."""
+        ...
+
+
 class Left(Exception):
     """The client hung up before its request was there."""
 
@@ -33,11 +56,12 @@ class Inbound:
 
     __slots__ = (
         *("_receive", "_send", "begun", "headers", "method", "path", "query"),
-        *("scope", "shared", "status"),
+        *("line", "scope", "shared", "status"),
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
+        self.line = cast("Line | None", scope.get(LINE))
         self.method = cast("str", scope["method"])
         raw = cast("bytes | None", scope.get("raw_path"))
         # Routes are found by the path as it was sent: an escaped slash belongs to a name.
@@ -80,29 +104,38 @@ class Inbound:
         return receive
 
     async def _whole(self, limit: int) -> bytes:
+        if self.line is not None and self.line.is_read:
+            chunk, _ = await self._chunk()
+            if len(chunk) > limit:
+                raise _too_large(limit)
+            return chunk
         chunks: list[bytes] = []
         size = 0
         async with asyncio.timeout(BODY_SECONDS) as clock:
             ends = clock.when() or 0.0
             while True:
-                message = await self._receive()
-                if message["type"] != "http.request":
-                    raise Left
-                chunk = cast("bytes", message.get("body", b""))
+                chunk, more = await self._chunk()
                 size += len(chunk)
                 if size > limit:
                     raise _too_large(limit)
                 chunks.append(chunk)
-                if not message.get("more_body"):
-                    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+                if not more:
+                    return b"".join(chunks)
                 clock.reschedule(ends + size / BODY_RATE)
+
+    async def _chunk(self) -> tuple[bytes, bool]:
+        """The next piece of the body, and whether there are more."""
+        message = await self._receive()
+        if message["type"] != "http.request":
+            raise Left
+        return cast("bytes", message.get("body", b"")), bool(message.get("more_body"))
 
     async def begin(self, status: int, headers: Headers, *, alone: bool = True) -> None:
         """Send the head of the response; if not `alone`, together with what is written next."""
         self.begun = True
         self.status = status
-        if not alone and callable(hold := self.scope.get("groundwire.hold")):
-            hold()
+        if not alone and self.line is not None:
+            self.line.hold()
         await self._send(
             {
                 "type": "http.response.start",
@@ -130,9 +163,8 @@ class Inbound:
 
     def abort(self) -> None:
         """Cut the connection without waiting for a client that does not read."""
-        cut = self.scope.get("groundwire.abort")
-        if callable(cut):
-            cut()
+        if self.line is not None:
+            self.line.abort()
 
 
 def _too_large(limit: int) -> TurnedAway:
@@ -157,7 +189,7 @@ async def attended(inbound: Inbound, work: Coroutine[object, object, None]) -> b
         left = True
         doing.cancel()
 
-    with _watching(inbound, leave):
+    with _Watched(inbound.line, leave) if inbound.line else _waited_for(inbound, leave):
         try:
             await work
         except asyncio.CancelledError:
@@ -167,17 +199,25 @@ async def attended(inbound: Inbound, work: Coroutine[object, object, None]) -> b
     return True
 
 
+class _Watched:
+    """The client on a line that says when it hangs up."""
+
+    __slots__ = ("_leave", "_line")
+
+    def __init__(self, line: Line, leave: Callable[[], object]) -> None:
+        self._line = line
+        self._leave = leave
+
+    def __enter__(self) -> None:
+        self._line.watch(self._leave)
+
+    def __exit__(self, *_: object) -> None:
+        self._line.watch(None)
+
+
 @contextmanager
-def _watching(inbound: Inbound, leave: Callable[..., None]) -> Iterator[None]:
-    """Call `leave` if the client hangs up. Our own server says so; others must be waited for in a task."""
-    watch, unwatch = (inbound.scope.get(f"groundwire.{name}") for name in ("watch", "unwatch"))
-    if callable(watch) and callable(unwatch):
-        watch(leave)
-        try:
-            yield
-        finally:
-            unwatch(leave)
-        return
+def _waited_for(inbound: Inbound, leave: Callable[..., None]) -> Iterator[None]:
+    """Call `leave` if the client hangs up, of a server that does not say so: it is waited for in a task."""
     waiting = asyncio.create_task(inbound.gone())
     waiting.add_done_callback(leave)
     try:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from time import time
 from typing import Literal, TypeAlias, cast
-from uuid import uuid4
 
 from groundwire.dialects.base import CitationPolicy, Dialect, Reply, StreamEncoder
 from groundwire.dialects.fields import as_object
@@ -18,7 +18,6 @@ from groundwire.faces.gateway.asgi import JSON, Headers, Inbound
 from groundwire.faces.gateway.passing import Passing
 from groundwire.faces.gateway.replies import Outgoing, Patience, unhurried
 from groundwire.model import (
-    Assembler,
     Event,
     Failed,
     Finished,
@@ -28,6 +27,7 @@ from groundwire.model import (
     Verbatim,
     Warned,
     Wire,
+    assemble,
 )
 from groundwire.model.value import replace, value
 from groundwire.providers.http import LOOP_HEADER
@@ -38,6 +38,7 @@ Ask: TypeAlias = Callable[[Request], Batches]
 
 _POLICIES = ("exact", "live")
 _LONGEST_HEADER = 2000
+_TERMINAL = (Finished, Failed)
 
 
 @value
@@ -77,7 +78,7 @@ def understand(inbound: Inbound, form: Form, body: bytes, policy: CitationPolicy
         wire=Wire(form.dialect, as_object(said), body, tuple(inbound.headers.items())),
     )
     reply = Reply(
-        id=uuid4().hex,
+        id=os.urandom(16).hex(),
         model=request.model,
         created=int(time()),
         request=replace(request, wire=None),
@@ -124,6 +125,8 @@ class Told:
                 self.provider = event.provider or self.provider
             elif isinstance(event, Warned):
                 self.warnings.append(event)
+            elif isinstance(event, _TERMINAL):
+                self.finish = "failed" if isinstance(event, Failed) else "finished"
 
     def found(self, found: Found) -> None:
         """Hear where the answer comes from."""
@@ -179,22 +182,16 @@ async def answer_whole(
 
 
 async def _whole(exchange: Exchange, batches: Batches, told: Told) -> bytes:
-    assembler = Assembler()
-    verbatim: list[bytes] = []
+    said: list[Event] = []
     async with aclosing(batches):
         async for batch in batches:
             told.notice(batch)
-            for event in batch:
-                if isinstance(event, Failed):
-                    raise event.error
-                if isinstance(event, Verbatim):
-                    verbatim.append(event.data)
-                else:
-                    assembler.feed(event)
-    told.finish = "finished"
-    if verbatim:
-        return b"".join(verbatim)
-    return dump_json(exchange.language.encode_response(assembler.answer(), exchange.reply)).encode()
+            said += batch
+            if isinstance(said[-1], Failed):
+                raise said[-1].error
+    if any(isinstance(event, Verbatim) for event in said):
+        return b"".join(event.data for event in said if isinstance(event, Verbatim))
+    return dump_json(exchange.language.encode_response(assemble(said), exchange.reply)).encode()
 
 
 async def answer_streaming(
@@ -212,7 +209,6 @@ async def answer_streaming(
                 async for batch in opened:
                     verbatim = verbatim or any(isinstance(event, Verbatim) for event in batch)
                     data = passing.feed(batch) if verbatim else b"".join(map(encoder.feed, batch))
-                    told.finish = _finish(batch) or told.finish
                     if data:
                         await outgoing.write(data)
         except GroundwireError as error:
@@ -229,7 +225,7 @@ async def _opened(batches: Batches, told: Told) -> Batches:
     async with aclosing(batches):
         async for batch in batches:
             told.notice(batch)
-            if all(isinstance(event, Warned) for event in batch):
+            if isinstance(batch[0], Warned) and all(isinstance(event, Warned) for event in batch):
                 waiting += batch
             elif waiting:
                 yield sorted((*waiting, *batch), key=lambda event: not isinstance(event, Started))
@@ -246,12 +242,3 @@ def _encoder(exchange: Exchange) -> StreamEncoder:
     from groundwire.dialects.gemini.stream import JsonArrayEncoder  # noqa: PLC0415  one form of one dialect
 
     return JsonArrayEncoder(exchange.reply)
-
-
-def _finish(batch: Sequence[Event]) -> Literal["", "finished", "failed"]:
-    for event in batch:
-        if isinstance(event, Finished):
-            return "finished"
-        if isinstance(event, Failed):
-            return "failed"
-    return ""

@@ -10,6 +10,7 @@ import os
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
@@ -37,6 +38,8 @@ _ABOUT = (
     (OPEN, "gauge", "Requests under way."),
 )
 _EVERY = 1.0
+_KEPT = 512
+"""Labels that need not be written anew for every request."""
 
 
 class Metrics:
@@ -54,15 +57,13 @@ class Metrics:
     def observe(self, seen: Seen) -> None:
         """Count one request."""
         labels = _labels(
-            {
-                "dialect": seen.dialect,
-                "path": seen.path,
-                "provider": seen.provider,
-                "status": str(seen.status),
-                "outcome": seen.outcome,
-            }
+            ("dialect", seen.dialect),
+            ("path", seen.path),
+            ("provider", seen.provider),
+            ("status", str(seen.status)),
+            ("outcome", seen.outcome),
         )
-        dialect = _labels({"dialect": seen.dialect})
+        dialect = _labels(("dialect", seen.dialect))
         self._samples[_REQUESTS, labels] += 1
         self._samples[_COUNT, dialect] += 1
         self._samples[_SUM, dialect] += seen.seconds
@@ -133,17 +134,19 @@ def _histogram(samples: Mapping[Sample, float]) -> Iterator[str]:
             bound = _bound(dialect, place)
             below += samples.get((_BUCKETS, bound), 0)
             yield f"{_BUCKETS}{bound} {below:g}"
-        yield f"{_BUCKETS}{_labels({'dialect': dialect, 'le': '+Inf'})} {count:g}"
+        yield f"{_BUCKETS}{_labels(('dialect', dialect), ('le', '+Inf'))} {count:g}"
         yield f"{_SUM}{labels} {samples.get((_SUM, labels), 0):.6f}"
         yield f"{_COUNT}{labels} {count:g}"
 
 
+@lru_cache(_KEPT)
 def _bound(dialect: str, place: int) -> str:
-    return _labels({"dialect": dialect, "le": f"{BOUNDS[place]:g}"})
+    return _labels(("dialect", dialect), ("le", f"{BOUNDS[place]:g}"))
 
 
-def _labels(pairs: Mapping[str, str]) -> str:
-    inner = ",".join(f'{name}="{_escaped(text)}"' for name, text in pairs.items())
+@lru_cache(_KEPT)
+def _labels(*pairs: tuple[str, str]) -> str:
+    inner = ",".join(f'{name}="{_escaped(text)}"' for name, text in pairs)
     return f"{{{inner}}}"
 
 

@@ -10,6 +10,7 @@ import logging
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
+from time import time
 from typing import TYPE_CHECKING, TextIO
 
 from groundwire.errors import ConfigError
@@ -61,10 +62,25 @@ def set_up_logging(level: str, stream: TextIO, redact: Callable[[str], str]) -> 
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
+class _Over(logging.LogRecord):
+    """A record of a request. Where in our source it was made, by which thread, is known without a search."""
+
+    args = exc_info = exc_text = stack_info = taskName = None  # noqa: N815
+    levelno, levelname, name = logging.INFO, "INFO", log.name
+    pathname, filename, module, funcName, lineno = __file__, "observing.py", "observing", "tell", 0  # noqa: N815
+    process, processName, thread, threadName = None, "MainProcess", None, "MainThread"  # noqa: N815
+
+    def __init__(self, seen: Seen) -> None:
+        self.created = time()
+        self.msecs = self.relativeCreated = 0.0
+        self.msg = f"{seen.method} {seen.path} {seen.status}"
+        self.fields = record_of(seen)
+
+
 def tell(seen: Seen) -> None:
     """Log a request that is over."""
     if log.isEnabledFor(logging.INFO):
-        log.info("%s %s %d", seen.method, seen.path, seen.status, extra={"fields": record_of(seen)})
+        log.handle(_Over(seen))
 
 
 def record_of(seen: Seen) -> JsonObject:

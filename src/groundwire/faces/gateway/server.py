@@ -15,8 +15,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, cast
 
 import uvicorn
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from groundwire.faces.gateway.asgi import LINE
 from groundwire.faces.gateway.limits import HEAD_BYTES, HEAD_SECONDS
 
 if TYPE_CHECKING:
@@ -33,15 +35,38 @@ _HEAD_TOO_LARGE = (
 )
 
 
+class _Client:
+    """Who is at the other end of a connection, and who wants to know when it hangs up."""
+
+    __slots__ = ("leave", "lost")
+
+    def __init__(self) -> None:
+        self.leave: Callable[[], object] | None = None
+        self.lost = False
+
+
 class _Line:
     """What a response is written to. A head that is told to wait goes out with what follows it."""
 
-    __slots__ = ("_held", "_holds", "_transport")
+    __slots__ = ("_client", "_flow", "_held", "_holds", "_transport", "abort", "is_read")
 
-    def __init__(self, transport: asyncio.Transport) -> None:
+    def __init__(self, transport: asyncio.Transport, flow: FlowControl, client: _Client) -> None:
         self._transport = transport
+        self._flow = flow
+        self._client = client
+        self.abort = transport.abort
+        self.is_read = False
         self._holds = False
         self._held = b""
+
+    def watch(self, leave: Callable[[], object] | None) -> None:
+        """Say when the client hangs up; nobody, to be told no more."""
+        self._client.leave = leave
+        if leave is None:
+            return
+        self._flow.resume_reading()  # who does not read does not notice
+        if self._client.lost:
+            asyncio.get_running_loop().call_soon(leave)
 
     def hold(self) -> None:
         """Keep what is written next until there is more."""
@@ -71,13 +96,16 @@ class Protocol(HttpToolsProtocol):
     """A connection with small buffers and a clock on its heads; the application may cut it."""
 
     _clock: asyncio.TimerHandle | None = None
+    _begun = False
+    """Is there a part of a head?"""
     _head = 0
-    _lost = False
-    _leave: Callable[[], object] | None = None
+    _line: _Line | None = None
+    """Of the request that came last."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Bound what one client can make us hold."""
         super().connection_made(transport)
+        self._client = _Client()
         transport.set_write_buffer_limits(high=_WRITE_LIMIT)
         line = transport.get_extra_info("socket")
         if line is not None and line.family != socket.AF_UNIX:
@@ -89,50 +117,45 @@ class Protocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """A head may come in pieces, but not for ever."""
         super().data_received(data)
-        if self._clock is not None:
-            self._head += len(data)
-            if self._head > HEAD_BYTES:
-                self._refuse_head()
-
-    def on_message_begin(self) -> None:
-        """A head has begun: it must be complete in time."""
-        super().on_message_begin()
-        self._head = 0
+        if not self._begun:
+            return
         if self._clock is None:
             self._clock = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+        self._head += len(data)
+        if self._head > HEAD_BYTES:
+            self._refuse_head()
+
+    def on_message_begin(self) -> None:
+        """A head has begun: if it is not complete with what came now, it must be so in time."""
+        super().on_message_begin()
+        self._begun = True
+        self._head = 0
 
     def on_headers_complete(self) -> None:
         """The head is there; the application may cut the line from now on."""
         self._stop_clock()
+        self._begun = False
         if len(self.url) + sum(len(name) + len(text) + 4 for name, text in self.headers) > HEAD_BYTES:
             self._refuse_head()
             return
         super().on_headers_complete()
-        line = _Line(self.transport)
-        self.cycle.transport = cast("asyncio.Transport", line)
-        scope = cast("MutableMapping[str, object]", self.scope)
-        scope["groundwire.abort"] = self.transport.abort
-        scope["groundwire.hold"] = line.hold
-        scope["groundwire.watch"] = self._watch
-        scope["groundwire.unwatch"] = self._unwatch
+        self._line = _Line(self.transport, self.flow, self._client)
+        self.cycle.transport = cast("asyncio.Transport", self._line)
+        cast("MutableMapping[str, object]", self.scope)[LINE] = self._line
+
+    def on_message_complete(self) -> None:
+        """The whole request is there."""
+        if self._line is not None:
+            self._line.is_read = True
+        super().on_message_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the clock, and tell whoever watches."""
         self._stop_clock()
-        self._lost = True
         super().connection_lost(exc)
-        if self._leave is not None:
-            self._leave()
-
-    def _watch(self, leave: Callable[[], object]) -> None:
-        self._leave = leave
-        self.flow.resume_reading()  # who does not read does not notice
-        if self._lost:
-            self.loop.call_soon(leave)
-
-    def _unwatch(self, leave: Callable[[], object]) -> None:
-        if self._leave is leave:
-            self._leave = None
+        self._client.lost = True
+        if self._client.leave is not None:
+            self._client.leave()
 
     def _unsupported_upgrade_warning(self) -> None:
         """Nothing to say: the application answers 426."""

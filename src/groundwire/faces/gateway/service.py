@@ -15,6 +15,7 @@ from groundwire.client import Groundwire
 from groundwire.errors import ConfigError
 from groundwire.faces.gateway.app import Asker
 from groundwire.faces.gateway.building import gateway_for
+from groundwire.faces.gateway.collecting import collect_seldom
 from groundwire.faces.gateway.page import add_page
 from groundwire.faces.gateway.server import server_for
 from groundwire.faces.gateway.workers import Workers, listener_for
@@ -112,6 +113,7 @@ async def _serve(
 
         asyncio.get_running_loop().add_reader(life, orphaned)
     preparing = asyncio.create_task(asyncio.to_thread(groundwire.prepare))
+    preparing.add_done_callback(lambda _: collect_seldom())
     await server.serve(sockets=[listener])
     await preparing
     return 1 if server.force_exit else 0

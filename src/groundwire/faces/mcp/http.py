@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
-from importlib import import_module
 from os import urandom
 from typing import TYPE_CHECKING, TypeAlias, cast
 from uuid import uuid4
@@ -17,7 +16,7 @@ from uuid import uuid4
 from groundwire.dialects.jsontext import dump_json
 from groundwire.errors import ConfigError
 from groundwire.faces.mcp.addresses import Addresses
-from groundwire.faces.mcp.package import needing_package
+from groundwire.faces.mcp.package import imported
 from groundwire.model import JsonObject
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ class McpApp:
     async def _live(self, started: asyncio.Future[StreamableHTTPSessionManager]) -> None:
         try:
             # The package takes more than a second to import; others must not wait for that.
-            await asyncio.to_thread(_import)
+            await asyncio.to_thread(imported, "groundwire.faces.mcp.server")
         except ConfigError as error:
             started.set_exception(error)
             return
@@ -107,11 +106,6 @@ async def _refuse(send: Send, status: int, message: str) -> None:
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-def _import() -> None:
-    with needing_package():
-        import_module("groundwire.faces.mcp.server")
 
 
 def _naming_session(send: Send) -> Send:

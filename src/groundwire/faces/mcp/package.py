@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 
 from groundwire.errors import ConfigError
 
+_MISSING = "MCP needs a package that is not installed: pip install 'groundwire[mcp]'"
 
-@contextmanager
-def needing_package() -> Iterator[None]:
-    """Around an import: says what to install if something of the package is missing."""
+
+def need_package() -> None:
+    """Say what to install if the package is missing, without the time that importing it takes."""
+    if find_spec("mcp") is None:
+        raise ConfigError(_MISSING)
+
+
+def imported(module: str) -> None:
+    """Import a module of ours that needs the package; says what to install if something of it is missing."""
     try:
-        yield
+        import_module(module)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "groundwire":
             raise
-        raise ConfigError(
-            "MCP needs a package that is not installed: pip install 'groundwire[mcp]'"
-        ) from None
+        raise ConfigError(_MISSING) from None

@@ -1,7 +1,6 @@
 """The server on standard input and output, for clients that start it themselves.
 
-Lines are read by a thread of our own that nobody waits for: a read of standard input cannot be broken off,
-and whoever interrupts the server must not have to press a key for it.
+The package is imported while the client is greeted already.
 """
 
 from __future__ import annotations
@@ -10,29 +9,26 @@ import asyncio
 import os
 import signal
 import sys
-from collections import deque
 from contextlib import suppress
-from threading import Thread
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from mcp.server.stdio import stdio_server
-
+from groundwire.dialects.jsontext import dump_json
 from groundwire.faces.mcp.addresses import Addresses
-from groundwire.faces.mcp.server import SearchServer
+from groundwire.faces.mcp.greeting import Greeting, greeting, is_ready, listing
+from groundwire.faces.mcp.lines import Lines
+from groundwire.faces.mcp.offering import offered
+from groundwire.faces.mcp.package import imported
 
 if TYPE_CHECKING:
-    import anyio
+    from collections.abc import Callable
 
     from groundwire.faces.mcp.offering import Asker
-
-_CHUNK = 64 * 1024
+    from groundwire.model import JsonObject
 
 
 async def serve(asker: Asker, *, language: str = "en", every: bool = False) -> None:
     """Serve until the client closes its end, or a signal asks us to stop."""
-    running = asyncio.create_task(
-        _serve(SearchServer(asker, Addresses(os.urandom(32)), language=language, every=every))
-    )
+    running = asyncio.create_task(_serve(asker, language, every=every))
     loop = asyncio.get_running_loop()
     with suppress(NotImplementedError):  # Windows has no signals for an event loop
         loop.add_signal_handler(signal.SIGTERM, running.cancel)
@@ -44,56 +40,54 @@ async def serve(asker: Asker, *, language: str = "en", every: bool = False) -> N
             await running
 
 
-async def _serve(tools: SearchServer) -> None:
-    lines = cast("anyio.AsyncFile[str]", Lines(sys.stdin.fileno()))
+async def _serve(asker: Asker, language: str, *, every: bool) -> None:
+    lines = Lines(sys.stdin.fileno())
+    loading = asyncio.create_task(asyncio.to_thread(imported, "groundwire.faces.mcp.session"))
     try:
-        async with stdio_server(stdin=lines) as (reading, writing):
-            await tools.server.run(reading, writing, tools.server.create_initialization_options())
-    except* BrokenPipeError:
-        pass  # the client has gone, and nobody reads what we would still say
+        greeted = await _greet(lines, loading, lambda: offered(asker, language, every=every))
+    except BrokenPipeError:
+        return  # the client has gone
+    await loading
+    from groundwire.faces.mcp.server import SearchServer  # noqa: PLC0415  brings the package along
+    from groundwire.faces.mcp.session import converse  # noqa: PLC0415  the same
+
+    tools = SearchServer(asker, Addresses(os.urandom(32)), language=language, every=every)
+    await converse(tools, lines, greeted)
 
 
-class Lines:
-    """The lines that come in on a descriptor.
+async def _greet(
+    lines: Lines, loading: asyncio.Task[None], tools: Callable[[], list[JsonObject]]
+) -> Greeting | None:
+    """Answer what can be answered until the package is there, which then hears of all that concerns it."""
+    greeted = greeting(await _first(lines, loading))
+    if greeted is None:
+        return None
+    heard = [await anext(lines)]
+    _write(greeted.answer)
+    while line := await _first(lines, loading):
+        if answer := listing(line, greeted, tools):
+            _write(answer)
+        elif is_ready(line):
+            heard.append(line)
+        else:
+            break
+        await anext(lines)
+    lines.give_back(heard)
+    return greeted
 
-    Read below Python's own streams: those abort the interpreter if it ends while somebody reads.
-    """
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._loop = asyncio.get_running_loop()
-        self._chunks: asyncio.Queue[bytes] = asyncio.Queue()
-        self._rest = bytearray()
-        self._lines: deque[bytes] = deque()
-        Thread(target=self._read, name="standard input", daemon=True).start()
+async def _first(lines: Lines, loading: asyncio.Task[None]) -> str:
+    """The next line, which stays there; empty if the package is loaded before it comes."""
+    coming = asyncio.create_task(lines.first())
+    try:
+        await asyncio.wait({coming, loading}, return_when=asyncio.FIRST_COMPLETED)
+        return coming.result() if coming.done() else ""
+    finally:
+        coming.cancel()
 
-    def __aiter__(self) -> Lines:
-        return self
 
-    async def __anext__(self) -> str:
-        while not self._lines:
-            chunk = await self._chunks.get()
-            if not chunk and not self._rest:
-                raise StopAsyncIteration
-            if not chunk:
-                self._chunks.put_nowait(b"")
-            self._take(chunk or b"\n")
-        return self._lines.popleft().decode("utf-8", "replace")
-
-    def _take(self, chunk: bytes) -> None:
-        *lines, rest = chunk.split(b"\n")
-        if lines:
-            self._lines.append(bytes(self._rest) + lines[0])
-            self._lines.extend(lines[1:])
-            self._rest.clear()
-        self._rest += rest
-
-    def _read(self) -> None:
-        chunk = b"-"
-        while chunk:
-            try:
-                chunk = os.read(self._descriptor, _CHUNK)
-            except OSError:
-                chunk = b""
-            with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-                self._loop.call_soon_threadsafe(self._chunks.put_nowait, chunk)
+def _write(answer: JsonObject) -> None:
+    """Say something, below Python's own stream, which would try again at the end if the client has gone."""
+    data = memoryview(dump_json(answer).encode() + b"\n")
+    while data:
+        data = data[os.write(sys.stdout.fileno(), data) :]

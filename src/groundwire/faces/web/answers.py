@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
 from groundwire.chat.links import web_link
 from groundwire.chat.paragraphs import breaks_of
 from groundwire.chat.states import State, is_ungrounded, state_of
+from groundwire.faces.web.notes import Note, error_note, finish_note, warning_note
 from groundwire.faces.web.prose import REL, write_prose
 from groundwire.faces.web.suggestions import Suggestion, read_suggestions
 from groundwire.faces.web.visible import one_line, seen, shown
@@ -28,6 +29,7 @@ from groundwire.text.sources import Numbering, label_of, number_answer, number_s
 
 _LONGEST_PASSAGE = 400
 _MOST_PASSAGES = 3
+_BROKEN = ("failed", "interrupted")
 
 
 @value
@@ -61,8 +63,10 @@ class AnswerView:
     searching: str | None
     """What is being searched for; empty where that is not known, None where nothing is."""
     suggestions: tuple[Suggestion, ...]
-    warnings: tuple[str, ...]
-    error: str
+    warnings: tuple[Note, ...]
+    error: Note
+    finish: Note
+    """Why it does not say everything."""
     ungrounded: bool
     provider: str
     model: str
@@ -80,7 +84,7 @@ class AnswerView:
 
 
 def view_of(
-    message: StoredMessage, *, searched: bool, searching: bool = False, label: str = "Source"
+    message: StoredMessage, texts: Mapping[str, str], *, searched: bool, searching: bool = False
 ) -> AnswerView:
     """The view of an answer. `searched` tells whether the web was to be searched, `searching` whether it
     is being searched now."""
@@ -88,7 +92,7 @@ def view_of(
     if not isinstance(answer, Answer):
         answer = Answer()
     numbering = number_answer(answer) if answer.citations else Numbering((), {})
-    blocks, whole = _written(answer, numbering, message.id, label)
+    blocks, whole = _written(answer, numbering, message.id, texts["source"])
     others = number_sources(source for source in answer.sources if numbering.number(source) is None).sources
     state = state_of(answer)
     return AnswerView(
@@ -102,8 +106,9 @@ def view_of(
         tuple(dict.fromkeys(one_line(query) for query in _queries(answer))),
         _searching(answer) if searching and state == "running" else None,
         _suggestions(answer),
-        tuple(one_line(warning.message) for warning in answer.warnings),
-        one_line(answer.error.message) if answer.error and state in ("failed", "interrupted") else "",
+        tuple(dict.fromkeys(warning_note(warning, texts) for warning in answer.warnings)),
+        error_note(answer.error, texts) if answer.error and state in _BROKEN else Note(),
+        finish_note(answer, texts),
         is_ungrounded(answer, searched=searched),
         one_line(message.provider),
         one_line(answer.model),
@@ -157,9 +162,9 @@ def _chip(number: int, item: Evidence, numbering: Numbering, name: str, label: s
     whose = " · ".join(filter(None, (view.domain, view.host, view.date)))
     card = f"card-{escape(name)}"
     parts = (
-        f'<span class="card-title">{escape(view.title)}</span>',
+        f'<span class="card-title" dir="auto">{escape(view.title)}</span>',
         f'<span class="card-host">{escape(whose)}</span>',
-        f'<span class="card-quote">{escape(passage)}</span>' if passage else "",
+        f'<span class="card-quote" dir="auto">{escape(passage)}</span>' if passage else "",
     )
     return (
         f'<span class="cite"><a class="chip" href="{escape(href)}"{outward} '

@@ -6,6 +6,7 @@ is sent to the login.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from time import time
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,12 +15,11 @@ from groundwire.chat.chat import Chat
 from groundwire.errors import GroundwireError
 from groundwire.faces.gateway.asgi import Inbound
 from groundwire.faces.gateway.routes import Endpoint, Route
+from groundwire.faces.web.notes import error_line
 from groundwire.faces.web.pages import Pages
 from groundwire.faces.web.replying import send_away, send_page
-from groundwire.faces.web.visible import one_line
 from groundwire.faces.web.visits import Desk, Visit
 from groundwire.model.value import value
-from groundwire.store.base import Session
 
 if TYPE_CHECKING:
     from groundwire.faces.gateway.app import Call, Gateway
@@ -46,15 +46,19 @@ class Face:
             "older": older,
             "path": request.inbound.path,
         }
-        html = self.pages.render(name, visit, **{**usual, **values})
+        # Beside the loop: what is shown may be long, and others go on being served.
+        html = await asyncio.to_thread(self.pages.render, name, visit, **{**usual, **values})
         await send_page(request.inbound, html, status=status, more=visit.cookies)
 
     async def refuse(self, request: PageRequest, error: GroundwireError) -> None:
         """A page that says why not."""
         request.call.outcome = error.code
-        sessions: list[Session] = []
-        html = self.pages.render("trouble", request.visit, trouble=one_line(error.message), sessions=sessions)
+        html = self.pages.render("trouble", request.visit, trouble=self.line(request, error))
         await send_page(request.inbound, html, status=error.status_hint, more=request.visit.cookies)
+
+    def line(self, request: PageRequest, error: GroundwireError) -> str:
+        """Why not, in the visitor's language."""
+        return error_line(error, self.pages.texts[request.visit.language])
 
 
 @value

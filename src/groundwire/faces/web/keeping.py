@@ -20,7 +20,7 @@ _PLACE = "agents"
 
 async def listing(face: Face, request: PageRequest) -> None:
     """All agents."""
-    await face.send(request, "agents", agents=await face.chat.agents(), place=_PLACE)
+    await face.send(request, "agents", agents=await face.chat.agents(request.visit.owner), place=_PLACE)
 
 
 async def blank(face: Face, request: PageRequest) -> None:
@@ -30,7 +30,7 @@ async def blank(face: Face, request: PageRequest) -> None:
 
 async def change(face: Face, request: PageRequest) -> None:
     """The form of an agent."""
-    await _form(face, request, await face.chat.agent(request.names["id"]))
+    await _form(face, request, await face.chat.agent(request.names["id"], request.visit.owner))
 
 
 async def create(face: Face, request: PageRequest) -> None:
@@ -42,19 +42,29 @@ async def create(face: Face, request: PageRequest) -> None:
 async def save(face: Face, request: PageRequest) -> None:
     """Keep what was changed."""
     form = await read_form(request.visit, request.inbound)
-    await _save(face, request, form, await face.chat.agent(request.names["id"]))
+    await _save(face, request, form, await face.chat.agent(request.names["id"], request.visit.owner))
+
+
+async def turn_on(face: Face, request: PageRequest) -> None:
+    """Let an agent search, and go on where that was wanted."""
+    form = await read_form(request.visit, request.inbound)
+    kept = await face.chat.save_agent(
+        replace(await face.chat.agent(request.names["id"], request.visit.owner), web_search=True)
+    )
+    session = form.get("session", "")
+    await send_away(request.inbound, f"/chat/{session}" if is_id(session) else f"/?agent={kept.id}")
 
 
 async def remove(face: Face, request: PageRequest) -> None:
     """Forget an agent."""
     await read_form(request.visit, request.inbound)
-    await face.chat.remove_agent(request.names["id"])
+    await face.chat.remove_agent(request.names["id"], request.visit.owner)
     await send_away(request.inbound, "/agents")
 
 
 async def export_app(face: Face, request: PageRequest) -> None:
     """An agent as an app."""
-    agent = await face.chat.agent(request.names["id"])
+    agent = await face.chat.agent(request.names["id"], request.visit.owner)
     if not is_id(agent.id):
         raise TurnedAway(status=404, message="there is no such agent", code="NOT_FOUND")
     await send_file(request.inbound, f"{agent.id}.json", "application/json", dump_json(write_app(agent)))
@@ -63,7 +73,7 @@ async def export_app(face: Face, request: PageRequest) -> None:
 async def import_app(face: Face, request: PageRequest) -> None:
     """Keep the agent that an app describes."""
     form = await read_form(request.visit, request.inbound)
-    agent = await face.chat.save_agent(read_app(form.get("app", "")))
+    agent = await face.chat.save_agent(read_app(form.get("app", "")), request.visit.owner)
     await send_away(request.inbound, f"/agents/{agent.id}")
 
 
@@ -72,7 +82,8 @@ async def _form(face: Face, request: PageRequest, agent: Agent, trouble: str = "
         (status.name, f"{status.name} · {one_line(status.title)}", status.usable)
         for status in face.chat.groundwire.providers()
     ]
-    kept = {one.id for one in await face.chat.agents() if one.created}
+    owner = request.visit.owner
+    kept = {one.id for one in await face.chat.agents(owner) if one.created and one.owner == owner}
     await face.send(
         request,
         "agent",
@@ -96,9 +107,9 @@ async def _save(face: Face, request: PageRequest, form: Mapping[str, str], agent
         web_search=form.get("web_search") == "on",
     )
     try:
-        kept = await face.chat.save_agent(changed)
+        kept = await face.chat.save_agent(changed, request.visit.owner)
     except GroundwireError as error:
-        await _form(face, request, changed, one_line(error.message))
+        await _form(face, request, changed, face.line(request, error))
         return
     await send_away(request.inbound, f"/?agent={kept.id}")
 
@@ -117,6 +128,7 @@ PAGES: tuple[Page, ...] = (
     Page("POST", "/agents/import", import_app, about="Imports an app."),
     Page("GET", "/agents/{id}", change, about="The form of an agent."),
     Page("POST", "/agents/{id}", save, about="Changes an agent."),
+    Page("POST", "/agents/{id}/search", turn_on, about="Lets an agent search."),
     Page("POST", "/agents/{id}/delete", remove, about="Deletes an agent."),
     Page("GET", "/agents/{id}/app.json", export_app, about="An agent as an app."),
 )

@@ -16,6 +16,8 @@ from groundwire.model.value import value
 from groundwire.text.links import find_links
 
 _BLANK = re.compile(r"\s|$")
+_NO_WORDS = re.compile(r"[\s>#|*+-]*(?:\d+[.)])?\s*")
+"""What may stand before the first word of a line, and be told apart from it by a blank."""
 _PAIRS = ("⸨⸩", "⦗⦘", "⧼⧽", "⟮⟯")
 
 
@@ -76,11 +78,17 @@ def places_in(text: str, citations: Iterable[Citation]) -> tuple[list[Place], di
         if span is None:
             continue
         if citation.anchor == "marker":
-            cuts[span.start] = max(span.end, cuts.get(span.start, 0))
-            places.append(Place(span.start, citation))
+            start = _behind_word(text, span.start)
+            cuts[start] = max(span.end, cuts.get(start, 0))
+            places.append(Place(start, citation))
         else:
             places.append(Place(outside(min(span.end, len(text))), citation))
     return places, cuts
+
+
+def to_words_before(text: str, point: int) -> int:
+    """Behind the last words before a place, also if they are in another paragraph."""
+    return len(text[:point].rstrip()) or point
 
 
 def to_word_end(text: str, point: int) -> int:
@@ -97,6 +105,13 @@ def to_line_end(text: str, point: int) -> int:
     if line.startswith("|") and line.endswith("|"):
         line = line[:-1].rstrip()
     return start + len(line)
+
+
+def _behind_word(text: str, point: int) -> int:
+    """Where a chip stands in the place of a marker: at the word before it, if there is one in the line."""
+    line = text[text.rfind("\n", 0, point) + 1 : point]
+    blanks = len(line) - len(line.rstrip(" \t"))
+    return point if _NO_WORDS.fullmatch(line) else point - blanks
 
 
 def _outside(spans: Sequence[Span]) -> Callable[[int], int]:

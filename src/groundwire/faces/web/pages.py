@@ -70,9 +70,8 @@ class Pages:
             "t": self.texts[visit.language],
             "visit": visit,
             "static": f"{STATIC}/{self.digest}",
-            **dict.fromkeys(("session", "wanted", "older", "place", "trouble")),
+            **dict.fromkeys(("session", "sessions", "wanted", "window", "older", "place", "trouble")),
             "path": "/",
-            "sessions": (),
         }
         return self._templates.get_template(f"{name}.html").render({**usual, **values})
 
@@ -105,8 +104,8 @@ class Pages:
         self, visit: Visit, agent: Agent, message: StoredMessage, *, searching: bool = False
     ) -> AnswerView:
         """What is shown of an answer."""
-        label = self.texts[visit.language]["source"]
-        return view_of(message, searched=agent.web_search, searching=searching, label=label)
+        texts = self.texts[visit.language]
+        return view_of(message, texts, searched=agent.web_search, searching=searching)
 
     def status(self, visit: Visit, view: AnswerView) -> str:
         """What is being done, while it is."""

@@ -1,8 +1,8 @@
 """The text of an answer as HTML: CommonMark, sanitised, with chips where sources are cited.
 
 Chips never change the text. It is rendered with and without them, and if there is a difference their places
-are moved, to the ends of words, then of lines; at last they stand below the text. Nothing is ever loaded
-from elsewhere: a picture becomes a link, and a link shows the host it leads to.
+are moved: to the words before them, to the ends of words, of lines; at last they stand below the text.
+Nothing is ever loaded from elsewhere: a picture becomes a link, and a link shows the host it leads to.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
 from groundwire.chat.links import web_link
-from groundwire.faces.web.marks import Marked, Place, mark, places_in, to_line_end, to_word_end
+from groundwire.faces.web.marks import (
+    Marked,
+    Place,
+    mark,
+    places_in,
+    to_line_end,
+    to_word_end,
+    to_words_before,
+)
 from groundwire.faces.web.visible import one_line
 from groundwire.model import Citation
 from groundwire.model.value import value
@@ -30,7 +38,7 @@ _TAGS = {
 }
 _ATTRIBUTES = {"a": {"href", "target", "class"}, "span": {"class"}, "ol": {"start"}}
 _LONGEST = 200_000
-_SETTLING: tuple[Callable[[str, int], int], ...] = (to_word_end, to_line_end)
+_SETTLING: tuple[Callable[[str, int], int], ...] = (to_words_before, to_word_end, to_line_end)
 _MOST_MOVED = 60
 
 ChipWriter = Callable[[Sequence[Citation], int], str]
@@ -86,7 +94,18 @@ def _settled(
         moves = (place, *(place._replace(point=settle(text, place.point)) for settle in _SETTLING))
         if moved := next((one for one in moves if faithful((one,))), None):
             kept.append(moved)
-    return faithful(kept) if kept else None
+    return faithful(kept) or _one_by_one(kept, faithful)
+
+
+def _one_by_one(places: Sequence[Place], faithful: Callable[[Sequence[Place]], _Told | None]) -> _Told | None:
+    """As many marks as bear each other."""
+    found: _Told | None = None
+    kept: list[Place] = []
+    for place in places:
+        if (told := faithful((*kept, place))) is not None:
+            found = told
+            kept.append(place)
+    return found
 
 
 def _faithful(marked: Marked, plain: list[str]) -> _Told | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from groundwire.dialects.jsontext import dump_json
-from groundwire.faces.gateway.asgi import Headers, Inbound
+from groundwire.errors import GroundwireError
+from groundwire.faces.gateway.asgi import JSON, Headers, Inbound
 from groundwire.model import Json
 
 CSP = "; ".join(
@@ -48,6 +49,14 @@ async def send_file(inbound: Inbound, name: str, kind: str, text: str) -> None:
     disposition = ("content-disposition", f'attachment; filename="{name}"')
     head = (("content-type", f"{kind}; charset=utf-8"), disposition, *SECURITY, *PRIVATE)
     await inbound.respond(200, head, text.encode("utf-8", "replace"))
+
+
+async def send_refusal(inbound: Inbound, error: GroundwireError, message: str) -> None:
+    """Why something was not done, for the script of the page."""
+    wait = getattr(error, "retry_after", None)
+    again: Headers = (("retry-after", str(max(1, round(wait)))),) if wait is not None else ()
+    head = (("content-type", JSON), *again, *SECURITY, *PRIVATE)
+    await inbound.respond(error.status_hint, head, dump_json({"message": message}).encode())
 
 
 def event(name: str, body: Json) -> bytes:

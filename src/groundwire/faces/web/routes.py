@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from groundwire.chat.chat import Chat
 from groundwire.faces.gateway.routes import Route
-from groundwire.faces.web import keeping, talking, visiting
-from groundwire.faces.web.face import Face, route
+from groundwire.faces.web import exports, keeping, talking, usage, visiting
+from groundwire.faces.web.face import Face, Page, route
+
+PAGES: tuple[Page, ...] = (
+    *talking.PAGES,
+    *exports.PAGES,
+    *keeping.PAGES,
+    *usage.PAGES,
+    *visiting.PAGES,
+)
 
 
 def routes_for(chat: Chat) -> tuple[Route, ...]:
     """All ways to the page of a chat."""
     face = Face(chat)
-    return tuple(route(face, page) for page in (*talking.PAGES, *keeping.PAGES, *visiting.PAGES))
+    return tuple(route(face, page) for page in PAGES)

@@ -8,25 +8,28 @@ again. `refused` tells why nothing was asked.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
 
-from groundwire.chat.exporting import as_json, as_markdown
+from groundwire.chat.extracts import extract
 from groundwire.chat.questions import Asked, Controls, controls_of, domains_in
+from groundwire.chat.targets import target_for
 from groundwire.chat.turns import Conversation, Turn
+from groundwire.client import Groundwire
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.jsontext import dump_json, load_json
-from groundwire.errors import ClientWireError, GroundwireError
+from groundwire.dialects.jsontext import load_json
+from groundwire.errors import ClientWireError, ConfigError, GroundwireError
 from groundwire.faces.gateway.asgi import attended
-from groundwire.faces.gateway.draining import closing
 from groundwire.faces.gateway.replies import Outgoing
 from groundwire.faces.web.answers import AnswerView
 from groundwire.faces.web.face import Face, Page, PageRequest
-from groundwire.faces.web.replying import PRIVATE, SECURITY, event, send_away, send_file
+from groundwire.faces.web.replying import PRIVATE, SECURITY, event, send_away, send_refusal
 from groundwire.faces.web.visible import one_line
 from groundwire.faces.web.visits import LARGEST, Visit, check_token, read_form
+from groundwire.faces.web.windows import reach_of, window_of
 from groundwire.model import Json, Message
+from groundwire.store.base import Agent, StoredMessage
 
 TOKEN = "x-groundwire-token"  # noqa: S105  the name of a header
 _HEAD = (("content-type", "text/event-stream; charset=utf-8"), ("x-accel-buffering", "no"))
@@ -36,37 +39,61 @@ _DRAWING = 4.0
 
 async def start(face: Face, request: PageRequest) -> None:
     """The page of somebody who has not asked yet."""
-    agents = await face.chat.agents()
+    agents = await face.chat.agents(request.visit.owner)
     chosen = next((agent for agent in agents if agent.id == request.inbound.parameter("agent")), agents[0])
-    await face.send(request, "chat", agents=agents, agent=chosen, turns=(), controls=Controls())
+    mute = _mute(face, agents)
+    await face.send(request, "chat", agents=agents, mute=mute, agent=chosen, turns=(), controls=Controls())
 
 
 async def read(face: Face, request: PageRequest) -> None:
     """A session."""
     visit = request.visit
-    conversation = await face.chat.open(visit.owner, request.names["id"])
-    agents = await face.chat.agents()
+    reach = reach_of(request.inbound.parameter("at"))
+    conversation = await face.chat.open(visit.owner, request.names["id"], *reach)
+    agents = await face.chat.agents(request.visit.owner)
     if conversation.agent.id not in {agent.id for agent in agents}:
         agents.append(conversation.agent)
-    # Long sessions are written beside the loop: others go on being served.
-    log = await asyncio.to_thread(_log, face, visit, conversation)
+    window = window_of(conversation.turns, reach)
+    # Long answers are written beside the loop: others go on being served.
+    log = await asyncio.to_thread(_log, face, visit, conversation.agent, window.turns)
     await face.send(
         request,
         "chat",
-        session=conversation.session,
         agents=agents,
+        mute=_mute(face, agents),
+        session=conversation.session,
         agent=conversation.agent,
         turns=log,
+        window=window,
         controls=_last_controls(conversation),
     )
 
 
+def _mute(face: Face, agents: Sequence[Agent]) -> set[str]:
+    """Agents that do not search, and have nobody to ask without."""
+    silent = (agent for agent in agents if not agent.web_search)
+    return {agent.id for agent in silent if not _is_answered(agent, face.chat.groundwire)}
+
+
+def _is_answered(agent: Agent, groundwire: Groundwire) -> bool:
+    try:
+        target_for(agent, groundwire)
+    except ConfigError:
+        return False
+    return True
+
+
 async def ask(face: Face, request: PageRequest) -> None:
     """Ask, and stream the answer for as long as somebody reads it."""
-    check_token(request.visit, request.inbound.headers.get(TOKEN, ""))
-    if request.gateway.draining:
-        raise closing()
-    body = load_json(await request.inbound.body(LARGEST), ClientWireError)
+    try:
+        check_token(request.visit, request.inbound.headers.get(TOKEN, ""))
+        request.gateway.check_room()
+        body = load_json(await request.inbound.body(LARGEST), ClientWireError)
+    except GroundwireError as error:
+        # Told to a script: the page it belongs to shows it above the question, which stays there.
+        request.call.outcome = error.code
+        await send_refusal(request.inbound, error, face.line(request, error))
+        return
     if not await attended(request.inbound, _stream(face, request, body)):
         request.call.outcome = "left"
 
@@ -85,43 +112,29 @@ async def remove(face: Face, request: PageRequest) -> None:
     await send_away(request.inbound, "/")
 
 
-async def export_markdown(face: Face, request: PageRequest) -> None:
-    """A session as Markdown."""
-    conversation = await face.chat.open(request.visit.owner, request.names["id"])
-    text = as_markdown(conversation, request.visit.language)
-    await send_file(request.inbound, f"{conversation.session.id}.md", "text/markdown", text)
-
-
-async def export_json(face: Face, request: PageRequest) -> None:
-    """A session as JSON."""
-    conversation = await face.chat.open(request.visit.owner, request.names["id"])
-    text = dump_json(as_json(conversation))
-    await send_file(request.inbound, f"{conversation.session.id}.json", "application/json", text)
-
-
 async def find(face: Face, request: PageRequest) -> None:
     """What was said about something, or the sessions before one."""
     wanted = request.inbound.parameter("q")
     owner = request.visit.owner
-    found = [
-        (session, message.id, _extract(message.content.text, wanted))
-        for session, message in (await face.chat.find(owner, wanted) if wanted.strip() else [])
-    ]
+    turns = await face.chat.find(owner, wanted) if wanted.strip() else []
+    found = await asyncio.to_thread(
+        lambda: [(held, turn, extract(one_line(turn.content.text), wanted)) for held, turn in turns]
+    )
     listed = []
     if before := request.inbound.parameter("before"):
         listed = await face.chat.sessions(owner, 200, await face.chat.session(owner, before))
     await face.send(request, "find", found=found, listed=listed, wanted=wanted)
 
 
-def _log(face: Face, visit: Visit, conversation: Conversation) -> list[str]:
+def _log(face: Face, visit: Visit, agent: Agent, turns: Iterable[StoredMessage]) -> list[str]:
     articles: list[str] = []
     question = ""
-    for turn in conversation.turns:
+    for turn in turns:
         if isinstance(turn.content, Message):
             question = turn.id
             articles.append(face.pages.question(visit, turn))
         else:
-            articles.append(face.pages.answer(visit, conversation.agent, turn, question))
+            articles.append(face.pages.answer(visit, agent, turn, question))
     return articles
 
 
@@ -135,7 +148,7 @@ async def _stream(face: Face, request: PageRequest, body: Json) -> None:
                     await outgoing.write(piece)
         except GroundwireError as error:
             request.call.outcome = error.code
-            await outgoing.write(event("refused", {"message": one_line(error.message)}))
+            await outgoing.write(event("refused", {"message": face.line(request, error)}))
         await outgoing.write(b"", more=False)
 
 
@@ -206,25 +219,11 @@ def _last_controls(conversation: Conversation) -> Controls:
     return controls_of(last) if last is not None else Controls()
 
 
-def _extract(text: str, wanted: str, around: int = 80) -> tuple[str, str, str]:
-    """A piece of a text around the first word that was wanted."""
-    line = one_line(text)
-    word = next(iter(wanted.split()), "")
-    at = line.casefold().find(word.casefold())
-    if at < 0:
-        return line[: 2 * around], "", ""
-    start = max(0, at - around)
-    end = at + len(word)
-    return ("…" if start else "") + line[start:at], line[at:end], line[end : end + around]
-
-
 PAGES: tuple[Page, ...] = (
     Page("GET", "/", start, about="The chat page."),
     Page("POST", "/chat/ask", ask, about="Asks, and streams the answer to the page."),
     Page("GET", "/chat/{id}", read, about="A session."),
     Page("POST", "/chat/{id}/rename", rename, about="Renames a session."),
     Page("POST", "/chat/{id}/delete", remove, about="Deletes a session."),
-    Page("GET", "/chat/{id}/export.md", export_markdown, about="A session as Markdown."),
-    Page("GET", "/chat/{id}/export.json", export_json, about="A session as JSON."),
     Page("GET", "/find", find, about="Searches the history."),
 )

@@ -1,37 +1,14 @@
-"""Coming in, choosing a language, what was used, and the files of the page."""
+"""Coming in, choosing a language, and the files of the page."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
-from groundwire.chat.spending import by_model, cost_of, days_until, searches_of, series, tokens_of
 from groundwire.errors import TurnedAway
-from groundwire.faces.web.charts import bars
 from groundwire.faces.web.face import Face, Page, PageRequest
 from groundwire.faces.web.pages import STATIC
 from groundwire.faces.web.replying import SECURITY, send_away, send_page
 from groundwire.faces.web.visits import keep_language, log_out, read_form
 
-_SPANS = (7, 30, 90)
 _FOR_EVER = ("cache-control", "public, max-age=31536000, immutable")
-
-
-async def usage(face: Face, request: PageRequest) -> None:
-    """Searches, tokens and cost by provider and day."""
-    told = request.inbound.parameter("days")
-    count = int(told) if told in map(str, _SPANS) else 30
-    today = datetime.fromtimestamp(face.clock(), UTC).date()
-    totals = await face.chat.usage(request.visit.owner, (today - timedelta(days=count - 1)).isoformat())
-    days = days_until(today, count)
-    texts = face.pages.texts[request.visit.language]
-    measures = (
-        (texts["usage_searches"], searches_of),
-        (texts["usage_tokens"], tokens_of),
-        (texts["usage_cost"], cost_of),
-    )
-    drawn = ((label, series(totals, days, measure)) for label, measure in measures)
-    charts = [(label, bars(numbers, label)) for label, numbers in drawn if not numbers.is_empty]
-    await face.send(request, "usage", totals=by_model(totals), charts=charts, days=count, place="usage")
 
 
 async def ask_for_key(face: Face, request: PageRequest) -> None:
@@ -49,7 +26,7 @@ async def log_in(face: Face, request: PageRequest) -> None:
         cookies = face.desk.log_in(request.gateway, request.inbound, form.get("key", ""))
     except TurnedAway as error:
         request.call.outcome = error.code
-        html = face.pages.render("login", request.visit, trouble=error.message)
+        html = face.pages.render("login", request.visit, trouble=face.line(request, error))
         await send_page(request.inbound, html, status=error.status_hint, more=request.visit.cookies)
         return
     await send_away(request.inbound, "/", cookies)
@@ -87,7 +64,6 @@ async def send_static(face: Face, request: PageRequest) -> None:
 
 
 PAGES: tuple[Page, ...] = (
-    Page("GET", "/usage", usage, about="What was used."),
     Page("GET", "/login", ask_for_key, is_open=True, about="Asks for a key."),
     Page("POST", "/login", log_in, is_open=True, about="Lets somebody in."),
     Page("POST", "/logout", leave, is_open=True, about="Ends a login."),

@@ -16,18 +16,13 @@ from groundwire.faces.connecting.clients import (
     CLIENTS,
     GATEWAY,
     Surroundings,
-    all_changes,
-    gateway_change,
     http_change,
     local_change,
     tool_changes,
 )
 from groundwire.faces.connecting.files import Before
-
-_KEY = (
-    "Claude Code wants a login or a key of its own. While the gateway has no keys it takes any: "
-    "ANTHROPIC_AUTH_TOKEN=groundwire claude"
-)
+from groundwire.faces.connecting.gateways import WAYS, gateway_change
+from groundwire.faces.connecting.ways import all_changes
 
 
 def run(arguments: Namespace, console: Console) -> int:
@@ -44,7 +39,7 @@ def run(arguments: Namespace, console: Console) -> int:
         return _undo(arguments.client, around, console)
     changes = _changes(arguments, around)
     if arguments.write:
-        return _write(arguments, changes, console)
+        return _write(arguments, changes, all_changes(arguments.client, around), console)
     return _show(arguments, changes, console)
 
 
@@ -63,20 +58,22 @@ def _show(arguments: Namespace, changes: list[Change], console: Console) -> int:
         console.write(snippet(change))
     console.note("Or let it be done, with a copy of what is there: add --write")
     if arguments.gateway:
-        console.note(_KEY)
+        console.note(WAYS[arguments.client].after)
     return exits.OK
 
 
-def _write(arguments: Namespace, changes: list[Change], console: Console) -> int:
+def _write(arguments: Namespace, changes: list[Change], known: list[list[Change]], console: Console) -> int:
     for change in changes:
         shown = _shown(change.file, console.home)
-        if connect(change) == "already there":
+        variants = [variant for file in known for variant in file if variant.file == change.file]
+        if connect(change, variants) == "already there":
             console.print(f"{shown}: is connected already")
             continue
         console.print(f"{shown}: connected")
         if copy := Before(os.path.realpath(change.file)).place:
             console.print(f"What was there is kept in {_shown(copy, console.home)}")
-    console.note(_KEY if arguments.gateway else CLIENTS[arguments.client].after)
+    table = WAYS if arguments.gateway else CLIENTS
+    console.note(table[arguments.client].after)
     return exits.OK
 
 

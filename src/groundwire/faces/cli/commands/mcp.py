@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from argparse import Namespace
-from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.session import connect
-from groundwire.faces.mcp.package import needing_package
+from groundwire.faces.mcp.package import need_package
+from groundwire.faces.mcp.stdio import serve
 
 if TYPE_CHECKING:
     from groundwire.faces.mcp.offering import Asker
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 def run(arguments: Namespace, console: Console) -> int:
     """Serve until the client has gone."""
-    with needing_package():
-        import_module("groundwire.faces.mcp.stdio")
+    need_package()
     if console.stdin.isatty():
         console.note("groundwire: waiting for an MCP client on standard input; Ctrl-C ends it")
         console.note("To set up a client: groundwire connect --help")
@@ -28,8 +27,6 @@ def run(arguments: Namespace, console: Console) -> int:
 
 
 async def _serve(arguments: Namespace, console: Console) -> None:
-    from groundwire.faces.mcp.stdio import serve  # noqa: PLC0415  brings the package along
-
     asker = cast("Asker", connect(arguments, console))
     try:
         await serve(asker, language=arguments.lang, every=arguments.all)

@@ -30,6 +30,12 @@ export function watchComposer(page) {
   page.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && running && !page.querySelector(".cite:hover, .chip:focus, .pop[open]")) running.abort();
   });
+  page.getElementById("hello")?.addEventListener("click", (event) => {
+    if (!event.target.matches("[data-say]")) return;
+    text.value = event.target.textContent;
+    fit();
+    text.focus();
+  });
   form.elements.agent.addEventListener("change", () => showSearch(form));
   page.getElementById("log").addEventListener("click", (event) => act(event, put));
   page.getElementById("log").addEventListener("submit", (event) => {
@@ -38,7 +44,18 @@ export function watchComposer(page) {
     const said = event.target.elements.text.value;
     if (said.trim()) put({ text: said, replaces, ...controls(form) });
   });
+  page.getElementById("log").addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && event.target.closest(".edit")) edit(event.target.closest("article"), false);
+  });
   if (page.querySelector('.answer[data-state="running"]')) setTimeout(() => location.reload(), 2500);
+  const draft = sessionStorage.getItem(location.pathname);
+  if (draft && !text.value) {
+    text.value = draft;
+    fit();
+  }
+  window.addEventListener("pagehide", () => keep(text.value));
+  const [come] = performance.getEntriesByType("navigation");
+  if (come?.type === "navigate" && !location.hash && !location.search) log.toEnd();
   send.disabled = false;
   text.focus({ preventScroll: true });
 
@@ -51,7 +68,8 @@ export function watchComposer(page) {
     try {
       const whole = { session: form.dataset.session, agent: form.elements.agent.value, ...question };
       const response = await ask(whole, running.signal);
-      if (!response.ok) throw new Error(response.statusText);
+      if (response.redirected) return location.assign(response.url);
+      if (!response.ok) return trouble((await response.json()).message);
       for await (const event of events(response)) take(event, question, seen);
       if (!seen.ended) trouble(page.body.dataset.connection);
     } catch (error) {
@@ -103,6 +121,7 @@ export function watchComposer(page) {
   function nameSession(turn) {
     if (form.dataset.session) return;
     form.dataset.session = turn.session;
+    page.getElementById("turn-on").elements.session.value = turn.session;
     page.title = turn.title;
     page.getElementById("title").textContent = turn.title;
     page.getElementById("actions").innerHTML = turn.actions;
@@ -131,6 +150,12 @@ export function watchComposer(page) {
   }
 }
 
+// What was typed and not sent is there again when the page comes back.
+function keep(draft) {
+  if (draft.trim()) sessionStorage.setItem(location.pathname, draft);
+  else sessionStorage.removeItem(location.pathname);
+}
+
 function controls(form) {
   return Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].value]));
 }
@@ -142,6 +167,8 @@ function showSearch(form) {
   state.textContent = chosen.dataset.search === "on" ? state.dataset.on : state.dataset.off;
   state.href = `/agents/${chosen.value}`;
   document.getElementById("controls").hidden = chosen.dataset.search !== "on";
+  document.getElementById("mute").hidden = !("mute" in chosen.dataset);
+  document.getElementById("turn-on").action = `/agents/${chosen.value}/search`;
 }
 
 function act(event, put) {

@@ -21,6 +21,10 @@ export function watchForms(page) {
     }
   });
   page.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") for (const pop of page.querySelectorAll(".pop[open]")) pop.removeAttribute("open");
+    if (event.key !== "Escape") return;
+    for (const pop of page.querySelectorAll(".pop[open]")) {
+      if (pop.contains(page.activeElement)) pop.querySelector("summary").focus();
+      pop.removeAttribute("open");
+    }
   });
 }

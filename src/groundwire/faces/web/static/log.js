@@ -12,7 +12,7 @@ function nearEnd() {
   return page.scrollHeight - page.scrollTop - page.clientHeight < 120;
 }
 
-function toEnd() {
+export function toEnd() {
   document.scrollingElement.scrollTop = document.scrollingElement.scrollHeight;
 }
 
@@ -40,6 +40,7 @@ export function grow(article, change) {
   for (const html of change.blocks) {
     const block = document.createElement("div");
     block.className = "block";
+    block.dir = "auto";
     block.append(nodes(html));
     prose.append(block);
   }

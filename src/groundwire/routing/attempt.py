@@ -1,0 +1,114 @@
+"""One provider being asked: events from the first visible one on, and exactly one end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import aclosing
+
+from groundwire.errors import GroundwireError, Interrupted
+from groundwire.model import Event, Failed, Finished, Request, Started, UsageSeen, Verbatim, Warned
+from groundwire.providers.base import Batches, Provider
+from groundwire.routing.continuation import continued
+from groundwire.routing.health import Breaker
+from groundwire.routing.reactions import is_unhealthy
+from groundwire.routing.signing import signed
+
+_TERMINAL = (Finished, Failed)
+_INVISIBLE = (Started, Verbatim, Warned, UsageSeen)
+
+
+class Attempt:
+    """Errors before anything was shown are raised; later ones are told."""
+
+    __slots__ = ("_breaker", "_ended", "_model", "_probes", "_visible", "_waited", "last", "provider")
+
+    def __init__(self, provider: Provider, breaker: Breaker, *, last: bool, probes: bool) -> None:
+        self.provider = provider
+        self.last = last
+        """Is there nobody to ask after this one?"""
+        self._breaker = breaker
+        self._probes = probes
+        self._visible = False
+        self._ended = False
+        self._model = ""
+        self._waited = 0.0
+        """Seconds until something was shown, or until the end if nothing was."""
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Has it failed so often that it is not asked twice?"""
+        return self._breaker.is_open
+
+    async def batches(self, request: Request, detour: Sequence[Warned] = ()) -> Batches:
+        """The answer; behind what must be said of others who were asked before."""
+        held: list[Event] = []
+        began = self._breaker.now()
+        self._ended = False
+        self._model = request.model or self.provider.model
+        try:
+            async with aclosing(continued(self.provider, request)) as batches:
+                while batch := await self._next(batches):
+                    if self._visible:
+                        self._judge(batch)
+                        yield batch
+                        continue
+                    self._waited = self._breaker.now() - began
+                    self._judge(batch)
+                    held += (signed(event, self.provider.name, self._model) for event in batch)
+                    self._visible = _shows(batch)
+                    if self._visible:
+                        if detour:
+                            yield detour
+                        yield held
+        finally:
+            if self._probes:
+                self._breaker.release()
+
+    async def _next(self, batches: Batches) -> Sequence[Event]:
+        """The provider's next events, with exactly one end, whatever the provider does; then nothing."""
+        error: GroundwireError | None = None
+        try:
+            while (batch := await anext(batches, None)) is not None:
+                if told := self._to_the_end(batch):
+                    return told
+        except GroundwireError as failure:
+            error = failure
+        if self._ended:
+            return ()
+        self._ended = True
+        return (Failed(error or Interrupted(f"{self.provider.name} stopped without an end")),)
+
+    def _to_the_end(self, batch: Sequence[Event]) -> Sequence[Event]:
+        if self._ended:  # the provider may still have to tidy up
+            return [event for event in batch if isinstance(event, Verbatim)]
+        end = _end_of(batch)
+        if end is None:
+            return batch
+        self._ended = True
+        if not self._visible:
+            return batch[: end + 1]  # signed with all that was held
+        return [*batch[:end], signed(batch[end], self.provider.name, self._model)]
+
+    def _judge(self, batch: Sequence[Event]) -> None:
+        """Note how it ended, where it did."""
+        last = batch[-1]
+        if isinstance(last, _TERMINAL):
+            error = last.error if isinstance(last, Failed) else None
+            if error is None or is_unhealthy(error):
+                self._breaker.record(ok=error is None, seconds=self._waited)
+
+
+def _shows(batch: Sequence[Event]) -> bool:
+    """Is there something to show? An error that comes before all else is raised."""
+    shown = next((event for event in batch if not isinstance(event, _INVISIBLE)), None)
+    if isinstance(shown, Failed):
+        raise shown.error
+    return shown is not None
+
+
+def _end_of(batch: Sequence[Event]) -> int | None:
+    """Where the terminal event stands."""
+    for at, event in enumerate(batch):
+        if isinstance(event, _TERMINAL):
+            return at
+    return None

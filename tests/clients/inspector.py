@@ -1,0 +1,43 @@
+"""How the MCP Inspector's command line is started."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.clients.driving import Run, drive
+from tests.clients.installing import INSPECTOR
+from tests.clients.stage import GROUNDWIRE, Stage
+
+ERAS = ("legacy", "modern")
+"""The versions that begin with `initialize`, and the one that does not."""
+
+
+def target_of(way: str, stage: Stage) -> list[str]:
+    """What the Inspector is pointed at: a program, or an address."""
+    return [f"{stage.url}/mcp"] if way == "http" else [GROUNDWIRE, "mcp"]
+
+
+def inspect(home: Path, target: Sequence[str], era: str, method: str, *words: str) -> Run:
+    """One request to a server."""
+    asked = ["--method", method, "--quiet", "--protocol-era", era, "--connect-timeout", "60000"]
+    return drive(INSPECTOR, ["--cli", *target, *asked, *words], home, {})
+
+
+def inspect_call(
+    home: Path, target: Sequence[str], era: str, tool: str, arguments: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The result of a tool, as it was printed."""
+    words = ["--tool-name", tool, "--tool-args-json", json.dumps(arguments)]
+    run = inspect(home, target, era, "tools/call", *words)
+    assert run.code == 0, run
+    return printed_by(run)
+
+
+def printed_by(run: Run) -> dict[str, Any]:
+    """The JSON on standard output."""
+    printed = json.loads(run.out)
+    assert isinstance(printed, dict), run
+    return printed

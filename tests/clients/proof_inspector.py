@@ -1,0 +1,76 @@
+"""The MCP Inspector lists and calls our tools, and reads the files of clients that cannot be run here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.clients.connecting import WAYS, connect_server, let_find_pages
+from tests.clients.inspector import ERAS, inspect, inspect_call, printed_by, target_of
+from tests.clients.installing import INSPECTOR
+from tests.clients.pages import ANSWER_URL, FACT, QUESTION
+from tests.clients.stage import Stage
+
+KEYLESS = {"websearch", "websearch_web", "websearch_local", "search", "fetch"}
+ASKED = {"query": QUESTION}
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("way", WAYS)
+def test_the_inspector_lists_our_tools_and_finds_no_fault_in_their_schemas(
+    way: str, era: str, stage: Stage, home: Path, show: Callable[[str, str], None]
+) -> None:
+    let_find_pages(stage, home)
+    run = inspect(home, target_of(way, stage), era, "tools/list", "--strict")
+    assert run.code == 0, run
+    names = [tool["name"] for tool in printed_by(run)["tools"]]
+    show(f"{INSPECTOR.label}, {era}, tools/list over {way}", " ".join(names))
+    assert set(names) >= KEYLESS
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("way", WAYS)
+def test_the_inspector_is_given_cited_answers_and_links(
+    way: str, era: str, stage: Stage, home: Path, show: Callable[[str, str], None]
+) -> None:
+    let_find_pages(stage, home)
+    target = target_of(way, stage)
+    arguments = ASKED | ({"provider": "local"} if way == "http" else {})
+    answer = inspect_call(home, target, era, "websearch", arguments)
+    found = inspect_call(home, target, era, "websearch_local", ASKED)
+    for result in (answer, found):
+        text, *links = result["content"]
+        assert ANSWER_URL in text["text"]
+        assert ANSWER_URL in [link["uri"] for link in links]
+    show(f"{INSPECTOR.label}, {era}, websearch over {way}", answer["content"][0]["text"])
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("way", WAYS)
+def test_the_inspector_fetches_the_page_that_it_found(
+    way: str, era: str, stage: Stage, home: Path, show: Callable[[str, str], None]
+) -> None:
+    let_find_pages(stage, home)
+    target = target_of(way, stage)
+    results = inspect_call(home, target, era, "search", ASKED)["structuredContent"]["results"]
+    [page] = [page for page in results if page["url"] == ANSWER_URL]
+    # Each run of the Inspector starts a program of its own, to which ids of another mean nothing.
+    name = page["id"] if way == "http" else page["url"]
+    read = inspect_call(home, target, era, "fetch", {"id": name})["structuredContent"]
+    show(f"{INSPECTOR.label}, {era}, search and fetch over {way}", json.dumps(read, indent=2))
+    assert (read["url"], FACT in read["text"]) == (ANSWER_URL, True)
+
+
+@pytest.mark.parametrize("client", ["cursor", "claude-desktop"])
+def test_the_inspector_finds_us_in_the_file_of_another_client(
+    client: str, stage: Stage, home: Path, show: Callable[[str, str], None]
+) -> None:
+    connect_server(client, "stdio", stage, home)
+    [file] = [path for path in home.rglob("*.json") if "mcpServers" in path.read_text("utf-8")]
+    target = ["--config", str(file), "--server", "groundwire"]
+    result = inspect_call(home, target, "legacy", "websearch", ASKED)
+    show(f"{INSPECTOR.label}, with the file of {client}", result["structuredContent"]["returnDisplay"])
+    assert ANSWER_URL in json.dumps(result["structuredContent"]["sources"])

@@ -1,0 +1,84 @@
+"""A model that writes the answer out of what the embedded engine found, over a real connection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from groundwire.client import Groundwire
+from groundwire.config.load import load
+from groundwire.engine.index.open import open_index
+from groundwire.engine.knowledge.inventory import ASKED_FIRST, module_address
+from groundwire.engine.pages import Page
+from groundwire.model import Answer, Event, Finished, Started, TextDelta
+from groundwire.testing.script import Response, Script, answer, json_response
+from groundwire.testing.upstream import Upstream
+from tests.credentials.builders import write_private
+from tests.transport.bounded import run
+
+URL = "https://works.example.com/boiler"
+TEXT = "The boiler of the works runs at 3 bar. The whistle is tested on Monday."
+QUESTION = "At what pressure does the boiler of the works run?"
+
+
+def says(text: str) -> Response:
+    events: list[Event] = [Started(), TextDelta(0, text), Finished("stop")]
+    return answer("openai_chat", events)
+
+
+def asked(home: Path, response: Response, question: str = QUESTION) -> tuple[Answer, list[str]]:
+    """The answer, and what the model was given."""
+    data = home / "data"
+    with open_index(data / "index") as index:
+        begun = Page(module_address(ASKED_FIRST[-1]), "decimal", "What was told last of the first things.")
+        index.put([Page(URL, "Boiler", TEXT), begun])
+
+    async def main() -> tuple[Answer, list[str]]:
+        async with Upstream(Script(paths={"/v1/chat/completions": (response,)})) as upstream:
+            server = f'[providers.house]\ndialect = "openai_chat"\nbase_url = "{upstream.url}/v1"\n'
+            config = f'compose = "house/writer"\ndata_dir = "{data}"\n{server}'
+            write_private(home / ".config" / "groundwire" / "config.toml", config)
+            env = {"HOME": str(home)}
+            async with Groundwire(load(env, str(home), str(home)), env=env) as here:
+                found = await here.asearch(question, provider="local")
+            return found, [request.body.decode() for request in upstream.requests]
+
+    return run(main())
+
+
+def quotes(found: Answer) -> list[tuple[str, str]]:
+    """What is claimed, and what stands for it in the page."""
+    return [
+        (found.text[slice(*citation.span)], item.quote)
+        for citation in found.citations
+        if citation.span is not None
+        for item in citation.evidence
+    ]
+
+
+def test_a_model_writes_the_answer_and_only_what_its_passage_bears_out_is_cited(tmp_path: Path) -> None:
+    found, given = asked(tmp_path, says("The boiler runs at 3 bar [1]. It was built by elves in 1850 [1]."))
+    assert found.text == "The boiler runs at 3 bar. It was built by elves in 1850."
+    assert quotes(found) == [("The boiler runs at 3 bar.", "The boiler of the works runs at 3 bar.")]
+    assert "unsupported_citation" in [warning.code for warning in found.warnings]
+    assert len(given) == 1
+    assert TEXT in given[0]
+    assert '"writer"' in given[0]
+
+
+def test_a_model_whose_citations_all_fail_does_not_get_the_word(tmp_path: Path) -> None:
+    found, _ = asked(tmp_path, says("The boiler runs at 9 bar [1]."))
+    assert found.text.startswith("The boiler of the works runs at 3 bar.")
+    assert "9 bar" not in found.text
+
+
+def test_a_model_that_cannot_be_asked_is_told_and_the_pages_answer_themselves(tmp_path: Path) -> None:
+    found, _ = asked(tmp_path, json_response({"error": {"message": "no such model"}}, 404))
+    assert found.text.startswith("The boiler of the works runs at 3 bar.")
+    assert "not_written" in [warning.code for warning in found.warnings]
+
+
+def test_a_model_may_see_an_answer_where_no_sentence_has_the_words_of_the_question(tmp_path: Path) -> None:
+    said = "The whistle is tested on Monday [1]."
+    found, _ = asked(tmp_path, says(said), "When do they try out the thing of the boiler that makes a noise?")
+    assert found.text == "The whistle is tested on Monday."
+    assert quotes(found) == [("The whistle is tested on Monday.", "The whistle is tested on Monday.")]

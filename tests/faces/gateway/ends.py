@@ -1,0 +1,109 @@
+"""How streams end in the eyes of a client that reads by the standard and forgives what it does not know.
+
+For bytes that were passed on as they came: what stands in them is the provider's affair, how they end is
+ours. Written from the wire formats, and shares nothing with what it judges.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+from groundwire.model import Json
+from tests.contracts.strictness import Violation, need
+
+_LINE = re.compile("\r\n|\n|\r")
+_ENDS = {
+    "anthropic_messages": ("type", {"message_stop", "error"}),
+    "openai_responses": (
+        "type",
+        {"response.completed", "response.incomplete", "response.failed", "error"},
+    ),
+    "gemini_interactions": ("event_type", {"interaction.completed", "interaction.complete", "error"}),
+}
+
+
+class Told(NamedTuple):
+    """One event: what stands in it, None if it is no JSON, and whether it is the sentinel."""
+
+    body: Json
+    sentinel: bool
+
+
+def told(data: bytes) -> list[Told]:
+    """Every event that was closed, as the standard has it; the bytes must be UTF-8 and end with one."""
+    try:
+        lines = _LINE.split(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise Violation(f"no UTF-8: {error}") from None
+    found: list[Told] = []
+    pending: list[str] = []
+    for line in lines:
+        if line.startswith("data:") or line == "data":
+            pending.append(line[5:].removeprefix(" "))
+        elif not line and pending:
+            found.append(_told("\n".join(pending)))
+            pending = []
+    need(not pending, f"the last event is not closed: {pending}")
+    return found
+
+
+def _told(data: str) -> Told:
+    data = data.strip()
+    whole = data in ("", "[DONE]") or (data[:1] == "{" and data[-1:] == "}")
+    need(whole, f"no event of anybody's: {data[:80]!r}")
+    try:
+        return Told(json.loads(data), sentinel=False)
+    except (ValueError, RecursionError):
+        return Told(None, data == "[DONE]")
+
+
+def ends_of(dialect: str, body: Json) -> bool:
+    """Does this event end a stream of the dialect?"""
+    if not isinstance(body, dict):
+        return False
+    if dialect == "openai_chat":
+        return bool(body.get("error"))
+    if dialect == "gemini":
+        candidates = body.get("candidates")
+        first = candidates[0] if isinstance(candidates, list) and candidates else {}
+        feedback = body.get("promptFeedback")
+        finished = isinstance(first, dict) and bool(first.get("finishReason"))
+        return (
+            finished or bool(body.get("error")) or (isinstance(feedback, dict) and "blockReason" in feedback)
+        )
+    key, kinds = _ENDS[dialect]
+    return body.get(key) in kinds if isinstance(body.get(key), str) else False
+
+
+def check_end(dialect: str, data: bytes) -> None:
+    """One end, and nothing behind it but a sentinel; raises `Violation`."""
+    events = told(data)
+    if dialect == "gemini":
+        _check_gemini(events)
+        return
+    ends = [place for place, event in enumerate(events) if ends_of(dialect, event.body)]
+    sentinels = [place for place, event in enumerate(events) if event.sentinel]
+    last = len(events) - 1
+    if sentinels:
+        need(sentinels == [last], f"sentinels at {sentinels} of {last}")
+        last -= 1
+    if dialect == "openai_chat" and sentinels:
+        need(ends in ([], [last]), f"errors at {ends} of {last}")
+        return
+    need(bool(ends) and ends[-1] == last, f"ends at {ends} of {last}")
+    if len(ends) > 1:
+        kinds = [body.get("type") for place in ends if isinstance(body := events[place].body, dict)]
+        need(ends == [last - 1, last] and kinds == ["error", "response.failed"], f"ends at {ends} of {last}")
+
+
+def _check_gemini(events: list[Told]) -> None:
+    """Its streams end with their bytes: usage may follow the reason, and elder models gave one each time."""
+    need(any(ends_of("gemini", event.body) for event in events), "no end")
+    errors = [
+        place
+        for place, event in enumerate(events)
+        if isinstance(event.body, dict) and event.body.get("error")
+    ]
+    need(errors in ([], [len(events) - 1]), f"errors at {errors} of {len(events)}")

@@ -1,0 +1,121 @@
+"""Providers whose answers are broken in every way there is, and what a client gets of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from random import Random
+from typing import NamedTuple
+
+from groundwire.dialects.registry import dialect
+from groundwire.testing.script import Dribble, Response, Script
+from groundwire.testing.upstream import Upstream
+from tests.contracts.checkers import check_stream
+from tests.contracts.mutators import mutate, mutate_json
+from tests.contracts.samples import REPLY, SAMPLES
+from tests.contracts.strictness import strict_json
+from tests.contracts.test_dialect_garbage import golden
+from tests.faces.gateway.ends import check_end
+from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
+from tests.faces.gateway.serving import serving, speaking
+
+AT_ONCE = 16
+_PIECES = (None, None, None, Dribble(1000, 0.0), Dribble(61, 0.0))
+
+
+class Mutant(NamedTuple):
+    """A broken answer, and who asks for it."""
+
+    name: str
+    inbound: str
+    provider: str
+    stream: bool
+    response: Response
+
+
+class Outcome(NamedTuple):
+    """What the client got; None if it waited in vain."""
+
+    mutant: Mutant
+    got: Got | None
+
+
+def broken_stream(provider: str, seed: int) -> Mutant:
+    """A stream of a dialect with something wrong in it; half of those who ask speak it themselves."""
+    random = Random(f"{provider} {seed}")
+    data, names = mutate(random, random.choice(golden(provider)))
+    inbound = provider if random.random() < 0.5 else random.choice(INBOUND)
+    small = len(data) < 100_000
+    response = Response(
+        headers={"content-type": "text/event-stream"},
+        body=data,
+        framing=random.choice(("chunked", "close")),
+        dribble=random.choice(_PIECES) if small else None,
+    )
+    return Mutant(f"{provider} {seed} ({', '.join(names)})", inbound, provider, True, response)
+
+
+def broken_body(provider: str, seed: int) -> Mutant:
+    """The same with a whole answer."""
+    random = Random(f"{provider} body {seed}")
+    answer = random.choice(SAMPLES).answer
+    data, names = mutate_json(random, dialect(provider).encode_response(answer, REPLY))
+    if random.random() < 0.1:
+        data = data[: random.randrange(len(data))]
+    inbound = provider if random.random() < 0.5 else random.choice(INBOUND)
+    name = f"{provider} body {seed} ({', '.join(names)})"
+    return Mutant(name, inbound, provider, False, Response(body=data))
+
+
+async def ask_all(mutants: Sequence[Mutant], *, seconds: float = 20.0) -> list[Outcome]:
+    """Ask for all of them through one gateway, each from a provider of its own."""
+    async with AsyncExitStack() as stack:
+        paths = {f"/m{number}/*": (mutant.response,) for number, mutant in enumerate(mutants)}
+        upstream = await stack.enter_async_context(Upstream(Script(paths=paths)))
+        providers = {
+            f"broken_{number}": speaking(mutant.provider, f"{upstream.url}/m{number}")
+            for number, mutant in enumerate(mutants)
+        }
+        here = await stack.enter_async_context(serving(providers))
+        turns = asyncio.Semaphore(AT_ONCE)
+
+        async def ask(number: int, mutant: Mutant) -> Outcome:
+            data = request_of(mutant.inbound, f"broken_{number}/m", stream=mutant.stream)
+            async with turns:
+                try:
+                    return Outcome(mutant, await fetch(here.url, data, seconds=seconds))
+                except TimeoutError:
+                    return Outcome(mutant, None)
+
+        found = await asyncio.gather(*(ask(number, mutant) for number, mutant in enumerate(mutants)))
+        assert here.gateway.open == 0
+        return found
+
+
+def fault_in(outcome: Outcome) -> str:
+    """What is wrong with what the client got; empty if nothing is."""
+    mutant, got = outcome
+    if got is None:
+        return f"{mutant.name} for {mutant.inbound}: no end in time"
+    try:
+        _check(mutant, got)
+    except (AssertionError, KeyError, UnicodeDecodeError) as problem:
+        said = f"{type(problem).__name__}: {str(problem)[:300]}"
+        return f"{mutant.name} for {mutant.inbound}: {got.status}: {said}: {got.body[-200:]!r}"
+    return ""
+
+
+def _check(mutant: Mutant, got: Got) -> None:
+    assert got.complete, "the response does not end"
+    assert b"INTERNAL_ERROR" not in got.body, "the gateway failed"
+    assert b"the gateway failed" not in got.body, "the gateway failed"
+    if got.status != 200:
+        check_error(mutant.inbound, got.status, got.body)
+    elif not mutant.stream:
+        _ = json.loads(got.body) if mutant.inbound == mutant.provider else strict_json(got.body.decode())
+    elif mutant.inbound == mutant.provider:
+        check_end(mutant.inbound, got.body)
+    else:
+        check_stream(mutant.inbound, got.body)

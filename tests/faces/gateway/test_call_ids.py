@@ -1,0 +1,45 @@
+"""A client that answers calls comes to an end, though the provider gives every answer the same id."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import openai
+
+from groundwire.model import JsonObject
+from groundwire.testing.script import json_response
+from groundwire.testing.upstream import Upstream
+from tests.faces.gateway.serving import run, serving, speaking
+
+CALL: JsonObject = {"functionCall": {"name": "clock", "args": {"zone": "UTC"}}}
+ANSWER: JsonObject = {
+    "responseId": "always",
+    "candidates": [{"content": {"role": "model", "parts": [CALL, CALL]}, "finishReason": "STOP"}],
+}
+TOOLS: Any = [{"type": "function", "function": {"name": "clock", "parameters": {"type": "object"}}}]
+
+
+def test_the_same_calls_in_three_turns_have_six_ids_and_the_provider_sees_none() -> None:
+    ids: list[str] = []
+
+    async def main() -> Upstream:
+        upstream = Upstream(json_response(ANSWER))
+        history: list[Any] = [{"role": "user", "content": "What time is it?"}]
+        async with (
+            upstream,
+            serving({"mine": speaking("gemini", upstream.url)}) as here,
+            openai.AsyncOpenAI(base_url=f"{here.url}/v1", api_key="-", max_retries=0) as client,
+        ):
+            for _ in range(3):
+                answer = await client.chat.completions.create(model="mine/m", messages=history, tools=TOOLS)
+                message = answer.choices[0].message
+                called = [call.id for call in message.tool_calls or ()]
+                history.append(message.model_dump(exclude_none=True))
+                history += [{"role": "tool", "tool_call_id": one, "content": "noon"} for one in called]
+                ids.extend(called)
+        return upstream
+
+    upstream = run(main())
+    assert len(set(ids)) == len(ids) == 6, ids
+    assert b"functionResponse" in upstream.requests[-1].body
+    assert not any(one.encode() in upstream.requests[-1].body for one in ids)

@@ -1,0 +1,148 @@
+"""Providers that never come to an end: nobody waits longer than was agreed, whatever they send meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from itertools import cycle, islice, product
+from time import monotonic, process_time
+
+import pytest
+
+from groundwire.model.value import replace
+from groundwire.testing.script import Dribble, Response, Script, answer
+from groundwire.testing.upstream import Upstream
+from tests.contracts.checkers import check_stream
+from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
+from tests.faces.gateway.serving import run, serving, speaking
+from tests.faces.gateway.test_faults import EVENTS, NEVER
+
+AGREED = 2.0
+SLACK = 1.0
+FORMS = (True, False)
+STEP = 37
+"""Prime to the number of kinds, so that a few are of every sort."""
+
+
+def slow(dialect: str) -> dict[str, Script]:
+    """Everything that takes for ever, by name."""
+    whole = answer(dialect, EVENTS)
+    stream = whole.stream or b""
+    words = stream.index(b"6650")
+    whole = replace(whole, body=b" " * words + whole.body)  # blanks, so that it too is cut where words begin
+    first = stream[: stream.index(b"\n\n", words) + 2]
+    responses = {
+        "silent": replace(whole, delay=NEVER),
+        "silent after its head": replace(whole, stall_at=0),
+        "silent midway": replace(whole, stall_at=words),
+        "one byte now and then": replace(whole, dribble=Dribble(1, 0.4)),
+        "comments without end": Response(repeat=b": still here\n\n", every=0.05),
+        "comments without end after words": replace(
+            whole, stream=first, repeat=b": still here\n\n", every=0.05
+        ),
+        "the same for ever": replace(whole, stream=first, repeat=_last_frame(first), every=0.02),
+        "blanks for ever": Response(body=b" ", repeat=b" ", every=0.02),
+    }
+    scripts = {name: Script((response,)) for name, response in responses.items()}
+    return {**scripts, "deaf": Script(door="deaf")}
+
+
+def _last_frame(data: bytes) -> bytes:
+    *_, last = data.rstrip().rpartition(b"\n\n")
+    return last + b"\n\n"
+
+
+NAMES = tuple(slow("gemini"))
+
+
+@dataclass
+class Waited:
+    """One request, how it ended, and when."""
+
+    what: str
+    inbound: str
+    got: Got | None
+    seconds: float
+
+
+class Clock:
+    """Time as this process had it: when others had the processor, it stood still."""
+
+    _TICK = 0.05
+
+    def __init__(self) -> None:
+        self._lost = 0.0
+
+    def now(self) -> float:
+        return monotonic() - self._lost
+
+    async def run(self) -> None:
+        while True:
+            wall, worked = monotonic(), process_time()
+            await asyncio.sleep(self._TICK)
+            idle = monotonic() - wall - (process_time() - worked)
+            self._lost += max(idle - self._TICK, 0.0)
+
+
+async def wait(count: int, at_once: int) -> list[Waited]:
+    """So many requests of all kinds, many at once."""
+    async with AsyncExitStack() as stack:
+        providers = {}
+        for name, dialect in product(NAMES, INBOUND):
+            upstream = await stack.enter_async_context(Upstream(slow(dialect)[name]))
+            key = f"{name.replace(' ', '_')}_{dialect}"
+            providers[key] = speaking(dialect, upstream.url, timeout=AGREED)
+        here = await stack.enter_async_context(serving(providers))
+        turns = asyncio.Semaphore(at_once)
+        clock = Clock()
+        ticking = asyncio.create_task(clock.run())
+
+        async def ask(inbound: str, provider: str, stream: bool, name: str) -> Waited:
+            key = f"{name.replace(' ', '_')}_{provider}"
+            data = request_of(inbound, f"{key}/m", stream=stream)
+            async with turns:
+                began = clock.now()
+                try:
+                    got = await fetch(here.url, data, seconds=30)
+                except TimeoutError:
+                    got = None
+                what = f"{name}, {inbound} from {provider}, {'stream' if stream else 'whole'}"
+                return Waited(what, inbound, got, clock.now() - began)
+
+        kinds = islice(islice(cycle(product(INBOUND, INBOUND, FORMS, NAMES)), 0, None, STEP), count)
+        found = await asyncio.gather(*(ask(*kind) for kind in kinds))
+        ticking.cancel()
+        assert here.gateway.open == 0
+        return found
+
+
+def fault_in(one: Waited) -> str:
+    """What is wrong with how it ended; empty if nothing is."""
+    if one.got is None or not one.got.complete:
+        return "no end"
+    try:
+        if one.got.status == 200:
+            check_stream(one.inbound, one.got.body)
+        else:
+            check_error(one.inbound, one.got.status, one.got.body)
+    except AssertionError as problem:
+        return f"{problem}: {one.got.body[-200:]!r}"
+    return ""
+
+
+def check(found: list[Waited]) -> None:
+    late = [f"{one.what}: {one.seconds:.1f} s" for one in found if one.seconds > AGREED + SLACK]
+    assert not late, "\n".join([f"{len(late)} of {len(found)}", *late[:20]])
+    wrong = [f"{one.what}: {problem}" for one in found if (problem := fault_in(one))]
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(found)}", *wrong[:20]])
+    assert {one.got.status for one in found if one.got} >= {200, 504}
+
+
+def test_nobody_waits_longer_than_agreed() -> None:
+    check(run(wait(90, 30)))
+
+
+@pytest.mark.thorough
+def test_nor_do_five_thousand() -> None:
+    check(run(wait(5000, 40), seconds=600))

@@ -1,0 +1,52 @@
+"""Whatever a provider sends, a client gets one answer with one end: translated, or passed on as it came."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contracts.strictness import Violation
+from tests.faces.gateway.ends import check_end
+from tests.faces.gateway.kills import stream_of
+from tests.faces.gateway.mutants import Mutant, ask_all, broken_body, broken_stream, fault_in
+from tests.faces.gateway.raw import INBOUND
+from tests.faces.gateway.serving import run
+
+by_provider = pytest.mark.parametrize("provider", INBOUND)
+
+
+def check(mutants: list[Mutant], *, seconds: float = 60.0) -> None:
+    found = run(ask_all(mutants), seconds=seconds)
+    wrong = [problem for outcome in found if (problem := fault_in(outcome))]
+    assert not wrong, "\n".join([f"{len(wrong)} in all", *wrong[:20]])
+    assert {outcome.got.status for outcome in found if outcome.got} >= {200}, "nothing was answered"
+
+
+@by_provider
+def test_a_broken_stream_ends_once_in_any_clients_eyes(provider: str) -> None:
+    check([broken_stream(provider, seed) for seed in range(50)])
+
+
+@by_provider
+def test_a_broken_body_is_an_answer_or_an_error(provider: str) -> None:
+    check([broken_body(provider, seed) for seed in range(50)])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("part", range(4))
+@by_provider
+def test_a_thousand_broken_streams_end_once_in_any_clients_eyes(provider: str, part: int) -> None:
+    seeds = range(1000 + part * 250, 1250 + part * 250)
+    check([broken_stream(provider, seed) for seed in seeds], seconds=300)
+
+
+@by_provider
+def test_the_lenient_reader_still_counts_ends(provider: str) -> None:
+    stream = stream_of(provider)
+    check_end(provider, stream)
+    cut = stream[: stream.rindex(b"data: {")]
+    for bad in (cut, b"", b"\xff" + stream, stream.rstrip(), stream + b"data: x\n\n"):
+        with pytest.raises(Violation):
+            check_end(provider, bad)
+    if provider != "gemini":
+        with pytest.raises(Violation):
+            check_end(provider, stream + stream)

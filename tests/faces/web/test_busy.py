@@ -1,0 +1,181 @@
+"""Whoever reads much does not keep others waiting: exports, usage and searches beside an answer under way."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import sqlite3
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+
+from groundwire.chat.questions import Asked
+from groundwire.dialects.jsontext import dump_json
+from groundwire.faces.gateway.collecting import collect_seldom
+from groundwire.model import Answer, Citation, Evidence, Message, SearchCall, SearchResult, Source, Span, Text
+from groundwire.model.json import encode
+from groundwire.model.value import replace
+from groundwire.store.base import Agent
+from groundwire.store.migrations import ON_SQLITE
+from groundwire.store.sqlite import open_sqlite
+from groundwire.testing.answers import told
+from groundwire.testing.script import Dribble
+from groundwire.testing.upstream import Upstream, answer
+from tests.chat.speaking import answered
+from tests.faces.gateway.serving import speaking
+from tests.faces.web.serving import serving_page
+
+LAG = 0.1
+"""Seconds for which the loop may be held."""
+USAGE = """
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+INSERT INTO groundwire_usage
+SELECT 'u' || i, date('now', '-' || (i % 89) || ' days') || 'T00:00:00', '', 'p' || (i % 7), 'm' || (i % 30),
+    'chat', '', 1.0, i % 1000, i % 100, NULL, NULL, NULL, NULL, 1, NULL, 0.001 FROM n
+"""
+# Asks in a process of its own, so that nothing of what it does counts as ours.
+CLIENT = """
+import json, sys, time, urllib.request
+took = []
+for path in sys.argv[2:]:
+    began = time.perf_counter()
+    with urllib.request.urlopen(sys.argv[1] + path, timeout=60) as response:
+        size = len(response.read())
+    took.append([path, size, time.perf_counter() - began])
+print(json.dumps(took))
+"""
+
+
+def large_answer(number: int) -> Answer:
+    sentences = [
+        f"Sentence {place} of answer {number} tells of something in **Köln**. " for place in range(60)
+    ]
+    sources = tuple(
+        Source(f"https://example.com/{number}/{place}", f"Page {place}", extras={"p": {"blob": "x" * 400}})
+        for place in range(10)
+    )
+    at, citations = 0, []
+    for place, sentence in enumerate(sentences):
+        evidence = (Evidence(sources[place % 10], sentence[:40]), Evidence(sources[(place + 7) % 10]))
+        citations.append(Citation(Span(at, at + len(sentence) - 1), evidence))
+        at += len(sentence)
+    parts = (SearchCall("c", ("köln",)), SearchResult("c", sources), Text("".join(sentences)))
+    return Answer(parts, tuple(citations), finish="stop", model="m")
+
+
+def fill(path: Path, turns: int, others: int, usage: int) -> None:
+    """A long session, many short ones, and much that was used."""
+    open_sqlite(path, ON_SQLITE[:2]).close()
+    question = dump_json(encode(Message("user", (Text("What is there in Köln?"),))))
+    bodies = [dump_json(encode(large_answer(number))) for number in range(20)]
+    at = "2026-01-01T00:00:00+00:00"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        sessions = [("long", "finder", "", "Long", at, at)]
+        sessions += ((f"s{number}", "finder", "", f"No. {number}", at, at) for number in range(others // 20))
+        connection.executemany("INSERT INTO groundwire_sessions VALUES (?, ?, ?, ?, ?, ?)", sessions)
+        rows = [
+            (f"l{number}", "long", number, bodies[number % 20] if number % 2 == 0 else question, "p", at, "")
+            for number in range(1, turns + 1)
+        ]
+        rows += (
+            (f"m{number}", f"s{number // 20}", number % 20, question, "", at, "")
+            for number in range(others // 20 * 20)
+        )
+        connection.executemany("INSERT INTO groundwire_messages VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        connection.execute(USAGE, [usage])
+    open_sqlite(path).close()
+
+
+class Lags:
+    """How late the loop was, again and again."""
+
+    def __init__(self) -> None:
+        self.seen: list[float] = []
+
+    async def watch(self) -> None:
+        while True:
+            began = perf_counter()
+            await asyncio.sleep(0.005)
+            self.seen.append(perf_counter() - began - 0.005)
+
+
+@asynccontextmanager
+async def watching() -> AsyncIterator[Lags]:
+    lags = Lags()
+    task = asyncio.create_task(lags.watch())
+    try:
+        yield lags
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def fetched(url: str, *paths: str) -> list[tuple[str, int, float]]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", CLIENT, url, *paths, stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+    assert process.returncode == 0
+    return [(path, size, took) for path, size, took in json.loads(out)]
+
+
+@pytest.fixture
+def as_served() -> Iterator[None]:
+    """Garbage is collected as it is where the page is served."""
+    before = gc.get_threshold()
+    collect_seldom()
+    yield
+    gc.set_threshold(*before)
+    gc.unfreeze()
+
+
+def count(seconds: float) -> None:
+    end = perf_counter() + seconds
+    while perf_counter() < end:
+        sum(range(1000))
+
+
+PATHS = (
+    "/chat/long/export.md",
+    "/chat/long/export.json",
+    "/usage?days=90",
+    "/find?q=k%C3%B6ln",
+    "/chat/long",
+)
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("as_served")
+def test_the_loop_is_never_held_by_those_who_read_much(tmp_path: Path) -> None:
+    """Beside a thread that only counts: where others use the machine, that alone makes the loop wait."""
+    fill(tmp_path / "chat.db", 1000, 20_000, 1_000_000)
+    slow = replace(answer("openai_chat", told("word " * 20_000)), dribble=Dribble(300, 0.02))
+    worst: dict[str, float] = {}
+
+    async def run() -> None:
+        async with (
+            Upstream(slow) as upstream,
+            serving_page(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as here,
+        ):
+            await here.chat.save_agent(Agent("plain", {"en": "Plain"}))
+            asking = asyncio.create_task(answered(here.chat, Asked("Go on?", agent="plain")))
+            await upstream.received(timeout=20)
+            await asyncio.sleep(1)  # what the first answer needs is imported
+            async with watching() as lags:
+                await asyncio.to_thread(count, 5)
+            worst["a thread that counts"] = max(lags.seen)
+            for path in PATHS:
+                async with watching() as lags:
+                    await fetched(here.url, path, path)
+                worst[path] = max(lags.seen)
+            asking.cancel()
+            await asyncio.wait([asking])
+
+    asyncio.run(run())
+    limit = max(LAG, 2 * worst["a thread that counts"])
+    assert max(worst.values()) < limit, worst

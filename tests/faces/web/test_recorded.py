@@ -1,0 +1,268 @@
+"""Recorded answers of every provider in a real browser, held against what their wires say.
+
+The expectation is read from the raw recordings, without the dialects and without the page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from groundwire.model.value import replace
+from groundwire.store.base import Agent
+from groundwire.testing.script import Dribble, Response, Script
+from groundwire.testing.upstream import Upstream
+from tests.contracts.recorded.catalogue import READERS, Recording, find_recording, recordings_of, told_by
+from tests.contracts.recorded.told import Mention, Told, place_of_link
+from tests.faces.gateway.matrix import response_of
+from tests.faces.gateway.serving import speaking
+from tests.faces.web.browsing import Page, browser, watched
+from tests.faces.web.reading import Shown, page_of, read_answer, said
+from tests.faces.web.serving import Here, serving_page
+
+DIALECTS = tuple(READERS)
+MOST = 4
+"""Recordings of each dialect in the short form."""
+
+
+def citing(dialect: str) -> list[Recording]:
+    """Recordings with citations, streams first, those that say most before others."""
+    every = (one for one in recordings_of("stream", "body") if one.dialect == dialect)
+    found = [one for one in every if told_by(one).mentions]
+    return sorted(found, key=lambda one: (one.kind != "stream", -len(told_by(one).mentions), one.name))
+
+
+def recording(name: str) -> Recording:
+    return next(one for one in recordings_of("stream", "body") if one.name == name)
+
+
+def played(one: Recording) -> Response:
+    """The recording in a few pieces, so that the page sees it grow."""
+    response = response_of(one)
+    return replace(response, dribble=Dribble(len(response.body) // 6 + 1, 0.03))
+
+
+async def ask(page: Page, here: Here, dialect: str) -> Shown:
+    """Ask in a new session, read the answer, load the page again and find the same elements."""
+    await page.goto(f"{here.url}/?agent={dialect}")
+    await page.wait_for_selector("#send:enabled")
+    await page.locator("#text").fill("What is known?")
+    await page.keyboard.press("Enter")
+    await page.wait_for_selector(".answer:not([aria-busy])")
+    live = await page.evaluate("document.getElementById('log').innerHTML")
+    shown = await read_answer(page)
+    await page.reload()
+    kept = await page.evaluate("document.getElementById('log').innerHTML")
+    assert " ".join(kept.split()) == " ".join(live.split())
+    return shown
+
+
+@asynccontextmanager
+async def looking(folder: Path) -> AsyncIterator[tuple[Upstream, Here, Page]]:
+    """A page with an agent for each dialect, all answered by one script; it must do nothing forbidden."""
+    async with (
+        Upstream(Script()) as upstream,
+        serving_page(folder, {f"my_{name}": speaking(name, upstream.url) for name in DIALECTS}) as here,
+        browser() as chromium,
+    ):
+        for dialect in DIALECTS:
+            agent = Agent(dialect, {"en": dialect}, provider=f"my_{dialect}", web_search=True)
+            await here.chat.save_agent(agent)
+        page, seen = await watched(await chromium.new_context(locale="en-US"), here.url)
+        yield upstream, here, page
+        assert (seen.errors, seen.strangers, seen.dialogs) == ([], [], [])
+
+
+def mentions(told: Told) -> list[Mention]:
+    """Who is cited where. What was told without a place has that of a link to it, if there is one."""
+    return [
+        one._replace(place=place_of_link(told.text, 0, 0, one.url))
+        if one.placeless and f"]({one.url})" in told.text
+        else one
+        for one in told.mentions
+    ]
+
+
+def markers(told: Told) -> list[Mention]:
+    """Mentions whose place is the link itself."""
+    return [
+        one
+        for one in mentions(told)
+        if one.place and f"]({one.url}" in told.text[one.place[0] : one.place[1]]
+    ]
+
+
+def expected_chips(told: Told) -> set[tuple[str, str]]:
+    """The letters before each chip, and the page it leads to."""
+    links = markers(told)
+    spans = sorted({one.place for one in links if one.place})
+
+    def before(point: int) -> str:
+        pieces, position = [], 0
+        for start, end in spans:
+            if start >= point:
+                break
+            pieces.append(told.text[position:start])
+            position = end
+        return said("".join([*pieces, told.text[position:point]]))
+
+    return {
+        (before(one.place[0] if one in links else one.place[1]), page_of(one.url))
+        for one in mentions(told)
+        if one.place
+    }
+
+
+def queries_of(told: Told) -> list[str]:
+    every = told.queries
+    if every is None:
+        every = [query for call in told.calls if call.kind == "search" for query in call.subjects]
+    return list(dict.fromkeys(" ".join(query.split()) for query in every if query.strip()))
+
+
+def faults(shown: Shown, told: Told) -> Iterable[str]:
+    """Everything the page shows otherwise than the wire says it."""
+    chips = {(chip.before, page_of(chip.href)) for chip in shown.chips}
+    for letters, page in chips ^ expected_chips(told):
+        yield f"chip of {page} behind …{letters[-40:]}: {'not ' * ((letters, page) not in chips)}shown"
+    pages = {page_of(one.url) for one in told.mentions}
+    unplaced = {page_of(one.url) for one in mentions(told) if not one.place}
+    cited = shown.groups.get("Cited", [])
+    if {page_of(href) for _, href in cited} != pages or len(cited) != len(pages):
+        yield f"cited: {cited}"
+    if [number for number, _ in cited] != list(range(1, len(cited) + 1)):
+        yield f"numbers: {cited}"
+    listed = {number: page_of(href) for number, href in cited}
+    wrong = [chip for chip in (*shown.chips, *shown.whole) if listed.get(chip.number) != page_of(chip.href)]
+    if wrong:
+        yield f"chips that lead elsewhere: {wrong}"
+    if {page_of(chip.href) for chip in shown.whole} != unplaced:
+        yield f"for the whole: {shown.whole}"
+    calls = (call for call in told.calls if call.kind != "search")
+    opened = {page_of(url) for call in calls for url in call.subjects[:1] if url}
+    if {page_of(href) for _, href in shown.groups.get("Opened", [])} != opened - pages:
+        yield f"opened: {shown.groups}"
+    found = {page_of(url) for url in told.found if url}
+    if {
+        page_of(href) for _, href in shown.groups.get("Found, not cited", []) if href
+    } != found - pages - opened:
+        yield f"found: {shown.groups}"
+    if shown.queries != queries_of(told):
+        yield f"queries: {shown.queries}"
+    if said(shown.text) != said(_without(told.text, markers(told))):
+        yield f"text: {shown.text}"
+
+
+def _without(text: str, links: Iterable[Mention]) -> str:
+    for start, end in sorted({one.place for one in links if one.place}, reverse=True):
+        text = text[:start] + text[end:]
+    return text
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("most", [MOST, pytest.param(1000, marks=pytest.mark.thorough)])
+@pytest.mark.usefixtures("recordings")
+def test_recorded_answers_are_shown_as_their_providers_meant_them(
+    dialect: str, most: int, tmp_path: Path
+) -> None:
+    async def run() -> None:
+        async with looking(tmp_path) as (upstream, here, page):
+            found = citing(dialect)[:most]
+            assert len(found) >= 2
+            wrong = {}
+            for one in found:
+                upstream.script = Script((played(one),))
+                shown = await ask(page, here, dialect)
+                assert shown.state == "done"
+                assert shown.chips or shown.whole
+                wrong[one.name] = [*faults(shown, told_by(one))]
+            assert {name: items for name, items in wrong.items() if items} == {}
+
+    asyncio.run(run())
+
+
+@pytest.mark.usefixtures("recordings")
+def test_what_had_come_when_a_stream_broke_is_shown_and_marked(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with looking(tmp_path) as (upstream, here, page):
+            whole = recording("anthropic/search-sonnet4.events.jsonl")
+            response = response_of(whole)
+            cut = response.body.index(b"\n\n", response.body.rindex(b"citations_delta")) + 2
+            upstream.script = Script((replace(response, cut_at=cut),))
+            shown = await ask(page, here, whole.dialect)
+            assert shown.state == "interrupted"
+            assert shown.ending.startswith("Interrupted")
+            assert said(told_by(whole).text).startswith(said(shown.text))
+            placed = {(chip.before, page_of(chip.href)) for chip in shown.chips}
+            assert len(placed) > 1
+            assert placed <= expected_chips(told_by(whole))
+            for name in ("responses-stream-error-flat", "responses-stream-failed-rate-limit"):
+                one = recording(f"synthetic/{name}.sse")
+                upstream.script = Script((played(one),))
+                shown = await ask(page, here, one.dialect)
+                assert shown.state == "failed"
+                assert len(shown.ending) > len("This did not work ")
+                assert said(shown.text) == said(told_by(one).text)
+                assert shown.groups["Found, not cited"]
+
+    asyncio.run(run())
+
+
+@pytest.mark.usefixtures("recordings")
+def test_what_was_refused_before_anything_was_said_is_told(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with looking(tmp_path) as (upstream, here, page):
+            for name in ("openai-responses/stream-error-insufficient-quota.sse", "anthropic/error-401.json"):
+                one = find_recording(name)
+                assert one is not None
+                status = 401 if one.kind == "error" else 200
+                upstream.script = Script((replace(response_of(one), status=status),))
+                shown = await ask(page, here, one.dialect)
+                assert (shown.state, shown.text.strip(), shown.chips) == ("failed", "", [])
+                assert len(shown.ending) > len("This did not work ")
+
+    asyncio.run(run())
+
+
+@pytest.mark.usefixtures("recordings")
+def test_an_answer_that_leans_on_nothing_says_so(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with looking(tmp_path) as (upstream, here, page):
+            for name in ("gemini/search-not-used.json", "openai-chat/stream-4o-mini-search-preview.sse"):
+                one = recording(name)
+                upstream.script = Script((played(one),))
+                shown = await ask(page, here, one.dialect)
+                assert (shown.state, shown.ungrounded, shown.chips) == ("done", True, [])
+                assert said(shown.text) == said(told_by(one).text)
+            refused = recording("gemini/blocked-no-candidates.json")
+            upstream.script = Script((played(refused),))
+            shown = await ask(page, here, refused.dialect)
+            assert shown.text.strip() == ""
+            assert "withheld the answer" in shown.ending
+
+    asyncio.run(run())
+
+
+@pytest.mark.usefixtures("recordings")
+def test_searches_that_google_suggests_are_links_to_google_and_nothing_else(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with looking(tmp_path) as (upstream, here, page):
+            for name in ("search-stream-2.5-flash-prism.sse", "interactions-google-search.events.jsonl"):
+                one = recording(f"gemini/{name}")
+                (html,) = told_by(one).suggestions
+                wanted = re.findall(r'<a class="chip" href="([^"]*)">([^<]*)</a>', html)
+                upstream.script = Script((played(one),))
+                shown = await ask(page, here, one.dialect)
+                assert shown.suggestions
+                assert shown.suggestions == [(unescape(label), unescape(href)) for href, label in wanted]
+                assert (
+                    await page.locator(".suggestions img, .suggestions svg, .suggestions style").count() == 0
+                )
+
+    asyncio.run(run())

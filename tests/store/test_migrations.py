@@ -1,0 +1,145 @@
+"""A store of every earlier version opens with everything that was in it."""
+
+from __future__ import annotations
+
+import json
+from typing import LiteralString, TypeAlias
+
+import pytest
+
+from groundwire.model import Answer, Message
+from groundwire.store.base import Store
+from groundwire.transport.steps import Step
+from tests.store.conftest import NEWEST, Migrated, Row, Statements
+
+Tables: TypeAlias = dict[str, list[Row]]
+
+_AGENT = {
+    "name": {"en": "Researcher", "de": "Rechercheur"},
+    "description": {},
+    "prompt": {"en": "Cite."},
+    "provider": "anthropic",
+    "model": "claude",
+    "web_search": True,
+    "rest": {"ui": {"theme": "dark"}},
+}
+_QUESTION = {
+    "version": 1,
+    "type": "Message",
+    "role": "user",
+    "parts": [{"type": "Text", "text": "Wann wurde der Kölner Dom vollendet?"}],
+}
+_ANSWER = {
+    "version": 1,
+    "type": "Answer",
+    "parts": [{"type": "Text", "text": "Er wurde 1880 vollendet. 🏙️"}],
+    "citations": [
+        {"span": [0, 24], "evidence": [{"source": {"url": "https://dom.example/"}, "quote": "1880"}]}
+    ],
+    "finish": "stop",
+    "model": "claude",
+}
+_AT = "2026-01-02T00:00:00+00:00"
+AGENTS: list[Row] = [("researcher", json.dumps(_AGENT), _AT, _AT)]
+SESSIONS: list[Row] = [("s1", "researcher", "", "Köln", _AT, _AT), ("s2", "gone", "somebody", "", _AT, _AT)]
+MESSAGES: list[Row] = [
+    ("m1", "s1", 1, json.dumps(_QUESTION), "", _AT),
+    ("m2", "s1", 2, json.dumps(_ANSWER), "anthropic", _AT),
+    ("m3", "s2", 1, json.dumps(_QUESTION), "", _AT),
+]
+USAGE: list[Row] = [
+    ("u1", _AT, "", "anthropic", "claude", "chat", "", 1.5, 10, 20, None, None, None, None, 1, None, 0.25),
+    ("u2", _AT, "me", "gemini", "flash", "", "TIMEOUT", 9.0, *[None] * 9),
+]
+# What a version's own program wrote. Texts of today would prove nothing.
+ROWS: dict[int, Tables] = {
+    1: {
+        "groundwire_agents": AGENTS,
+        "groundwire_sessions": SESSIONS,
+        "groundwire_messages (id, session, number, body, provider, created)": MESSAGES,
+        "groundwire_usage": USAGE,
+    },
+    2: {
+        "groundwire_agents": AGENTS,
+        "groundwire_sessions": SESSIONS,
+        "groundwire_messages (id, session, number, body, provider, created, words)": [
+            (*row, "wann wurde der kölner dom vollendet?") for row in MESSAGES
+        ],
+        "groundwire_usage": USAGE,
+    },
+}
+KEPT: dict[LiteralString, list[Row]] = {
+    "SELECT * FROM groundwire_agents ORDER BY id": AGENTS,
+    "SELECT * FROM groundwire_sessions ORDER BY id": SESSIONS,
+    "SELECT id, session, number, body, provider, created FROM groundwire_messages ORDER BY id": MESSAGES,
+    "SELECT * FROM groundwire_usage ORDER BY id": USAGE,
+}
+
+
+def write(statements: Statements, tables: Tables) -> None:
+    for table, rows in tables.items():
+        for row in rows:
+            marks = ", ".join("?" * len(row))
+            statements(f"INSERT INTO {table} VALUES ({marks})", row)  # noqa: S608  ours
+
+
+def test_every_earlier_version_has_its_rows_here() -> None:
+    assert sorted(ROWS) == list(range(1, NEWEST))
+
+
+@pytest.mark.parametrize("version", sorted(ROWS))
+def test_everything_in_a_store_of_an_earlier_version_is_kept(
+    version: int, migrated: Migrated, statements: Statements
+) -> None:
+    migrated(version).close()
+    write(statements, ROWS[version])
+    store = migrated()
+    assert {statement: statements(statement, ()) for statement in KEPT} == KEPT
+    said = store.messages("s1")
+    assert [type(turn.content) for turn in said] == [Message, Answer]
+    assert [turn.number for turn in said] == [1, 2]
+    assert said[1].content.citations[0].evidence[0].source.url == "https://dom.example/"
+    assert [agent.web_search for agent in store.agents()] == [True]
+    assert [(total.provider, total.errors) for total in store.usage()] == [("anthropic", 0), ("gemini", 1)]
+
+
+@pytest.mark.parametrize("version", sorted(ROWS))
+def test_what_was_said_in_an_earlier_version_is_found(
+    version: int, migrated: Migrated, statements: Statements
+) -> None:
+    migrated(version).close()
+    write(statements, ROWS[version])
+    store = migrated()
+    assert [turn.id for turn in store.find_messages("kolner DOM")] == ["m1"]
+    assert [turn.id for turn in store.find_messages("1880")] == ["m2"]
+    assert [turn.id for turn in store.find_messages("dom", "somebody")] == ["m3"]
+
+
+def test_a_store_that_goes_on_is_written_as_before(migrated: Migrated, statements: Statements) -> None:
+    migrated(1).close()
+    write(statements, ROWS[1])
+    first = _dump(migrated())
+    assert _dump(migrated()) == first
+    assert statements(
+        "SELECT version FROM groundwire_migrations WHERE component = 'store' ORDER BY 1", ()
+    ) == [(version,) for version in range(1, NEWEST + 1)]
+
+
+def _dump(store: Store) -> list[object]:
+    messages = [store.messages(name) for name in ("s1", "s2")]
+    return [store.agents(), store.sessions(), store.sessions("somebody"), messages, store.usage()]
+
+
+@pytest.mark.parametrize("broken", range(2, NEWEST + 1))
+def test_a_step_that_fails_leaves_the_version_before_it(
+    broken: int, migrated: Migrated, statements: Statements
+) -> None:
+    migrated(1).close()
+    write(statements, ROWS[1])
+    with pytest.raises(Exception, match="nonsense"):
+        migrated(broken - 1, more=[Step(broken, ("DELETE FROM groundwire_usage", "SELECT nonsense"))])
+    assert statements("SELECT max(version) FROM groundwire_migrations WHERE component = 'store'", ()) == [
+        (broken - 1,)
+    ]
+    migrated()
+    assert {statement: statements(statement, ()) for statement in KEPT} == KEPT

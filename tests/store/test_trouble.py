@@ -1,0 +1,109 @@
+"""Full, read-only and held: the store says what is wrong, and goes on when that is over, not restarted."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from shutil import which
+from time import monotonic
+
+import pytest
+
+from groundwire.errors import ConfigError, GroundwireError
+from groundwire.model import Message, Text
+from groundwire.store import sqlite as on_sqlite
+from groundwire.store.base import Session, Store, StoredMessage
+from groundwire.store.sqlite import open_sqlite
+
+KEPT = Session("s", "a", title="before")
+RECOVERY = 5.0
+"""Seconds after which everything is as before."""
+
+
+def said(name: str, size: int = 10) -> StoredMessage:
+    return StoredMessage(name, "s", Message("user", (Text("x" * size),)))
+
+
+def mount(*words: str) -> bool:
+    """Only who owns the machine may, and not in every container."""
+    program = which("mount") or "mount"
+    done = subprocess.run([program, *words], check=False, capture_output=True)  # noqa: S603
+    return done.returncode == 0
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one megabyte."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if os.geteuid() != 0 or not mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)):
+        pytest.skip("a file system of its own needs a machine of its own")
+    yield folder
+    subprocess.run([which("umount") or "umount", "--lazy", str(folder)], check=True)  # noqa: S603
+
+
+def fill_up(store: Store) -> tuple[list[str], GroundwireError]:
+    """Write until it is refused; says what was acknowledged."""
+    acknowledged: list[str] = []
+    for number in range(1000):
+        try:
+            store.add_message(said(f"m{number}", 5000))
+        except GroundwireError as error:
+            return acknowledged, error
+        acknowledged.append(f"m{number}")
+    pytest.fail("the disk never was full")
+
+
+def test_a_full_disk_is_told_as_one_and_the_store_goes_on_when_there_is_room(small_disk: Path) -> None:
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(b"x" * 300_000)
+    with open_sqlite(small_disk / "store.db") as store:
+        store.put_session(KEPT)
+        acknowledged, error = fill_up(store)
+        assert (error.code, error.status_hint, error.retryable) == ("STORE_UNAVAILABLE", 507, True)
+        assert [message.id for message in store.messages("s")] == acknowledged
+        assert store.find_messages("x" * 100) != []
+        ballast.unlink()
+        began = monotonic()
+        store.add_message(said("after"))
+        assert monotonic() - began < RECOVERY
+        assert [message.id for message in store.messages("s")] == [*acknowledged, "after"]
+    with closing(sqlite3.connect(small_disk / "store.db")) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_read_only_disk_is_told_with_what_to_do_and_used_when_it_is_not(small_disk: Path) -> None:
+    with open_sqlite(small_disk / "store.db") as store:
+        store.put_session(KEPT)
+    assert mount("-o", "remount,ro", str(small_disk))
+    with pytest.raises(ConfigError, match="give write access, or choose another place"):
+        open_sqlite(small_disk / "store.db")
+    assert mount("-o", "remount,rw", str(small_disk))
+    with open_sqlite(small_disk / "store.db") as store:
+        store.add_message(said("m2"))
+        assert [message.id for message in store.messages("s")] == ["m2"]
+
+
+def test_a_store_that_another_process_holds_is_told_so_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_sqlite, "PATIENCE", 0.2)
+    with (
+        open_sqlite(tmp_path / "store.db") as store,
+        closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other,
+    ):
+        store.put_session(KEPT)
+        other.execute("BEGIN EXCLUSIVE")
+        for _ in range(3):
+            with pytest.raises(GroundwireError) as caught:
+                store.add_message(said("m1"))
+            assert (caught.value.code, caught.value.status_hint) == ("STORE_UNAVAILABLE", 503)
+        other.execute("COMMIT")
+        began = monotonic()
+        store.add_message(said("m2"))
+        assert monotonic() - began < RECOVERY
+        assert [message.id for message in store.messages("s")] == ["m2"]
