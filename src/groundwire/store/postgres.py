@@ -61,7 +61,8 @@ class PostgresTransaction:
 
     def many(self, statement: LiteralString, values: Sequence[Values]) -> None:
         """Carry out a statement for each of them, without waiting between."""
-        self._connection.cursor().executemany(_in_postgres(statement), values)
+        text = _in_postgres(statement)
+        self._connection.cursor().executemany(text, values)
 
 
 @cache

@@ -22,14 +22,14 @@ KIN: tuple[tuple[str, ...], ...] = tuple(
     concatenate join combine merge verbinden zusammenfügen
     find search locate suchen suche finden finde
     copy cp duplicate kopieren kopiere
-    quit exit terminate stop abort beenden beende
+    quit exit terminate stop beenden beende
     length len size länge größe
     average mean durchschnitt mittelwert
     rename move mv umbenennen verschieben
     parse deserialize decode
     serialize encode dump
     environment env umgebung
-    argument args arg parameter
+    argument args arg
     pick choose choice select auswählen
     run execute ausführen
     print display show ausgeben anzeigen
@@ -55,14 +55,14 @@ KIN: tuple[tuple[str, ...], ...] = tuple(
     symlink symbolic
     stacktrace traceback
     processor cpu cores
-    column field spalte
-    row rows line zeile zeilen
+    column spalte
+    line zeile zeilen
     file datei dateien
     read lesen lese einlesen
-    write save store schreiben schreibe speichern speichere
+    write save schreiben schreibe speichern speichere
     list liste
     number zahl
-    sort order sortieren sortiere
+    sort sortieren sortiere
     split teilen trennen
     date datum
     time uhrzeit zeit
@@ -70,10 +70,10 @@ KIN: tuple[tuple[str, ...], ...] = tuple(
     send senden sende verschicken
     database db datenbank
     count zählen zähle
-    sum total summe
+    sum summe
     compare vergleichen vergleiche
     difference unterschied
-    character char zeichen letter buchstabe
+    character char zeichen
     key schlüssel
     value wert
     function funktion

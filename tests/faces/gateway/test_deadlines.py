@@ -73,16 +73,22 @@ class Clock:
 
     def __init__(self) -> None:
         self._lost = 0.0
+        self._looked, self._worked = monotonic(), process_time()
 
     def now(self) -> float:
+        self._look()
         return monotonic() - self._lost
+
+    def _look(self) -> None:
+        """More than a tick without work is a wait for the processor."""
+        now, worked = monotonic(), process_time()
+        self._lost += max(now - self._looked - (worked - self._worked) - self._TICK, 0.0)
+        self._looked, self._worked = now, worked
 
     async def run(self) -> None:
         while True:
-            wall, worked = monotonic(), process_time()
-            await asyncio.sleep(self._TICK)
-            idle = monotonic() - wall - (process_time() - worked)
-            self._lost += max(idle - self._TICK, 0.0)
+            await asyncio.sleep(self._TICK / 2)
+            self._look()
 
 
 async def wait(count: int, at_once: int) -> list[Waited]:
