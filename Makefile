@@ -79,6 +79,8 @@ bench: .venv/.dev  ## what things cost, as ratios, each table in one run
 	$(BIN)/python bench/first_answer.py
 	$(BIN)/python bench/index.py
 	$(BIN)/python bench/ranking.py
+	$(BIN)/python bench/page.py
+	$(BIN)/python bench/history.py
 	$(BIN)/python bench/servers.py
 	PYTHONPATH=bench $(BIN)/python -m gateway
 

@@ -14,6 +14,7 @@ from groundwire.model.value import replace
 from groundwire.testing.script import Dribble, Response, Script, answer
 from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
+from tests.faces.gateway.ends import check_end
 from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
 from tests.faces.gateway.serving import run, serving, speaking
 from tests.faces.gateway.test_faults import EVENTS, NEVER
@@ -62,6 +63,8 @@ class Waited:
 
     what: str
     inbound: str
+    passed: bool
+    """Does the provider speak the client's dialect?"""
     got: Got | None
     seconds: float
 
@@ -114,7 +117,7 @@ async def wait(count: int, at_once: int) -> list[Waited]:
                 except TimeoutError:
                     got = None
                 what = f"{name}, {inbound} from {provider}, {'stream' if stream else 'whole'}"
-                return Waited(what, inbound, got, clock.now() - began)
+                return Waited(what, inbound, inbound == provider, got, clock.now() - began)
 
         kinds = islice(islice(cycle(product(INBOUND, INBOUND, FORMS, NAMES)), 0, None, STEP), count)
         found = await asyncio.gather(*(ask(*kind) for kind in kinds))
@@ -129,7 +132,7 @@ def fault_in(one: Waited) -> str:
         return "no end"
     try:
         if one.got.status == 200:
-            check_stream(one.inbound, one.got.body)
+            (check_end if one.passed else check_stream)(one.inbound, one.got.body)
         else:
             check_error(one.inbound, one.got.status, one.got.body)
     except AssertionError as problem:

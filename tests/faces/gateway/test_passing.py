@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 import pytest
 
+from groundwire.dialects.base import Reply
+from groundwire.dialects.openai_responses import DIALECT
+from groundwire.errors import Interrupted
+from groundwire.faces.gateway.passing import Passing
+from groundwire.model import Verbatim
 from groundwire.model.value import replace
 from groundwire.testing.script import EVENTS, Dribble, Response
 from groundwire.testing.upstream import Upstream
@@ -116,6 +122,14 @@ def test_a_sentinel_where_more_was_due_is_a_broken_stream(dialect: str) -> None:
     place = middle(stream)
     body = passed(dialect, stream[:place] + b"data: [DONE]\n\n" + stream[place:]).body
     assert body.startswith(stream[:place] + b"event: error")
+
+
+def test_an_error_of_ours_goes_on_counting_where_the_provider_stopped() -> None:
+    passing = Passing(DIALECT, Reply())
+    passing.feed([Verbatim(b'data: {"type":"response.created","sequence_number":6}\n\n')])
+    passing.feed([Verbatim(b": still here\n\n")])
+    numbers = re.findall(rb'"sequence_number":(\d+)', passing.fail(Interrupted("cut")))
+    assert numbers[0] == b"7"
 
 
 def test_words_that_look_like_an_end_are_none() -> None:

@@ -10,6 +10,7 @@ from groundwire.errors import GroundwireError, WireError
 from groundwire.model import Event, Failed, Verbatim
 
 _ERROR = b"event: error\n"
+_COUNTED = b'"sequence_number"'
 _NUMBER = re.compile(rb'("sequence_number":\s*)(\d+)')
 
 
@@ -26,7 +27,8 @@ class Passing:
     def feed(self, batch: Sequence[Event]) -> bytes:
         """What these events were told by; an end that nobody told is told here."""
         data = b"".join(event.data for event in batch if isinstance(event, Verbatim))
-        self._last = data or self._last
+        if _COUNTED in data:
+            self._last = data
         last = batch[-1]
         # An error of the provider's stands in its bytes; bytes that are none of the dialect's tell nothing.
         if isinstance(last, Failed) and (not data or isinstance(last.error, WireError)):
