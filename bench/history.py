@@ -18,7 +18,7 @@ from time import perf_counter
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import psycopg
-from bench.postgres import vocabulary
+from postgres import vocabulary
 from tests.servers.postgres import PostgresServer
 
 from groundwire.dialects.jsontext import dump_json
