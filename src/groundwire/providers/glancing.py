@@ -140,8 +140,9 @@ def glance_at_body(language: Dialect, body: JsonObject) -> list[Event] | None:
     glance = GLANCES.get(language.name)
     if glance is None or not body.get(glance.content) or body.get("error"):
         return None
-    usage = language.usage_of(body)
-    return [Started(), UsageSeen(usage), Finished()] if usage else [Started(), Finished()]
+    model = body.get("model") or body.get("modelVersion")
+    started, usage = Started(model=model if isinstance(model, str) else ""), language.usage_of(body)
+    return [started, UsageSeen(usage), Finished()] if usage else [started, Finished()]
 
 
 def glance_at_frames(language: Dialect, data: bytes, *, settled: bool = False) -> Seen:

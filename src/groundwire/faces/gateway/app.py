@@ -26,12 +26,14 @@ from groundwire.faces.gateway.limits import check_request
 from groundwire.faces.gateway.measuring import Metrics
 from groundwire.faces.gateway.replies import Patience
 from groundwire.faces.gateway.routes import Routes
-from groundwire.model import Event, Request
+from groundwire.model import Event, Request, Usage
 from groundwire.model.value import value
 from groundwire.routing.caching import Cache, Note
 
 if TYPE_CHECKING:
     from groundwire.client import ProviderStatus
+    from groundwire.faces.gateway.booking import Booking
+    from groundwire.faces.gateway.conversation import Told
 
 log = logging.getLogger("groundwire.gateway")
 
@@ -79,7 +81,7 @@ class Seen:
 class Call:
     """One request while it is under way: what is learnt of it on the way."""
 
-    __slots__ = ("dialect", "inbound", "key", "outcome", "path", "provider", "request_id")
+    __slots__ = ("dialect", "inbound", "key", "model", "outcome", "path", "provider", "request_id", "usage")
 
     def __init__(self, inbound: Inbound) -> None:
         self.inbound = inbound
@@ -87,8 +89,17 @@ class Call:
         self.path = ""
         self.dialect = ""
         self.provider = ""
+        self.model = ""
+        self.usage: Usage | None = None
+        """What it cost; None if nobody was asked."""
         self.outcome = "done"
         self.key = ""
+
+    def learn(self, told: Told) -> None:
+        """Note who answered, and what that cost. An answer that was there already cost nothing."""
+        self.provider = told.provider
+        if told.provider and (told.cache is None or told.cache.state == "miss"):
+            self.model, self.usage = told.model, told.usage
 
     def seen(self, seconds: float) -> Seen:
         """What is told of it."""
@@ -130,6 +141,7 @@ class Gateway:
         self.cache = Cache(groundwire.batches, groundwire.config.gateway.cache_seconds, monotonic)
         self.metrics = Metrics()
         self.at_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
+        self.booking: Booking | None = None
         self._observers = (self.metrics.observe, *observers)
 
     @property
@@ -169,9 +181,12 @@ class Gateway:
             call.outcome = "left"
         finally:
             self.open -= 1
-            seen = call.seen(monotonic() - began)
+            seconds = monotonic() - began
+            seen = call.seen(seconds)
             for observe in self._observers:
                 observe(seen)
+            if self.booking is not None:
+                self.booking.add(call, seconds)
 
     async def _answer(self, call: Call) -> None:
         """The outermost edge: beyond it there are only responses."""

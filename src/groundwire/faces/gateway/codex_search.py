@@ -179,7 +179,7 @@ async def search(gateway: Gateway, call: Call, _: Mapping[str, str]) -> None:
         if not await attended(call.inbound, _answer(gateway, call, told, asked)):
             call.outcome = "left"
     finally:
-        call.provider = told.provider
+        call.learn(told)
 
 
 async def _answer(gateway: Gateway, call: Call, told: Told, asked: Asked) -> None:
@@ -197,16 +197,19 @@ async def _found(
 ) -> Answer | GroundwireError:
     request = Request((Message("user", (Text(query.text),)),), search=query.options)
     assembler = Assembler()
+    mine = Told(told.request_id)
     try:
         async with aclosing(gateway.batches(request, provider=target[0], model=target[1])) as batches:
             async for batch in batches:
-                told.notice(batch)
+                mine.notice(batch)
                 for event in batch:
                     if isinstance(event, Failed):
                         return event.error
                     assembler.feed(event)
     except GroundwireError as error:
         return error
+    finally:
+        told.join(mine)
     return assembler.answer()
 
 

@@ -72,7 +72,7 @@ async def search(gateway: Gateway, call: Call, _: Mapping[str, str]) -> None:
         if not await attended(call.inbound, _answer(gateway, call, told, arguments)):
             call.outcome = "left"
     finally:
-        call.provider = told.provider
+        call.learn(told)
 
 
 async def _answer(gateway: Gateway, call: Call, told: Told, arguments: Json) -> None:

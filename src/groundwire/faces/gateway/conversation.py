@@ -24,6 +24,8 @@ from groundwire.model import (
     JsonObject,
     Request,
     Started,
+    Usage,
+    UsageSeen,
     Verbatim,
     Warned,
     Wire,
@@ -32,6 +34,7 @@ from groundwire.model import (
 from groundwire.model.value import replace, value
 from groundwire.providers.http import LOOP_HEADER
 from groundwire.routing.caching import Found
+from groundwire.routing.continuation import add_usage
 
 Batches: TypeAlias = AsyncGenerator[Sequence[Event], None]
 Ask: TypeAlias = Callable[[Request], Batches]
@@ -114,6 +117,8 @@ class Told:
     def __init__(self, request_id: str) -> None:
         self.request_id = request_id
         self.provider = ""
+        self.model = ""
+        self.usage = Usage()
         self.warnings: list[Warned] = []
         self.cache: Found | None = None
         self.finish: Literal["", "finished", "failed"] = ""
@@ -123,10 +128,19 @@ class Told:
         for event in events:
             if isinstance(event, Started):
                 self.provider = event.provider or self.provider
+                self.model = event.model or self.model
             elif isinstance(event, Warned):
                 self.warnings.append(event)
+            elif isinstance(event, UsageSeen):
+                self.usage = event.usage
             elif isinstance(event, _TERMINAL):
                 self.finish = "failed" if isinstance(event, Failed) else "finished"
+
+    def join(self, other: Told) -> None:
+        """Take over what is known of another answer to the same request."""
+        self.provider, self.model = other.provider or self.provider, other.model or self.model
+        self.warnings += other.warnings
+        self.usage = add_usage(self.usage, other.usage)
 
     def found(self, found: Found) -> None:
         """Hear where the answer comes from."""

@@ -71,7 +71,7 @@ async def converse(gateway: Gateway, call: Call, form: Form) -> None:
         if not await attended(inbound, _answer(gateway, exchange, call, told)):
             call.outcome = "left"
     finally:
-        call.provider = told.provider
+        call.learn(told)
 
 
 async def _answer(gateway: Gateway, exchange: Exchange, call: Call, told: Told) -> None:

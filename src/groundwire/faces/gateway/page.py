@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from groundwire.chat.chat import chat_for
+from groundwire.faces.gateway.booking import Booking
 from groundwire.faces.gateway.routes import Routes
 from groundwire.faces.web.routes import routes_for
 from groundwire.store.open import open_store
@@ -19,9 +20,11 @@ def add_page(gateway: Gateway, groundwire: Groundwire) -> None:
     """Serve the page, with its store open until the gateway closes."""
     config = groundwire.config
     store = open_store(config.store or f"sqlite:///{config.data_dir}/groundwire.db")
+    booking = gateway.booking = Booking(store)
     gateway.routes = Routes((*gateway.routes.routes, *routes_for(chat_for(groundwire, store))))
 
     async def close() -> None:
+        await booking.aclose()
         await asyncio.to_thread(store.close)
 
     gateway.at_close.append(close)

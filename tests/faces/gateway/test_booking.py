@@ -1,0 +1,163 @@
+"""What requests cost is in the store soon after, and nobody waited for that."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from groundwire.config.schema import Config, GatewaySettings
+from groundwire.errors import Overloaded
+from groundwire.faces.gateway.app import Gateway
+from groundwire.faces.gateway.booking import Booking
+from groundwire.faces.gateway.building import gateway_for
+from groundwire.faces.gateway.keys import KeyFile
+from groundwire.model import Event, Finished, Request, Started, TextDelta, Usage, UsageSeen
+from groundwire.store.base import Store, UsageRow
+from groundwire.store.open import open_store
+from tests.faces.gateway.calling import CONVERSATIONS, LOCAL, Parrot, called
+
+COST = Usage(input_tokens=3, output_tokens=4, searches=1)
+CODEX = {"id": "1", "model": "auto", "commands": {"search_query": [{"q": "one"}, {"q": "two"}]}}
+
+
+class Seller(Parrot):
+    """Says who it is, and what it costs."""
+
+    async def batches(
+        self, request: Request, *, provider: str = "auto", model: str = ""
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        self.requests.append(request)
+        yield (Started("1", "model-1", "gemini"), TextDelta(0, "Yes."), UsageSeen(COST), Finished())
+
+
+class Sulking:
+    """A store that cannot be written to at first."""
+
+    def __init__(self, store: Store, times: int) -> None:
+        self._store = store
+        self.left = times
+
+    def add_usage(self, rows: Sequence[UsageRow]) -> None:
+        if self.left:
+            self.left -= 1
+            raise Overloaded("locked")
+        self._store.add_usage(rows)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(f"sqlite:///{tmp_path}/usage.db") as opened:
+        yield opened
+
+
+def gateway_with(booking: Booking, folder: Path, **settings: object) -> Gateway:
+    made = GatewaySettings(**settings)  # type: ignore[arg-type]
+    gateway = gateway_for(Seller(Config(data_dir=str(folder), gateway=made)), {})
+    gateway.booking = booking
+    return gateway
+
+
+async def ask(gateway: Gateway, path: str, body: object, key: str = "") -> int:
+    head = {**LOCAL, "content-type": "application/json", **({"x-api-key": key} if key else {})}
+    return (await called(gateway, "POST", path, head, json.dumps(body).encode())).status
+
+
+def test_every_dialect_is_booked_with_the_key_that_asked(store: Store, tmp_path: Path) -> None:
+    key, entry = KeyFile(str(tmp_path)).create("me", 0)
+
+    async def converse() -> None:
+        booking = Booking(store, every=0.01)
+        gateway = gateway_with(booking, tmp_path)
+        for path, body in CONVERSATIONS.values():
+            assert await ask(gateway, path, body, key) == 200
+        await booking.aclose()
+
+    asyncio.run(converse())
+    (total,) = store.usage(owner=entry.fingerprint)
+    assert (total.provider, total.model, total.requests, total.errors) == ("gemini", "model-1", 5, 0)
+    assert (total.usage.input_tokens, total.usage.output_tokens, total.usage.searches) == (15, 20, 5)
+    assert store.usage(owner="somebody else") == []
+
+
+def test_rows_are_written_while_the_gateway_goes_on(store: Store, tmp_path: Path) -> None:
+    async def converse() -> None:
+        gateway = gateway_with(Booking(store, every=0.01), tmp_path)
+        await ask(gateway, *CONVERSATIONS["openai_chat"])
+        async with asyncio.timeout(10):
+            while not store.usage():
+                await asyncio.sleep(0.01)
+
+    asyncio.run(converse())
+    assert store.usage()[0].requests == 1
+
+
+def test_all_searches_of_one_request_are_added_up(store: Store, tmp_path: Path) -> None:
+    async def converse() -> None:
+        booking = Booking(store)
+        assert await ask(gateway_with(booking, tmp_path), "/v1/alpha/search", CODEX) == 200
+        await booking.aclose()
+
+    asyncio.run(converse())
+    (total,) = store.usage()
+    assert (total.requests, total.usage.searches) == (1, 2)
+
+
+def test_what_the_store_refuses_is_written_later_and_once(store: Store, tmp_path: Path) -> None:
+    async def converse() -> None:
+        sulking = Sulking(store, 2)
+        booking = Booking(sulking, every=0.01)  # type: ignore[arg-type]
+        gateway = gateway_with(booking, tmp_path)
+        await ask(gateway, *CONVERSATIONS["openai_chat"])
+        async with asyncio.timeout(10):
+            while sulking.left:
+                await asyncio.sleep(0.01)
+        await ask(gateway, *CONVERSATIONS["openai_chat"])
+        await booking.aclose()
+
+    asyncio.run(converse())
+    assert [total.requests for total in store.usage()] == [2]
+
+
+def test_a_store_that_is_gone_keeps_nobody_waiting_and_what_is_lost_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def converse() -> int:
+        booking = Booking(Sulking(None, 10**9), every=60.0, most=2)  # type: ignore[arg-type]
+        gateway = gateway_with(booking, tmp_path)
+        for _ in range(5):
+            assert await ask(gateway, *CONVERSATIONS["openai_chat"]) == 200
+        await booking.aclose()
+        return booking.dropped
+
+    with caplog.at_level("WARNING", "groundwire.gateway"):
+        assert asyncio.run(converse()) == 5
+    assert "5 rows of costs were not stored: locked" in caplog.text
+
+
+def test_an_answer_told_again_costs_nothing(store: Store, tmp_path: Path) -> None:
+    path, body = CONVERSATIONS["openai_chat"]
+    searching = {**body, "web_search_options": {}}
+
+    async def converse() -> None:
+        booking = Booking(store)
+        gateway = gateway_with(booking, tmp_path, cache_seconds=60.0)
+        for _ in range(3):
+            await ask(gateway, path, searching)
+        await booking.aclose()
+
+    asyncio.run(converse())
+    assert [total.requests for total in store.usage()] == [1]
+
+
+def test_what_is_refused_at_the_door_is_not_booked(store: Store, tmp_path: Path) -> None:
+    async def converse() -> None:
+        booking = Booking(store)
+        assert await ask(gateway_with(booking, tmp_path), "/v1/messages", {"max_tokens": "many"}) == 400
+        await booking.aclose()
+
+    asyncio.run(converse())
+    assert store.usage() == []
