@@ -273,9 +273,9 @@ def test_a_generator_closed_half_way_ends_the_command() -> None:
         async with aclosing(numbers()) as lines:
             async for _ in lines:
                 break
-        assert not pids_with(argument)
 
     asyncio.run(main())
+    assert wait_until(lambda: not pids_with(argument))
 
 
 def test_no_dead_child_is_left_behind() -> None:

@@ -27,7 +27,7 @@ from tests.faces.web.reading import Shown, page_of, read_answer, said
 from tests.faces.web.serving import Here, serving_page
 
 DIALECTS = tuple(READERS)
-MOST = 4
+MOST = 2
 """Recordings of each dialect in the short form."""
 
 
