@@ -126,7 +126,8 @@ class _Watch:
         """How far whole frames can be passed on, and what they tell."""
         length = readable(whole)
         place, told = self._read(whole[:length])
-        self._settled = self._settled or is_settled(self._language, whole[:place])
+        if place and not self._settled:
+            self._settled = is_settled(self._language, whole[:place])
         if not self.over and not _has_ended(told) and (rest := whole[place:length]):
             seen = glance_at_frames(self._language, rest, settled=self._settled)
             told += seen.events

@@ -90,7 +90,7 @@ class HttpProvider:
             if said := (*prepared.warnings, *warnings):
                 yield said
             audit = Audit(prepared.audited) if prepared.audited else None
-            ids = Ids(asked)
+            ids = Ids(asked) or None
             async with self._opened(asked, body, credential) as exchange:
                 if not 200 <= exchange.status < 300:
                     raise self._advised(
