@@ -336,6 +336,30 @@ def test_a_page_is_found_by_what_its_title_says_it_is_for() -> None:
     assert cited(compose("round to two decimal places", pages))[0] == ("b",)
 
 
+def test_what_a_module_is_for_is_no_merit_of_each_of_its_functions() -> None:
+    module = "CSV file reading and writing"
+    told = (
+        (
+            "csv.reader",
+            "read a CSV file",
+            "The argument is any object that gives lines, such as a file object.",
+        ),
+        ("csv.get_dialect", module, "Return the dialect instance associated with name."),
+        ("csv.list_dialects", module, "Return a list of all known dialect names."),
+        ("csv.field_size_limit", module, "Sets an upper limit on parsed fields."),
+    )
+    pages = [
+        Passage(f"https://docs.example/csv#{name}", f"{name} — {aim} — Docs", f"{name}()\n\n{text}", 0, 1.0)
+        for name, aim, text in told
+    ]
+    assert cited_names(compose("how do I read a csv file", pages)) == {"csv.reader"}
+
+
+def cited_names(answer: Composition) -> set[str]:
+    """What stands behind the addresses."""
+    return {item.source.url.rpartition("#")[2] for one in answer.citations for item in one.evidence}
+
+
 def test_a_very_short_answer_goes_on_with_the_next_sentence() -> None:
     text = "compare(a, b)\n\nReturn 'a == b'. It takes the same time for equal and different secrets."
     page = passage(text, title="hmac.compare — compare secrets — Documentation")

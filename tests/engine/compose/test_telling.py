@@ -68,6 +68,7 @@ def test_nothing_found_is_told_to_people_and_to_programs() -> None:
 def test_a_composition_without_words_is_told_as_nothing_found() -> None:
     answer = assemble(tell(QUERY, FOUND, Composition(notes=(Warned("unsupported_citation", "1"),))))
     assert answer.text == f"Nothing was found for “{QUERY}”."
+    assert answer.sources == (), "pages that answer nothing are no sources"
     assert [warning.code for warning in answer.warnings] == [
         "option_ignored",
         "unsupported_citation",

@@ -38,7 +38,9 @@ def tell(query: str, found: Found, composition: Composition) -> Iterator[Event]:
     yield Started()
     yield SearchStarted(0, SEARCH)
     yield SearchCalled(0, SearchCall(SEARCH, found.queries or (query,)))
-    yield SearchReturned(1, SearchResult(SEARCH, tuple(sources_in(found.passages).values())))
+    # Pages that answer nothing are no sources: beside "nothing was found" they would contradict it.
+    sources = tuple(sources_in(found.passages).values()) if composition.found else ()
+    yield SearchReturned(1, SearchResult(SEARCH, sources))
     text = composition.text or nothing_found(query)
     yield from _text(text, composition.citations)
     yield TextSettled(_TEXT_PART)

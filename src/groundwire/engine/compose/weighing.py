@@ -128,14 +128,16 @@ def weigh(query: str, stretches: Sequence[Stretch], statements: Sequence[Stateme
     said = [asked.said(statement.words) for statement in statements]
     weights = _weights(asked.terms, statements, said, titles)
     total = sum(weights.values()) or 1.0
-    callings = [_called(asked.purposes(stretch.title), weights) / total for stretch in stretches]
+    purposes = _own_purposes([stretch.title for stretch in stretches])
+    callings = [_called(map(asked.fit, said), weights) / total for said in purposes]
     manner = _Manner(query, frozenset(heads))
     weighed: list[Weighed] = []
     before: Mapping[str, float] = {}
     for statement, own in zip(statements, said, strict=True):
         head = heads[statement.stretch]
         fit = asked.fit(statement.subject or head)
-        shares = _shares(statement, own, titles[statement.stretch], fit, before)
+        opens = statement.is_lead and bool(purposes[statement.stretch])
+        shares = _shares(statement, own, _Titled(titles[statement.stretch], fit, opens=opens), before)
         before = own
         covered = sum(weights[term] * share for term, share in shares.items()) / total
         if covered >= LEAST_COVERAGE and (own or statement.is_lead):
@@ -177,15 +179,23 @@ class _Asked:
         fit = self._caller.fit(name)
         return Fit(fit.share, fit.terms & self.terms, fit.own & self.terms)
 
-    def purposes(self, title: str) -> list[Fit]:
-        """How well that fits what a title says between a name and the site: what the thing is for."""
-        between = _SITE.split(title)[1:-1]
-        return [self.fit(said) for part in between for said in part.split(", ") if " " in said]
-
     def in_title(self, stretch: Stretch, head: str) -> frozenset[str]:
         """The words of the query in the title and the address of a page."""
         words = read_words(f"{stretch.title} {stretch.url.partition('://')[2].partition('/')[2]}")
         return frozenset(self.said(words)) | self.fit(head).terms
+
+
+def _own_purposes(titles: Sequence[str]) -> list[list[str]]:
+    """What each title says between a name and the site: what the thing is for. What stands in the titles of
+    several things is what their module is for, and says little of each."""
+    between = [tuple(_SITE.split(title)[1:-1]) for title in titles]
+    counts = Counter(
+        said for _, said in {(_head(title), said) for title, said in zip(titles, between, strict=True)}
+    )
+    return [
+        [part for said in told for part in said.split(", ") if " " in part] if counts[told] == 1 else []
+        for told in between
+    ]
 
 
 def _head(title: str) -> str:
@@ -193,19 +203,24 @@ def _head(title: str) -> str:
     return _SITE.split(title, maxsplit=1)[0]
 
 
+class _Titled(NamedTuple):
+    """What the title of a statement's page says of the query."""
+
+    words: frozenset[str]
+    fit: Fit
+    opens: bool
+    """Does the statement open the page, and does the title say what its thing is for?"""
+
+
 def _shares(
-    statement: Statement,
-    own: Mapping[str, float],
-    title: frozenset[str],
-    fit: Fit,
-    before: Mapping[str, float],
+    statement: Statement, own: Mapping[str, float], title: _Titled, before: Mapping[str, float]
 ) -> dict[str, float]:
     """How far the statement speaks of each word of the query."""
     shares = dict.fromkeys(before if statement.number else (), _NEARBY)
-    shares.update((term, _IN_PURPOSE if statement.is_lead else _IN_TITLE) for term in title | fit.terms)
+    shares.update((term, _IN_PURPOSE if title.opens else _IN_TITLE) for term in title.words | title.fit.terms)
     if statement.is_lead:
         # The sentence that opens a page about a name speaks of that name, said or not.
-        shares.update((term, _IN_LEAD) for term in fit.own)
+        shares.update((term, _IN_LEAD) for term in title.fit.own)
     for term, share in own.items():
         shares[term] = max(share, shares.get(term, 0.0))
     return shares
