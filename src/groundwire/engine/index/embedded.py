@@ -15,7 +15,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Self
 
-from tantivy import Query, Searcher
+from tantivy import DocAddress, Query, Searcher
 
 from groundwire.engine.index import records
 from groundwire.engine.index.base import PageInfo, Stats, Stored
@@ -26,7 +26,7 @@ from groundwire.engine.index.formats import bring_up, format_of
 from groundwire.engine.index.lock import locked
 from groundwire.engine.index.passages import BROKEN, KEPT, Passages
 from groundwire.engine.index.question import Question, read_question
-from groundwire.engine.index.selection import Hits, selected
+from groundwire.engine.index.selection import Hit, selected
 from groundwire.engine.index.view import Views
 from groundwire.engine.pages import Page, Passage
 from groundwire.errors import TimedOut
@@ -168,18 +168,23 @@ class EmbeddedIndex:
             yield store, passages
 
 
-def _ranked(searcher: Searcher, queries: Iterator[Query], limit: int) -> Iterator[Hits]:
-    """What is found, best first; what answers to several queries comes again.
+def _ranked(searcher: Searcher, queries: Iterator[Query], limit: int) -> Iterator[Hit]:
+    """What is found, best first, and what answers to several queries once.
 
-    Asked for in portions that grow, and read no sooner than needed: mostly the first `limit` are enough.
+    Asked for in portions that grow, and read no sooner than needed: reading costs more than searching.
     """
     read = searcher.doc
+    told: list[DocAddress] = []
     for query in queries:
+        known = {(address.segment_ord, address.doc) for address in told}
         at, size, more = 0, limit + _SPARE, True
         while more and at < _DEEPEST:
             found = searcher.search(query, size, count=False, offset=at).hits
-            for some in (found[:limit], found[limit:]):
-                yield [(score, read(address).get_first(KEPT) or "") for score, address in some]
+            for score, address in found:
+                if known and (address.segment_ord, address.doc) in known:
+                    continue
+                told.append(address)
+                yield score, read(address).get_first(KEPT) or ""
             at, size, more = at + size, 4 * size, len(found) == size
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
 from functools import partial
-from itertools import chain
 from typing import TypeAlias
 
 from groundwire.engine.index.passages import PARTED
@@ -16,17 +15,17 @@ from groundwire.engine.pages import Passage
 from groundwire.model import SearchOptions, Source
 from groundwire.text.domains import admits
 
-Hits: TypeAlias = list[tuple[float, str]]
-"""Scores, and what is kept of the passages."""
+Hit: TypeAlias = tuple[float, str]
+"""A score, and what is kept of the passage."""
 
 PER_PAGE = 3
 _PARTINGS = 8
 
 
 def selected(
-    portions: Iterable[Hits], options: SearchOptions, limit: int, gone: Container[str]
+    hits: Iterable[Hit], options: SearchOptions, limit: int, gone: Container[str]
 ) -> list[Passage]:
-    """Of what was found, best first, what to show; no more portions are taken than needed.
+    """Of what was found, best first, what to show; no more is taken than needed.
 
     Scores are told as they are: a passage with all the words may score below a later one with some.
     """
@@ -34,7 +33,7 @@ def selected(
     shown: dict[str, list[str]] = {}  # by the words of a page: the page that is shown, as often as it is
     words_shown: set[str] = set()
     may_show = _admission(options)
-    for score, kept in chain.from_iterable(portions):
+    for score, kept in hits:
         page, page_words, words, start, url, title, published, language, text = kept.split(PARTED, _PARTINGS)
         if words in words_shown or page in gone or not (may_show is None or may_show(Source(url))):
             continue
