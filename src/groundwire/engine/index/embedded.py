@@ -168,24 +168,25 @@ class EmbeddedIndex:
             yield store, passages
 
 
-def _ranked(searcher: Searcher, queries: Iterator[Query], limit: int) -> Iterator[Hit]:
+def _ranked(searcher: Searcher, queries: Iterator[Query], limit: int) -> Iterator[list[Hit]]:
     """What is found, best first, and what answers to several queries once.
 
-    Asked for in portions that grow, and read no sooner than needed: reading costs more than searching.
+    Asked for in portions that grow, and read no sooner than needed: reading costs more than searching, and
+    mostly the first `limit` are enough.
     """
     read = searcher.doc
-    told: list[DocAddress] = []
+    told: list[tuple[float, DocAddress]] = []
     for query in queries:
-        known = {(address.segment_ord, address.doc) for address in told}
+        known = {(address.segment_ord, address.doc) for _, address in told}
         at, size, more = 0, limit + _SPARE, True
         while more and at < _DEEPEST:
             found = searcher.search(query, size, count=False, offset=at).hits
-            for score, address in found:
-                if known and (address.segment_ord, address.doc) in known:
-                    continue
-                told.append(address)
-                yield score, read(address).get_first(KEPT) or ""
             at, size, more = at + size, 4 * size, len(found) == size
+            if known:
+                found = [hit for hit in found if (hit[1].segment_ord, hit[1].doc) not in known]
+            told += found
+            for some in (found[:limit], found[limit:]):
+                yield [(score, read(address).get_first(KEPT) or "") for score, address in some]
 
 
 def _batches(pages: Iterable[Page]) -> Iterator[list[Page]]:

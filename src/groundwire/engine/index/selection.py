@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
 from functools import partial
+from itertools import chain
 from typing import TypeAlias
 
 from groundwire.engine.index.passages import PARTED
@@ -23,9 +24,9 @@ _PARTINGS = 8
 
 
 def selected(
-    hits: Iterable[Hit], options: SearchOptions, limit: int, gone: Container[str]
+    portions: Iterable[list[Hit]], options: SearchOptions, limit: int, gone: Container[str]
 ) -> list[Passage]:
-    """Of what was found, best first, what to show; no more is taken than needed.
+    """Of what was found, best first, what to show; no more portions are taken than needed.
 
     Scores are told as they are: a passage with all the words may score below a later one with some.
     """
@@ -33,7 +34,7 @@ def selected(
     shown: dict[str, list[str]] = {}  # by the words of a page: the page that is shown, as often as it is
     words_shown: set[str] = set()
     may_show = _admission(options)
-    for score, kept in hits:
+    for score, kept in chain.from_iterable(portions):
         page, page_words, words, start, url, title, published, language, text = kept.split(PARTED, _PARTINGS)
         if words in words_shown or page in gone or not (may_show is None or may_show(Source(url))):
             continue
