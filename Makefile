@@ -2,7 +2,8 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 BIN := .venv/bin
-JOBS ?= auto
+# One more than there are cores: many tests wait for clocks, kills and other processes.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 .PHONY: help run serve test test-all test-clients check bench bench-peers lock clean
 
