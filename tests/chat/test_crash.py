@@ -45,9 +45,9 @@ ROOT = Path(__file__).parents[2]
 LIMIT = 60
 SENTENCES = [f"Sentence number {number} says something." for number in range(40)]
 LOSS = 1.0
+"""Seconds of an answer that may be missing."""
 MANY = 10
 """Kills of which it can be said how many should have hit an answer under way."""
-"""Seconds of an answer that may be missing."""
 
 
 class Line(TypedDict):
