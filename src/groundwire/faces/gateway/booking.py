@@ -10,10 +10,10 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from datetime import UTC, datetime
 from time import time
 from typing import TYPE_CHECKING
 
+from groundwire.chat.turns import moment
 from groundwire.errors import GroundwireError
 from groundwire.store.base import Store, UsageRow
 
@@ -47,11 +47,10 @@ class Booking:
             return
         self.dropped += len(self._rows) == self._rows.maxlen
         outcome = "" if call.outcome == "done" else call.outcome
-        at = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds")
         self._rows.append(
             UsageRow(
                 call.request_id,
-                at,
+                moment(self._clock()),
                 call.provider,
                 call.model,
                 call.usage,
