@@ -116,13 +116,13 @@ def test_a_server_that_is_turned_off_is_not_asked(tmp_path: Path, enabled: bool)
         "from groundwire.faces.cli.main import run; run(['search', '--help'])",
     ],
 )
-def test_the_http_library_is_not_imported_before_the_first_call(tmp_path: Path, program: str) -> None:
+def test_the_http_client_is_not_imported_before_the_first_call(tmp_path: Path, program: str) -> None:
     steps = (
         "import sys",
         "try:",
         f"    {program}",
         "except SystemExit: pass",
-        "assert 'aiohttp' not in sys.modules",
+        "assert 'groundwire.transport.connections' not in sys.modules",
     )
     watched = "\n".join(steps)
     env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
@@ -140,7 +140,7 @@ def test_the_first_call_imports_it(tmp_path: Path) -> None:
             steps = (
                 "import sys, groundwire",
                 "groundwire.Groundwire().search('q', provider='house')",
-                "assert 'aiohttp' in sys.modules",
+                "assert 'groundwire.transport.connections' in sys.modules",
             )
             env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
             command = (sys.executable, "-c", "\n".join(steps))

@@ -21,7 +21,7 @@ from groundwire.errors import (
 from groundwire.model.value import replace
 from groundwire.testing.script import Cut, Dribble, Framing, Response, Script, text_response
 from groundwire.testing.upstream import Upstream
-from groundwire.transport.connections import Exchange
+from groundwire.transport.exchange import Exchange
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Call, Http
 from tests.transport.bounded import run
@@ -173,7 +173,7 @@ def test_an_excerpt_is_what_comes_soon_however_the_body_ends(response: Response)
         (Response(body=b"abcdef", cut_at=3), Interrupted, "incomplete"),
         (Response(body=b"abcdef", cut_at=3, cut="rst"), Interrupted, "connection broke"),
         (Response(body=b"abcdef", cut_at=3, framing="chunked"), Interrupted, "incomplete"),
-        (Response(raw=CHUNKED + b"3\r\nabc\r\nzz\r\n"), UpstreamWireError, "not HTTP"),
+        (Response(raw=CHUNKED + b"3\r\nabc\r\nzz\r\n"), Interrupted, "malformed"),
         (
             Response(raw=CHUNKED + b"3\r\nabc\r\nzz\r\n", dribble=Dribble(len(CHUNKED), 0.05)),
             Interrupted,

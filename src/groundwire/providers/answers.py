@@ -25,7 +25,7 @@ from groundwire.providers.glancing import (
 )
 
 if TYPE_CHECKING:
-    from groundwire.transport.connections import Exchange
+    from groundwire.transport.exchange import Exchange
 
 _INVISIBLE = (Started, Warned, UsageSeen)
 _CUT = "the stream ended before the answer was complete"

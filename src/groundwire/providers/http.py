@@ -34,7 +34,7 @@ from groundwire.providers.refusals import refusal
 from groundwire.transport.http import Call, Http
 
 if TYPE_CHECKING:
-    from groundwire.transport.connections import Exchange
+    from groundwire.transport.exchange import Exchange
 
 Renew: TypeAlias = Callable[[Credential], Awaitable[Credential]]
 

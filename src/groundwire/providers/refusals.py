@@ -10,7 +10,7 @@ from groundwire.dialects.base import Dialect
 from groundwire.errors import Refused, UpstreamError
 
 if TYPE_CHECKING:
-    from groundwire.transport.connections import Exchange
+    from groundwire.transport.exchange import Exchange
 
 _MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _PAGE = 8192

@@ -32,6 +32,13 @@ class Fetched:
 Outcome: TypeAlias = Fetched | GroundwireError
 
 
+def media_of(content_type: str) -> tuple[str, str]:
+    """The media type that a header names, and its charset."""
+    media, _, parameters = content_type.lower().partition(";")
+    charset = parameters.partition("charset=")[2].partition(";")[0].strip(" \"'")
+    return media.strip(), charset
+
+
 class Fetcher(Protocol):
     """Gets pages under the guard. Raises `FetchRefused` for what the guard forbids, and the usual errors of
     transport (`Unreachable`, `TimedOut`, `UpstreamWireError`) for the rest."""

@@ -1,32 +1,33 @@
 """Fetching under the guard: judge, look up, judge again, and dial what was judged.
 
-The HTTP client is given the IP address itself, with the name beside it for the `Host` header and the
-certificate, so what is dialled cannot differ from what was looked up and found public. A redirect begins
-from the start. One deadline spans everything, and sizes count after unpacking.
+A line is given the IP address itself, with the name beside it for the `Host` header and the certificate, so
+what is dialled cannot differ from what was looked up and found public. A redirect begins from the start. One
+deadline spans everything, and sizes count after unpacking.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
-from ssl import SSLContext
+from ssl import SSLContext, SSLError
 from types import TracebackType
 from typing import NoReturn, TypeAlias
 
-import aiohttp
-from aiohttp.abc import AbstractResolver
-from aiohttp.http_exceptions import HttpProcessingError
-from yarl import URL
-
 from groundwire.errors import GroundwireError, TimedOut, Unreachable, UpstreamWireError
-from groundwire.transport.fetch import Fetched
+from groundwire.transport.fetch import Fetched, media_of
 from groundwire.transport.guard import PUBLIC, Rules, judge, may_dial, refused
+from groundwire.transport.http1.dialling import Dialler
+from groundwire.transport.http1.doors import Door
+from groundwire.transport.http1.heads import Head, NotHttp, encode_request, length_in
+from groundwire.transport.http1.line import HungUp, Line
+from groundwire.transport.http1.pool import Pool, SlowToConnect
 from groundwire.transport.threads import in_thread
+from groundwire.transport.troubles import trouble
 from groundwire.transport.unpack import ENCODINGS, Unpacker
-from groundwire.transport.weburl import IpAddress, WebUrl, bracketed
+from groundwire.transport.weburl import IpAddress, WebUrl
 
 HOPS = 5
 SECONDS = 5.0
@@ -39,7 +40,8 @@ _DIALLED = 3
 """How many addresses of one name are tried."""
 _CONNECT = 2.0
 _KEEP_ALIVE = 15.0
-_BROKEN = (aiohttp.ClientError, HttpProcessingError, OSError, ValueError)
+_PIECE = 64 * 1024
+_UNKNOWN = "application/octet-stream"
 
 
 async def system_addresses(host: str) -> list[str]:
@@ -60,10 +62,9 @@ class GuardedFetcher:
         tls: SSLContext | None = None,
     ) -> None:
         self._rules = rules
-        self._tls = tls
         self._resolve = resolve
         self._seconds = seconds
-        self._session: aiohttp.ClientSession | None = None
+        self._pool = Pool(Dialler(_no_names, tls), _KEEP_ALIVE)
 
     async def __aenter__(self) -> GuardedFetcher:
         return self
@@ -75,9 +76,8 @@ class GuardedFetcher:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        self._pool.close()
+        await asyncio.sleep(0)  # what was cut is closed when the loop comes to it
 
     async def get(self, url: str, *, accept: str = "text/html", limit: int = 2_000_000) -> Fetched:
         """The page, whatever its status; `accept` lists the media types that are read."""
@@ -85,36 +85,37 @@ class GuardedFetcher:
         try:
             async with asyncio.timeout(self._seconds):
                 for _ in range(HOPS + 1):
-                    async with self._opened(parts, accept) as response:
-                        target = _target(response)
+                    async with self._opened(parts, accept) as (line, head):
+                        target = _target(head)
                         if target is None:
-                            return await _read(parts, response, accept, limit)
+                            return await _read(parts, line, head, accept, limit)
                     parts = judge(target, self._rules, base=parts)
         except TimeoutError:
             raise TimedOut("the page did not come in time") from None
         raise refused()
 
     @asynccontextmanager
-    async def _opened(self, parts: WebUrl, accept: str) -> AsyncIterator[aiohttp.ClientResponse]:
-        response = await self._send(parts, accept)
+    async def _opened(self, parts: WebUrl, accept: str) -> AsyncIterator[tuple[Line, Head]]:
+        door, line, head = await self._send(parts, accept)
         try:
-            yield response
+            yield line, head
         finally:
-            # A body read to its end leaves the connection for the next page; any other is closed.
-            if response.content.at_eof():
-                response.release()
-            else:
-                response.close()
+            self._pool.leave(door, line)
 
-    async def _send(self, parts: WebUrl, accept: str) -> aiohttp.ClientResponse:
+    async def _send(self, parts: WebUrl, accept: str) -> tuple[Door, Line, Head]:
         failed: GroundwireError = Unreachable(f"{parts.host} has no address")
+        headers = {"host": parts.netloc, "user-agent": "groundwire", "accept": accept}
+        data = encode_request("GET", parts.path, (headers | {"accept-encoding": ENCODINGS}).items())
         for ip in await self._addresses(parts):
+            door = Door(str(ip), parts.port, parts.host if parts.scheme == "https" else "")
             try:
-                return await self._dial(parts, ip, accept)
-            except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-                failed = _trouble(error, parts.host)
-            except _BROKEN as error:
-                raise _trouble(error, parts.host) from None
+                return door, *await self._pool.begin(door, "GET", data, _CONNECT)
+            except SlowToConnect:
+                failed = TimedOut(f"no connection to {parts.host} in time")
+            except (NotHttp, HungUp, SSLError) as error:
+                raise trouble(error, parts.host) from None
+            except OSError as error:
+                failed = trouble(error, parts.host)
         raise failed
 
     async def _addresses(self, parts: WebUrl) -> list[IpAddress]:
@@ -132,80 +133,42 @@ class GuardedFetcher:
             raise refused()
         return found[:_DIALLED]
 
-    async def _dial(self, parts: WebUrl, ip: IpAddress, accept: str) -> aiohttp.ClientResponse:
-        address = f"{parts.scheme}://{bracketed(str(ip))}:{parts.port}{parts.path}"
-        return await self._client().get(
-            URL(address, encoded=True),
-            headers={"host": parts.netloc, "accept": accept, "accept-encoding": ENCODINGS},
-            allow_redirects=False,
-            server_hostname=parts.host if parts.scheme == "https" and parts.ip is None else None,
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT),
-        )
 
-    def _client(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=0,
-                    keepalive_timeout=_KEEP_ALIVE,
-                    resolver=_NoNames(),
-                    use_dns_cache=False,
-                    ssl=self._tls or True,
-                ),
-                headers={"user-agent": "groundwire"},
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                trust_env=False,
-            )
-        return self._session
+async def _no_names(_: str) -> NoReturn:
+    """Only IP addresses are dialled; a name that came so far was judged by nobody."""
+    raise refused()
 
 
-class _NoNames(AbstractResolver):
-    """The client is given IP addresses only; a name that came so far was judged by nobody."""
-
-    async def resolve(
-        self,
-        host: str,  # noqa: ARG002
-        port: int = 0,  # noqa: ARG002
-        family: socket.AddressFamily = socket.AF_INET,  # noqa: ARG002
-    ) -> NoReturn:
-        raise refused()
-
-    async def close(self) -> None:
-        """Nothing is open."""
-
-
-def _target(response: aiohttp.ClientResponse) -> str | None:
+def _target(head: Head) -> str | None:
     """Where a redirect leads; None if it is none. Pages that refresh themselves are only pages."""
-    return response.headers.get("location") if response.status in _REDIRECTS else None
+    return head.headers.get("location") if head.status in _REDIRECTS else None
 
 
-async def _read(parts: WebUrl, response: aiohttp.ClientResponse, accept: str, limit: int) -> Fetched:
-    media = response.content_type.lower()
+async def _read(parts: WebUrl, line: Line, head: Head, accept: str, limit: int) -> Fetched:
+    media, charset = media_of(head.headers.get("content-type", _UNKNOWN))
     body = b""
     if _accepts(accept, media):
-        body = await _body(response, limit)
-    elif 200 <= response.status < 300:
+        body = await _body(line, head.headers, limit)
+    elif 200 <= head.status < 300:
         raise UpstreamWireError(f"{parts.host} sends {media[:80]}, and not {accept}")
-    headers = ((name.lower(), text) for name, text in response.headers.items())
     return Fetched(
         url=str(parts),
-        status=response.status,
+        status=head.status,
         content_type=media,
-        charset=(response.charset or "").lower(),
+        charset=charset,
         body=body,
-        headers=tuple((name, text) for name, text in headers if name != "set-cookie"),
+        headers=tuple((name, text) for name, text in head.headers.items() if name != "set-cookie"),
     )
 
 
-async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    unpacker = Unpacker(response.headers.get("content-encoding", ""), limit)
-    if (response.content_length or 0) > limit:
+async def _body(line: Line, headers: Mapping[str, str], limit: int) -> bytes:
+    unpacker = Unpacker(headers.get("content-encoding", ""), limit)
+    if (length_in(headers) or 0) > limit:
         raise UpstreamWireError(f"the body is larger than {limit} bytes")
     try:
-        async for chunk in response.content.iter_any():
+        while chunk := await line.read(_PIECE):
             unpacker.feed(chunk)
-    except _BROKEN:
+    except (NotHttp, OSError):
         raise Unreachable("the connection broke before the page was there") from None
     return unpacker.close()
 
@@ -214,14 +177,3 @@ def _accepts(accept: str, media: str) -> bool:
     """Is a media type among those listed? `text/*` and `*/*` are understood."""
     listed = {entry.partition(";")[0].strip().lower() for entry in accept.split(",")}
     return not listed.isdisjoint({media, f"{media.partition('/')[0]}/*", "*/*"})
-
-
-def _trouble(error: Exception, host: str) -> GroundwireError:
-    match error:
-        case aiohttp.ClientConnectorCertificateError():
-            return Unreachable(f"cannot reach {host}: its certificate cannot be trusted")
-        case aiohttp.ClientResponseError() | HttpProcessingError() | aiohttp.InvalidURL() | UnicodeError():
-            return UpstreamWireError(f"what {host} answers is not HTTP")
-        case aiohttp.ServerTimeoutError():
-            return TimedOut(f"no connection to {host} in time")
-    return Unreachable(f"cannot reach {host}")

@@ -18,7 +18,8 @@ from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.proxies import proxies_in, proxy_among
 
 if TYPE_CHECKING:
-    from groundwire.transport.connections import Connections, Exchange
+    from groundwire.transport.connections import Connections
+    from groundwire.transport.exchange import Exchange
 
 
 @value

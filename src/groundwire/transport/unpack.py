@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from typing import NoReturn
 
 from groundwire.errors import UpstreamWireError
 
@@ -14,54 +15,84 @@ _GZIP, _ZLIB, _RAW = 31, 15, -15
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
+class Inflater:
+    """Packed bytes go in; what they hold comes out, no more at once than is asked for."""
+
+    __slots__ = ("_machine", "_packed", "_window")
+
+    def __init__(self, encoding: str) -> None:
+        self._window = _WINDOWS.get(encoding.strip().lower(), _no_window)
+        self._packed = b""
+        self._machine: zlib._Decompress | None = None
+
+    @property
+    def is_packed(self) -> bool:
+        """Is there anything to do?"""
+        return self._window is not None
+
+    @property
+    def is_whole(self) -> bool:
+        """Did the body end where it may?"""
+        return self._machine is None or self._machine.eof
+
+    def feed(self, data: bytes, most: int) -> bytes:
+        """The next bytes; nothing if there are none without more. Raises `UpstreamWireError`."""
+        if self._window is None:
+            return data
+        self._packed += data
+        unpacked = bytearray()
+        try:
+            while self._packed and len(unpacked) < most:
+                if not self._step(unpacked, most, self._window):
+                    break
+        except zlib.error:
+            raise UpstreamWireError("the body cannot be unpacked") from None
+        return bytes(unpacked)
+
+    def _step(self, unpacked: bytearray, most: int, window: Callable[[bytes], int]) -> bool:
+        """One stretch of it; is there another?"""
+        if self._machine is None:
+            self._machine = zlib.decompressobj(window(self._packed))
+        elif self._machine.eof:
+            if not _GZIP_MAGIC.startswith(self._packed[:2]):
+                self._packed = b""
+                return False  # padding, which everybody passes over
+            self._machine = zlib.decompressobj(_GZIP)  # gzip files may follow one another
+        unpacked += self._machine.decompress(self._packed, most - len(unpacked))
+        self._packed = self._machine.unused_data or self._machine.unconsumed_tail
+        return True
+
+
 class Unpacker:
     """Collects a body. What comes in is bounded as well: nothing may be packed to nothing for ever."""
 
     def __init__(self, encoding: str, limit: int) -> None:
-        encoding = encoding.strip().lower()
-        if encoding not in _WINDOWS:
-            raise UpstreamWireError("the body is packed in a way that was not asked for")
-        self._window = _WINDOWS[encoding]
+        self._inflater = Inflater(encoding)
         self._limit = limit
         self._taken = 0
         self._unpacked = bytearray()
-        self._machine: zlib._Decompress | None = None
 
     def feed(self, data: bytes) -> None:
         """Take a piece; raises `UpstreamWireError` when there is too much, or when it is broken."""
         self._taken += len(data)
-        if self._window is None:
-            self._unpacked += data
-        else:
-            try:
-                self._unpack(data, self._window)
-            except zlib.error:
-                raise UpstreamWireError("the body cannot be unpacked") from None
+        self._unpacked += self._inflater.feed(data, self._limit - len(self._unpacked) + 1)
         if max(self._taken, len(self._unpacked)) > self._limit:
             raise UpstreamWireError(f"the body is larger than {self._limit} bytes")
 
     def close(self) -> bytes:
         """The whole body."""
-        if self._machine is not None and not self._machine.eof:
+        if not self._inflater.is_whole:
             raise UpstreamWireError("the body is incomplete")
         return bytes(self._unpacked)
-
-    def _unpack(self, data: bytes, window: Callable[[bytes], int]) -> None:
-        while data and len(self._unpacked) <= self._limit:
-            if self._machine is None:
-                self._machine = zlib.decompressobj(window(data))
-            elif self._machine.eof:
-                if not _GZIP_MAGIC.startswith(data[:2]):
-                    return  # padding, which everybody passes over
-                self._machine = zlib.decompressobj(_GZIP)  # gzip files may follow one another
-            room = self._limit - len(self._unpacked) + 1
-            self._unpacked += self._machine.decompress(data, room)
-            data = self._machine.unused_data or self._machine.unconsumed_tail
 
 
 def _deflate_window(data: bytes) -> int:
     """`deflate` means zlib's format, and many send bare deflate all the same."""
     return _ZLIB if data[0] & 0x0F == 8 else _RAW
+
+
+def _no_window(_: bytes) -> NoReturn:
+    raise UpstreamWireError("the body is packed in a way that was not asked for")
 
 
 _WINDOWS: dict[str, Callable[[bytes], int] | None] = {

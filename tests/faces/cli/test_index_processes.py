@@ -122,7 +122,7 @@ def test_help_loads_nothing_heavy() -> None:
         "import sys\n"
         "from groundwire.faces.cli.main import run\n"
         "code = run(['index', '--help'])\n"
-        "heavy = {'lxml', 'tantivy', 'aiohttp', 'docutils', 'asyncio', 'sqlite3'} & set(sys.modules)\n"
+        "heavy = {'lxml', 'tantivy', 'docutils', 'asyncio', 'sqlite3'} & set(sys.modules)\n"
         "sys.exit(repr(heavy) if heavy else code)"
     )
     result = subprocess.run(  # noqa: S603

@@ -34,7 +34,7 @@ from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Call, Http
 
 if TYPE_CHECKING:
-    from groundwire.transport.connections import Exchange
+    from groundwire.transport.exchange import Exchange
 
 DOMAIN_LISTS = frozenset({"allowed_domains", "blocked_domains"})
 _LARGEST = 8_000_000

@@ -13,7 +13,7 @@ from groundwire.engine.reading import document_of, read
 from groundwire.engine.reading.formats import MEDIA_TYPES
 from groundwire.engine.reading.pagemaking import missing_extra
 from groundwire.text.addresses import safe_address
-from groundwire.transport.fetch import Fetched
+from groundwire.transport.fetch import Fetched, media_of
 from groundwire.transport.threads import in_thread
 
 if TYPE_CHECKING:
@@ -96,8 +96,6 @@ def _fetched(record: ArcWarcRecord, url: str) -> Fetched:
         code = http.get_statuscode()
         status = int(code) if code.isdecimal() else 0
         headers = {name.lower(): text for name, text in http.headers}
-    media_type, _, parameters = headers.get("content-type", "").partition(";")
-    charset = parameters.lower().partition("charset=")[2].partition(";")[0].strip(" \"'")
-    media_type = media_type.strip().lower()
+    media_type, charset = media_of(headers.get("content-type", ""))
     body = record.content_stream().read(_LARGEST_RECORD) if media_type in MEDIA_TYPES else b""
     return Fetched(url, status, media_type, charset, body, tuple(headers.items()))

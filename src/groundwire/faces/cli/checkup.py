@@ -23,7 +23,7 @@ from groundwire.model.value import value
 
 State: TypeAlias = Literal["ok", "problem", "note"]
 
-_LIBRARIES = ("aiohttp",)
+_LIBRARIES = ("tantivy", "uvicorn")
 _QUESTION = Request(
     (Message("user", (Text("Reply with the one word: ok"),)),), limits=Limits(64), stream=True
 )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("groundwire.requests")
 
 LEVELS = ("debug", "info", "warning", "error")
-_TALKATIVE = ("aiohttp", "asyncio", "ddgs", "httpx", "mcp", "primp", "uvicorn")
+_TALKATIVE = ("asyncio", "ddgs", "httpx", "mcp", "primp", "uvicorn")
 """Libraries that would say more than anybody wants to know, some of it with addresses in it."""
 
 
