@@ -22,6 +22,7 @@ from groundwire.providers.glancing import (
     glance_at_frames,
     is_over,
     is_settled,
+    tells_nothing,
 )
 
 if TYPE_CHECKING:
@@ -94,6 +95,9 @@ async def _read_frames(language: Dialect, exchange: Exchange) -> Batches:
         while not watch.over and (chunk := await exchange.next()):
             if not (whole := splitter.feed(chunk)):
                 continue
+            if watch.lets_pass(whole):
+                yield (Verbatim(whole),)
+                continue
             length, told = watch.look(whole)
             yield [Verbatim(whole[:length]), *told]
             if _has_ended(told):
@@ -121,6 +125,10 @@ class _Watch:
         self._settled = False
         self.over = False
         """Will there be nothing more, though no end was told?"""
+
+    def lets_pass(self, whole: bytes) -> bool:
+        """Is there nothing to see in it?"""
+        return self._decoder is None and not self._settled and tells_nothing(self._language, whole)
 
     def look(self, whole: bytes) -> tuple[int, list[Event]]:
         """How far whole frames can be passed on, and what they tell."""

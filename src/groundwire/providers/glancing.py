@@ -21,17 +21,17 @@ from groundwire.providers.frames import SENTINEL, closed, data_of, frame_at, fra
 class Sign:
     """Bytes to look for, in every spelling: finding them is ten times cheaper than a pattern."""
 
-    __slots__ = ("_first", "_spellings")
+    __slots__ = ("_first", "spellings")
 
     def __init__(self, *spellings: bytes, first: bool = False) -> None:
         """If `first`, it counts only at the beginning of a line, where nobody's words can stand."""
-        self._spellings = spellings
+        self.spellings = spellings
         self._first = first
 
     def places(self, data: bytes) -> list[int]:
         """Where it stands, in order."""
         found: list[int] = []
-        for spelling in self._spellings:
+        for spelling in self.spellings:
             place = data.find(spelling)
             while place >= 0:
                 if not self._first or data[place - 1 : place] in (b"", b"\n", b"\r"):
@@ -118,6 +118,20 @@ GLANCES = {
 }
 
 
+def _notable(glance: Glance) -> tuple[bytes, ...]:
+    signs = (
+        glance.failure,
+        glance.end,
+        glance.settled,
+        _SENTINEL,
+        None if glance.told_always else glance.usage,
+    )
+    return tuple(spelling for sign in signs if sign is not None for spelling in sign.spellings)
+
+
+_NOTABLE = {name: _notable(glance) for name, glance in GLANCES.items()}
+
+
 class End(NamedTuple):
     """How a stream ends, and where."""
 
@@ -143,6 +157,18 @@ def glance_at_body(language: Dialect, body: JsonObject) -> list[Event] | None:
     model = body.get("model") or body.get("modelVersion")
     started, usage = Started(model=model if isinstance(model, str) else ""), language.usage_of(body)
     return [started, UsageSeen(usage), Finished()] if usage else [started, Finished()]
+
+
+def tells_nothing(language: Dialect, data: bytes) -> bool:
+    """Is this one frame as nearly all are, a piece of the answer and no more? Said before all is settled."""
+    if data[-3:] != b"}\n\n" or data.find(b"\n\n") != len(data) - 2 or b"\r" in data:
+        return False
+    if data[:7] != b"data: {" and b"\ndata: {" not in data:
+        return False
+    for spelling in _NOTABLE[language.name]:  # noqa: SIM110  a generator would cost more than the search
+        if spelling in data:
+            return False
+    return True
 
 
 def glance_at_frames(language: Dialect, data: bytes, *, settled: bool = False) -> Seen:

@@ -188,12 +188,13 @@ class HttpProvider:
 
     def _clean(self, event: Event) -> Event:
         match event:
+            case Verbatim(data):
+                clean = self._redactor.redact_bytes(data)
+                return event if clean is data else Verbatim(clean)
             case Failed(error):
                 return Failed(self._redactor.cleaned(error))
             case Warned(code, message):
                 return Warned(code, self._redactor.redact_known(message))
-            case Verbatim(data):
-                return Verbatim(self._redactor.redact_bytes(data))
             case Finished(detail=detail) if detail:
                 return replace(event, detail=self._redactor.redact_known(detail))
         return event

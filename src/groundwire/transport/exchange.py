@@ -66,7 +66,9 @@ class Exchange:
         if self._clock.time() >= self._ends:
             raise TimedOut(_LATE)  # also where bytes are always there and no wait could run out
         try:
-            return await (self._received() if self._inflater is None else self._unpacked(self._inflater))
+            if self._inflater is not None:
+                return await self._unpacked(self._inflater)
+            return self._line.read_now(_PIECE) or await self._received()
         except TimeoutError:
             late = self._clock.time() >= self._ends
             raise TimedOut(_LATE if late else "the answer stopped coming") from None
@@ -126,8 +128,6 @@ class Exchange:
         self._ends = 0.0  # whoever still reads would read another's answer
 
     async def _received(self) -> bytes:
-        if ready := self._line.read_now(_PIECE):
-            return ready
         self._since = self._clock.time()
         if self._timer is None:
             self._wait()
@@ -138,7 +138,7 @@ class Exchange:
 
     async def _unpacked(self, inflater: Inflater) -> bytes:
         data = inflater.feed(b"", _PIECE)
-        while not data and (packed := await self._received()):
+        while not data and (packed := self._line.read_now(_PIECE) or await self._received()):
             data = inflater.feed(packed, _PIECE)
         if not data and not inflater.is_whole:
             raise Torn

@@ -34,6 +34,7 @@ def trouble(error: Exception, host: str) -> GroundwireError:
 
 _REASONS: Mapping[type[Exception], str] = {
     HungUp: "it hung up",
+    ConnectionResetError: "it hung up",
     Torn: "the body is incomplete",
     ssl.SSLCertVerificationError: "its certificate cannot be trusted",
     ssl.SSLError: "no secure connection is possible",

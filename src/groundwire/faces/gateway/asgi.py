@@ -38,6 +38,10 @@ class Line(Protocol):
         """Keep what is written next until there is more."""
         ...
 
+    def chunk(self, data: bytes) -> bool:
+        """Write a piece of a body without a length, if that can be done at once."""
+        ...
+
     def abort(self) -> None:
         """Cut it without waiting for a client that does not read."""
         ...
@@ -55,7 +59,7 @@ class Inbound:
     """One HTTP request, and its one response."""
 
     __slots__ = (
-        *("_receive", "_send", "begun", "headers", "method", "path", "query"),
+        *("_chunk_out", "_receive", "_send", "begun", "headers", "method", "path", "query"),
         *("line", "scope", "shared", "status"),
     )
 
@@ -77,6 +81,8 @@ class Inbound:
         self.status = 0
         self._receive = receive
         self._send = send
+        self._chunk_out: Callable[[bytes], bool] | None = None
+        """Writes a piece of the body past the server, where it is told in chunks."""
 
     def parameter(self, name: str) -> str:
         """A parameter of the query string, empty if it is not there."""
@@ -134,21 +140,18 @@ class Inbound:
         """Send the head of the response; if not `alone`, together with what is written next."""
         self.begun = True
         self.status = status
-        if not alone and self.line is not None:
-            self.line.hold()
-        await self._send(
-            {
-                "type": "http.response.start",
-                "status": status,
-                "headers": [
-                    (name.encode("latin-1"), text.encode("latin-1"))
-                    for name, text in (*headers, *self.shared)
-                ],
-            }
-        )
+        told = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in (*headers, *self.shared)]
+        if self.line is not None:
+            if not alone:
+                self.line.hold()
+            if self.method == "POST" and status == 200 and all(name != b"content-length" for name, _ in told):
+                self._chunk_out = self.line.chunk
+        await self._send({"type": "http.response.start", "status": status, "headers": told})
 
     async def write(self, data: bytes, *, more: bool = True) -> None:
         """Send a piece of the body; waits while the client reads slower than we write."""
+        if more and data and self._chunk_out is not None and self._chunk_out(data):
+            return
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
 
     async def respond(self, status: int, headers: Headers, body: bytes) -> None:

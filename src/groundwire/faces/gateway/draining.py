@@ -51,22 +51,19 @@ class Running:
         self._watches.add(watch)
         try:
             async with aclosing(batches):
-                while (batch := await self._next(batches, watch)) is not None:
+                self._go_on(watch)
+                async for batch in batches:
+                    watch.waiting = False
                     yield batch
-        finally:
-            self._watches.discard(watch)
-
-    async def _next(
-        self, batches: AsyncGenerator[Sequence[Event], None], watch: _Watch
-    ) -> Sequence[Event] | None:
-        if self.over:
-            raise closing()
-        watch.waiting = True
-        try:
-            return await anext(batches, None)
+                    self._go_on(watch)
         except asyncio.CancelledError:
             if not watch.cut or watch.task.uncancel():
                 raise
             raise closing() from None
         finally:
-            watch.waiting = False
+            self._watches.discard(watch)
+
+    def _go_on(self, watch: _Watch) -> None:
+        if self.over:
+            raise closing()
+        watch.waiting = True

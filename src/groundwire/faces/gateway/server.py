@@ -81,6 +81,13 @@ class _Line:
             data, self._held = self._held + data, b""
         self._transport.write(data)
 
+    def chunk(self, data: bytes) -> bool:
+        """As the server would write it, if nobody has to wait."""
+        if self._flow.write_paused or self._client.lost:
+            return False
+        self.write(b"%x\r\n%b\r\n" % (len(data), data))
+        return True
+
     def close(self) -> None:
         """As a transport does it."""
         if self._held:

@@ -113,11 +113,16 @@ class Names:
     async def __call__(self, host: str) -> Sequence[str]:
         now = asyncio.get_running_loop().time()
         until, asking = self._known.get(host, (0.0, None))
-        if asking is None or now >= until or (asking.done() and asking.exception() is not None):
+        if asking is None or now >= until:
             self._known = {name: kept for name, kept in self._known.items() if kept[0] > now}
             asking = asyncio.create_task(_looked_up(host))
+            asking.add_done_callback(partial(self._answered, host))
             self._known[host] = now + _MEMORY, asking
         return await asyncio.shield(asking)  # who leaves does not take the answer with them
+
+    def _answered(self, host: str, asking: asyncio.Task[list[str]]) -> None:
+        if asking.cancelled() or asking.exception() is not None:
+            self._known.pop(host, None)
 
 
 async def _looked_up(host: str) -> list[str]:

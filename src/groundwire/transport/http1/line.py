@@ -81,7 +81,7 @@ class Line(asyncio.Protocol):
         while self._head is None:
             if self._broken is not None:
                 raise self._broken
-            await self._wait()
+            await self._arrival()
         return self._head
 
     async def read(self, most: int) -> bytes:
@@ -91,7 +91,7 @@ class Line(asyncio.Protocol):
                 return b""
             if self._broken is not None:
                 raise self._broken
-            await self._wait()
+            await self._arrival()
         return self.read_now(most)
 
     def read_now(self, most: int) -> bytes:
@@ -227,12 +227,10 @@ class Line(asyncio.Protocol):
         self._broken = self._broken or error or (HungUp() if self._head is None else Torn())
         self._wake()
 
-    async def _wait(self) -> None:
+    def _arrival(self) -> asyncio.Future[None]:
+        """Of something new: bytes, an end, an error."""
         self._waiter = self._loop.create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
+        return self._waiter
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
