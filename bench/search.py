@@ -1,4 +1,4 @@
-"""`groundwire search` beside the least a script must do: the same POST with the same HTTP client.
+"""`groundwire search` beside the least a script must do: the same POST with aiohttp.
 
 Both are whole processes that ask a scripted provider on loopback; they take turns.
 """
