@@ -2,8 +2,8 @@
 
 `transport` is our own client, with deadlines and errors by name. Each client runs in a process of its own,
 one after the other in turns, against the same small server in another; the figure is the CPU time of the
-client's process, which a busy machine disturbs least. The medians of the rounds are printed, and their ratios to the
-cheapest.
+client's process, which a busy machine disturbs least. The medians of the rounds are printed, and their
+ratios to the cheapest.
 """
 
 from __future__ import annotations
