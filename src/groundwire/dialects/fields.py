@@ -117,9 +117,11 @@ class Fields:
 
     def objs(self, key: str) -> Iterator[Fields]:
         """The objects of a list; nulls in it are passed over."""
-        for index, value in enumerate(self.items(key)):
+        values = self.items(key)
+        step = _Step(self, key) if values else None
+        for index, value in enumerate(values):
             if isinstance(value, dict):
-                yield type(self)(value, self._fault, _Step(self, key), index)
+                yield type(self)(value, self._fault, step, index)
             elif value is not None:
                 raise self.fault(f"expected an object, found {_kind(value)}", key, index)
 
