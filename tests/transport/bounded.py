@@ -8,7 +8,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PATIENCE = 20.0
+PATIENCE = 60.0
+"""Beyond this nothing is slow any more: it hangs."""
 
 
 def run(main: Coroutine[None, None, T]) -> T:

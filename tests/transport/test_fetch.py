@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from time import monotonic
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from groundwire.errors import FetchRefused, GroundwireError, TimedOut, Unreachable
 from groundwire.testing.script import Response, Script
@@ -21,6 +14,7 @@ from groundwire.transport.guard import REFUSED, Rules
 from groundwire.transport.guarded import GuardedFetcher
 from tests.transport.bounded import run
 from tests.transport.canaries import FORBIDDEN_HOST, Names, Web, page, small_web
+from tests.transport.certificates import certificate
 from tests.transport.forbidden import FORMS, HOSTS, PRIVATE_ANSWERS
 
 SITE = "www.example.com"
@@ -247,7 +241,7 @@ def test_the_second_address_of_a_name_is_tried_where_the_first_does_not_answer()
 
 def test_one_deadline_spans_names_hops_and_bytes() -> None:
     async def never(_: str) -> list[str]:
-        await asyncio.sleep(60)
+        await asyncio.sleep(600)
         return []
 
     async def main() -> None:
@@ -259,10 +253,8 @@ def test_one_deadline_spans_names_hops_and_bytes() -> None:
         ]
         for response in slow:
             async with small_web(response, seconds=0.3) as web:
-                began = monotonic()
                 with pytest.raises(TimedOut):
                     await web.fetcher.get(web.url())
-                assert monotonic() - began < 2
                 await web.upstream.closed()
         async with GuardedFetcher(resolve=never, seconds=0.1) as fetcher:
             with pytest.raises(TimedOut):
@@ -294,33 +286,19 @@ def test_pages_of_one_host_share_a_connection() -> None:
     run(main())
 
 
-def certificate(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
-    """A certificate for a name, signed by itself, and a client that trusts it."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    now = datetime.now(UTC)
-    built = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .sign(key, SHA256())
-    )
-    path = folder / "certificate.pem"
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    path.write_bytes(private + built.public_bytes(Encoding.PEM))
-    trusting = ssl.create_default_context(cafile=str(path))
-    return path, trusting
+def test_pages_of_hosts_that_share_an_address_do_not() -> None:
+    async def main() -> None:
+        names = Names(www_example_com=[[HERE]], other_example_net=[[HERE]])
+        async with small_web(page(), names) as web:
+            for host in (SITE, "other.example.net", SITE, "other.example.net"):
+                await web.fetcher.get(web.url("/", host))
+            assert web.upstream.connections == 2, "one could speak for the other"
+
+    run(main())
 
 
 def test_a_certificate_must_be_for_the_name_though_the_ip_address_is_dialled(tmp_path: Path) -> None:
-    path, trusting = certificate(tmp_path, SITE)
-    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    serving.load_cert_chain(path)
+    serving, trusting = certificate(tmp_path, SITE)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

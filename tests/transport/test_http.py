@@ -21,12 +21,16 @@ from groundwire.errors import (
 from groundwire.model.value import replace
 from groundwire.testing.script import Cut, Dribble, Framing, Response, Script, text_response
 from groundwire.testing.upstream import Upstream
-from groundwire.transport.exchange import Exchange
+from groundwire.transport import exchange as exchanges
 from groundwire.transport.deadlines import Deadlines
+from groundwire.transport.exchange import Exchange
 from groundwire.transport.http import Call, Http
 from tests.transport.bounded import run
 
-PATIENT = Deadlines(connect=2, first_byte=5, idle=5, total=10)
+PATIENT = Deadlines(connect=20, first_byte=30, idle=30, total=40)
+ENDLESS = Deadlines(connect=600, first_byte=600, idle=600, total=600)
+"""Whoever comes to these waits for the wrong clock."""
+LATE = 30.0
 NEVER = float("inf")
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 
@@ -151,13 +155,14 @@ def test_a_body_beyond_the_limit_is_refused() -> None:
     ],
     ids=["cut", "stalled", "endless"],
 )
-def test_an_excerpt_is_what_comes_soon_however_the_body_ends(response: Response) -> None:
+def test_an_excerpt_is_what_comes_soon_however_the_body_ends(
+    response: Response, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchanges, "_SOON", 0.1)
+
     async def main() -> None:
-        before = monotonic()
-        deadlines = replace(PATIENT, idle=0.1)
-        async with opened(response, deadlines) as (exchange, _):
+        async with opened(response, ENDLESS) as (exchange, _):
             assert (await exchange.excerpt()).startswith(b'{"er')
-        assert monotonic() - before < 3
 
     run(main())
 
@@ -245,7 +250,7 @@ def test_every_phase_has_its_deadline(response: Response | Script, deadlines: De
     error = run(failure(response, deadlines))
     assert type(error) is TimedOut
     assert words in error.message
-    assert 0.15 <= monotonic() - before < 1.3
+    assert 0.15 <= monotonic() - before < LATE
 
 
 @pytest.mark.parametrize("cut", ["fin", "rst"])
@@ -286,25 +291,30 @@ def test_a_body_left_unread_costs_its_connection() -> None:
             for number in (1, 2):
                 async with http.open(call(upstream), PATIENT):
                     await upstream.stalled(number)
-                await upstream.disconnected(number, timeout=1)
+                await upstream.disconnected(number, timeout=LATE)
             assert upstream.connections == 2
 
     run(main())
 
 
-def test_settling_waits_for_a_late_end_but_not_for_long() -> None:
+@pytest.mark.parametrize(
+    ("grace", "ending", "connections"),
+    [(LATE, Response(dribble=Dribble(3, 0.05)), 1), (0.05, Response(stall_at=3), 2)],
+    ids=["late", "never"],
+)
+def test_settling_waits_for_a_late_end_but_not_for_long(
+    monkeypatch: pytest.MonkeyPatch, grace: float, ending: Response, connections: int
+) -> None:
+    monkeypatch.setattr(exchanges, "_GRACE", grace)
+
     async def main() -> None:
-        late = Response(body=b"abcd", framing="chunked", dribble=Dribble(3, 0.05))
-        never = Response(body=b"abcd", framing="chunked", stall_at=3)
-        async with Upstream([late, never]) as upstream, Http({}) as http:
+        response = replace(ending, body=b"abcd", framing="chunked")
+        async with Upstream(response) as upstream, Http({}) as http:
             for _ in range(2):
-                before = monotonic()
-                async with http.open(call(upstream), PATIENT) as exchange:
+                async with http.open(call(upstream), ENDLESS) as exchange:
                     assert await exchange.head() == b"abc"
                     await exchange.settle()
-                assert monotonic() - before < 1
-            await upstream.disconnected(2, timeout=1)
-            assert upstream.connections == 1, "the first was used again"
+            assert upstream.connections == connections
 
     run(main())
 
@@ -347,7 +357,7 @@ def test_cookies_are_not_kept() -> None:
 )
 def test_a_cancelled_caller_leaves_nothing_open(script: Script, phase: str) -> None:
     async def read(http: Http, upstream: Upstream) -> None:
-        async with http.open(call(upstream), PATIENT) as exchange:
+        async with http.open(call(upstream), ENDLESS) as exchange:
             async for _ in exchange.chunks():
                 pass
 
@@ -355,14 +365,12 @@ def test_a_cancelled_caller_leaves_nothing_open(script: Script, phase: str) -> N
         async with Upstream(script) as upstream, Http({}) as http:
             reading = asyncio.create_task(read(http, upstream))
             await _reach(upstream, phase)
-            cancelled = monotonic()
             reading.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await reading
-            assert monotonic() - cancelled < 0.5
             if upstream.requests:
-                assert await upstream.disconnected(timeout=1) - cancelled < 1
-            await upstream.closed(timeout=1)
+                await upstream.disconnected(timeout=LATE)
+            await upstream.closed(timeout=LATE)
 
     run(main())
 
@@ -385,11 +393,11 @@ def test_calls_at_once_do_not_wait_for_each_other() -> None:
             return await exchange.body()
 
     async def main() -> None:
-        async with Upstream(Response(body=b"abc", delay=0.2)) as upstream, Http({}) as http:
+        async with Upstream(Response(body=b"abc", delay=0.5)) as upstream, Http({}) as http:
             before = monotonic()
             answers = await asyncio.gather(*(ask(http, upstream) for _ in range(150)))
             assert answers == [b"abc"] * 150
-            assert monotonic() - before < 2.5
+            assert monotonic() - before < LATE, "one after the other they take 75 s"
             assert upstream.connections == 150
 
     run(main())
@@ -404,6 +412,6 @@ def test_closing_twice_is_closing_once() -> None:
                 await exchange.body()
             await http.aclose()
             await http.aclose()
-            await upstream.closed(timeout=1)
+            await upstream.closed(timeout=LATE)
 
     run(main())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import threading
 import time
@@ -18,7 +19,10 @@ from groundwire.model.value import replace
 from groundwire.transport.process import MEGABYTE, Bounds, Command, Resources, limited, running
 
 PYTHON = os.path.realpath(sys.executable)
-USUAL = Bounds(seconds=10)
+USUAL = Bounds(seconds=30)
+ENDLESS = Bounds(seconds=600)
+LATE = 30.0
+"""What is started here sleeps for twice as long."""
 SLEEP = "import time; time.sleep(60)"
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
 GRANDCHILD = """
@@ -69,7 +73,7 @@ def pids_with(argument: str) -> list[int]:
     return found
 
 
-def wait_until(is_so: Callable[[], bool], seconds: float = 2.0) -> bool:
+def wait_until(is_so: Callable[[], bool], seconds: float = 20.0) -> bool:
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
         if is_so():
@@ -143,10 +147,8 @@ def test_large_input_and_large_output_cross_without_a_deadlock() -> None:
 def test_too_much_output_is_an_error_at_once(stream: str) -> None:
     argument = f"flood-{os.getpid()}"
     code = f"import sys\nwhile True: sys.{stream}.write('x' * 65536)"
-    began = time.monotonic()
     with pytest.raises(UpstreamWireError, match="larger than 2097152 bytes"):
-        output_of(python(code, argument))
-    assert time.monotonic() - began < 5
+        output_of(python(code, argument), ENDLESS)
     assert not pids_with(argument)
 
 
@@ -173,7 +175,7 @@ def test_a_command_that_takes_too_long_is_ended(code: str) -> None:
     began = time.monotonic()
     with pytest.raises(TimedOut, match=r"within 0\.3 s"):
         output_of(python(code, argument), Bounds(seconds=0.3))
-    assert time.monotonic() - began < 2.3
+    assert time.monotonic() - began < LATE
     assert not pids_with(argument)
 
 
@@ -201,18 +203,21 @@ def test_time_out_ends_grandchildren(code: str) -> None:
 def test_grandchildren_do_not_outlive_a_command_that_ends_by_itself() -> None:
     code = "import os, time\nchild = os.fork()\nif child == 0: time.sleep(60)\nprint(child)"
     began = time.monotonic()
-    lines, code_, _ = output_of(python(code))
+    lines, code_, _ = output_of(python(code), ENDLESS)
     assert code_ == 0
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < LATE
     assert wait_until(lambda: not is_alive(int(lines[0])))
 
 
 def test_whoever_left_the_group_cannot_hold_the_output_open() -> None:
-    code = "import os, time\nif os.fork() == 0:\n    os.setsid(); time.sleep(4); os._exit(0)\nprint('done')"
+    code = (
+        "import os, time\nchild = os.fork()\n"
+        "if child == 0:\n    os.setsid(); time.sleep(60); os._exit(0)\nprint(child)"
+    )
     began = time.monotonic()
-    lines, _, _ = output_of(python(code, stdin=b"x" * 900_000))
-    assert lines == [b"done"]
-    assert time.monotonic() - began < 3
+    lines, _, _ = output_of(python(code, stdin=b"x" * 900_000), ENDLESS)
+    assert time.monotonic() - began < LATE
+    os.kill(int(lines[0]), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("turns", [*range(12), 20, 40])
@@ -236,7 +241,7 @@ def test_a_cancelled_caller_leaves_nothing_running_whatever_the_moment(turns: in
     began = time.monotonic()
     asyncio.run(main())
     assert wait_until(lambda: not pids_with(argument))
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < LATE
 
 
 def test_a_caller_cancelled_twice_leaves_nothing_running() -> None:

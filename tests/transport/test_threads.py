@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from time import monotonic
 
 import pytest
 
@@ -24,13 +23,13 @@ def test_what_a_call_raises_comes_back() -> None:
 
 def test_a_program_does_not_wait_for_a_call_that_nobody_waits_for() -> None:
     ended = threading.Event()
+    returned: list[bool] = []
 
     async def main() -> None:
         async with asyncio.timeout(0.05):
-            await in_thread(lambda: ended.wait(20))
+            await in_thread(lambda: returned.append(ended.wait(60)))
 
-    began = monotonic()
     with pytest.raises(TimeoutError):
         run(main())
-    assert monotonic() - began < 5
+    assert returned == []
     ended.set()  # its result finds the loop closed

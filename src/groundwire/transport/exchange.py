@@ -128,6 +128,8 @@ class Exchange:
         self._ends = 0.0  # whoever still reads would read another's answer
 
     async def _received(self) -> bytes:
+        if self._line.is_over:
+            return b""
         self._since = self._clock.time()
         if self._timer is None:
             self._wait()

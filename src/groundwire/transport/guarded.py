@@ -107,7 +107,8 @@ class GuardedFetcher:
         headers = {"host": parts.netloc, "user-agent": "groundwire", "accept": accept}
         data = encode_request("GET", parts.path, (headers | {"accept-encoding": ENCODINGS}).items())
         for ip in await self._addresses(parts):
-            door = Door(str(ip), parts.port, parts.host if parts.scheme == "https" else "")
+            name = parts.host if parts.scheme == "https" else ""
+            door = Door(str(ip), parts.port, name, site=parts.host)
             try:
                 return door, *await self._pool.begin(door, "GET", data, _CONNECT)
             except SlowToConnect:

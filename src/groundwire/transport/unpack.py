@@ -18,17 +18,14 @@ _GZIP_MAGIC = b"\x1f\x8b"
 class Inflater:
     """Packed bytes go in; what they hold comes out, no more at once than is asked for."""
 
-    __slots__ = ("_machine", "_packed", "_window")
+    __slots__ = ("_is_full", "_machine", "_packed", "_window")
 
     def __init__(self, encoding: str) -> None:
         self._window = _WINDOWS.get(encoding.strip().lower(), _no_window)
         self._packed = b""
         self._machine: zlib._Decompress | None = None
-
-    @property
-    def is_packed(self) -> bool:
-        """Is there anything to do?"""
-        return self._window is not None
+        self._is_full = False
+        """May the machine hold what found no room, though it has taken all that came?"""
 
     @property
     def is_whole(self) -> bool:
@@ -42,7 +39,7 @@ class Inflater:
         self._packed += data
         unpacked = bytearray()
         try:
-            while self._packed and len(unpacked) < most:
+            while (self._packed or self._is_full) and len(unpacked) < most:
                 if not self._step(unpacked, most, self._window):
                     break
         except zlib.error:
@@ -60,6 +57,7 @@ class Inflater:
             self._machine = zlib.decompressobj(_GZIP)  # gzip files may follow one another
         unpacked += self._machine.decompress(self._packed, most - len(unpacked))
         self._packed = self._machine.unused_data or self._machine.unconsumed_tail
+        self._is_full = len(unpacked) == most and not self._machine.eof
         return True
 
 

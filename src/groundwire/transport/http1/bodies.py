@@ -37,11 +37,11 @@ class Body(Protocol):
 
 def body_after(head: Head, method: str) -> Body:
     """The body that follows a head; raises `NotHttp`."""
+    length = length_in(head.headers)
     tunnelled = method == "CONNECT" and 200 <= head.status < 300
     if tunnelled or method == "HEAD" or head.status in _BODILESS:
         return Sized(0)
     coding = head.headers.get("transfer-encoding")
-    length = length_in(head.headers)
     if coding is None:
         return Endless() if length is None else Sized(length)
     if length is not None or _CHUNKED.fullmatch(coding) is None:

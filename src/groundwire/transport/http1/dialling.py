@@ -78,11 +78,13 @@ class Dialler:
             raise ProxyUnreachable(error) from error
         if not door.name:
             return line
+        inner: Line | None = None
         try:
-            return await self._tunnelled(line, door, who)
-        except BaseException:
-            line.abort()
-            raise
+            inner = await self._tunnelled(line, door, who)
+        finally:
+            if inner is None:
+                line.abort()
+        return inner
 
     async def _tunnelled(self, line: Line, door: Door, who: str) -> Line:
         place = authority_of(door)

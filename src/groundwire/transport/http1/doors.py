@@ -25,6 +25,8 @@ class Door:
     """What the certificate must be for; empty where nothing is encrypted."""
     proxy: str = ""
     """The address of a proxy before it."""
+    site: str = ""
+    """Who is asked for behind an IP address that others share: nobody hears what was meant for them."""
 
 
 @value

@@ -79,14 +79,16 @@ class Pool:
             raise SlowToConnect from None
 
     async def _answered(self, line: Line, method: str, data: bytes) -> Head:
+        head: Head | None = None
         self._used.add(line)
         try:
             line.send(method, data)
-            return await line.head()
-        except BaseException:
-            self._used.discard(line)
-            line.abort()
-            raise
+            head = await line.head()
+        finally:
+            if head is None:
+                self._used.discard(line)
+                line.abort()
+        return head
 
     def _sweep(self) -> None:
         clock = asyncio.get_running_loop()

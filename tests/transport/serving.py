@@ -1,0 +1,133 @@
+"""Servers of a few lines on loopback: one that does what a function says, and a proxy for tunnels."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from asyncio import StreamReader, StreamWriter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import TypeAlias
+
+from groundwire.transport.connections import Connections
+from groundwire.transport.http import Http
+from groundwire.transport.http1.dialling import Dialler, LookUp
+from groundwire.transport.http1.pool import Pool
+
+HERE = "127.0.0.1"
+OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+
+Talk: TypeAlias = Callable[[StreamReader, StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def serving(
+    talk: Talk, *, host: str = HERE, port: int = 0, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[int]:
+    """A server, by its port. Each connection is talked to once, and closed at the end."""
+    talks: dict[asyncio.Task[None], StreamWriter] = {}
+
+    async def run(reader: StreamReader, writer: StreamWriter) -> None:
+        with suppress(OSError, EOFError):
+            await talk(reader, writer)
+        writer.transport.abort()
+
+    def connected(reader: StreamReader, writer: StreamWriter) -> None:
+        task = asyncio.get_running_loop().create_task(run(reader, writer))
+        talks[task] = writer
+        task.add_done_callback(talks.pop)
+
+    server = await asyncio.start_server(connected, host, port, ssl=tls)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for task, writer in talks.items():
+            task.cancel()
+            writer.transport.abort()
+        await asyncio.gather(*talks, return_exceptions=True)
+        await asyncio.sleep(0)
+
+
+async def request(reader: StreamReader) -> bytes:
+    """The head of a request; its body is read too."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    _, told, length = head.lower().partition(b"content-length: ")
+    if told:
+        await reader.readexactly(int(length.partition(b"\r\n")[0]))
+    return head
+
+
+async def answering(reader: StreamReader, writer: StreamWriter) -> None:
+    """Says `ok` to everything."""
+    while await request(reader):
+        writer.write(OK)
+
+
+async def silent(reader: StreamReader, _: StreamWriter) -> None:
+    """Hears, and says nothing until the other side has gone."""
+    while await reader.read(65536):
+        pass
+
+
+def reset(writer: StreamWriter) -> None:
+    """Hang up in anger: the other side is told of an error, and not of an end."""
+    held = writer.get_extra_info("socket")
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    writer.transport.abort()
+
+
+def leading_to(
+    port: int, heads: list[bytes] | None = None, reply: bytes = b"HTTP/1.1 200 Yes\r\n\r\n"
+) -> Talk:
+    """A proxy that leads everybody to one port, and remembers how it was asked."""
+
+    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+        head = await request(reader)
+        if heads is not None:
+            heads.append(head)
+        writer.write(reply)
+        there, onward = await asyncio.open_connection(HERE, port)
+        ways = [
+            asyncio.ensure_future(_carried(reader, onward)),
+            asyncio.ensure_future(_carried(there, writer)),
+        ]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            onward.transport.abort()
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+
+    return talk
+
+
+async def _carried(reader: StreamReader, writer: StreamWriter) -> None:
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+
+
+def names(**addresses: Sequence[str]) -> LookUp:
+    """A resolver by the book; underscores stand for dots."""
+    book = {name.replace("_", "."): found for name, found in addresses.items()}
+
+    async def look_up(host: str) -> Sequence[str]:
+        if host not in book:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return book[host]
+
+    return look_up
+
+
+@asynccontextmanager
+async def client(
+    look_up: LookUp | None = None, tls: ssl.SSLContext | None = None, **env: str
+) -> AsyncIterator[Http]:
+    """A client with a resolver and a trust of its own."""
+    async with Http(env) as http:
+        http._connections = Connections()
+        http._connections._pool = Pool(Dialler(look_up, tls), 30.0)
+        yield http

@@ -1,0 +1,452 @@
+"""Dialling: names, addresses that do not answer, and who is spoken to."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from groundwire.errors import GroundwireError, TimedOut, Unreachable
+from groundwire.transport.deadlines import Deadlines
+from groundwire.transport.http import Call, Http
+from groundwire.transport.http1.dialling import Names, first_of
+from groundwire.transport.http1.line import Line
+from tests.transport.bounded import run
+from tests.transport.certificates import certificate
+from tests.transport.leftovers import nothing_left
+from tests.transport.serving import HERE, answering, client, names, request, serving, silent
+from tests.transport.wires import Wire, connected
+
+PATIENT = Deadlines(connect=10, first_byte=10, idle=10, total=20)
+SITE = "www.example.com"
+DEAD, DEAF = "127.0.0.8", "127.0.0.9"
+
+
+async def asked(http: Http, url: str, deadlines: Deadlines = PATIENT, method: str = "GET") -> bytes:
+    async with http.open(Call(method, url, {}), deadlines) as exchange:
+        return await exchange.body()
+
+
+async def trouble(http: Http, url: str, deadlines: Deadlines = PATIENT) -> GroundwireError:
+    with pytest.raises(GroundwireError) as caught:
+        await asked(http, url, deadlines)
+    return caught.value
+
+
+class Dials:
+    """Dials that fail, hang, or come about when they are told to."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.wires: dict[str, Wire] = {}
+        self.cancelled: list[str] = []
+
+    def dead(self, name: str, error: Exception | None = None) -> Callable[[], asyncio.Task[Line]]:
+        async def dial() -> Line:
+            self.begun.append(name)
+            raise error or OSError(name)
+
+        return lambda: asyncio.ensure_future(dial())
+
+    def alive(self, name: str, until: asyncio.Event | None = None) -> Callable[[], asyncio.Task[Line]]:
+        async def dial() -> Line:
+            self.begun.append(name)
+            try:
+                await (until or asyncio.Event()).wait()
+            except asyncio.CancelledError:
+                self.cancelled.append(name)
+                if name != "stubborn":
+                    raise
+            line, self.wires[name] = connected()
+            return line
+
+        return lambda: asyncio.ensure_future(dial())
+
+
+def at_once() -> asyncio.Event:
+    event = asyncio.Event()
+    event.set()
+    return event
+
+
+def test_the_next_address_is_dialled_as_soon_as_one_is_dead() -> None:
+    async def main() -> None:
+        dials = Dials()
+        line = await first_of(
+            [dials.dead("a"), dials.dead("b"), dials.alive("c", at_once()), dials.dead("d")]
+        )
+        assert line._transport is dials.wires["c"]
+        assert dials.begun == ["a", "b", "c"]
+
+    run(main())
+
+
+def test_the_next_address_is_dialled_beside_one_that_is_silent_and_who_is_late_is_hung_up_on() -> None:
+    async def main() -> None:
+        dials = Dials()
+        line = await first_of([dials.alive("deaf"), dials.alive("stubborn"), dials.alive("c", at_once())])
+        assert line._transport is dials.wires["c"]
+        while "stubborn" not in dials.wires or not dials.wires["stubborn"].is_cut:
+            await asyncio.sleep(0)
+        assert sorted(dials.cancelled) == ["deaf", "stubborn"]
+        assert not dials.wires["c"].is_cut
+
+    run(main())
+
+
+def test_the_silent_one_may_still_be_the_first() -> None:
+    async def main() -> None:
+        dials, ready = Dials(), asyncio.Event()
+        dialling = asyncio.ensure_future(first_of([dials.alive("slow", ready), dials.alive("deaf")]))
+        while dials.begun != ["slow", "deaf"]:
+            await asyncio.sleep(0.01)
+        ready.set()
+        assert (await dialling)._transport is dials.wires["slow"]
+
+    run(main())
+
+
+def test_where_nobody_is_the_last_error_is_told() -> None:
+    async def main() -> None:
+        dials = Dials()
+        with pytest.raises(OSError, match="b"):
+            await first_of([dials.dead("a"), dials.dead("b")])
+        with pytest.raises(OSError, match="no address"):
+            await first_of([])
+
+    run(main())
+
+
+def test_who_cannot_be_trusted_is_not_replaced_by_another() -> None:
+    async def main() -> None:
+        dials = Dials()
+        with pytest.raises(ssl.SSLError):
+            await first_of([dials.dead("a", ssl.SSLError()), dials.alive("b", at_once())])
+        assert dials.begun == ["a"]
+
+    run(main())
+
+
+def test_who_stops_dialling_stops_all_of_it() -> None:
+    async def main() -> None:
+        dials = Dials()
+        async with nothing_left():
+            dialling = asyncio.ensure_future(first_of([dials.alive("a"), dials.alive("stubborn")]))
+            while dials.begun != ["a", "stubborn"]:
+                await asyncio.sleep(0.01)
+            dialling.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await dialling
+        while not dials.wires["stubborn"].is_cut:
+            await asyncio.sleep(0)
+
+    run(main())
+
+
+@asynccontextmanager
+async def deaf(port: int) -> AsyncIterator[None]:
+    """An address that lets connections wait for ever."""
+    with socket.socket() as listener, socket.socket() as first, socket.socket() as second:
+        listener.bind((DEAF, port))
+        listener.listen(0)
+        for waiting in (first, second):
+            waiting.setblocking(False)
+            waiting.connect_ex((DEAF, port))
+        yield
+
+
+@pytest.mark.parametrize("others", [[DEAD], [DEAF], [DEAD, DEAF], ["::1", DEAF]])
+def test_a_name_is_reached_where_it_answers(others: Sequence[str]) -> None:
+    async def main() -> None:
+        async with (
+            nothing_left(),
+            serving(answering) as port,
+            deaf(port),
+            client(names(www_example_com=[*others, HERE])) as http,
+        ):
+            assert await asked(http, f"http://{SITE}:{port}/") == b"ok"
+
+    run(main())
+
+
+def test_a_name_that_answers_nowhere_leaves_nothing_behind() -> None:
+    async def main() -> None:
+        async with nothing_left(), serving(answering) as port, deaf(port):
+            async with client(names(www_example_com=[DEAD, DEAF])) as http:
+                late = await trouble(http, f"http://{SITE}:{port}/", Deadlines(connect=0.4))
+                assert type(late) is TimedOut
+                assert late.message == f"no connection to {SITE} in time"
+            async with client(names(www_example_com=[DEAD, "127.0.0.7"])) as http:
+                dead = await trouble(http, f"http://{SITE}:{port}/")
+                assert dead.message == f"cannot reach {SITE}: Connection refused"
+                unknown = await trouble(http, "http://nowhere.example/")
+                assert unknown.message == "cannot reach nowhere.example: Name or service not known"
+
+    run(main())
+
+
+def test_a_literal_address_is_dialled_as_it_is() -> None:
+    async def main() -> None:
+        async with serving(answering, host="::1") as port, client(names()) as http:
+            assert await asked(http, f"http://[::1]:{port}/") == b"ok"
+            assert await asked(http, f"http://[0:0::0:1]:{port}/") == b"ok"
+        async with serving(answering) as port, client(names()) as http:
+            assert await asked(http, f"http://0x7f.1:{port}/") == b"ok"
+
+    run(main())
+
+
+class Resolver:
+    """A `getaddrinfo` that waits until it is let go, and counts who asks."""
+
+    def __init__(self, *answers: tuple[socket.AddressFamily, str]) -> None:
+        self.asked: list[str] = []
+        self.go = threading.Event()
+        self.answers = answers
+
+    def __call__(self, host: str, port: object, **_: object) -> list[tuple[object, ...]]:
+        self.asked.append(host)
+        assert self.go.wait(20)
+        if not self.answers:
+            raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+        return [(family, socket.SOCK_STREAM, 6, "", (ip, 0)) for family, ip in self.answers]
+
+
+@pytest.fixture
+def resolver(monkeypatch: pytest.MonkeyPatch) -> Resolver:
+    resolver = Resolver((socket.AF_INET, HERE))
+    monkeypatch.setattr(socket, "getaddrinfo", resolver)
+    return resolver
+
+
+def test_a_name_is_looked_up_once_for_all_who_want_it(resolver: Resolver) -> None:
+    async def main() -> None:
+        look_up = Names()
+        first, *others = [asyncio.ensure_future(look_up(SITE)) for _ in range(20)]
+        other = asyncio.ensure_future(look_up("other.example.com"))
+        while len(resolver.asked) < 2:
+            await asyncio.sleep(0.001)
+        first.cancel()
+        with suppress(asyncio.CancelledError):
+            await first
+        resolver.go.set()
+        assert await asyncio.gather(*others, other) == [[HERE]] * 20
+        assert await look_up(SITE) == [HERE], "and kept for a moment"
+        assert sorted(resolver.asked) == ["other.example.com", SITE]
+
+    run(main())
+
+
+def test_a_look_up_that_failed_is_not_kept(resolver: Resolver) -> None:
+    async def main() -> None:
+        resolver.go.set()
+        look_up, resolver.answers = Names(), ()
+        for _ in range(2):
+            with pytest.raises(socket.gaierror):
+                await look_up(SITE)
+        resolver.answers = ((socket.AF_INET, HERE),)
+        assert await look_up(SITE) == [HERE]
+        assert len(resolver.asked) == 3
+
+    run(main())
+
+
+def test_a_look_up_that_failed_when_all_had_left_is_nobodys_error(resolver: Resolver) -> None:
+    async def main() -> None:
+        complaints: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, told: complaints.append(told))
+        resolver.answers = ()
+        asking = asyncio.ensure_future(Names()(SITE))
+        while not resolver.asked:
+            await asyncio.sleep(0.001)
+        asking.cancel()
+        with suppress(asyncio.CancelledError):
+            await asking
+        resolver.go.set()
+        while len(asyncio.all_tasks()) > 1:
+            await asyncio.sleep(0.001)
+        assert complaints == []
+
+    run(main())
+
+
+def test_a_program_does_not_wait_for_a_name_server_that_never_answers(resolver: Resolver) -> None:
+    async def main() -> None:
+        async with client() as http:
+            assert type(await trouble(http, f"http://{SITE}/", Deadlines(connect=0.1))) is TimedOut
+
+    asyncio.run(main())
+    assert not resolver.go.is_set(), "it still waits"
+    resolver.go.set()
+
+
+@pytest.mark.parametrize(
+    ("found", "order"),
+    [
+        (["::1", "::2", "10.0.0.1", "10.0.0.2"], ["::1", "10.0.0.1", "::2", "10.0.0.2"]),
+        (["10.0.0.1", "::1", "::2", "::1"], ["10.0.0.1", "::1", "::2"]),
+        (["::1"], ["::1"]),
+    ],
+)
+def test_both_families_are_tried_in_turns(resolver: Resolver, found: list[str], order: list[str]) -> None:
+    resolver.go.set()
+    families = {True: socket.AF_INET6, False: socket.AF_INET}
+    resolver.answers = tuple((families[":" in ip], ip) for ip in found)
+    assert run(look_up_once()) == order
+
+
+async def look_up_once() -> Sequence[str]:
+    return await Names()(SITE)
+
+
+def test_a_certificate_must_be_for_who_was_asked_for_and_still_hold(tmp_path: Path) -> None:
+    tls, trusting = certificate(tmp_path, SITE, HERE)
+    old, trusting_old = certificate(tmp_path, SITE, days=-1)
+    book = names(www_example_com=[HERE], other_example_com=[HERE])
+
+    async def main() -> None:
+        async with nothing_left(), serving(answering, tls=tls) as port:
+            async with client(book, trusting) as http:
+                for host in (SITE, HERE):
+                    assert await asked(http, f"https://{host}:{port}/") == b"ok"
+                told = [await trouble(http, f"https://other.example.com:{port}/")]
+            async with client(book) as http:
+                told += [await trouble(http, f"https://{SITE}:{port}/")]
+            async with serving(answering, tls=old) as other, client(book, trusting_old) as http:
+                told += [await trouble(http, f"https://{SITE}:{other}/")]
+            for error in told:
+                assert type(error) is Unreachable
+                assert error.message.endswith(": its certificate cannot be trusted")
+
+    run(main())
+
+
+def test_a_port_where_nothing_is_encrypted_is_told_as_such(tmp_path: Path) -> None:
+    async def greeting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await silent(reader, writer)
+
+    async def hung_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+
+    async def main() -> None:
+        tls, trusting = certificate(tmp_path, SITE)
+        book = names(www_example_com=[HERE])
+        async with nothing_left(), client(book, trusting) as http:
+            async with serving(greeting) as port:
+                error = await trouble(http, f"https://{SITE}:{port}/")
+                assert error.message == f"cannot reach {SITE}: no secure connection is possible"
+            async with serving(hung_up) as port:
+                error = await trouble(http, f"https://{SITE}:{port}/")
+                assert error.message == f"cannot reach {SITE}: it hung up"
+            async with serving(answering, tls=tls) as port:
+                error = await trouble(http, f"http://{SITE}:{port}/")
+                assert error.message == f"cannot reach {SITE}: it hung up"
+
+    run(main())
+
+
+def test_who_leaves_while_dialling_or_shaking_hands_leaves_nothing_behind(tmp_path: Path) -> None:
+    _, trusting = certificate(tmp_path, SITE)
+    book = names(www_example_com=[HERE], deaf_example_com=[DEAF], many_example_com=[DEAF, HERE])
+
+    async def main() -> None:
+        async with serving(silent) as port, deaf(port):
+            for host in (SITE, "deaf.example.com", "many.example.com"):
+                for turns in (0, 1, 2, 3, 5, 200):
+                    async with nothing_left(), client(book, trusting) as http:
+                        task = asyncio.ensure_future(asked(http, f"https://{host}:{port}/"))
+                        for _ in range(turns):
+                            await asyncio.sleep(0.002 if turns > 5 else 0)
+                        task.cancel()
+                        with pytest.raises(asyncio.CancelledError):
+                            await task
+
+    run(main())
+
+
+def test_hands_that_are_never_shaken_are_a_connection_that_never_was(tmp_path: Path) -> None:
+    _, trusting = certificate(tmp_path, SITE)
+
+    async def main() -> None:
+        async with nothing_left(), serving(silent) as port:
+            async with client(names(www_example_com=[HERE]), trusting) as http:
+                error = await trouble(http, f"https://{SITE}:{port}/", Deadlines(connect=0.1))
+            assert error.message == f"no connection to {SITE} in time"
+
+    run(main())
+
+
+def test_a_body_may_end_with_an_encrypted_connection_which_is_then_gone(tmp_path: Path) -> None:
+    tls, trusting = certificate(tmp_path, SITE)
+
+    async def brief(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\nabc")
+        writer.close()
+        await writer.wait_closed()
+
+    async def main() -> None:
+        async with (
+            nothing_left(),
+            serving(brief, tls=tls) as port,
+            client(names(www_example_com=[HERE]), trusting) as http,
+        ):
+            for _ in range(5):
+                assert await asked(http, f"https://{SITE}:{port}/", method="POST") == b"abc"
+
+    run(main())
+
+
+@pytest.mark.parametrize("length", [b"", b"content-length: 1000000\r\n"], ids=["without a length", "with"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_who_reads_late_reads_all_that_came_before_the_end(
+    tmp_path: Path, scheme: str, length: bytes
+) -> None:
+    tls, trusting = certificate(tmp_path, SITE)
+
+    async def hasty(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\n" + length + b"\r\n" + b"x" * 1_000_000)
+        writer.close()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(writer.wait_closed(), 0.2)
+        gone.set()
+        await writer.wait_closed()
+
+    async def main() -> None:
+        async with (
+            nothing_left(),
+            serving(hasty, tls=tls if scheme == "https" else None) as port,
+            client(names(www_example_com=[HERE]), trusting) as http,
+            http.open(Call("GET", f"{scheme}://{SITE}:{port}/", {}), PATIENT) as exchange,
+        ):
+            await gone.wait()
+            assert len(await exchange.body()) == 1_000_000
+
+    gone = asyncio.Event()
+    run(main())
+
+
+def test_an_encrypted_connection_is_kept_and_closed_like_any_other(tmp_path: Path) -> None:
+    tls, trusting = certificate(tmp_path, SITE)
+    connections = 0
+
+    async def counted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await answering(reader, writer)
+
+    async def main() -> None:
+        async with nothing_left(), serving(counted, tls=tls) as port:
+            async with client(names(www_example_com=[HERE]), trusting) as http:
+                assert [await asked(http, f"https://{SITE}:{port}/{n}") for n in range(3)] == [b"ok"] * 3
+            assert connections == 1
+
+    run(main())

@@ -1,0 +1,416 @@
+"""Lines: what is heard on a connection in every phase, and what is left of it afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from groundwire.errors import GroundwireError, Interrupted, TimedOut, Unreachable
+from groundwire.transport.deadlines import Deadlines
+from groundwire.transport.http import Call, Http
+from groundwire.transport.http1.dialling import Dialler
+from groundwire.transport.http1.doors import Door
+from groundwire.transport.http1.heads import NotHttp
+from groundwire.transport.http1.line import AHEAD, HungUp, Line, Torn
+from groundwire.transport.http1.pool import Pool
+from tests.growth import LINEAR, growth
+from tests.transport.bounded import run
+from tests.transport.leftovers import nothing_left
+from tests.transport.serving import HERE, OK, Talk, answering, request, reset, serving, silent
+from tests.transport.wires import connected, heard, is_refused
+
+SIZED = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n"
+ENDLESS = b"HTTP/1.1 200 OK\r\n\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+PATIENT = Deadlines(connect=10, first_byte=10, idle=10, total=20)
+
+
+def call(port: int, method: str = "GET", path: str = "/") -> Call:
+    return Call(method, f"http://{HERE}:{port}{path}", {})
+
+
+async def asked(http: Http, what: Call, deadlines: Deadlines = PATIENT) -> bytes:
+    async with http.open(what, deadlines) as exchange:
+        return await exchange.body()
+
+
+def test_an_answer_may_be_announced_before_it_comes() -> None:
+    early = b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"
+    told = heard([CONTINUE + early + CONTINUE + OK])
+    assert (told.status, told.headers, told.body, told.end) == (200, {"content-length": "2"}, b"ok", "kept")
+    assert heard([bytes([byte]) for byte in CONTINUE + early + OK]) == told
+    assert heard([CONTINUE]).end == HungUp.__name__
+
+
+def test_an_answer_that_is_announced_for_ever_is_refused() -> None:
+    assert is_refused([CONTINUE * 10_000])
+
+
+def test_nobody_asked_for_another_protocol() -> None:
+    assert is_refused([b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n"])
+
+
+def test_a_head_that_dribbles_in_is_not_read_from_its_beginning_each_time() -> None:
+    def dribbled(size: int) -> None:
+        assert heard([b"HTTP/1.1 200 OK\r\na: ", *([b"x"] * size)]).end == HungUp.__name__
+
+    assert growth(dribbled, 3000) < LINEAR
+
+
+@pytest.mark.parametrize("before", [b"", b"HTTP/1.1 2", b"HTTP/1.1 200 OK\r\na: b\r\n"])
+def test_an_end_before_the_answer_is_a_hang_up(before: bytes) -> None:
+    assert heard([before] if before else []).end == HungUp.__name__
+
+
+@pytest.mark.parametrize("error", [None, ConnectionResetError(), TimeoutError()])
+@pytest.mark.parametrize("head", [SIZED, ENDLESS])
+def test_a_connection_that_breaks_is_told_after_what_came(head: bytes, error: Exception | None) -> None:
+    async def main() -> None:
+        line, _ = connected()
+        line.data_received(head + b"abc")
+        line.connection_lost(error)
+        assert (await line.head()).status == 200
+        assert await line.read(2) == b"ab"
+        assert await line.read(2) == b"c"
+        for _ in range(2):
+            with pytest.raises(type(error) if error else Torn):
+                await line.read(2)
+        assert not line.finish()
+
+    run(main())
+
+
+def test_a_body_that_ends_with_its_connection_leaves_no_line_to_use() -> None:
+    async def main() -> None:
+        line, wire = connected()
+        line.data_received(ENDLESS + b"abc")
+        line.eof_received()
+        wire.is_cut = False  # a connection under TLS may take a while to close
+        assert [await line.read(9), await line.read(9)] == [b"abc", b""]
+        assert not line.finish()
+        assert not line.is_free()
+
+    run(main())
+
+
+@pytest.mark.parametrize("method", ["", "GET"], ids=["idle", "over"])
+def test_what_nobody_asked_for_ends_the_line_at_once(method: str) -> None:
+    async def main() -> None:
+        line, wire = connected(method)
+        if method:
+            line.data_received(OK)
+        line.data_received(OK)
+        assert wire.is_cut
+        assert not line.is_free(), "also before the loop has come to closing it"
+        assert line.read_now(9) == (b"ok" if method else b"")
+
+    run(main())
+
+
+def test_a_line_that_was_left_hears_only_what_it_is_asked_for() -> None:
+    async def main() -> None:
+        line, wire = connected()
+        line.data_received(OK)
+        assert line.finish()
+        assert line.is_free()
+        line.send("GET", b"")
+        assert not line.is_free()
+        line.data_received(b"HTTP/1.1 404 No\r\ncontent-length: 1\r\n\r\nx")
+        assert (await line.head()).status == 404
+        assert await line.read(9) == b"x"
+        assert line.finish()
+        assert not wire.is_cut
+
+    run(main())
+
+
+def test_who_does_not_read_holds_little() -> None:
+    async def main() -> None:
+        line, wire = connected()
+        line.data_received(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n")
+        taken = 0
+        while wire.is_reading():
+            line.data_received(b"x" * 1000)
+            taken += 1000
+        assert AHEAD < taken <= 2 * AHEAD + 1000
+        while not wire.is_reading():
+            taken -= len(line.read_now(1000))
+        assert 0 < taken <= AHEAD
+        line.eof_received()
+        while taken:
+            taken -= len(await line.read(1000))
+        with pytest.raises(Torn):
+            await line.read(1000)
+
+    run(main())
+
+
+def test_who_gives_up_is_told_after_what_came() -> None:
+    async def main() -> None:
+        line, _ = connected()
+        line.data_received(SIZED + b"abc")
+        line.give_up(TimeoutError())
+        assert await line.read(9) == b"abc"
+        with pytest.raises(TimeoutError):
+            await line.read(9)
+        assert not line.finish()
+
+    run(main())
+
+
+async def cut(reader: StreamReader, writer: StreamWriter) -> None:
+    await request(reader)
+
+
+async def angry(reader: StreamReader, writer: StreamWriter) -> None:
+    await request(reader)
+    reset(writer)
+
+
+def once(then: Talk, seen: list[bytes]) -> Talk:
+    """Answers one request of its first connection, and treats the next in another way; later connections
+    are answered."""
+
+    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+        is_first = not seen
+        seen.append(await request(reader))
+        writer.write(OK)
+        await (then if is_first else answering)(reader, writer)
+
+    return talk
+
+
+@pytest.mark.parametrize("then", [cut, angry], ids=["hangs up", "resets"])
+def test_a_line_closed_when_it_is_taken_is_replaced_where_asking_twice_does_no_harm(then: Talk) -> None:
+    async def main() -> None:
+        seen: list[bytes] = []
+        async with nothing_left(), serving(once(then, seen)) as port, Http({}) as http:
+            assert [await asked(http, call(port)) for _ in range(2)] == [b"ok", b"ok"]
+            assert len(seen) == 2
+        seen.clear()
+        async with nothing_left(), serving(once(then, seen)) as port, Http({}) as http:
+            await asked(http, call(port, "POST"))
+            with pytest.raises(Unreachable):
+                await asked(http, call(port, "POST"))
+            assert len(seen) == 1, "an order is not given twice"
+
+    run(main())
+
+
+def test_a_line_that_was_closed_or_spoken_on_while_it_rested_is_not_taken() -> None:
+    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+        path = (await request(reader)).split()[1]
+        writer.write(OK)
+        await left.wait()
+        if path == b"/speaks":
+            writer.write(b"HTTP/1.1 408 Request Timeout\r\n\r\n")
+            await reader.read()
+        elif path == b"/resets":
+            reset(writer)
+
+    async def main() -> None:
+        async with nothing_left(), serving(talk) as port, Http({}) as http:
+            for path in ("/closes", "/speaks", "/resets", "/closes"):
+                left.clear()
+                await asked(http, call(port, "POST", path))
+                left.set()
+                ((_, line),) = next(iter(http._connections._pool._free.values()))  # type: ignore[union-attr]  # open
+                while line.is_free():
+                    await asyncio.sleep(0)
+
+    left = asyncio.Event()
+    run(main())
+
+
+def then_silent(data: bytes) -> Talk:
+    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+        await request(reader)
+        writer.write(data)
+        await silent(reader, writer)
+
+    return talk
+
+
+PHASES = {
+    "before the head": b"",
+    "in the head": b"HTTP/1.1 200 OK\r\na: ",
+    "after the head": SIZED,
+    "in the body": SIZED + b"abc",
+    "in a chunk": b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab",
+    "without a length": ENDLESS + b"abc",
+}
+
+
+@pytest.mark.parametrize("data", PHASES.values(), ids=PHASES)
+def test_a_reset_is_told_in_every_phase(data: bytes) -> None:
+    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+        await request(reader)
+        writer.write(data)
+        if b"\r\n\r\n" in data:
+            await begun.wait()  # a reset may overtake what was said before it
+        reset(writer)
+
+    async def ask(http: Http, port: int) -> None:
+        async with http.open(call(port), PATIENT) as exchange:
+            begun.set()
+            await exchange.body()
+
+    async def main() -> GroundwireError:
+        async with nothing_left(), serving(talk) as port, Http({}) as http:
+            with pytest.raises(GroundwireError) as caught:
+                await ask(http, port)
+        return caught.value
+
+    begun = asyncio.Event()
+    assert type(run(main())) is (Interrupted if b"\r\n\r\n" in data else Unreachable)
+
+
+@pytest.mark.parametrize("data", PHASES.values(), ids=PHASES)
+def test_who_leaves_in_whatever_phase_leaves_nothing_behind(data: bytes) -> None:
+    async def main() -> None:
+        heard_it = asyncio.Event()
+
+        async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+            await request(reader)
+            writer.write(data)
+            await writer.drain()
+            heard_it.set()
+            await silent(reader, writer)
+            left.set()
+
+        left = asyncio.Event()
+        async with nothing_left(), serving(talk) as port, Http({}) as http:
+            task = asyncio.create_task(asked(http, call(port)))
+            await heard_it.wait()
+            await asyncio.sleep(0.005)  # for it to arrive; nothing depends on whether it does
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await left.wait()
+
+    run(main())
+
+
+@pytest.mark.parametrize("data", PHASES.values(), ids=PHASES)
+def test_time_that_runs_out_in_whatever_phase_leaves_nothing_behind(data: bytes) -> None:
+    async def main() -> None:
+        async with nothing_left(), serving(then_silent(data)) as port, Http({}) as http:
+            with pytest.raises(TimedOut):
+                await asked(http, call(port), Deadlines(first_byte=0.1, idle=0.1))
+
+    run(main())
+
+
+def test_a_body_packed_in_an_unknown_way_leaves_no_connection_behind() -> None:
+    packed = b"HTTP/1.1 503 Busy\r\ncontent-encoding: br\r\ncontent-length: 2\r\n\r\nxx"
+
+    async def main() -> None:
+        async with (
+            nothing_left(),
+            serving(then_silent(packed)) as port,
+            Http({}) as http,
+            http.open(call(port), PATIENT) as exchange,
+        ):
+            assert exchange.status == 503, "the status is told all the same"
+            with pytest.raises(Interrupted):
+                await exchange.body()
+            assert await exchange.excerpt() == b""
+
+    run(main())
+
+
+def test_who_reads_on_after_leaving_reads_nothing_of_the_next_answer() -> None:
+    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+        for number in range(2):
+            await request(reader)
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n%d" % number)
+        await silent(reader, writer)
+
+    async def main() -> None:
+        async with serving(talk) as port, Http({}) as http:
+            async with http.open(call(port), PATIENT) as first:
+                assert await first.next() == b"0"
+            async with http.open(call(port), PATIENT) as second:
+                with pytest.raises(GroundwireError):
+                    await first.next()
+                assert await second.next() == b"1"
+
+    run(main())
+
+
+def test_a_line_that_nobody_wants_for_a_while_is_closed() -> None:
+    async def main() -> None:
+        async with serving(answering) as port, nothing_left():
+            pool, door = Pool(Dialler(), 0.05), Door(HERE, port)
+            for _ in range(3):
+                line, _ = await pool.begin(door, "GET", b"GET / HTTP/1.1\r\n\r\n", 10)
+                assert await line.read(9) == b"ok"
+                pool.leave(door, line)
+            assert line.is_used, "it was the same"
+
+    run(main())
+
+
+@pytest.mark.parametrize("angry", [False, True], ids=["waits", "resets"])
+def test_an_answer_that_comes_before_all_was_said_is_heard(angry: bool) -> None:
+    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno")
+        await writer.drain()
+        if angry:
+            reset(writer)
+        else:
+            await heard_it.wait()
+
+    async def main() -> None:
+        async with nothing_left(), serving(talk) as port, Http({}) as http:
+            order = Call("POST", f"http://{HERE}:{port}/", {}, b"x" * 8_000_000)
+            async with http.open(order, PATIENT) as exchange:
+                assert (exchange.status, await exchange.body()) == (413, b"no")
+            heard_it.set()
+            assert not http._connections._pool._free, "half a request is in it"  # type: ignore[union-attr]  # open
+
+    heard_it = asyncio.Event()
+    run(main())
+
+
+def test_closing_the_client_breaks_what_is_read_and_keeps_nothing() -> None:
+    async def read(http: Http, port: int) -> None:
+        async with http.open(call(port), PATIENT) as exchange:
+            assert await exchange.next() == b"abc"
+            await http.aclose()
+            with pytest.raises(Interrupted):
+                await exchange.next()
+
+    async def main() -> None:
+        for head in (SIZED, ENDLESS):
+            async with nothing_left(), serving(then_silent(head + b"abc")) as port, Http({}) as http:
+                await read(http, port)
+
+    run(main())
+
+
+@pytest.mark.parametrize("wait", [Line.head, lambda line: line.read(9)], ids=["head", "body"])
+def test_a_waiting_reader_is_woken_by_whatever_ends_the_line(
+    wait: Callable[[Line], Awaitable[object]],
+) -> None:
+    async def main() -> None:
+        ends: list[tuple[Callable[[Line], object], type[Exception]]] = [
+            (lambda line: line.data_received(b"SSH-2.0\r\n"), NotHttp),
+            (lambda line: line.eof_received(), HungUp),
+            (lambda line: line.connection_lost(None), HungUp),
+            (lambda line: line.connection_lost(ConnectionResetError()), ConnectionResetError),
+            (lambda line: line.give_up(TimeoutError()), TimeoutError),
+        ]
+        for end, kind in ends:
+            line, _ = connected()
+            waiting = asyncio.ensure_future(wait(line))
+            await asyncio.sleep(0)
+            end(line)
+            with pytest.raises(kind):
+                await waiting
+
+    run(main())

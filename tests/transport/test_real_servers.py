@@ -1,0 +1,279 @@
+"""Against servers that nobody here wrote: aiohttp's, and uvicorn with both of its parsers."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+import uvicorn
+from aiohttp import web
+
+from groundwire.errors import Interrupted
+from groundwire.transport.deadlines import Deadlines
+from groundwire.transport.exchange import Exchange
+from groundwire.transport.http import Call, Http
+from tests.transport.bounded import run
+from tests.transport.certificates import certificate
+from tests.transport.leftovers import nothing_left
+from tests.transport.serving import HERE, client
+
+PATIENT = Deadlines(connect=10, first_byte=10, idle=10, total=20)
+LARGE = bytes(range(256)) * 20_000
+PIECES = [b"data: %d\n\n" % number for number in range(300)]
+
+Serving: TypeAlias = Callable[[ssl.SSLContext | None], AbstractAsyncContextManager[int]]
+
+
+async def streamed(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    response.enable_chunked_encoding()
+    await response.prepare(request)
+    for piece in PIECES:
+        await response.write(piece)
+    return response
+
+
+async def cut_off(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    response.enable_chunked_encoding()
+    await response.prepare(request)
+    await response.write(b"begun")
+    assert request.transport is not None
+    request.transport.abort()
+    return response
+
+
+async def packed(request: web.Request) -> web.StreamResponse:
+    response = web.Response(body=LARGE)
+    response.enable_compression(web.ContentCoding(request.query["how"]))
+    return response
+
+
+async def echoed(request: web.Request) -> web.StreamResponse:
+    return web.Response(status=201, body=await request.read(), headers={"x-target": request.raw_path})
+
+
+async def large(_: web.Request) -> web.StreamResponse:
+    return web.Response(body=LARGE)
+
+
+async def bodiless(_: web.Request) -> web.StreamResponse:
+    return web.Response(status=204)
+
+
+async def last(_: web.Request) -> web.StreamResponse:
+    response = web.Response(body=b"bye")
+    response.force_close()
+    return response
+
+
+@asynccontextmanager
+async def aiohttp_server(tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+    app = web.Application(client_max_size=2 * len(LARGE))
+    app.router.add_route("*", "/stream", streamed)
+    app.router.add_route("*", "/cut", cut_off)
+    app.router.add_route("*", "/packed", packed)
+    app.router.add_route("*", "/echo", echoed)
+    app.router.add_route("*", "/large", large)
+    app.router.add_route("*", "/none", bodiless)
+    app.router.add_route("*", "/last", last)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, HERE, 0, ssl_context=tls)
+        await site.start()
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+Message: TypeAlias = MutableMapping[str, object]
+
+
+async def asgi(
+    scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
+) -> None:
+    """The same, without a framework."""
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body += bytes(message.get("body", b""))  # type: ignore[call-overload]  # bytes, says ASGI
+        more = bool(message.get("more_body"))
+    path = scope["path"]
+    whole = {"/large": LARGE, "/echo": body, "/last": b"bye", "/none": b""}.get(str(path))
+    target, query = bytes(scope["raw_path"]), bytes(scope["query_string"])  # type: ignore[call-overload]  # bytes, says ASGI
+    headers = [
+        (b"x-target", target + b"?" + query),
+        *([(b"connection", b"close")] if path == "/last" else []),
+    ]
+    if whole is not None and path != "/none":
+        headers.append((b"content-length", b"%d" % len(whole)))
+    status = {"/none": 204, "/echo": 201}.get(str(path), 200)
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    for piece in PIECES if whole is None else ():
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": whole or b""})
+
+
+def uvicorn_server(parser: str) -> Serving:
+    @asynccontextmanager
+    async def run_it(tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+        config = uvicorn.Config(asgi, http=parser, lifespan="off", log_config=None, access_log=False)
+        config.load()
+        config.ssl = tls
+        server = uvicorn.Server(config)
+        with socket.create_server((HERE, 0)) as listener:
+            serving = asyncio.ensure_future(server._serve([listener]))
+            while not server.started:
+                await asyncio.sleep(0.001)
+            try:
+                yield listener.getsockname()[1]
+            finally:
+                server.should_exit = True
+                await serving
+
+    return run_it
+
+
+SERVERS = {
+    "aiohttp": aiohttp_server,
+    "uvicorn httptools": uvicorn_server("httptools"),
+    "uvicorn h11": uvicorn_server("h11"),
+}
+
+
+@pytest.fixture(params=SERVERS.values(), ids=list(SERVERS))
+def server(request: pytest.FixtureRequest) -> Serving:
+    chosen: Serving = request.param
+    return chosen
+
+
+@asynccontextmanager
+async def open_at(
+    http: Http, port: int, path: str, method: str = "GET", body: bytes = b"", scheme: str = "http"
+) -> AsyncIterator[Exchange]:
+    async with http.open(Call(method, f"{scheme}://{HERE}:{port}{path}", {}, body), PATIENT) as exchange:
+        yield exchange
+
+
+async def got(
+    http: Http, port: int, path: str, method: str = "GET", body: bytes = b"", scheme: str = "http"
+) -> tuple[int, bytes]:
+    async with open_at(http, port, path, method, body, scheme) as exchange:
+        return exchange.status, await exchange.body()
+
+
+def lines(http: Http) -> int:
+    """How many connections wait for another call."""
+    assert http._connections is not None
+    return sum(map(len, http._connections._pool._free.values()))
+
+
+CALLS = [
+    ("GET", "/stream", b"", (200, b"".join(PIECES))),
+    ("HEAD", "/large", b"", (200, b"")),
+    ("GET", "/large", b"", (200, LARGE)),
+    ("POST", "/echo", LARGE[:700_000], (201, LARGE[:700_000])),
+    ("POST", "/echo", b"", (201, b"")),
+    ("GET", "/none", b"", (204, b"")),
+    ("PUT", "/echo", b"x", (201, b"x")),
+    ("OPTIONS", "/none", b"", (204, b"")),
+]
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_calls_of_all_kinds_follow_each_other_on_one_connection(
+    server: Serving, scheme: str, tmp_path: Path
+) -> None:
+    serving_tls, trusting = certificate(tmp_path, HERE)
+
+    async def main() -> None:
+        async with (
+            nothing_left(),
+            server(serving_tls if scheme == "https" else None) as port,
+            client(tls=trusting) as http,
+        ):
+            for method, path, body, expected in CALLS:
+                assert await got(http, port, path, method, body, scheme) == expected
+                assert lines(http) == 1, f"{method} {path} leaves its connection"
+            ((_, kept),) = next(iter(http._connections._pool._free.values()))  # type: ignore[union-attr]  # open
+            assert await got(http, port, "/last", "GET", b"", scheme) == (200, b"bye")
+            assert lines(http) == 0
+            assert not kept.is_free(), "it was the same one all the time"
+
+    run(main())
+
+
+def test_a_target_arrives_as_it_was_escaped(server: Serving) -> None:
+    async def main() -> None:
+        async with server(None) as port, client() as http:
+            for target in ("/echo?q=%2F+%20'%zz&a=%C3%BC", "/ech%6F?/?:@", "/echo?"):
+                async with open_at(http, port, target) as exchange:
+                    assert exchange.headers["x-target"].rstrip("?") == target.rstrip("?")
+
+    run(main())
+
+
+def test_many_at_once_are_not_mixed_up(server: Serving) -> None:
+    async def main() -> None:
+        async with nothing_left(), server(None) as port, client() as http:
+            for _ in range(2):
+                bodies = [b"%d," % number * 5000 for number in range(40)]
+                asked = [got(http, port, "/echo", "POST", body) for body in bodies]
+                assert await asyncio.gather(*asked) == [(201, body) for body in bodies]
+            assert lines(http) == 40
+
+    run(main())
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_reader_who_does_not_read_holds_little_and_loses_nothing(
+    server: Serving, scheme: str, tmp_path: Path
+) -> None:
+    serving_tls, trusting = certificate(tmp_path, HERE)
+
+    async def main() -> None:
+        async with server(serving_tls if scheme == "https" else None) as port, client(tls=trusting) as http:
+            async with open_at(http, port, "/large", scheme=scheme) as exchange:
+                line = exchange._line
+                while not line._paused:
+                    await asyncio.sleep(0.001)
+                held = line._held
+                await asyncio.sleep(0.01)
+                assert line._held == held < 400_000, "what one reading brings, and no more"
+                assert await exchange.body() == LARGE
+            assert lines(http) == 1
+
+    run(main())
+
+
+@pytest.mark.parametrize("how", ["gzip", "deflate"])
+def test_what_a_server_packs_is_unpacked(how: str) -> None:
+    async def main() -> None:
+        async with aiohttp_server() as port, client() as http:
+            for _ in range(2):
+                assert await got(http, port, f"/packed?how={how}") == (200, LARGE)
+            assert lines(http) == 1
+
+    run(main())
+
+
+def test_a_stream_that_is_cut_off_is_not_whole() -> None:
+    async def main() -> None:
+        async with (
+            nothing_left(),
+            aiohttp_server() as port,
+            client() as http,
+            open_at(http, port, "/cut") as exchange,
+        ):
+            assert await exchange.next() == b"begun"
+            with pytest.raises(Interrupted):
+                await exchange.next()
+
+    run(main())
