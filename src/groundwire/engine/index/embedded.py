@@ -25,7 +25,6 @@ from groundwire.engine.index.failures import told
 from groundwire.engine.index.formats import bring_up, format_of
 from groundwire.engine.index.lock import locked
 from groundwire.engine.index.passages import BROKEN, KEPT, Passages
-from groundwire.engine.index.question import Question, read_question
 from groundwire.engine.index.selection import Hit, selected
 from groundwire.engine.index.view import Views
 from groundwire.engine.pages import Page, Passage
@@ -103,17 +102,16 @@ class EmbeddedIndex:
         At most three of a page are shown, and the same words only once. Pages without a date are left out
         when dates are asked for; pages in the language asked for come first.
         """
-        question = read_question(query)
-        if not question or limit <= 0:
+        if limit <= 0:
             return []
         passages = self._passages
         try:
-            return self._found(passages, question, options, limit)
+            return self._found(passages, query, options, limit)
         except BROKEN:
             # Damaged, or made anew by another process and removed here.
             with told(self._folder):
                 self._passages = self._replaced(passages)
-                return self._found(self._passages, question, options, limit)
+                return self._found(self._passages, query, options, limit)
 
     def pages(self, collection: str = "", prefix: str = "") -> Iterator[PageInfo]:
         """What is stored, by address. Read bit by bit, so that no writer waits for a slow reader."""
@@ -132,12 +130,10 @@ class EmbeddedIndex:
             pages, passages, collections = records.counted(self._store)
             return Stats(pages, passages, _size(self._folder), collections, format_of(self._store))
 
-    def _found(
-        self, passages: Passages, question: Question, options: SearchOptions, limit: int
-    ) -> list[Passage]:
+    def _found(self, passages: Passages, query: str, options: SearchOptions, limit: int) -> list[Passage]:
         view = self._views.now(passages)
-        queries = view.matching.queries(question, options)
-        return selected(_ranked(view.searcher, queries, limit), options, limit, view.gone)
+        found = _ranked(view.searcher, view.queries(query, options), limit)
+        return selected(found, options, limit, view.gone)
 
     def _opened(self) -> Passages:
         """The passages as they are; up to date, unless somebody is just writing and will see to it."""
@@ -168,7 +164,7 @@ class EmbeddedIndex:
             yield store, passages
 
 
-def _ranked(searcher: Searcher, queries: Iterator[Query], limit: int) -> Iterator[list[Hit]]:
+def _ranked(searcher: Searcher, queries: Iterable[Query], limit: int) -> Iterator[list[Hit]]:
     """What is found, best first, and what answers to several queries once.
 
     Asked for in portions that grow, and read no sooner than needed: reading costs more than searching, and

@@ -87,8 +87,7 @@ class Matching:
 
     def _limits(self, options: SearchOptions) -> list[list[Clause]]:
         """What every passage must be like; with a language, first those in it."""
-        domains = options.allowed_domains or options.blocked_domains
-        if not (domains or options.since or options.until or options.language):
+        if not is_limited(options):
             return [[]]
         allowed, blocked = read_entries(options.allowed_domains), read_entries(options.blocked_domains)
         limits: list[Clause] = []
@@ -108,6 +107,12 @@ class Matching:
 
     def _exactly(self, field: str, term: str) -> Query:
         return Query.term_query(self.schema, field, term, "basic")
+
+
+def is_limited(options: SearchOptions) -> bool:
+    """Do the options say what passages must be like?"""
+    domains = options.allowed_domains or options.blocked_domains
+    return bool(domains or options.since or options.until or options.language)
 
 
 def matching(searcher: Searcher, schema: Schema, analysis: Analysis) -> Matching:

@@ -10,7 +10,8 @@ from groundwire.engine.index.words import ANY_STOP_WORD, dotted_names, plain_wor
 from groundwire.model.value import replace, value
 
 MOST_WORDS = 32
-_LONGEST = 2000
+LONGEST = 2000
+"""Characters; what comes after them is not read."""
 _LONGEST_PHRASE = 6
 _QUOTED = re.compile(r'["“”„»«]([^"“”„»«]*)["“”„»«]')
 _PREFIX = re.compile(r"(\w+)\*")
@@ -50,7 +51,7 @@ def read_question(query: str) -> Question:
 
     Words that carry no weight are left out, unless they are written as code or nothing else is asked for.
     """
-    query = query[:_LONGEST]
+    query = query[:LONGEST]
     if _PLAIN.fullmatch(query) is not None:
         return _question(query.split(), _NOTHING)
     query = _unquoted(query)

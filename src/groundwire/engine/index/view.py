@@ -13,9 +13,10 @@ from threading import Lock
 from tantivy import Searcher
 
 from groundwire.engine.index import records
+from groundwire.engine.index.asking import Asking, asking
 from groundwire.engine.index.changes import Changes
 from groundwire.engine.index.failures import told
-from groundwire.engine.index.matching import Matching, matching
+from groundwire.engine.index.matching import matching
 from groundwire.engine.index.passages import Passages
 from groundwire.model.value import value
 
@@ -25,7 +26,7 @@ class View:
     """One moment of an index."""
 
     searcher: Searcher
-    matching: Matching
+    queries: Asking
     gone: frozenset[str]
     """The ids of pages that must not be shown, as text."""
 
@@ -59,4 +60,5 @@ class Views:
         with told(self._folder), self._reading:
             gone = frozenset(map(str, records.gone(self._store)))
         searcher = passages.searcher()
-        return View(searcher, matching(searcher, passages.schema, passages.analysis), gone)
+        found = matching(searcher, passages.schema, passages.analysis)
+        return View(searcher, asking(found), gone)
