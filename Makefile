@@ -52,10 +52,10 @@ serve: .venv/.run  ## start the gateway; ARGS="--port 9000"
 	@$(BIN)/groundwire serve $(ARGS)
 
 test: .venv/.dev check  ## all tests, and the checks before them
-	$(BIN)/python -m pytest -m "not thorough" -n $(JOBS) -rs
+	$(BIN)/python -m pytest -m "not thorough" -n $(JOBS) --dist worksteal -rs
 
 test-all: .venv/.dev check  ## the same with the long forms
-	GROUNDWIRE_TEST_SEARCH=1 $(BIN)/python -m pytest -n $(JOBS) -rs
+	GROUNDWIRE_TEST_SEARCH=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -rs
 	$(BIN)/python scripts/matrix.py --check
 
 test-clients: .venv/.dev  ## real clients (Claude Code, Codex, Gemini CLI, OpenCode, MCP Inspector) against the gateway

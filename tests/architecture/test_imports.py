@@ -13,6 +13,7 @@ import groundwire.model
 from groundwire.dialects.registry import DIALECTS
 from tests.architecture.tree import PROJECT, SOURCE
 
+BOUND = 120.0
 LINTER = Path(sys.executable).with_name("lint-imports")
 UNWANTED = ("asyncio", "socket", "ssl", "http", "logging", "urllib.request", "subprocess", "random", "uuid")
 
@@ -33,7 +34,13 @@ print(*refused, *(name for name in {unwanted!r} if name in sys.modules))
 def test_the_import_contracts_are_kept() -> None:
     environment = {**os.environ, "PYTHONPATH": str(SOURCE.parent)}
     result = subprocess.run(  # noqa: S603
-        [LINTER, "--no-cache"], cwd=PROJECT, env=environment, capture_output=True, text=True, check=False
+        [LINTER, "--no-cache"],
+        cwd=PROJECT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=BOUND,
     )
     assert result.returncode == 0, result.stdout + result.stderr
 
@@ -44,7 +51,11 @@ def test_importing_the_core_opens_nothing_and_brings_nothing_heavy(name: str) ->
         path=str(SOURCE.parent), use=f"dialect({name!r})" if name else "", unwanted=UNWANTED
     )
     result = subprocess.run(  # noqa: S603
-        [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False
+        [sys.executable, "-I", "-S", "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=BOUND,
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.split() == []
@@ -60,7 +71,7 @@ def test_all_dialects_are_imported_when_asked_for_and_not_before() -> None:
         "loaded = [name for name in registry.DIALECTS if f'groundwire.dialects.{name}' in sys.modules]\n"
         "assert loaded == ['websearch'], loaded\n"
     )
-    subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True)  # noqa: S603
+    subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True, timeout=BOUND)  # noqa: S603
 
 
 def test_the_public_names_of_the_model_exist_and_are_sorted() -> None:

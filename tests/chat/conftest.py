@@ -1,5 +1,6 @@
-"""The servers that the chat keeps its sessions in."""
+"""Where the chat keeps its sessions."""
 
+from tests.memory import tmp_path
 from tests.servers.fixtures import postgres, postgres_server
 
-__all__ = ["postgres", "postgres_server"]
+__all__ = ["postgres", "postgres_server", "tmp_path"]

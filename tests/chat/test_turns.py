@@ -91,7 +91,7 @@ def test_leaving_stops_the_provider_and_keeps_what_was_seen(tmp_path: Path) -> N
                     seen = said(turn.answer).text
                     if seen:
                         break
-            await upstream.disconnected(timeout=2)
+            await upstream.disconnected()
             kept = said((await chat.open("", turn.session.id)).turns[-1])
             assert state_of(kept) == "stopped"
             assert kept.text == seen

@@ -205,7 +205,9 @@ def _attacks() -> Iterator[Json]:
         yield _nested(["provider"], other)
 
 
-def test_no_key_of_a_projects_opencode_file_changes_a_host_or_a_key(world: World) -> None:
+# Seven shares no factor with the ways and forms, so that some are as mixed as all.
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.thorough)])
+def test_no_key_of_a_projects_opencode_file_changes_a_host_or_a_key(world: World, step: int) -> None:
     world.user(USER)
     write(world.opencode_file, geminisearch(apiKey=KEY, model="m"))
     write(world.project / "key.txt", "evil-key")
@@ -215,7 +217,7 @@ def test_no_key_of_a_projects_opencode_file_changes_a_host_or_a_key(world: World
     attacks = list(_attacks())
     assert len(attacks) > 2000
     chance = random.Random(7)
-    for attack in attacks:
+    for attack in attacks[::step]:
         name = chance.choice(["opencode.json", "opencode.jsonc", ".opencode/opencode.json"])
         path = write(world.project / name, attack)
         after = world.load(ENV)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from contextlib import suppress
 from typing import NoReturn
 
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from groundwire.config.jsonc import Malformed, parse_jsonc
 from groundwire.model import Json
+from tests.growth import LINEAR, growth
 
 TEXTS = st.text()
 VALUES: st.SearchStrategy[Json] = st.recursive(
@@ -136,15 +136,8 @@ def test_escapes_make_one_character_of_a_pair_and_mend_half_of_one() -> None:
     "unit", ["/**/", "// x\n", "[],", '"\\n",', '"aaaa\\u0041",', "1.5e3,", '{"a":1},', "/", '"', "["]
 )
 def test_the_time_grows_with_the_size_and_no_faster(unit: str) -> None:
-    def seconds(size: int) -> float:
-        text = "[" + unit * (size // len(unit)) + "]"
-        best = float("inf")
-        for _ in range(3):
-            start = time.process_time()
-            with suppress(Malformed):
-                parse_jsonc(text)
-            best = min(best, time.process_time() - start)
-        return best
+    def parse(size: int) -> None:
+        with suppress(Malformed):
+            parse_jsonc("[" + unit * (size // len(unit)) + "]")
 
-    # Sixteen times the size: a square would take 256 times as long.
-    assert seconds(640_000) < 64 * max(seconds(40_000), 0.002)
+    assert growth(parse, 10_000) < LINEAR

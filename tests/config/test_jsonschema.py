@@ -86,5 +86,7 @@ def test_variables_are_named_after_their_provider() -> None:
 
 def test_the_written_schema_is_up_to_date() -> None:
     script = PROJECT / "scripts" / "config_schema.py"
-    result = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)  # noqa: S603
+    result = subprocess.run(  # noqa: S603
+        [sys.executable, script, "--check"], capture_output=True, text=True, check=False, timeout=60
+    )
     assert result.returncode == 0, result.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from groundwire.config.jsonc import Malformed
 from groundwire.config.substitute import substitute
 from groundwire.errors import ConfigError
 from tests.config.world import World, geminisearch, websearch, write
+from tests.growth import LINEAR, growth
 
 ENV = {"NAME": "value", "EMPTY": "", "QUOTED": 'a"b', "FILE": "{file:a}", "PART": "a", "LINES": "x\ny"}
 FILES = {"a": ' content "A"\n', "value": "of value"}
@@ -89,14 +89,10 @@ def test_every_offset_leads_back_to_where_it_came_from(parts: list[str]) -> None
     "unit", ["{env:", "{env:}", "{env:A", "{file:", "{file:a}", "{env:NAME}", "// {file:a}", "\n{file:a}"]
 )
 def test_the_time_grows_with_the_size_and_no_faster(unit: str) -> None:
-    def seconds(size: int) -> float:
-        text = unit * (size // len(unit))
-        start = time.process_time()
-        substitute(text, lambda name: "x", lambda name: "y")
-        return time.process_time() - start
+    def insert(size: int) -> None:
+        substitute(unit * (size // len(unit)), lambda name: "x", lambda name: "y")
 
-    # Sixteen times the size: a square would take 256 times as long.
-    assert min(seconds(640_000) for _ in range(2)) < 64 * max(min(seconds(40_000) for _ in range(3)), 0.002)
+    assert growth(insert, 20_000) < LINEAR
 
 
 def test_what_grows_without_bound_is_stopped() -> None:

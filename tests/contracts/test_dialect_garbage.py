@@ -146,7 +146,7 @@ def test_the_strict_readers_refuse_what_is_broken(name: str) -> None:
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_broken_streams_are_read_and_told_in_any_dialect(name: str) -> None:
-    wrong = list(failures(name, range(1000)))
+    wrong = list(failures(name, range(400)))
     assert not wrong, "\n".join([f"{len(wrong)} in all", *wrong[:20]])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from groundwire.model import SearchOptions
 from tests.engine import fresh_questions
 from tests.engine.fresh_questions import Fresh, fresh
 from tests.engine.questions import COUNT, UNTUNED, USUAL, Question, questions, usual_questions
+from tests.sharing import made_once
 
 WANTED = 0.95
 WANTED_FIRST = {"tuned": 0.8, "untuned": 0.65}
@@ -32,9 +34,13 @@ FRESH = {
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    folder: Path = tmp_path_factory.mktemp("knowledge")
-    with open_index(folder) as opened:
-        refresh(opened)
+    def make(folder: Path) -> None:
+        with open_index(folder) as opened:
+            refresh(opened)
+
+    own = tmp_path_factory.mktemp("knowledge") / "index"
+    shutil.copytree(made_once(tmp_path_factory, "knowledge-of-all", make), own)
+    with open_index(own) as opened:
         yield opened
 
 

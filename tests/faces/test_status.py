@@ -40,7 +40,7 @@ def test_who_waits_long_is_told_how_long() -> None:
             await asyncio.sleep(0.01)
         task.cancel()
 
-    asyncio.run(asyncio.wait_for(main(), 5))
+    asyncio.run(asyncio.wait_for(main(), 20))
     assert "⠙ Asking… (12 s)" in bench.stderr
 
 
@@ -60,7 +60,7 @@ def test_without_a_terminal_nothing_is_said() -> None:
     bench = Bench()
     status = Status(bench.console, lambda: 0.0)
     status.show("Asking…")
-    asyncio.run(asyncio.wait_for(status.spin(), 1))
+    asyncio.run(asyncio.wait_for(status.spin(), 20))
     status.clear()
     assert bench.stderr == ""
 

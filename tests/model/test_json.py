@@ -254,4 +254,4 @@ def test_types_are_read_when_first_needed_not_at_import() -> None:
         "import groundwire.model.json\n"
     )
     environment = {"PYTHONPATH": str(Path(groundwire.__file__).parents[1])}
-    subprocess.run([sys.executable, "-c", program], check=True, env=environment)  # noqa: S603
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=60)  # noqa: S603

@@ -17,6 +17,7 @@ from groundwire.model import Answer
 from tests.contracts.samples import BROKEN, ORDERS, Order, Sample
 from tests.oracles.expected import NAMES, Cited, claims, named, queries, tool_calls
 from tests.oracles.wire import BASE, ERRORS, failing, streamed, whole
+from tests.plain import ASYNC_CLIENT_ARGS, CLIENT_ARGS
 
 GEMINI, INTERACTIONS = dialect("gemini"), dialect("gemini_interactions")
 ENDS = {
@@ -29,7 +30,13 @@ STATUSES = {"stop": "completed", "length": "incomplete", "tool_calls": "requires
 
 def client(http: httpx2.Client) -> genai.Client:
     once = types.HttpRetryOptions(attempts=1)
-    options = types.HttpOptions(base_url=BASE, httpx_client=http, retry_options=once)
+    options = types.HttpOptions(
+        base_url=BASE,
+        httpx_client=http,
+        retry_options=once,
+        client_args=CLIENT_ARGS,
+        async_client_args=ASYNC_CLIENT_ARGS,
+    )
     return genai.Client(api_key="k", http_options=options)
 
 

@@ -75,7 +75,7 @@ class World:
         self.upstream = upstream
         self.http = http
         self.redactor = Redactor()
-        self.deadlines = Deadlines(connect=2, first_byte=5, idle=5, total=10)
+        self.deadlines = Deadlines(connect=600, first_byte=600, idle=600, total=600)
         self.clock: Callable[[], float] = lambda: 0.0
 
     def provider(self, deadlines: Deadlines | None = None) -> HttpProvider:
@@ -95,4 +95,4 @@ async def world(speaker: Speaker, script: Script | Response | list[Response]) ->
     async with Upstream(script) as upstream:
         async with Http({}) as http:
             yield World(speaker, upstream, http)
-        await upstream.closed(timeout=1)
+        await upstream.closed()

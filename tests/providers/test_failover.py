@@ -1,9 +1,9 @@
-"""Providers that fail, over real connections: who answers instead, how soon, and how often one is asked."""
+"""Providers that fail, over real connections: who answers instead, and how often one is asked."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from time import monotonic
 
@@ -33,22 +33,29 @@ EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), que
 GOOD = answer(SECOND.dialect, EVENTS)
 STREAM = answer(FIRST.dialect, EVENTS)
 SILENCE = 0.3
+PATIENCE = 600.0
 
 
 @asynccontextmanager
 async def routed(
-    first: Script | Response, second: Script | Response
+    first: Script | Response,
+    second: Script | Response,
+    *,
+    silence: float = PATIENCE,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncIterator[tuple[Router, Upstream, Upstream]]:
     async def key() -> Credential | None:
         return credential()
 
+    def deadlines(silence: float) -> Deadlines:
+        return Deadlines(connect=PATIENCE, first_byte=silence, idle=silence, total=PATIENCE)
+
     async with Upstream(first) as one, Upstream(second) as two, Http({}) as http:
-        deadlines = Deadlines(connect=2, first_byte=SILENCE, idle=SILENCE, total=5)
         providers = {
-            speaker.name: HttpProvider(speaker.row(upstream.url, deadlines), http, key, Redactor())
-            for speaker, upstream in ((FIRST, one), (SECOND, two))
+            speaker.name: HttpProvider(speaker.row(upstream.url, deadlines(wait)), http, key, Redactor())
+            for speaker, upstream, wait in ((FIRST, one, silence), (SECOND, two, PATIENCE))
         }
-        router = Router(providers, health=Health(monotonic), sleep=asyncio.sleep, chance=lambda: 0.5)
+        router = Router(providers, health=Health(monotonic), sleep=sleep, chance=lambda: 0.5)
         yield router, one, two
 
 
@@ -56,42 +63,36 @@ PLAN = Plan((Target(FIRST.name), Target(SECOND.name)))
 
 
 @pytest.mark.parametrize(
-    ("first", "seconds"),
+    "first",
     [
-        (Script(door="closed"), 0.2),
-        (Response(503), 0.2),
-        (Response(529, {"retry-after": "20"}), 0.2),
-        (Response(429, {"retry-after": "7"}), 0.2),
-        (Response(401), 0.2),
-        (Response(raw=b""), 0.2),
-        (Response(raw=b"what?\r\n\r\n"), 0.2),
-        (replace(STREAM, cut_at=40, cut="rst"), 0.2),
-        (Response(delay=float("inf")), SILENCE + 0.2),
-        (replace(STREAM, stall_at=0), SILENCE + 0.2),
+        Script(door="closed"),
+        Response(503),
+        Response(529, {"retry-after": "20"}),
+        Response(429, {"retry-after": "7"}),
+        Response(401),
+        Response(raw=b""),
+        Response(raw=b"what?\r\n\r\n"),
+        replace(STREAM, cut_at=40, cut="rst"),
+        Response(delay=float("inf")),
+        replace(STREAM, stall_at=0),
     ],
     ids=["refused", "503", "529", "429", "401", "hangs up", "no HTTP", "cut early", "silent", "semi-silent"],
 )
-def test_the_second_answers_soon_when_the_first_cannot(first: Script | Response, seconds: float) -> None:
+def test_the_second_answers_without_a_pause_when_the_first_cannot(first: Script | Response) -> None:
+    pauses: list[float] = []
+
+    async def note(seconds: float) -> None:
+        pauses.append(seconds)
+
     async def main() -> None:
-        async with routed(first, GOOD) as (router, one, two):
-            begun = monotonic()
+        async with routed(first, GOOD, silence=SILENCE, sleep=note) as (router, one, two):
             events = [event async for event in flat(router.batches(question(stream=True), PLAN))]
-            taken = monotonic() - begun
             assert assemble(events).text == "The Nile is 6650 km long."
             assert len(one.requests) <= 1
             assert len(two.requests) == 1
-            alone = await direct(router)
-            assert taken - alone < seconds + 0.15, "a busy machine gets a little more"
+            assert pauses == []
 
     run(main())
-
-
-async def direct(router: Router) -> float:
-    """What the second takes by itself."""
-    begun = monotonic()
-    async for _ in flat(router.batches(question(stream=True), Plan((Target(SECOND.name),)))):
-        pass
-    return monotonic() - begun
 
 
 def test_after_the_first_word_nobody_else_is_asked() -> None:
@@ -141,7 +142,7 @@ def test_a_caller_who_leaves_while_a_provider_is_waited_for_leaves_nothing() -> 
             reading.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await reading
-            await one.disconnected(timeout=1)
+            await one.disconnected()
             assert two.connections == 0
 
     run(main())

@@ -212,7 +212,7 @@ def test_a_caller_who_gives_up_ends_the_request(provider: Loopback, world: World
                 await task
 
     asyncio.run(main())
-    assert provider.left.wait(2)
+    assert provider.left.wait(BOUND)
 
 
 # ChatGPT, by the session that OpenCode or Codex CLI keeps

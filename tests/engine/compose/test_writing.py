@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -11,6 +10,7 @@ from hypothesis import given
 from groundwire.engine.compose.answer import Composition
 from groundwire.engine.compose.writing import MOST_PASSAGES, UNANSWERED, brief, supporting_quote, verify
 from tests.engine.compose.passages import check, passage
+from tests.growth import LINEAR, growth
 from tests.model.strategies import cases, texts
 
 TOWER = passage("The Eiffel Tower is 330 metres tall. It was finished in 1889.", "a", "Eiffel Tower")
@@ -168,6 +168,4 @@ def test_any_text_is_verified_within_its_bounds(written: str, page: str) -> None
 
 @pytest.mark.parametrize("unit", [" ", "[1]", "[", "`", "[1, ", "a [1] "])
 def test_hostile_output_of_a_model_costs_no_more_than_its_length(unit: str) -> None:
-    began = time.process_time()
-    verify(unit * (20_000 // len(unit)), PASSAGES)
-    assert time.process_time() - began < 3
+    assert growth(lambda size: verify(unit * (size // len(unit)), PASSAGES), 2_000) < LINEAR

@@ -207,6 +207,6 @@ print(*[name for name in heavy if name in sys.modules])
 
 def test_importing_the_engine_loads_neither_the_index_nor_what_builds_it() -> None:
     command = [sys.executable, "-c", LATER]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
     assert result.returncode == 0, result.stderr
     assert result.stdout.split() == []

@@ -164,7 +164,7 @@ print(*[name for name in ("tkinter", "turtle", "antigravity", "readline", "sqlit
 
 def test_nothing_is_imported_to_be_read_and_every_page_is_told_once() -> None:
     command = [sys.executable, "-W", "error", "-c", PROBE]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603
     assert result.returncode == 0, result.stderr
     pages, third_party, running = result.stdout.split("\n")[:3]
     assert int(pages) > 5000

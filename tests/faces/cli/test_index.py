@@ -54,7 +54,9 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """What is slow for want of a processor is not told how far it is."""
+    monkeypatch.setattr("groundwire.faces.cli.adding._SAID_EVERY", float("inf"))
     return Shell(tmp_path)
 
 

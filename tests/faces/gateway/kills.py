@@ -17,7 +17,7 @@ from groundwire.testing.script import Cut, Response, Script, answer
 from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
 from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
-from tests.faces.gateway.serving import serving, speaking
+from tests.faces.gateway.serving import holding, serving, speaking
 
 FIRST = " ".join(f"The {word} stands on the first page." for word in ("sun", "moon", "sea", "wind", "rain"))
 AT_ONCE = 16
@@ -105,8 +105,8 @@ async def survive(kills: list[Kill]) -> list[Survived]:
                 return Survived(kill, await fetch(here.url, data))
 
         found = await asyncio.gather(*(ask(number, kill) for number, kill in enumerate(kills)))
-        await upstream.closed(timeout=5)
-        assert here.gateway.open == 0
+        await upstream.closed()
+        await holding(here.gateway, 0)
         return found
 
 

@@ -19,7 +19,7 @@ from tests.contracts.strictness import strict_json
 from tests.contracts.test_dialect_garbage import golden
 from tests.faces.gateway.ends import check_end
 from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
-from tests.faces.gateway.serving import serving, speaking
+from tests.faces.gateway.serving import holding, serving, speaking
 
 AT_ONCE = 16
 _PIECES = (None, None, None, Dribble(1000, 0.0), Dribble(61, 0.0))
@@ -90,7 +90,7 @@ async def ask_all(mutants: Sequence[Mutant], *, seconds: float = 20.0) -> list[O
                     return Outcome(mutant, None)
 
         found = await asyncio.gather(*(ask(number, mutant) for number, mutant in enumerate(mutants)))
-        assert here.gateway.open == 0
+        await holding(here.gateway, 0)
         return found
 
 

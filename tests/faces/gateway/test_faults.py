@@ -24,7 +24,7 @@ from tests.contracts.checkers import check_stream
 from tests.contracts.strictness import events
 from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
 from tests.faces.gateway.sdk_readers import Clients
-from tests.faces.gateway.serving import run, serving, speaking
+from tests.faces.gateway.serving import holding, run, serving, speaking
 
 EVENTS = told(
     "The Nile is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile"
@@ -139,7 +139,7 @@ async def everything(names: tuple[str, ...], among: list[tuple[str, str]] | None
             ask(name, *pair, stream) for name, pair, stream in product(names, among or pairs(), (True, False))
         ]
         found = await asyncio.gather(*asking)
-        assert here.gateway.open == 0
+        await holding(here.gateway, 0)
         return found
 
 
@@ -196,11 +196,14 @@ def test_an_answer_that_dribbles_is_an_answer() -> None:
                 upstream = await stack.enter_async_context(Upstream(response))
                 providers[f"my_{dialect}"] = speaking(dialect, upstream.url)
             here = await stack.enter_async_context(serving(providers))
-            for inbound, provider in pairs():
+
+            async def ask(inbound: str, provider: str) -> None:
                 got = await fetch(here.url, request_of(inbound, f"my_{provider}/m", stream=True))
                 check_stream(inbound, got.body)
                 assert (got.status, got.complete) == (200, True)
                 assert b"6650 km" in got.body
+
+            await asyncio.gather(*(ask(*pair) for pair in pairs()))
 
     run(main())
 

