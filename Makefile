@@ -4,6 +4,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # One more than there are cores: many tests wait for clocks, kills and other processes.
 JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Tests start hundreds of programs; none should compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run serve test test-all test-clients check bench bench-peers lock clean
 

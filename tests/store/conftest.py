@@ -17,9 +17,10 @@ from groundwire.store.migrations import ON_POSTGRES, ON_SQLITE
 from groundwire.store.postgres import open_postgres
 from groundwire.store.sqlite import open_sqlite
 from groundwire.transport.steps import Step
+from tests.memory import tmp_path
 from tests.servers.fixtures import postgres, postgres_server
 
-__all__ = ["migrated", "opener", "postgres", "postgres_server", "store"]
+__all__ = ["migrated", "opener", "postgres", "postgres_server", "store", "tmp_path"]
 
 Row: TypeAlias = tuple[object, ...]
 Statements: TypeAlias = Callable[[LiteralString, Sequence[object]], list[Row]]

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from shutil import which
-from time import monotonic
 
 import pytest
 
@@ -20,8 +19,6 @@ from groundwire.store.base import Session, Store, StoredMessage
 from groundwire.store.sqlite import open_sqlite
 
 KEPT = Session("s", "a", title="before")
-RECOVERY = 5.0
-"""Seconds after which everything is as before."""
 
 
 def said(name: str, size: int = 10) -> StoredMessage:
@@ -68,9 +65,7 @@ def test_a_full_disk_is_told_as_one_and_the_store_goes_on_when_there_is_room(sma
         assert [message.id for message in store.messages("s")] == acknowledged
         assert store.find_messages("x" * 100) != []
         ballast.unlink()
-        began = monotonic()
         store.add_message(said("after"))
-        assert monotonic() - began < RECOVERY
         assert [message.id for message in store.messages("s")] == [*acknowledged, "after"]
     with closing(sqlite3.connect(small_disk / "store.db")) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -103,7 +98,5 @@ def test_a_store_that_another_process_holds_is_told_so_and_goes_on(
                 store.add_message(said("m1"))
             assert (caught.value.code, caught.value.status_hint) == ("STORE_UNAVAILABLE", 503)
         other.execute("COMMIT")
-        began = monotonic()
         store.add_message(said("m2"))
-        assert monotonic() - began < RECOVERY
         assert [message.id for message in store.messages("s")] == ["m2"]

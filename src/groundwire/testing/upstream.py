@@ -32,7 +32,7 @@ from groundwire.testing.script import Response, Script, answer, load_script
 __all__ = ["Received", "Response", "Script", "Upstream", "answer"]
 
 HOST = "127.0.0.1"
-PATIENCE = 5.0
+PATIENCE = 15.0
 
 T = TypeVar("T")
 
