@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from itertools import accumulate
 from pathlib import Path
 from time import perf_counter
 
@@ -58,9 +59,10 @@ def sessions(count: int) -> Iterator[tuple[str, str]]:
 
 def messages(words: list[str], count: int) -> Iterator[tuple[object, ...]]:
     chance = random.Random(2)
-    weights = [1 / (rank + 3) for rank in range(len(words))]
+    # Summed once: `choices` would sum the weights again for every message.
+    weights = list(accumulate(1 / (rank + 3) for rank in range(len(words))))
     for number in range(count):
-        text = " ".join(chance.choices(words, weights, k=110))
+        text = " ".join(chance.choices(words, cum_weights=weights, k=110))
         content = Message("user", (Text(text),)) if number % 2 == 0 else Answer((Text(text),), finish="stop")
         body = dump_json(encode(content))
         yield f"m{number}", f"s{number // TURNS}", number % TURNS, body, f"2026-01-{number:08}", text
@@ -92,12 +94,13 @@ def measure(name: str, open_it: Callable[[], Store], scan: Callable[[str], objec
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     words = vocabulary(random.Random(1))
+    said = list(messages(words, count))
     with ExitStack() as stack:
         path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "history.db"
         open_sqlite(path, ON_SQLITE[:2]).close()
         with closing(sqlite3.connect(path)) as connection, connection:
             connection.executemany(SESSION, sessions(count))
-            connection.executemany(MESSAGE, messages(words, count))
+            connection.executemany(MESSAGE, said)
         plain = stack.enter_context(closing(sqlite3.connect(path)))
         measure(
             "SQLite", lambda: open_sqlite(path), lambda text: plain.execute(SCAN, [text]).fetchall(), words
@@ -107,8 +110,8 @@ def main() -> None:
         address = server.database()
         open_postgres(address, ON_POSTGRES[:2]).close()
         with psycopg.connect(address) as opened:
-            for statement, rows in ((SESSION, sessions(count)), (MESSAGE, messages(words, count))):
-                opened.cursor().executemany(statement.replace("?", "%s"), list(rows))
+            opened.cursor().executemany(SESSION.replace("?", "%s"), list(sessions(count)))
+            opened.cursor().executemany(MESSAGE.replace("?", "%s"), said)
         there = stack.enter_context(psycopg.connect(address, autocommit=True))
         find = SCAN.replace("?", "%s")
         measure(

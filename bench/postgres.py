@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import accumulate
 from pathlib import Path
 from time import perf_counter
 
@@ -46,11 +47,11 @@ def vocabulary(chance: random.Random) -> list[str]:
 
 
 def pages(words: list[str], passages: int, chance: random.Random) -> Iterator[Page]:
-    weights = [1 / (rank + 3) for rank in range(len(words))]
+    weights = list(accumulate(1 / (rank + 3) for rank in range(len(words))))
     for number in range(passages // PASSAGES_PER_PAGE):
-        drawn = chance.choices(words, weights, k=112 * PASSAGES_PER_PAGE)
+        drawn = chance.choices(words, cum_weights=weights, k=112 * PASSAGES_PER_PAGE)
         lines = [" ".join(drawn[at : at + 14]).capitalize() + "." for at in range(0, len(drawn), 14)]
-        title = " ".join(chance.choices(words, weights, k=4))
+        title = " ".join(chance.choices(words, cum_weights=weights, k=4))
         yield Page(f"https://site{number % 50}.example/{number}", title, " ".join(lines), language="en")
 
 

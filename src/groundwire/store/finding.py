@@ -83,7 +83,7 @@ SQLITE = FullText(
     CROSS JOIN groundwire_sessions AS held ON held.id = said.session
     WHERE groundwire_found MATCH :query AND found.rowid < :place
         AND held.owner = :owner AND kept.owner = :mark
-        AND (:phrase = '' OR ' ' || kept.words || ' ' LIKE :phrase)
+        AND (:phrase = '' OR ' ' || kept.words || ' ' LIKE '%' || :phrase || '%')
     ORDER BY found.rowid DESC LIMIT :limit
     """,
     _in_fts5,
@@ -100,14 +100,16 @@ POSTGRES = FullText(
             SELECT place, words, lexemes FROM groundwire_words
             WHERE owner = :mark AND place < :place ORDER BY place DESC LIMIT 1000
         ) AS latest
-        WHERE lexemes @@ CAST(:query AS tsquery) AND (:phrase = '' OR ' ' || words || ' ' LIKE :phrase)
+        WHERE lexemes @@ CAST(:query AS tsquery)
+            AND (:phrase = '' OR strpos(' ' || words || ' ', :phrase) > 0)
     ),
     found AS MATERIALIZED (
         SELECT place FROM late WHERE (SELECT count(*) FROM late) >= :limit
         UNION ALL
         SELECT place FROM groundwire_words
         WHERE (SELECT count(*) FROM late) < :limit AND owner = :mark AND place < :place
-            AND lexemes @@ CAST(:query AS tsquery) AND (:phrase = '' OR ' ' || words || ' ' LIKE :phrase)
+            AND lexemes @@ CAST(:query AS tsquery)
+            AND (:phrase = '' OR strpos(' ' || words || ' ', :phrase) > 0)
     )
     SELECT said.id, said.session, said.body, said.provider, said.created, said.number, kept.words, kept.place
     FROM (SELECT place FROM found ORDER BY place DESC LIMIT :limit) AS chosen

@@ -143,7 +143,7 @@ class SqlStore:
         asked = wanted_in(wanted)
         if not asked:
             return []
-        mark, phrase = mark_of(owner), f"%{asked.phrases[0]}%" if asked.phrases else ""
+        mark, phrase = mark_of(owner), next(iter(asked.phrases), "")
         values = sound(
             query=self._words.query(asked, mark), mark=mark, owner=owner, phrase=phrase, limit=limit
         )

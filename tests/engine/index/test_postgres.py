@@ -184,6 +184,38 @@ def test_a_rare_word_weighs_more_than_a_common_one(postgres: str) -> None:
         assert index.search("harbour lighthouse")[0].url == rare.url
 
 
+def test_of_too_many_passages_those_with_the_word_in_the_title_are_ranked(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("groundwire.engine.index.postgres.MOST_RANKED", 30)
+    others = [Page(f"https://a.example/{n}", f"Notes {n}", f"Boats of harbour {n}.") for n in range(60)]
+    titled = [Page(f"https://b.example/{n}", f"The harbours {n}", f"Harbour and pier {n}.") for n in range(5)]
+    with PostgresIndex(postgres) as index:
+        index.put([*others, *titled])
+        assert {found.url for found in index.search("harbour", limit=5)} == {page.url for page in titled}
+        assert len(index.search("harbour", limit=6)) == 6
+        assert index.search("boats harbour", limit=5)[0].url.startswith("https://a.example/")
+
+
+def test_titles_of_pages_that_were_kept_before_are_known_after_the_upgrade(postgres: str) -> None:
+    pages = [
+        Page("https://a.example/", "Running häuser in JSONDecoder", "Some text. " * 200, language="en"),
+        Page("https://b.example/", "Die Häuser am Hafen", "Ein Text."),
+        Page("https://c.example/", "", "No title."),
+    ]
+    titles = "SELECT url, titled::text FROM groundwire_pages ORDER BY url"
+    with PostgresIndex(postgres) as index:
+        index.put(pages)
+    with psycopg.connect(postgres) as connection:
+        known = connection.execute(titles).fetchall()
+        connection.execute("ALTER TABLE groundwire_pages DROP COLUMN titled")
+        connection.execute("DELETE FROM groundwire_migrations WHERE version > 1")
+    PostgresIndex(postgres).close()
+    with psycopg.connect(postgres) as connection:
+        assert connection.execute(titles).fetchall() == known
+    assert [bool(words) for _, words in known] == [True, True, False]
+
+
 def test_every_statement_is_written_out() -> None:
     # A statement made of pieces is where injection starts; values travel beside it.
     folder = Path(groundwire.__file__).parent

@@ -99,8 +99,8 @@ class PostgresIndex:
             if wanted is None:
                 return []
             found: list[Passage] = []
-            for match in _attempts(wanted, options):
-                found = _found(connection, wanted, match, values)
+            for match, titled in _attempts(wanted, options):
+                found = _found(connection, wanted, {**values, "match": match, "titled": titled})
                 if len(found) >= limit:
                     break
         return found
@@ -138,6 +138,7 @@ class PostgresIndex:
             if (stored.added + stored.updated + stored.duplicates) * 5 > known:
                 connection.execute("ANALYZE groundwire_pages, groundwire_passages")
                 connection.execute("SELECT gin_clean_pending_list('groundwire_passages_words')")
+                connection.execute("SELECT gin_clean_pending_list('groundwire_pages_titled')")
                 self._shares_until = 0.0
 
 
@@ -155,15 +156,16 @@ def _asked(connection: Connection, question: Question, shares: Mapping[str, floa
     return asked(question, known, shares, phrases)
 
 
-def _attempts(wanted: Asked, options: SearchOptions) -> list[str | None]:
-    """What to look for, until enough is found. What has every word is best, unless a language goes before."""
-    narrow = [wanted.all] if wanted.all and not options.language else []
-    return list(dict.fromkeys([*narrow, wanted.any]))
+def _attempts(wanted: Asked, options: SearchOptions) -> list[tuple[str | None, str | None]]:
+    """What to look for, and in which titles, until enough is found.
+
+    What has every word is best, unless a language goes before; and of that, what has one in its title.
+    """
+    narrow = [(wanted.all, wanted.titled), (wanted.all, None)] if wanted.all and not options.language else []
+    return list(dict.fromkeys([*narrow, (wanted.any, None)]))
 
 
-def _found(
-    connection: Connection, wanted: Asked, match: str | None, values: dict[str, object]
-) -> list[Passage]:
+def _found(connection: Connection, wanted: Asked, values: dict[str, object]) -> list[Passage]:
     parameters = {
         **values,
         "fields": FIELDS,
@@ -171,7 +173,6 @@ def _found(
         "weights": wanted.weights,
         "bonus": sum(wanted.weights) + 1.0,
         "all": wanted.all,
-        "match": match,
         "prefixes": wanted.prefixes,
         "per_page": PER_PAGE,
         "short": SHORTEST,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from math import log
+from math import log, prod
 from typing import LiteralString
 
 from groundwire.engine.index.domains import Entries, read_entries
@@ -27,6 +27,8 @@ _NAME_WEIGHT = 6.0
 _PART_WEIGHT = 1.0
 _PHRASE_WEIGHT = 4.0
 _COMMON, _RARE = 0.1, 0.02
+_EVERYWHERE = 0.03
+"""The share of passages from which on reading them all takes too long."""
 
 STEMS: LiteralString = """
 SELECT word, pg_catalog.ts_lexize('pg_catalog.english_stem', word),
@@ -61,6 +63,8 @@ SEARCH: LiteralString = """
 WITH candidates AS (
     SELECT passage.* FROM groundwire_passages AS passage
     WHERE (%(match)s::tsquery IS NULL OR passage.words @@ %(match)s::tsquery)
+        AND (%(titled)s::tsquery IS NULL OR passage.page = ANY(
+            ARRAY(SELECT id FROM groundwire_pages WHERE titled @@ %(titled)s::tsquery)))
         AND (%(prefixes)s::tsquery IS NULL OR passage.forms @@ %(prefixes)s::tsquery)
         AND (%(allowed)s::text[] IS NULL OR passage.hosts && %(allowed)s::text[])
         AND (%(allowed_paths)s::text[] IS NULL OR passage.hosts && %(allowed_hosts)s::text[]
@@ -114,6 +118,8 @@ class Asked:
 
     all: str | None
     """What has every word, and is better than anything that has not."""
+    titled: str | None
+    """What the titles of the best pages have, where too many passages have every word."""
     any: str | None
     prefixes: str | None
     queries: list[str]
@@ -149,6 +155,7 @@ def asked(question: Question, words: Sequence[Lexemes], shares: Mapping[str, flo
     must = [f"({phrases})"] if phrases else []
     return Asked(
         " & ".join([*must, *needed]) if needed else None,
+        " | ".join(needed) if _is_everywhere(question, words, shares) else None,
         " & ".join(must) or " | ".join(found_by) or None,
         " & ".join(prefixes) or None,
         [query for query, _ in terms],
@@ -181,6 +188,13 @@ def restrictions(options: SearchOptions) -> dict[str, object]:
         "until": until,
         "language": sound(options.language[:2].casefold()) or None,
     }
+
+
+def _is_everywhere(question: Question, words: Sequence[Lexemes], shares: Mapping[str, float]) -> bool:
+    """Do so many passages have every word that only titles tell them apart? A name would tell more."""
+    needed = [_share(word, shares) for word in words if not word.stop]
+    more = question.names or question.parts or question.phrases or question.prefixes
+    return bool(needed) and not more and prod(needed) >= _EVERYWHERE
 
 
 def _either(forms: Sequence[str]) -> str:

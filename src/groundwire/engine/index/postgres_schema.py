@@ -2,6 +2,7 @@
 
 A page is kept whole. A passage is a range of its text in code points, with the words found in it: of the
 title weighing A, of the address B, parts of names C, of the text D. `forms` has them unstemmed, for prefixes.
+`titled` has the words of a title once for the whole page.
 """
 
 from __future__ import annotations
@@ -49,6 +50,20 @@ STEPS = (
             "ALTER TABLE groundwire_passages ALTER COLUMN words SET STORAGE MAIN",
             "ALTER TABLE groundwire_passages ALTER COLUMN forms SET STORAGE EXTERNAL",
             "CREATE INDEX groundwire_passages_words ON groundwire_passages USING gin (words, forms, hosts)",
+        ),
+    ),
+    Step(
+        2,
+        (
+            "ALTER TABLE groundwire_pages ADD COLUMN titled tsvector NOT NULL DEFAULT ''",
+            """
+            UPDATE groundwire_pages SET titled = strip(ts_filter(opening.words, '{a}'))
+            FROM (
+                SELECT DISTINCT ON (page) page, words FROM groundwire_passages ORDER BY page, start
+            ) AS opening
+            WHERE opening.page = id
+            """,
+            "CREATE INDEX groundwire_pages_titled ON groundwire_pages USING gin (titled)",
         ),
     ),
 )

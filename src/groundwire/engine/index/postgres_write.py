@@ -42,8 +42,17 @@ def _copies(connection: Connection, new: Sequence[PageRow]) -> int:
 def _insert(connection: Connection, rows: Sequence[PageRow]) -> None:
     if not rows:
         return
+    known = [(row, shared_by_passages(row.page)) for row in rows]
     fields = [
-        (row.key, row.hash, row.fingerprint, *(getattr(row.page, name) for name in _FIELDS)) for row in rows
+        (
+            row.key,
+            row.hash,
+            row.fingerprint,
+            *(getattr(row.page, name) for name in _FIELDS),
+            shared.configuration,
+            shared.title,
+        )
+        for row, shared in known
     ]
     inserted = connection.execute(_INSERT_PAGES, [list(column) for column in zip(*fields, strict=True)])
     ids = {cast("bytes", key): cast("int", number) for key, number in inserted.fetchall()}
@@ -64,8 +73,7 @@ def _insert(connection: Connection, rows: Sequence[PageRow]) -> None:
             shared.language,
             shared.published_at,
         )
-        for row in rows
-        for shared in (shared_by_passages(row.page),)
+        for row, shared in known
         for passage in passage_rows(row.page)
     ]
     if passages:
@@ -78,9 +86,13 @@ _SAME_WORDS: LiteralString = """
 SELECT DISTINCT fingerprint FROM groundwire_pages WHERE fingerprint = ANY(%s::bigint[])
 """
 _INSERT_PAGES: LiteralString = """
-INSERT INTO groundwire_pages (key, hash, fingerprint, url, title, text, published, language, collection)
-SELECT * FROM unnest(%s::bytea[], %s::bytea[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[],
-    %s::text[], %s::text[])
+INSERT INTO groundwire_pages
+    (key, hash, fingerprint, url, title, text, published, language, collection, titled)
+SELECT key, hash, fingerprint, url, title, text, published, language, collection,
+    strip(to_tsvector(configuration, words))
+FROM unnest(%s::bytea[], %s::bytea[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[],
+    %s::text[], %s::text[], %s::regconfig[], %s::text[])
+    AS page(key, hash, fingerprint, url, title, text, published, language, collection, configuration, words)
 RETURNING key, id
 """
 _INSERT_PASSAGES: LiteralString = """
