@@ -119,7 +119,9 @@ def _groundwire(folder: Path, port: int, upstream: int) -> tuple[list[str], dict
             )
     config = folder / "groundwire.toml"
     config.write_text("\n".join(lines) + "\n")
-    command = [str(Path(sys.executable).parent / "groundwire"), "serve", "--port", str(port)]
+    program = str(Path(sys.executable).parent / "groundwire")
+    # As with all the others: nobody writes a line for each request.
+    command = [program, "serve", "--port", str(port), "--log-level", "error"]
     return command, {"GROUNDWIRE_CONFIG": str(config)}
 
 
