@@ -131,3 +131,14 @@ async def client(
         http._connections = Connections()
         http._connections._pool = Pool(Dialler(look_up, tls), 30.0)
         yield http
+
+
+def then_silent(data: bytes) -> Talk:
+    """Says so much when it is asked, and nothing more."""
+
+    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
+        await request(reader)
+        writer.write(data)
+        await silent(reader, writer)
+
+    return talk

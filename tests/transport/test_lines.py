@@ -19,7 +19,7 @@ from groundwire.transport.http1.pool import Pool
 from tests.growth import LINEAR, growth
 from tests.transport.bounded import run
 from tests.transport.leftovers import nothing_left
-from tests.transport.serving import HERE, OK, Talk, answering, request, reset, serving, silent
+from tests.transport.serving import HERE, OK, Talk, answering, request, reset, serving, silent, then_silent
 from tests.transport.wires import connected, heard, is_refused
 
 SIZED = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n"
@@ -223,15 +223,6 @@ def test_a_line_that_was_closed_or_spoken_on_while_it_rested_is_not_taken() -> N
 
     left = asyncio.Event()
     run(main())
-
-
-def then_silent(data: bytes) -> Talk:
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
-        await request(reader)
-        writer.write(data)
-        await silent(reader, writer)
-
-    return talk
 
 
 PHASES = {

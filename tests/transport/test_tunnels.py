@@ -27,6 +27,7 @@ from tests.transport.serving import (
     reset,
     serving,
     silent,
+    then_silent,
 )
 
 SITE = "www.example.com"
@@ -127,15 +128,6 @@ def test_a_proxy_may_be_spoken_to_in_secret(tls: tuple[ssl.SSLContext, ssl.SSLCo
     run(main())
 
 
-def says(data: bytes) -> Talk:
-    async def talk(reader: StreamReader, writer: StreamWriter) -> None:
-        await request(reader)
-        writer.write(data)
-        await silent(reader, writer)
-
-    return talk
-
-
 def hangs_up(data: bytes = b"", *, angry: bool = False) -> Talk:
     async def talk(reader: StreamReader, writer: StreamWriter) -> None:
         await request(reader)
@@ -150,12 +142,12 @@ def hangs_up(data: bytes = b"", *, angry: bool = False) -> Talk:
 @pytest.mark.parametrize(
     ("talk", "kind", "words"),
     [
-        (says(b"HTTP/1.1 407 Who?\r\ncontent-length: 99\r\n\r\n"), Unreachable, "does not lead to"),
-        (says(b"HTTP/1.1 302 Found\r\nlocation: http://x/\r\n\r\n"), Unreachable, "HTTP 302"),
-        (says(b"HTTP/1.1 101 Other\r\n\r\n"), UpstreamWireError, "not HTTP"),
-        (says(b"SSH-2.0-x\r\n"), UpstreamWireError, "not HTTP"),
-        (says(b"HTTP/1.1 200 Yes\r\n\r\n\x16\x03\x01"), UpstreamWireError, "not HTTP"),
-        (says(b"HTTP/1.1 200 Yes\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"), UpstreamWireError, "not HTTP"),
+        (then_silent(b"HTTP/1.1 407 Who?\r\ncontent-length: 99\r\n\r\n"), Unreachable, "does not lead to"),
+        (then_silent(b"HTTP/1.1 302 Found\r\nlocation: http://x/\r\n\r\n"), Unreachable, "HTTP 302"),
+        (then_silent(b"HTTP/1.1 101 Other\r\n\r\n"), UpstreamWireError, "not HTTP"),
+        (then_silent(b"SSH-2.0-x\r\n"), UpstreamWireError, "not HTTP"),
+        (then_silent(b"HTTP/1.1 200 Yes\r\n\r\n\x16\x03\x01"), UpstreamWireError, "not HTTP"),
+        (then_silent(b"HTTP/1.1 200 Yes\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"), UpstreamWireError, "not HTTP"),
         (hangs_up(), Unreachable, "hung up"),
         (hangs_up(b"HTTP/1.1 20"), Unreachable, "hung up"),
         (hangs_up(angry=True), Unreachable, "hung up"),
@@ -190,7 +182,7 @@ def test_a_proxy_that_speaks_a_moment_too_early_is_not_trusted_either() -> None:
     "said", [b"", b"HTTP/1.1 200", b"HTTP/1.1 200 Yes\r\n\r\n"], ids=["head", "in it", "tls"]
 )
 def test_a_proxy_that_falls_silent_is_a_connection_that_never_was(said: bytes) -> None:
-    error = run(trouble(says(said), deadlines=Deadlines(connect=0.1)))
+    error = run(trouble(then_silent(said), deadlines=Deadlines(connect=0.1)))
     assert type(error) is TimedOut
     assert error.message == f"no connection to {SITE} in time"
 

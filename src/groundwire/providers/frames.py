@@ -101,12 +101,15 @@ def readable(whole: bytes) -> int:
     gap = 0 if b"\r" in whole else 2
     place = 0
     for frame in whole.split(b"\n\n") if gap else frames_in(whole):
-        # Nearly every frame there is looks like this, and need not be looked at twice.
-        usual = frame[-1:] == b"}" and (frame[:7] == b"data: {" or b"\ndata: {" in frame)
-        if not usual and frame and not _is_readable(frame):
+        if frame and not is_usual(frame) and not _is_readable(frame):
             return place
         place += len(frame) + gap
     return len(whole)
+
+
+def is_usual(frame: bytes) -> bool:
+    """Does it look as nearly every frame there is? Then it need not be looked at twice."""
+    return frame[-1:] == b"}" and (frame[:7] == b"data: {" or b"\ndata: {" in frame)
 
 
 def _is_readable(frame: bytes) -> bool:

@@ -15,7 +15,7 @@ from groundwire.dialects.jsontext import dump_json, load_json
 from groundwire.errors import UpstreamWireError, WireError
 from groundwire.model import Event, Failed, Finished, JsonObject, Started, UsageSeen
 from groundwire.model.value import value
-from groundwire.providers.frames import SENTINEL, closed, data_of, frame_at, frames_in
+from groundwire.providers.frames import SENTINEL, closed, data_of, frame_at, frames_in, is_usual
 
 
 class Sign:
@@ -161,9 +161,7 @@ def glance_at_body(language: Dialect, body: JsonObject) -> list[Event] | None:
 
 def tells_nothing(language: Dialect, data: bytes) -> bool:
     """Is this one frame as nearly all are, a piece of the answer and no more? Said before all is settled."""
-    if data[-3:] != b"}\n\n" or data.find(b"\n\n") != len(data) - 2 or b"\r" in data:
-        return False
-    if data[:7] != b"data: {" and b"\ndata: {" not in data:
+    if data.find(b"\n\n") != len(data) - 2 or b"\r" in data or not is_usual(data[:-2]):
         return False
     for spelling in _NOTABLE[language.name]:  # noqa: SIM110  a generator would cost more than the search
         if spelling in data:

@@ -8,32 +8,27 @@ deadline spans everything, and sizes count after unpacking.
 from __future__ import annotations
 
 import asyncio
-import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from ssl import SSLContext, SSLError
 from types import TracebackType
-from typing import NoReturn, TypeAlias
+from typing import NoReturn
 
 from groundwire.errors import GroundwireError, TimedOut, Unreachable, UpstreamWireError
 from groundwire.transport.fetch import Fetched, media_of
 from groundwire.transport.guard import PUBLIC, Rules, judge, may_dial, refused
-from groundwire.transport.http1.dialling import Dialler
+from groundwire.transport.http1.dialling import Dialler, LookUp, addresses_of
 from groundwire.transport.http1.doors import Door
 from groundwire.transport.http1.heads import Head, NotHttp, encode_request, length_in
 from groundwire.transport.http1.line import HungUp, Line
 from groundwire.transport.http1.pool import Pool, SlowToConnect
-from groundwire.transport.threads import in_thread
 from groundwire.transport.troubles import trouble
 from groundwire.transport.unpack import ENCODINGS, Unpacker
 from groundwire.transport.weburl import IpAddress, WebUrl
 
 HOPS = 5
 SECONDS = 5.0
-
-Resolve: TypeAlias = Callable[[str], Awaitable[Iterable[str]]]
-"""From a host name to its IP addresses, best first; raises `OSError`."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _DIALLED = 3
@@ -44,12 +39,6 @@ _PIECE = 64 * 1024
 _UNKNOWN = "application/octet-stream"
 
 
-async def system_addresses(host: str) -> list[str]:
-    """What this machine's resolver says."""
-    found = await in_thread(lambda: socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
-
-
 class GuardedFetcher:
     """A `Fetcher`. Rules, resolver and `tls` are for who tests, or fetches from a network of their own."""
 
@@ -57,7 +46,7 @@ class GuardedFetcher:
         self,
         rules: Rules = PUBLIC,
         *,
-        resolve: Resolve = system_addresses,
+        resolve: LookUp = addresses_of,
         seconds: float = SECONDS,
         tls: SSLContext | None = None,
     ) -> None:

@@ -107,7 +107,7 @@ class Dialler:
 
 
 class Names:
-    """What this machine's resolver says, kept for a moment."""
+    """The addresses of names, kept for a moment."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[float, asyncio.Task[list[str]]]] = {}
@@ -117,7 +117,7 @@ class Names:
         until, asking = self._known.get(host, (0.0, None))
         if asking is None or now >= until:
             self._known = {name: kept for name, kept in self._known.items() if kept[0] > now}
-            asking = asyncio.create_task(_looked_up(host))
+            asking = asyncio.create_task(addresses_of(host))
             asking.add_done_callback(partial(self._answered, host))
             self._known[host] = now + _MEMORY, asking
         return await asyncio.shield(asking)  # who leaves does not take the answer with them
@@ -127,7 +127,8 @@ class Names:
             self._known.pop(host, None)
 
 
-async def _looked_up(host: str) -> list[str]:
+async def addresses_of(host: str) -> list[str]:
+    """What this machine's resolver says, both kinds of addresses in turns."""
     found = await in_thread(lambda: socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
     six = [str(entry[4][0]) for entry in found if entry[0] == socket.AF_INET6]
     four = [str(entry[4][0]) for entry in found if entry[0] == socket.AF_INET]
