@@ -17,7 +17,18 @@ from groundwire.errors import (
     Refused,
     Unreachable,
 )
-from groundwire.model import Event, Failed, Finished, Message, Request, Started, Text, TextDelta, Warned
+from groundwire.model import (
+    Event,
+    Failed,
+    Finished,
+    Message,
+    Request,
+    SearchStarted,
+    Started,
+    Text,
+    TextDelta,
+    Warned,
+)
 from groundwire.model.value import replace
 from groundwire.providers.base import Batches, flat
 from groundwire.providers.capabilities import Capabilities
@@ -134,6 +145,16 @@ def test_the_next_provider_answers_when_the_first_cannot(error: GroundwireError)
     world = World(Scripted("a", [error]), Scripted("b", [*GOOD]))
     assert world.ask() == GOOD
     assert world.detours == [Warned("failed_over", f"a: {error.message}; b was asked instead")]
+
+
+def test_a_search_that_only_began_is_carried_to_the_next() -> None:
+    begun: list[Event | GroundwireError] = [Started(), SearchStarted(0, "s"), AuthRejected("no network")]
+    world = World(Scripted("web", [*begun]), Scripted("local", [*GOOD]))
+    assert world.ask() == GOOD
+    assert world.detours == [Warned("failed_over", "web: no network; local was asked instead")]
+    alone = World(Scripted("web", [*begun])).ask()
+    assert any(isinstance(event, SearchStarted) for event in alone), "who is the last is seen to search"
+    assert isinstance(alone[-1], Failed)
 
 
 def test_a_refused_request_is_not_carried_to_others() -> None:

@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 from groundwire.errors import GroundwireError, Interrupted
-from groundwire.model import Event, Failed, Finished, Request, Started, UsageSeen, Verbatim, Warned
+from groundwire.model import (
+    Event,
+    Failed,
+    Finished,
+    Request,
+    SearchStarted,
+    Started,
+    UsageSeen,
+    Verbatim,
+    Warned,
+)
 from groundwire.providers.base import Batches, Provider
 from groundwire.routing.continuation import continued
 from groundwire.routing.health import Breaker
@@ -15,6 +25,8 @@ from groundwire.routing.signing import signed
 
 _TERMINAL = (Finished, Failed)
 _INVISIBLE = (Started, Verbatim, Warned, UsageSeen)
+_NOTHING_YET = (*_INVISIBLE, SearchStarted)
+"""A search that has begun has found nothing: as long as somebody else can be asked, it is not shown."""
 
 
 class Attempt:
@@ -55,7 +67,7 @@ class Attempt:
                     self._waited = self._breaker.now() - began
                     self._judge(batch)
                     held += (signed(event, self.provider.name, self._model) for event in batch)
-                    self._visible = _shows(batch)
+                    self._visible = _shows(batch, _INVISIBLE if self.last else _NOTHING_YET)
                     if self._visible:
                         if detour:
                             yield detour
@@ -98,9 +110,9 @@ class Attempt:
                 self._breaker.record(ok=error is None, seconds=self._waited)
 
 
-def _shows(batch: Sequence[Event]) -> bool:
+def _shows(batch: Sequence[Event], invisible: tuple[type[Event], ...]) -> bool:
     """Is there something to show? An error that comes before all else is raised."""
-    shown = next((event for event in batch if not isinstance(event, _INVISIBLE)), None)
+    shown = next((event for event in batch if not isinstance(event, invisible)), None)
     if isinstance(shown, Failed):
         raise shown.error
     return shown is not None
