@@ -6,7 +6,8 @@ import pytest
 
 from groundwire.config.schema import DEFAULT_ORDER
 from groundwire.errors import ConfigError, MissingCredential
-from groundwire.routing.plan import AUTO, ENGINES, choose, named, ranked
+from groundwire.routing.engines import ENGINES
+from groundwire.routing.plan import AUTO, choose, named, ranked
 from groundwire.routing.run import Plan, Target
 
 ORDER = ("anthropic", "openai", "gemini")

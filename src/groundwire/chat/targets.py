@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from groundwire.client import Groundwire
 from groundwire.errors import ConfigError
-from groundwire.routing.plan import AUTO, ENGINES, ranked
+from groundwire.routing.engines import ENGINES
+from groundwire.routing.plan import AUTO, ranked
 from groundwire.routing.targets import target_of
 from groundwire.store.base import Agent
 

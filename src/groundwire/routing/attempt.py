@@ -19,6 +19,7 @@ from groundwire.model import (
 )
 from groundwire.providers.base import Batches, Provider
 from groundwire.routing.continuation import continued
+from groundwire.routing.engines import ENGINES
 from groundwire.routing.health import Breaker
 from groundwire.routing.reactions import is_unhealthy
 from groundwire.routing.signing import signed
@@ -26,13 +27,24 @@ from groundwire.routing.signing import signed
 _TERMINAL = (Finished, Failed)
 _INVISIBLE = (Started, Verbatim, Warned, UsageSeen)
 _NOTHING_YET = (*_INVISIBLE, SearchStarted)
-"""A search that has begun has found nothing: as long as somebody else can be asked, it is not shown."""
+"""A search of an engine that has begun has found nothing: as long as somebody else can be asked, it is not
+shown."""
 
 
 class Attempt:
     """Errors before anything was shown are raised; later ones are told."""
 
-    __slots__ = ("_breaker", "_ended", "_model", "_probes", "_visible", "_waited", "last", "provider")
+    __slots__ = (
+        "_breaker",
+        "_ended",
+        "_invisible",
+        "_model",
+        "_probes",
+        "_visible",
+        "_waited",
+        "last",
+        "provider",
+    )
 
     def __init__(self, provider: Provider, breaker: Breaker, *, last: bool, probes: bool) -> None:
         self.provider = provider
@@ -43,6 +55,7 @@ class Attempt:
         self._visible = False
         self._ended = False
         self._model = ""
+        self._invisible = _NOTHING_YET if provider.name in ENGINES and not last else _INVISIBLE
         self._waited = 0.0
         """Seconds until something was shown, or until the end if nothing was."""
 
@@ -67,7 +80,7 @@ class Attempt:
                     self._waited = self._breaker.now() - began
                     self._judge(batch)
                     held += (signed(event, self.provider.name, self._model) for event in batch)
-                    self._visible = _shows(batch, _INVISIBLE if self.last else _NOTHING_YET)
+                    self._visible = _shows(batch, self._invisible)
                     if self._visible:
                         if detour:
                             yield detour

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from groundwire.errors import ConfigError, MissingCredential
+from groundwire.routing.engines import ENGINES
 from groundwire.routing.run import Plan, Target
 
 AUTO = "auto"
-ENGINES = frozenset({"brave", "tavily", "exa", "searxng", "web", "local"})
 """Who only finds pages, and is asked when no model can be."""
 
 

@@ -26,8 +26,9 @@ from groundwire.faces.gateway.spending import counted
 from groundwire.model import SearchOptions
 from groundwire.model.value import replace
 from groundwire.routing.caching import Note
+from groundwire.routing.engines import ENGINES
 from groundwire.routing.intent import as_search, side_query
-from groundwire.routing.plan import AUTO, ENGINES
+from groundwire.routing.plan import AUTO
 from groundwire.routing.targets import target_of
 
 if TYPE_CHECKING:
