@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from groundwire.dialects.anthropic_messages.decoder import Decoder
 from groundwire.dialects.anthropic_messages.documents import Documents, documents_in
 from groundwire.dialects.anthropic_messages.pairs import SearchWriter
 from groundwire.dialects.anthropic_messages.parts import encode_id, rest_of
 from groundwire.dialects.anthropic_messages.response import encode_blocks
 from groundwire.dialects.anthropic_messages.search import NAME
+from groundwire.dialects.anthropic_messages.stream import Decoder
 from groundwire.dialects.base import Reply
 from groundwire.dialects.evidence import is_native, readable_parts
 from groundwire.dialects.fields import Fields
