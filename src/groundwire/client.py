@@ -220,6 +220,8 @@ class Groundwire:
         """A provider beside the configured ones, asked only by its name; a key goes before any lookup."""
         if key:
             self._keys[row.name] = key
+        if self.config.timeout:
+            row = replace(row, deadlines=_within(row.deadlines, self.config.timeout))
         self._added[row.name] = row
         self._live[row.name] = self._provider(row)
 

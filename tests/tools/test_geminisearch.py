@@ -12,9 +12,10 @@ import pytest
 from groundwire.client import Groundwire
 from groundwire.config.schema import Config, ProviderSettings
 from groundwire.model import JsonObject
+from groundwire.model.value import replace
 from groundwire.tools import run_tool
 from tests.faces.fakes import LATE
-from tests.faces.loopback import Loopback, loopback
+from tests.faces.loopback import BOUND, Loopback, loopback
 
 
 @pytest.fixture
@@ -104,3 +105,13 @@ def test_it_is_asked_only_by_its_own_tool(provider: Loopback, tmp_path: Path) ->
             assert "geminisearch" not in [status.name for status in groundwire.providers()]
 
     asyncio.run(main())
+
+
+def test_the_configured_timeout_holds_for_it_too(provider: Loopback, tmp_path: Path) -> None:
+    provider.stall_after(0)
+    patient = config(provider, {"apiKey": "block-key-123456"})
+    result = call(replace(patient, timeout=0.2), {"HOME": str(tmp_path)})
+    assert provider.left.wait(BOUND), "the request is given up"
+    error = result["error"]
+    assert isinstance(error, dict)
+    assert error["type"] == "GEMINI_WEB_SEARCH_FAILED"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from groundwire.errors import GroundwireError, Interrupted
-from groundwire.model import Answer
+from groundwire.model import NOTHING_FOUND, Answer
 
 State: TypeAlias = Literal["running", "done", "stopped", "interrupted", "failed"]
 
@@ -28,7 +28,7 @@ def is_finished(answer: Answer) -> bool:
 
 def is_ungrounded(answer: Answer, *, searched: bool) -> bool:
     """Was the web to be searched, and does nothing in the answer lean on a source?"""
-    said = bool(answer.text.strip()) and answer.detail != "nothing_found"
+    said = bool(answer.text.strip()) and answer.detail != NOTHING_FOUND
     return searched and said and is_finished(answer) and not answer.grounded
 
 

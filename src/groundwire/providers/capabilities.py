@@ -33,7 +33,12 @@ class Capabilities:
     options: Mapping[str, Support] = {}
 
     def support(self, option: str) -> Support:
-        """How an option is treated; what nobody listed is a hint ignored or a restriction refused."""
+        """How an option is treated; one that is not listed is an ignored hint or a refused restriction.
+
+        A limit on the sources can always be kept, because the answer comes through us.
+        """
+        if option == "max_sources":
+            return self.options.get(option, "emulated")
         return self.options.get(option, "refused" if option in RESTRICTIONS else "ignored")
 
 

@@ -6,9 +6,10 @@ import pytest
 
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.engine.compose.answer import Composition, compose
-from groundwire.engine.compose.telling import NOTHING_FOUND, tell
+from groundwire.engine.compose.telling import tell
 from groundwire.engine.pages import Found
 from groundwire.model import (
+    NOTHING_FOUND,
     Cited,
     Finished,
     SearchCalled,

@@ -17,6 +17,7 @@ from groundwire.dialects.websearch.parts import Reading, read, render
 from groundwire.dialects.websearch.request import NAME
 from groundwire.errors import UpstreamWireError
 from groundwire.model import (
+    NOTHING_FOUND,
     Answer,
     Citation,
     Cited,
@@ -91,7 +92,7 @@ def decode_response(body: JsonObject) -> list[Event]:
 
 def _encode_result(answer: Answer, query: str) -> tuple[JsonObject, JsonObject]:
     """The result of what was said, and what the extension must say about it."""
-    if not answer.text.strip():
+    if not answer.text.strip() or answer.detail == NOTHING_FOUND:
         return _encode_nothing(query), {}
     prefix = f'Web search results for "{query}":\n\n'
     numbering = number_answer(answer)

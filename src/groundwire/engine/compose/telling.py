@@ -9,6 +9,7 @@ from groundwire.engine.compose.phrases import phrase
 from groundwire.engine.compose.polishing import one_line
 from groundwire.engine.pages import Found
 from groundwire.model import (
+    NOTHING_FOUND,
     Citation,
     Cited,
     Event,
@@ -25,9 +26,6 @@ from groundwire.model import (
     UsageSeen,
     Warned,
 )
-
-NOTHING_FOUND = "nothing_found"
-"""The code of the warning, and the detail of the ending, when no page answers."""
 
 SEARCH = "search_0"
 _TEXT_PART = 2

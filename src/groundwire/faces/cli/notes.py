@@ -9,12 +9,11 @@ from groundwire.faces.cli.forms import Asked, answered_by
 from groundwire.faces.cli.live import Order
 from groundwire.faces.cli.paper import shortened, text_width
 from groundwire.faces.cli.printable import one_line
-from groundwire.model import Answer, Citation, Source, Usage
+from groundwire.model import NOTHING_FOUND, Answer, Citation, Source, Usage
 from groundwire.model.events import FinishReason
 from groundwire.text.addresses import domain_of, safe_address
 from groundwire.text.sources import label_of
 
-NOTHING_FOUND = "nothing_found"
 """The detail of an answer's end when no page answers: then its text says so, and claims nothing."""
 
 _QUERIES_SHOWN = 6

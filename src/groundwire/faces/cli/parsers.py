@@ -70,6 +70,12 @@ def _tool(parser: Parser) -> None:
 def _tools(parser: Parser) -> None:
     parser.add_argument("--format", choices=FORMATS, help="definitions for an API (default: a list to read)")
     parser.add_argument("--lang", choices=LANGUAGES, default="en", help="language of the descriptions")
+    parser.add_argument(
+        "--special",
+        action="store_true",
+        help="webSearch and googleSearch, which the model's provider runs: their definitions, or with "
+        "--format the entry that declares them",
+    )
 
 
 def _providers(parser: Parser) -> None:
@@ -174,6 +180,7 @@ COMMANDS: dict[str, Command] = {
         "groundwire tools",
         "groundwire tools --format openai-responses",
         "groundwire tools --format mcp --lang de",
+        "groundwire tools --special --format openai-responses",
     ),
     "providers": Command(
         "show whom you can ask, and what each can do",
