@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from groundwire.chat.apps import read_app
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -38,6 +40,12 @@ def test_the_example_reads_and_tells_a_stream() -> None:
     )
     assert "[3] 東京都の統計 (https://toukei.example/tokyo)" in result.stdout
     assert "'東京の人口は約1,400万人です' ['https://toukei.example/tokyo']" in result.stdout
+
+
+def test_the_example_of_an_app_is_an_agent_that_searches() -> None:
+    agent = read_app((ROOT / "examples" / "apps" / "gpt5-web-search.json").read_text("utf-8"))
+    assert (agent.id, agent.model, agent.web_search) == ("gpt5-web-search", "gpt-5", True)
+    assert set(agent.name) == set(agent.description) == set(agent.prompt) == {"en", "de"}
 
 
 def test_the_code_of_the_readme_runs() -> None:
