@@ -81,6 +81,7 @@ check: .venv/.dev  ## format, lint, types, import rules, generated docs; needs P
 	$(BIN)/python scripts/losses.py --check
 	$(BIN)/python scripts/config_schema.py --check
 	$(BIN)/python scripts/providers.py --check
+	$(BIN)/python scripts/sbom.py --check
 
 bench: .venv/.test  ## what things cost, as ratios, each table in one run
 	$(BIN)/python bench/coding.py
@@ -100,10 +101,12 @@ bench: .venv/.test  ## what things cost, as ratios, each table in one run
 bench-peers: .venv/.test  ## what of cited answers reaches clients, beside LiteLLM's proxy; downloads it once
 	$(BIN)/python bench/peers_matrix.py
 
-lock: .venv/.dev  ## renew the locked versions
+lock: .venv/.dev  ## renew the locked versions and the bill of materials
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group run pyproject.toml -o requirements/run.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group dev pyproject.toml -o requirements/dev.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --all-extras --no-emit-package groundwire pyproject.toml -o requirements/all.lock
+	$(BIN)/python scripts/sbom.py
 
 clean:  ## remove the virtual environment and all caches
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
