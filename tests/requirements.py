@@ -7,9 +7,13 @@ overruled keeps its entry: `overruled` says what is done instead, and the tests 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-COUNTS = {"000": 53, "001": 31, "004": 23}
+from tests import requirements_agents, requirements_apps
+from tests.requirements_apps import Entry
+
+COUNTS = {"000": 53, "001": 31, "002": 51, "003": 61, "004": 23}
 """How many behaviours each document names."""
 
 
@@ -524,9 +528,17 @@ _004 = (
     ),
 )
 
+_DOCUMENTS: Mapping[str, Sequence[Entry]] = {
+    "000": _000,
+    "001": _001,
+    "002": requirements_apps.ENTRIES,
+    "003": requirements_agents.ENTRIES,
+    "004": _004,
+}
+
 REQUIREMENTS: tuple[Requirement, ...] = tuple(
     Requirement(f"{document}-{number:02}", *entry)
-    for document, entries in {"000": _000, "001": _001, "004": _004}.items()
+    for document, entries in _DOCUMENTS.items()
     for number, entry in enumerate(entries, 1)
 )
 """Every behaviour."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -178,6 +180,23 @@ def test_more_domains_than_an_api_takes_are_refused() -> None:
     assert convert([allowed], "openai-responses")
     with pytest.raises(InvalidArguments, match="webSearch: allowed_domains: 101 domains"):
         convert([{**WEB, "filters": {"allowed_domains": domains}}], "openai-responses")
+
+
+def test_the_documentation_says_what_each_api_gets() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tools.md").read_text("utf-8")
+    rows = [
+        line.split("|")[1:4] for line in page.splitlines() if line.startswith("| `") and line.count("|") == 4
+    ]
+    said = {
+        name: (web.strip(), google.strip())
+        for names, web, google in rows
+        for name in re.findall(r"`(\w+)`", names)
+        if name in DIALECTS
+    }
+    assert set(said) == set(DIALECTS)
+    for name, texts in said.items():
+        for tool, text in zip((WEB, GOOGLE), texts, strict=True):
+            assert bool(convert([tool], name)) == (not text.startswith("nothing")), (name, text)
 
 
 def test_texts_are_told_in_the_language_asked_for() -> None:
