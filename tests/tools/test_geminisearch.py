@@ -107,6 +107,30 @@ def test_it_is_asked_only_by_its_own_tool(provider: Loopback, tmp_path: Path) ->
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("wanted", ["true", ""])
+def test_the_raw_metadata_can_be_had(provider: Loopback, tmp_path: Path, wanted: str) -> None:
+    metadata = {
+        "webSearchQueries": ["how many"],
+        "groundingChunks": [{"web": {"uri": "https://a.example/", "title": "A", "custom": 1}}],
+        "groundingSupports": [
+            {
+                "segment": {"endIndex": 4, "text": "Yes."},
+                "groundingChunkIndices": [0],
+                "confidenceScores": [0.5],
+            }
+        ],
+    }
+    candidate = {
+        "content": {"role": "model", "parts": [{"text": "Yes."}]},
+        "finishReason": "STOP",
+        "groundingMetadata": metadata,
+    }
+    provider.raw = json.dumps({"candidates": [candidate]}).encode()
+    block = {"apiKey": "block-key-123456", "groundingMetadata": wanted}
+    result = call(config(provider, block), {"HOME": str(tmp_path)})
+    assert result.get("groundingMetadata") == (metadata if wanted else None)
+
+
 def test_the_configured_timeout_holds_for_it_too(provider: Loopback, tmp_path: Path) -> None:
     provider.stall_after(0)
     patient = config(provider, {"apiKey": "block-key-123456"})

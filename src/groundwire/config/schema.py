@@ -91,7 +91,7 @@ class Config:
     data_dir: str = ""
     config_dir: str = ""
     geminisearch: Mapping[str, str] = {}
-    """OpenCode's `provider.geminisearch.options`: `apiKey`, `model`."""
+    """OpenCode's `provider.geminisearch.options`: `apiKey`, `model`, `groundingMetadata`."""
     settings: tuple[Setting, ...] = ()
     warnings: tuple[str, ...] = ()
 

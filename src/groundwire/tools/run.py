@@ -94,7 +94,10 @@ async def call_tool(
     answer = _with_blocked(assembler.answer())
     if answer.error is not None:
         answer = replace(answer, error=_coded(answer.error, code))
-    return Outcome(encode_response(answer, Reply(request=request)), answer)
+    result = encode_response(answer, Reply(request=request))
+    if name == geminisearch.NAME:
+        result |= geminisearch.raw_metadata(searcher.config, answer)
+    return Outcome(result, answer)
 
 
 def _with_blocked(answer: Answer) -> Answer:
