@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tests import requirements_agents, requirements_apps
 from tests.requirements_apps import Entry
 
-COUNTS = {"000": 53, "001": 31, "002": 51, "003": 61, "004": 23}
+COUNTS = {"000": 55, "001": 34, "002": 51, "003": 61, "004": 23}
 """How many behaviours each document names."""
 
 
@@ -245,6 +245,8 @@ _000 = (
             f"{_RUN}test_the_unified_tool_fails_in_the_name_of_whom_it_asked",
         ),
     ),
+    (441, "ChatGPT's answers have sources", (f"{_CONTRACT}test_chatgpt_s_links_are_sources",)),
+    (442, "more providers in the same contract", (f"{_RUN}test_an_answer_is_told_with_numbers_and_sources",)),
 )
 
 _001 = (
@@ -377,6 +379,17 @@ _001 = (
         255,
         "language, region and number of sources as options",
         (f"{_RUN}test_the_unified_tool_takes_options_in_place_of_the_configured_ones",),
+    ),
+    (
+        256,
+        "a limit of the sources is kept",
+        ("tests/providers/test_policy.py::test_a_limit_of_sources_is_kept_in_the_answer",),
+    ),
+    (257, "raw metadata in a field of its own", (f"{_OWN}test_the_raw_metadata_can_be_had",)),
+    (
+        258,
+        "the insertion of markers is tested in any script",
+        (f"{_GROUNDING}test_every_citation_survives_in_any_script",),
     ),
 )
 
