@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groundwire.errors import InvalidArguments, UnsupportedFeature
-from groundwire.model import Location, SearchOptions
+from groundwire.model import Json, Location, SearchOptions
 from groundwire.tools.special import APIS, DEFINITIONS, convert, read_tools
 
 WEB: dict[str, Any] = {"id": "webSearch", "isSpecialTool": True}
@@ -175,7 +175,7 @@ def test_an_unknown_api_is_refused_with_those_that_are_known() -> None:
 
 
 def test_more_domains_than_an_api_takes_are_refused() -> None:
-    domains = [f"site{number}.example" for number in range(101)]
+    domains: list[Json] = [f"site{number}.example" for number in range(101)]
     allowed = {**WEB, "filters": {"allowed_domains": domains[:100]}}
     assert convert([allowed], "openai-responses")
     with pytest.raises(InvalidArguments, match="webSearch: allowed_domains: 101 domains"):
