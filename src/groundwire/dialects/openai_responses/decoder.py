@@ -23,9 +23,9 @@ from groundwire.dialects.openai_responses.reading import (
     ReasoningReader,
     open_item,
 )
+from groundwire.dialects.openai_responses.server_tools import ToolUse
 from groundwire.dialects.openai_responses.settling import Settling
 from groundwire.dialects.openai_responses.usage import decode_usage
-from groundwire.dialects.openai_responses.wire import CLIENT_CALLS
 from groundwire.errors import UpstreamWireError, WireError
 from groundwire.model import Failed, Finished, JsonObject, Started, UsageSeen
 
@@ -37,6 +37,7 @@ class Decoder(StreamDecoder):
         super().__init__()
         self._items: dict[int, ItemReader] = {}
         self._settling = Settling(self)
+        self._tools = ToolUse()
         self._is_started = False
 
     def on_frame(self, frame: Frame) -> None:
@@ -56,7 +57,9 @@ class Decoder(StreamDecoder):
     def whole(self, response: Fields) -> None:
         """A response in full, whatever of it has been told before."""
         self._start(response)
-        for reader, item in self._match(list(response.objs("output"))):
+        items = list(response.objs("output"))
+        self._tools.read_outputs(items)
+        for reader, item in self._match(items):
             reader.done(item)
         usage = decode_usage(response)
         if usage is not None:
@@ -70,6 +73,7 @@ class Decoder(StreamDecoder):
             self.emit(self._finish(response))
 
     def _start(self, response: Fields) -> None:
+        self._tools.read_declared(response)
         if not self._is_started:
             self._is_started = True
             self.emit(Started(response.text("id"), response.text("model")))
@@ -82,10 +86,21 @@ class Decoder(StreamDecoder):
             return Finished(finish, "" if reason in ("max_output_tokens", "content_filter") else reason)
         if status != "completed":
             return Finished("other", status)
-        if any(item.kind in CLIENT_CALLS for item in self._items.values()):
+        if any(self._is_waiting(index, item) for index, item in self._items.items()):
             return Finished("tool_calls")
         messages = (item for item in self._items.values() if isinstance(item, MessageReader))
         return Finished("refused" if any(item.has_refused for item in messages) else "stop")
+
+    def _is_waiting(self, index: int, item: ItemReader) -> bool:
+        """Is the turn over because the client has to run this call?
+
+        A provider that answered after a tool call of its own kind has run the tool itself.
+        """
+        if not item.waits_for_client or self._tools.is_answered(item.call_id):
+            return False
+        return item.kind == "function_call" or not any(
+            other > index and isinstance(reader, MessageReader) for other, reader in self._items.items()
+        )
 
     def _fail(self, error: JsonObject) -> None:
         self._break_off()
@@ -99,7 +114,7 @@ class Decoder(StreamDecoder):
 
     def _open(self, index: int, item: Fields) -> ItemReader:
         self._start(item.with_raw({}))
-        reader = self._items[index] = open_item(self, item, self._settling, len(self._items))
+        reader = self._items[index] = open_item(self, item, self._settling, self._tools, len(self._items))
         return reader
 
     def _match(self, items: list[Fields]) -> Iterator[tuple[ItemReader, Fields]]:
@@ -162,6 +177,7 @@ class Decoder(StreamDecoder):
 
     def _on_item_done(self, event: Fields) -> None:
         item = event.obj("item")
+        self._tools.read_outputs((item,))
         index = self._index(event)
         reader = self._items.get(index)
         if reader is None or reader.kind != item.text("type"):

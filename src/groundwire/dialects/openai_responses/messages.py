@@ -23,7 +23,8 @@ from groundwire.dialects.openai_responses.parts import (
     reasoning_extras,
     reasoning_texts,
 )
-from groundwire.dialects.openai_responses.wire import NAME, PHASES, SEARCH_ITEMS, native
+from groundwire.dialects.openai_responses.server_tools import ToolUse
+from groundwire.dialects.openai_responses.wire import NAME, PHASES, native
 from groundwire.model import (
     NO_EXTRAS,
     Citation,
@@ -81,6 +82,7 @@ class _InputReader:
         self._messages: list[Message] = []
         self._turn: _Turn | None = None
         self._functions: dict[str, str] = {}
+        self._tools = ToolUse()
         self._searches = 0
 
     def take(self, item: Fields) -> None:
@@ -96,7 +98,7 @@ class _InputReader:
             self._say(item)
         elif kind == "function_call_output":
             self._on("user").parts.append(self._result(item))
-        elif kind in SEARCH_ITEMS:
+        elif self._tools.is_search(item):
             self._search(item)
         elif kind == "reasoning":
             text = "\n\n".join(text for _, _, text in reasoning_texts(item) if text)

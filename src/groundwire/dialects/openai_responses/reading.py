@@ -20,8 +20,9 @@ from groundwire.dialects.openai_responses.parts import (
     reasoning_extras,
     reasoning_texts,
 )
+from groundwire.dialects.openai_responses.server_tools import ToolUse
 from groundwire.dialects.openai_responses.settling import Settling, TextReader
-from groundwire.dialects.openai_responses.wire import NAME, PHASES, SEARCH_ITEMS
+from groundwire.dialects.openai_responses.wire import NAME, PHASES
 from groundwire.model import (
     ExtrasSeen,
     JsonObject,
@@ -39,10 +40,14 @@ from groundwire.model.parts import Phase
 class ItemReader(ABC):
     """One item."""
 
+    waits_for_client = False
+    """Is it a call that the client has to run?"""
+
     def __init__(self, decoder: StreamDecoder, item: Fields) -> None:
         self.decoder = decoder
         self.kind = item.text("type")
         self.id = item.text("id")
+        self.call_id = item.text("call_id")
         self.is_done = False
 
     @abstractmethod
@@ -140,7 +145,9 @@ class ReasoningReader(ItemReader):
 
 
 class CallReader(ItemReader):
-    """A function call."""
+    """A function call of the client's."""
+
+    waits_for_client = True
 
     def __init__(self, decoder: StreamDecoder, item: Fields) -> None:
         super().__init__(decoder, item)
@@ -222,13 +229,21 @@ class OpaqueReader(ItemReader):
         )
 
 
-def open_item(decoder: StreamDecoder, item: Fields, settling: Settling, number: int) -> ItemReader:
+def open_item(
+    decoder: StreamDecoder, item: Fields, settling: Settling, tools: ToolUse, number: int
+) -> ItemReader:
     """The reader for an item."""
     kind = item.text("type")
     if kind == "message":
         return MessageReader(decoder, item, settling)
-    if kind in SEARCH_ITEMS:
+    if kind == "reasoning":
+        return ReasoningReader(decoder, item)
+    if tools.is_search(item):
         settling.has_searched = True
         return SearchReader(decoder, item, number)
-    plain = {"reasoning": ReasoningReader, "function_call": CallReader}
-    return plain.get(kind, OpaqueReader)(decoder, item)
+    waits = tools.is_client_call(item)
+    if kind == "function_call" and waits:
+        return CallReader(decoder, item)
+    reader = OpaqueReader(decoder, item)
+    reader.waits_for_client = waits
+    return reader
