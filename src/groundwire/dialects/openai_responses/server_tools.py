@@ -6,8 +6,8 @@ Every speaker has its own item for a search:
 |---|---|---|
 | OpenAI, Azure, DeepSeek | `web_search_call` | `action` |
 | OpenRouter | `openrouter:web_search` | `action` |
-| xAI | `x_search_call`, `custom_tool_call` with the call id `xs_call_…` | `arguments` or `input`, JSON as text |
-| Azure AI Projects | `bing_grounding_call`, `bing_custom_search_preview_call` | `arguments`, or an address in it |
+| xAI | `x_search_call`, `custom_tool_call` with an id `xs_call_…` | `arguments` or `input`, as JSON text |
+| Azure AI Projects | `bing_grounding_call`, `bing_custom_search_preview_call` | `arguments` |
 | Perplexity | `search_results`, `people_search_results` | `queries` |
 
 `custom_tool_call` is also what a client's own tool is called by, and the status does not tell the two apart:

@@ -2,7 +2,8 @@
 
 `input_tokens` and `output_tokens` are totals here as in the model. Billable searches stand beside the usage
 (`tool_usage`), or inside it under the names of OpenRouter, xAI and Perplexity; OpenRouter and Perplexity add
-the price. Clients read the details without asking whether they are there, so unknown ones are written as nought.
+the price. Clients read the details without asking whether they are there, so unknown ones are written as
+nought.
 """
 
 from __future__ import annotations
