@@ -82,8 +82,9 @@ def refuse_foreign_context(request: Request, provider: str, dialect: str = "") -
         return
     if stored.dialect != dialect:
         raise UnsupportedFeature(
-            f"{provider} cannot read what {' and '.join(stored.names)} refers to: only the vendor that stored "
-            f"it has the text. Send the messages themselves, or choose a provider that speaks {stored.dialect}"
+            f"{provider} cannot read what {' and '.join(stored.names)} refers to: only the vendor that "
+            "stored it has the text. Send the messages themselves, or choose a provider that speaks "
+            f"{stored.dialect}"
         )
 
 

@@ -37,6 +37,7 @@ from groundwire.model import (
     Opaque,
     Part,
     Reasoning,
+    SearchCall,
     Span,
     Text,
     ToolResult,
@@ -229,7 +230,8 @@ def encode_input(messages: tuple[Message, ...], unsaid: set[str]) -> list[Json]:
     """The items of an `input`; what has no words here is named in `unsaid`."""
     items: list[Json] = []
     for message in messages:
-        parts = message.parts if is_native(message, NAME) else readable_parts(message, NAME)
+        native_form = is_native(message, NAME) and not any(map(_is_output_only, message.parts))
+        parts = message.parts if native_form else readable_parts(message, NAME)
         if any(isinstance(part, Opaque) and part.dialect != NAME for part in _all_parts(message)):
             unsaid.add("opaque_parts")
         if message.role == "assistant":
@@ -240,6 +242,11 @@ def encode_input(messages: tuple[Message, ...], unsaid: set[str]) -> list[Json]:
         else:
             items += _encode_others(message, parts, unsaid)
     return items
+
+
+def _is_output_only(part: Part) -> bool:
+    """Is it an item that its speaker writes and does not read? Perplexity's results are no input."""
+    return isinstance(part, SearchCall) and str(native(part.extras).get("type")).endswith("_results")
 
 
 def _all_parts(message: Message) -> Iterator[Part]:

@@ -42,7 +42,9 @@ def decode_search(item: Fields, call_id: str) -> tuple[SearchCall | None, Search
     act = read_act(item)
     call: SearchCall | None = None
     if not item.obj(FIELD).flag("uncalled"):
-        extras = {NAME: item.rest("id", FIELD)}
+        # What was found is kept by the result, where the speaker lists it as an item of its own.
+        listed = ("results",) if item.text("type").endswith("_results") else ()
+        extras = {NAME: item.rest("id", FIELD, *listed)}
         call = SearchCall(call_id, act.queries, act.kind, act.url, act.pattern, extras=extras)
     status = item.text("status")
     if status == "in_progress":
@@ -51,6 +53,33 @@ def decode_search(item: Fields, call_id: str) -> tuple[SearchCall | None, Search
     others: list[Json] = [found.raw for found in item.objs("results") if not _is_text(found)]
     kept: JsonObject = {"results": others} if others else {}
     return call, SearchResult(call_id, sources, _TROUBLE.get(status, ""), extras={NAME: kept})
+
+
+def decode_numbers(item: Fields) -> dict[str, Source]:
+    """The pages of a search by their numbers, which Perplexity writes into its text."""
+    if not item.text("type").endswith("_results"):
+        return {}
+    found = ((result, result.integer("id")) for result in item.objs("results"))
+    return {
+        str(number): Source(safe_address(result.text("url")), result.text("title"), "cited")
+        for result, number in found
+        if number is not None and safe_address(result.text("url"))
+    }
+
+
+def decode_fetch(url: str, call_id: str) -> SearchCall:
+    """A page of Perplexity's `fetch_url_results`."""
+    return SearchCall(
+        call_id, kind="open", url=safe_address(url), extras={NAME: {"type": "fetch_url_results"}}
+    )
+
+
+def decode_fetched(content: Fields, call_id: str) -> SearchResult:
+    """What Perplexity read on a page."""
+    snippet = content.text("snippet")
+    url, title = safe_address(content.text("url")), content.text("title")
+    source = Source(url, title, "opened", (snippet,) if snippet else ())
+    return SearchResult(call_id, (source,) if url or title else (), extras={NAME: {}})
 
 
 def encode_search(item_id: str, call: SearchCall | None, result: SearchResult | None) -> JsonObject:
