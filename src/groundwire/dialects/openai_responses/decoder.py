@@ -15,6 +15,12 @@ from groundwire.dialects.extension import FIELD
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.framing import Frame
 from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.openai_responses.conversations import (
+    EVENTS,
+    Conversation,
+    events_of,
+    is_conversation,
+)
 from groundwire.dialects.openai_responses.errors import INCOMPLETE, decode_stream_error
 from groundwire.dialects.openai_responses.reading import (
     CallReader,
@@ -40,6 +46,7 @@ class Decoder(StreamDecoder):
         self._items: dict[int, ItemReader] = {}
         self._settling = Settling(self)
         self._tools = ToolUse()
+        self._conversation = Conversation()
         self._is_started = False
 
     def on_frame(self, frame: Frame) -> None:
@@ -58,6 +65,10 @@ class Decoder(StreamDecoder):
 
     def whole(self, response: Fields) -> None:
         """A response in full, whatever of it has been told before."""
+        if is_conversation(response):
+            for event in events_of(response):
+                self._on_conversation(response.with_raw(event))
+            return
         self._start(response)
         items = list(response.objs("output"))
         self._tools.read_outputs(items)
@@ -143,7 +154,7 @@ class Decoder(StreamDecoder):
                 yield free.pop(spare), item
 
     def _index(self, event: Fields, kind: str) -> int:
-        """The place of an item in the list; an event that does not say it is about the last item, or a new one."""
+        """The place of an item; an event that does not say it is about the last item, or a new one."""
         index = event.integer("output_index")
         if index is not None:
             return index
@@ -290,11 +301,16 @@ class Decoder(StreamDecoder):
     def _on_error(self, event: Fields) -> None:
         self._fail(event.raw)
 
+    def _on_conversation(self, event: Fields) -> None:
+        for told in self._conversation.translate(event):
+            _EVENTS[str(told["type"])](self, event.with_raw(told))
+
     def _on_unnamed(self, event: Fields) -> None:
         """A body instead of a stream: a response, or an error that came with status 200."""
         if event.has("type"):
             return
-        if event.get("object") == "response" or event.has("error") or event.has("detail"):
+        is_response = event.get("object") == "response" or is_conversation(event)
+        if is_response or event.has("error") or event.has("detail"):
             self.whole(event)
 
 
@@ -332,4 +348,5 @@ _EVENTS: dict[str, Callable[[Decoder, Fields], None]] = {
     "response.cancelled": Decoder._on_finished,
     "response.failed": Decoder._on_finished,
     "error": Decoder._on_error,
+    **dict.fromkeys(EVENTS, Decoder._on_conversation),
 }

@@ -245,8 +245,10 @@ def encode_input(messages: tuple[Message, ...], unsaid: set[str]) -> list[Json]:
 
 
 def _is_output_only(part: Part) -> bool:
-    """Is it an item that its speaker writes and does not read? Perplexity's results are no input."""
-    return isinstance(part, SearchCall) and str(native(part.extras).get("type")).endswith("_results")
+    """Is it an item that is no input here? Perplexity's results and Mistral's executions are not."""
+    if not isinstance(part, SearchCall):
+        return False
+    return str(native(part.extras).get("type")).endswith(("_results", "tool.execution"))
 
 
 def _all_parts(message: Message) -> Iterator[Part]:

@@ -9,6 +9,7 @@ Every speaker has its own item for a search:
 | xAI | `x_search_call`, `custom_tool_call` with an id `xs_call_…` | `arguments` or `input`, as JSON text |
 | Azure AI Projects | `bing_grounding_call`, `bing_custom_search_preview_call` | `arguments` |
 | Perplexity | `search_results`, `people_search_results` | `queries` |
+| Mistral | `tool.execution` with a name like `web_search` | `arguments` |
 
 `custom_tool_call` is also what a client's own tool is called by, and the status does not tell the two apart:
 OpenAI completes both. What does: an output in the item or in the same response, the id, and a list of tools
@@ -92,6 +93,8 @@ class ToolUse:
         kind = item.text("type")
         if kind in _SEARCHES:
             return True
+        if kind == "tool.execution":
+            return "search" in item.text("name")
         if kind in ("custom_tool_call", "function_call"):
             name = item.text("name")
             return ("search" in name or _OPENS.search(name) is not None) and self._ran_on_server(item, kind)
