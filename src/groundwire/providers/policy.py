@@ -79,6 +79,24 @@ def _audited(options: SearchOptions, emulated: Collection[str]) -> SearchOptions
     return options if checked else None
 
 
+def refuse_foreign_context(request: Request, provider: str, dialect: str = "") -> None:
+    """Refuse a request that refers to text which only another vendor has: its answer would be wrong.
+
+    `dialect` is what the provider speaks; whether it still has the text is for the provider to say.
+    """
+    stored = request.stored
+    if stored is None:
+        if request.previous_id and not dialect:
+            raise UnsupportedFeature(f"{provider} keeps no conversations: send the messages, not previous_id")
+        return
+    if stored.dialect != dialect:
+        raise UnsupportedFeature(
+            f"{provider} cannot read what {' and '.join(stored.names)} refers to: only the vendor that "
+            "stored it has the text. Send the messages themselves, or choose a provider that speaks "
+            f"{stored.dialect}"
+        )
+
+
 def _without_search(request: Request, provider: str) -> Prepared:
     """Sources that nobody looks for cannot be on the wrong site, so restrictions are kept this way too."""
     warning = Warned("search_unavailable", f"{provider} cannot search the web: the answer is not grounded")

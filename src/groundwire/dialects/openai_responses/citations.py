@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
@@ -30,6 +30,8 @@ from groundwire.text.links import Link, find_markdown_links
 _KNOWN = ("type", "start_index", "end_index", "url", "title", "content")
 _ANCHORS: dict[str, Anchor] = {"claim": "claim", "marker": "marker"}
 _WHOLE = "answer"
+_NUMBER = re.compile(r"\[(?:web:)?(\d{1,4})\](?!\()")
+"""`[1]` or `[web:1]`, and no label of a link."""
 _NO_TITLE = re.compile(r"[\[\]\d\s]*")
 
 
@@ -114,6 +116,15 @@ def derive(text: str) -> Iterator[Citation]:
         source = Source(safe_address(link.url), _title_of(link), "cited")
         if source.url:
             yield Citation(link.span, (Evidence(source, extras={NAME: {"derived": True}}),), "marker")
+
+
+def derive_numbers(text: str, numbered: Mapping[str, Source]) -> Iterator[Citation]:
+    """Citations by the numbers in a text whose provider numbered its results and annotated nothing."""
+    for match in _NUMBER.finditer(text):
+        source = numbered.get(match[1])
+        if source is not None:
+            evidence = Evidence(source, extras={NAME: {"derived": True}})
+            yield Citation(Span(*match.span()), (evidence,), "marker")
 
 
 def _cite(annotation: Annotation, text: str, span: Span) -> Citation:

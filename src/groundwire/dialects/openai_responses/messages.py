@@ -23,7 +23,8 @@ from groundwire.dialects.openai_responses.parts import (
     reasoning_extras,
     reasoning_texts,
 )
-from groundwire.dialects.openai_responses.wire import NAME, PHASES, SEARCH_ITEMS, native
+from groundwire.dialects.openai_responses.server_tools import ToolUse
+from groundwire.dialects.openai_responses.wire import NAME, PHASES, native
 from groundwire.model import (
     NO_EXTRAS,
     Citation,
@@ -36,6 +37,7 @@ from groundwire.model import (
     Opaque,
     Part,
     Reasoning,
+    SearchCall,
     Span,
     Text,
     ToolResult,
@@ -81,6 +83,7 @@ class _InputReader:
         self._messages: list[Message] = []
         self._turn: _Turn | None = None
         self._functions: dict[str, str] = {}
+        self._tools = ToolUse()
         self._searches = 0
 
     def take(self, item: Fields) -> None:
@@ -96,7 +99,7 @@ class _InputReader:
             self._say(item)
         elif kind == "function_call_output":
             self._on("user").parts.append(self._result(item))
-        elif kind in SEARCH_ITEMS:
+        elif self._tools.is_search(item):
             self._search(item)
         elif kind == "reasoning":
             text = "\n\n".join(text for _, _, text in reasoning_texts(item) if text)
@@ -227,7 +230,8 @@ def encode_input(messages: tuple[Message, ...], unsaid: set[str]) -> list[Json]:
     """The items of an `input`; what has no words here is named in `unsaid`."""
     items: list[Json] = []
     for message in messages:
-        parts = message.parts if is_native(message, NAME) else readable_parts(message, NAME)
+        native_form = is_native(message, NAME) and not any(map(_is_output_only, message.parts))
+        parts = message.parts if native_form else readable_parts(message, NAME)
         if any(isinstance(part, Opaque) and part.dialect != NAME for part in _all_parts(message)):
             unsaid.add("opaque_parts")
         if message.role == "assistant":
@@ -238,6 +242,13 @@ def encode_input(messages: tuple[Message, ...], unsaid: set[str]) -> list[Json]:
         else:
             items += _encode_others(message, parts, unsaid)
     return items
+
+
+def _is_output_only(part: Part) -> bool:
+    """Is it an item that is no input here? Perplexity's results and Mistral's executions are not."""
+    if not isinstance(part, SearchCall):
+        return False
+    return str(native(part.extras).get("type")).endswith(("_results", "tool.execution"))
 
 
 def _all_parts(message: Message) -> Iterator[Part]:

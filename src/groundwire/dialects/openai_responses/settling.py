@@ -18,6 +18,7 @@ from groundwire.dialects.openai_responses.citations import (
     anchor_of,
     decode_annotation,
     derive,
+    derive_numbers,
     is_misplaced,
     place,
     place_early,
@@ -31,6 +32,7 @@ from groundwire.model import (
     Extras,
     ExtrasSeen,
     Json,
+    Source,
     Span,
     TextDelta,
     TextSettled,
@@ -193,6 +195,7 @@ class Settling:
         self._is_annotated = False
         self._pieces: set[tuple[int, int, str, str]] = set()
         self.has_searched = False
+        self.numbered: dict[str, Source] = {}
 
     def open(self, item_id: str, phase: Phase) -> TextReader:
         """A new text part."""
@@ -251,12 +254,14 @@ class Settling:
         for text in self._texts if derive_citations and is_bare else ():
             text.start = start
             if text.phase != "refusal":
-                self._cite(text, list(derive(text.text)))
+                self._cite(text, [*derive(text.text), *derive_numbers(text.text, self.numbered)])
             start += text.length
         self.advance()
 
     def _may_be_derived(self, text: TextReader) -> bool:
-        return self.has_searched and not self._is_annotated and "](http" in text.text
+        if not self.has_searched or self._is_annotated:
+            return False
+        return "](http" in text.text or (bool(self.numbered) and "[" in text.text)
 
     def _settle(self, text: TextReader) -> None:
         text.is_settled = True
