@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from groundwire.config.load import load
-from groundwire.config.schema import Config
+from groundwire.config.schema import DEFAULT_ORDER, Config
 from groundwire.credentials.lookup import Finding, Places, explain, find
 from groundwire.credentials.oauth import token_url
 from groundwire.credentials.redact import Redactor
@@ -45,8 +45,8 @@ from groundwire.providers.http import HttpProvider
 from groundwire.providers.openai_session import apart, sender
 from groundwire.providers.registry import BUILT_IN, adjusted, built_in, describe
 from groundwire.routing.health import Health
-from groundwire.routing.plan import AUTO, choose, named, ranked
-from groundwire.routing.run import Router
+from groundwire.routing.resolve import AUTO, plan_for, ranked, resolve, substituted
+from groundwire.routing.run import Plan, Router
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Http
 from groundwire.wiring import ENGINES, Ask, EngineRoom, EngineStatus, Looked
@@ -155,24 +155,35 @@ class Groundwire:
 
     def batches(self, request: Request, *, provider: str = AUTO, model: str = "") -> Batches:
         """The same, as it arrives: events that came together stay together."""
-        usable = self.usable() if request.search is None else self._able_to_search()
-        provider, model = named(provider, model, self.config.aliases, usable)
-        order = self._order() if provider == AUTO else ()
-        plan = choose(provider, model, order, usable, searching=request.search is not None)
-        return self._router.batches(request, plan)
+        target = self.resolve(provider, model)
+        searching = request.search is not None
+        usable = self._able_to_search() if searching else self.usable()
+        plan = plan_for(target, self.order, usable, searching=searching)
+        warnings = substituted(model or request.model, self.config.aliases) if target[0] == AUTO else ()
+        return self._router.batches(request, replace(plan, seconds=self._seconds(plan), warnings=warnings))
+
+    def resolve(self, provider: str = AUTO, model: str = "") -> tuple[str, str]:
+        """The provider and the model that a name means; `auto` and no model for the default target."""
+        return resolve(model, self.config.aliases, self.usable(), provider)
+
+    def _seconds(self, plan: Plan) -> float:
+        """How long a request may take, all attempts together."""
+        limits = (self.config.provider(target.provider).timeout for target in plan.targets)
+        return max(limit or self.config.timeout or plan.seconds for limit in limits)
 
     def _able_to_search(self) -> Mapping[str, bool]:
-        """Of those who can be used, `auto` asks only who can search; a name is taken as given."""
+        """Providers that `auto` may ask to search."""
 
         def can(name: str) -> bool:
             return self._live[name].capabilities.search != "none" and self._is_usable(name)
 
         return Looked(self._live, can)
 
-    def _order(self) -> tuple[str, ...]:
-        """Whom `auto` asks, one after the other."""
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The providers that `auto` asks, in order, as far as they can be used."""
         configured = (name for name, item in self.config.providers.items() if item.base_url or item.enabled)
-        return ranked(self.config.order, configured)
+        return ranked(self.config.order, configured, DEFAULT_ORDER)
 
     async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:
         """The tokens of a request as its provider counts them; None where that one does not."""

@@ -89,6 +89,10 @@ class FakeAsker:
     def names(self) -> tuple[str, ...]:
         return ("gemini", "anthropic", "openai", *self.config.providers)
 
+    @property
+    def order(self) -> tuple[str, ...]:
+        return self.config.order
+
     async def stream(
         self,
         query: str | Request,

@@ -94,7 +94,7 @@ def _listed(pattern: str, most: int) -> Read:
 
 
 def _order(item: object, context: Context) -> Json:
-    return _listed(PROVIDER_NAME, 1000)(item, context) or None
+    return _listed(rf"\*|{PROVIDER_NAME}", 1000)(item, context) or None
 
 
 def _seconds(item: object, _: Context) -> Json:
@@ -183,7 +183,11 @@ DOMAINS = Kind(
     },
     _listed(_DOMAIN, MAX_DOMAINS),
 )
-ORDER = Kind("a list of provider names", {"type": "array", "items": _STRING, "minItems": 1}, _order)
+ORDER = Kind(
+    'a list of provider names, or "*" for all others',
+    {"type": "array", "items": _STRING, "minItems": 1},
+    _order,
+)
 STORE = Kind(
     "sqlite:///PATH or postgresql://HOST/DATABASE",
     {"type": "string", "pattern": f"^{_STORE}$"},
