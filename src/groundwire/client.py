@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from groundwire.config.load import load
+from groundwire.config.options import checked_options
 from groundwire.config.schema import DEFAULT_ORDER, Config
 from groundwire.credentials.lookup import Finding, Places, explain, find
 from groundwire.credentials.oauth import token_url
@@ -35,10 +36,9 @@ from groundwire.model import (
     SearchOptions,
     Text,
 )
-from groundwire.model.value import replace, value
+from groundwire.model.value import replace
 from groundwire.providers import copilot
 from groundwire.providers.base import Batches, OneByOne, Provider, Row
-from groundwire.providers.capabilities import Capabilities
 from groundwire.providers.copilot_command import settings_from
 from groundwire.providers.counting import count_tokens, counts
 from groundwire.providers.http import HttpProvider
@@ -49,25 +49,12 @@ from groundwire.routing.resolve import AUTO, plan_for, ranked, resolve, substitu
 from groundwire.routing.run import Plan, Router
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Http
-from groundwire.wiring import ENGINES, Ask, EngineRoom, EngineStatus, Looked
+from groundwire.transport.threads import is_running, run_apart
+from groundwire.wiring import ENGINES, Ask, EngineRoom, Looked, ProviderStatus
 
 if TYPE_CHECKING:
     from groundwire.engine.knowledge import Report
     from groundwire.engine.pages import Page
-
-
-@value
-class ProviderStatus:
-    """A provider, and whether it can be used."""
-
-    name: str
-    title: str
-    usable: bool
-    reason: str
-    model: str
-    dialect: str
-    base_url: str
-    capabilities: Capabilities
 
 
 class Groundwire:
@@ -116,13 +103,20 @@ class Groundwire:
     def search(
         self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
     ) -> Answer:
-        """Ask and wait for the whole answer. For programs without an event loop."""
+        """Ask and wait for the whole answer. Where an event loop runs (Jupyter), it is asked in a thread."""
 
-        async def ask() -> Answer:
-            async with self:
-                return await self.asearch(query, provider=provider, model=model, options=options)
+        async def ask(groundwire: Groundwire) -> Answer:
+            async with groundwire:
+                return await groundwire.asearch(query, provider=provider, model=model, options=options)
 
-        return asyncio.run(ask())
+        # Connections belong to one event loop, so the thread gets its own.
+        return run_apart(lambda: ask(self._copy())) if is_running() else asyncio.run(ask(self))
+
+    def _copy(self) -> Groundwire:
+        copy = Groundwire(self.config, env=self._env)
+        for name, row in self._added.items():
+            copy.add(row, self._keys.get(name))
+        return copy
 
     async def asearch(
         self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
@@ -146,9 +140,10 @@ class Groundwire:
         options: SearchOptions | None = None,
     ) -> AsyncGenerator[Event, None]:
         """The events of an answer as they happen; leaving the loop stops the provider."""
-        if isinstance(query, str):
-            query = question(query, options or self.config.search)
-        async with aclosing(self.batches(query, provider=provider, model=model)) as batches:
+        request = query if isinstance(query, Request) else question(query, options or self.config.search)
+        if request.search is not None:
+            request = replace(request, search=checked_options(request.search, time.time()))
+        async with aclosing(self.batches(request, provider=provider, model=model)) as batches:
             async for batch in batches:
                 for event in batch:
                     yield event
@@ -209,7 +204,7 @@ class Groundwire:
     def providers(self) -> list[ProviderStatus]:
         """Every provider that is known, and whether it can be used."""
         others = [self._copilot_status()] if copilot.NAME in self._live else []
-        engines = (_engine_status(self._engines.status(name)) for name in self._engines.names)
+        engines = map(self._engines.status, self._engines.names)
         return [*(self._status(row) for row in self._rows.values()), *others, *engines]
 
     @property
@@ -326,21 +321,10 @@ class Groundwire:
         )
 
 
-def _engine_status(status: EngineStatus) -> ProviderStatus:
-    return ProviderStatus(
-        status.name,
-        status.title,
-        status.usable,
-        status.reason,
-        "",
-        "engine",
-        status.base_url,
-        status.capabilities,
-    )
-
-
 def question(query: str, options: SearchOptions) -> Request:
     """A request to search the web for an answer."""
+    if not isinstance(query, str):
+        raise InvalidQuery(f"the query must be a text, not {type(query).__name__}")
     if not query.strip():
         raise InvalidQuery("the query is empty; ask something")
     return Request((Message("user", (Text(query),)),), search=options, stream=True)

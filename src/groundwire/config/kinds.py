@@ -183,11 +183,7 @@ DOMAINS = Kind(
     },
     _listed(_DOMAIN, MAX_DOMAINS),
 )
-ORDER = Kind(
-    'a list of provider names, or "*" for all others',
-    {"type": "array", "items": _STRING, "minItems": 1},
-    _order,
-)
+ORDER = Kind("a list of provider names", {"type": "array", "items": _STRING, "minItems": 1}, _order)
 STORE = Kind(
     "sqlite:///PATH or postgresql://HOST/DATABASE",
     {"type": "string", "pattern": f"^{_STORE}$"},
