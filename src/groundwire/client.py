@@ -44,6 +44,7 @@ from groundwire.providers.counting import count_tokens, counts
 from groundwire.providers.http import HttpProvider
 from groundwire.providers.openai_session import apart, sender
 from groundwire.providers.registry import BUILT_IN, adjusted, built_in, describe
+from groundwire.providers.successor import CurrentModel
 from groundwire.routing.health import Health
 from groundwire.routing.resolve import AUTO, plan_for, ranked, resolve, substituted
 from groundwire.routing.run import Plan, Router
@@ -286,7 +287,9 @@ class Groundwire:
             return await self._credential(row)
 
         renew = self._refresher.after_refusal
-        speaker = HttpProvider(row, self._http, credential, self._redactor, renew=renew)
+        speaker: Provider = HttpProvider(row, self._http, credential, self._redactor, renew=renew)
+        if row.family:
+            speaker = CurrentModel(speaker, row, self._http, credential)
         kind, _, engine = self.config.provider(row.name).search.partition(":")
         return self._engines.searching(speaker, engine) if kind == "engine" else speaker
 

@@ -15,6 +15,7 @@ from groundwire.errors import UnsupportedFeature
 from groundwire.model import FunctionTool, JsonObject, Request
 from groundwire.providers.base import Row
 from groundwire.providers.capabilities import Capabilities
+from groundwire.providers.models import default_model
 
 _EITHER_OR = re.compile(r"gemini-[12]\b")
 
@@ -46,7 +47,8 @@ ROW = Row(
     dialect="gemini",
     base_url="https://generativelanguage.googleapis.com",
     url=url,
-    model="gemini-2.5-flash",
+    model=default_model("gemini"),
+    family=r"gemini-\d+(?:\.\d+)?-flash",
     lookups=(
         Lookup("opencode", "google", "api"),
         Lookup("environment", "GEMINI_API_KEY"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from groundwire.credentials.lookup import Lookup
 from groundwire.providers.base import Row, path
 from groundwire.providers.capabilities import Capabilities
+from groundwire.providers.models import default_model
 
 ROW = Row(
     name="openai_chat",
@@ -12,7 +13,8 @@ ROW = Row(
     dialect="openai_chat",
     base_url="https://api.openai.com/v1",
     url=path("/chat/completions"),
-    model="gpt-5-search-api",
+    model=default_model("openai_chat"),
+    family=r"gpt-\d+(?:\.\d+)?-search-api",
     lookups=(
         Lookup("environment", "OPENAI_API_KEY"),
         Lookup("opencode", "openai", "api"),

@@ -104,6 +104,7 @@ def adjusted(
         row,
         base_url=base_url or row.base_url,
         model=model or row.model,
+        family="" if model else row.family,
         capabilities=capabilities,
         spelling=_spelled(row, search_form) if search_form else row.spelling,
     )

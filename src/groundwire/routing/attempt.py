@@ -83,7 +83,7 @@ class Attempt:
         held: list[Event] = []
         began = self._breaker.now()
         self._ended = self._cut = False
-        self._model = request.model or self.provider.model
+        self._model = request.model
         deadline = Deadline(self._first_limit(request, ends))
         try:
             async with aclosing(continued(self.provider, request)) as batches:
@@ -94,7 +94,7 @@ class Attempt:
                         continue
                     self._waited = self._breaker.now() - began
                     self._judge(batch)
-                    held += (signed(event, self.provider.name, self._model) for event in batch)
+                    held += (self._signed(event) for event in batch)
                     self._visible = _shows(batch, self._invisible)
                     if self._visible:
                         deadline.ends = ends
@@ -141,7 +141,11 @@ class Attempt:
         self._ended = True
         if not self._visible:
             return batch[: end + 1]  # signed with all that was held
-        return [*batch[:end], signed(batch[end], self.provider.name, self._model)]
+        return [*batch[:end], self._signed(batch[end])]
+
+    def _signed(self, event: Event) -> Event:
+        # A default model is known for certain only when it answers: the provider may have had to change it.
+        return signed(event, self.provider.name, self._model or self.provider.model)
 
     def _judge(self, batch: Sequence[Event]) -> None:
         """Note how it ended, where it did."""
