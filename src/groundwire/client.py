@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from groundwire.config.load import load
 from groundwire.config.options import checked_options
 from groundwire.config.schema import DEFAULT_ORDER, Config
-from groundwire.credentials.lookup import Finding, Places, explain, find
+from groundwire.credentials.lookup import Finding, Lookup, Places, explain, find
 from groundwire.credentials.oauth import token_url
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.refresher import Refresher
@@ -212,6 +212,12 @@ class Groundwire:
     def names(self) -> tuple[str, ...]:
         """The providers that are known."""
         return tuple(name for name in self._live if name not in self._added)
+
+    @property
+    def keyed(self) -> tuple[str, ...]:
+        """The providers and engines whose key can be stored in our own file."""
+        lookups = {name: row.lookups for name, row in self._rows.items()} | self._engines.lookups()
+        return tuple(name for name, places in lookups.items() if Lookup("own", name) in places)
 
     def findings(self, name: str) -> list[Finding]:
         """What every place that may hold a provider's credential answers."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from groundwire.config.schema import Config
-from groundwire.credentials.lookup import Finding, Places, explain, find
+from groundwire.credentials.lookup import Finding, Lookup, Places, explain, find
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential
 from groundwire.engine.engines.registry import API_ENGINES, api_engine
@@ -128,6 +128,10 @@ class EngineRoom:
             row_url,
             capabilities_of_engine(self._honours(name)),
         )
+
+    def lookups(self) -> dict[str, tuple[Lookup, ...]]:
+        """Where the keys of engines may be."""
+        return {name: self._row(name).lookups for name in self.names if name not in _TITLES}
 
     def findings(self, name: str) -> list[Finding]:
         """What every place that may hold an engine's key answers."""

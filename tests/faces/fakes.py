@@ -112,6 +112,10 @@ class FakeAsker:
     def providers(self) -> list[ProviderStatus]:
         return self._statuses
 
+    @property
+    def keyed(self) -> tuple[str, ...]:
+        return self.names
+
     def findings(self, name: str) -> list[Finding]:
         return self._findings.get(name, [])
 

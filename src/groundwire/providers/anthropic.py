@@ -32,7 +32,7 @@ ROW = Row(
         Lookup("own", "anthropic"),
     ),
     missing="MISSING_ANTHROPIC_API_KEY",
-    advice="Set ANTHROPIC_API_KEY, or log in with OpenCode.",
+    advice="Set ANTHROPIC_API_KEY, run `groundwire login anthropic`, or log in with OpenCode.",
     headers=headers,
     forwards=("anthropic-beta", "anthropic-version"),
     capabilities=Capabilities(

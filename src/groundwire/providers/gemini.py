@@ -56,7 +56,10 @@ ROW = Row(
         Lookup("own", "gemini"),
     ),
     missing="MISSING_GEMINI_API_KEY",
-    advice="Set GEMINI_API_KEY (a key comes from Google AI Studio), or log in with OpenCode.",
+    advice=(
+        "Set GEMINI_API_KEY (a key comes from Google AI Studio), run `groundwire login gemini`, "
+        "or log in with OpenCode."
+    ),
     headers=headers,
     adjust=adjust,
     capabilities=Capabilities(

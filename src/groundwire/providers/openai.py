@@ -8,7 +8,7 @@ from groundwire.providers.capabilities import Capabilities, Support
 from groundwire.providers.models import default_model
 
 KEYS = (Lookup("environment", "OPENAI_API_KEY"), Lookup("opencode", "openai", "api"), Lookup("own", "openai"))
-ADVICE = "Set OPENAI_API_KEY, or log in with OpenCode."
+ADVICE = "Set OPENAI_API_KEY, run `groundwire login openai`, or log in with OpenCode."
 
 SEARCH_OPTIONS: dict[str, Support] = {
     "allowed_domains": "native",

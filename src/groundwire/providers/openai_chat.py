@@ -19,9 +19,10 @@ ROW = Row(
         Lookup("environment", "OPENAI_API_KEY"),
         Lookup("opencode", "openai", "api"),
         Lookup("own", "openai_chat"),
+        Lookup("own", "openai"),
     ),
     missing="MISSING_OPENAI_API_KEY",
-    advice="Set OPENAI_API_KEY, or log in with OpenCode.",
+    advice="Set OPENAI_API_KEY, run `groundwire login openai`, or log in with OpenCode.",
     capabilities=Capabilities(
         options={
             "allowed_domains": "emulated",

@@ -40,7 +40,7 @@ ROW = Row(
         Lookup("own", "openrouter"),
     ),
     missing="MISSING_OPENROUTER_API_KEY",
-    advice="Set OPENROUTER_API_KEY, or log in with OpenCode.",
+    advice="Set OPENROUTER_API_KEY, run `groundwire login openrouter`, or log in with OpenCode.",
     spelling=spelling,
     capabilities=Capabilities(
         both_domain_lists=False,
