@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from groundwire.config.schema import Config
-from groundwire.credentials.lookup import Finding, Places, explain, find
+from groundwire.credentials.lookup import Finding, Lookup, Places, explain, find
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential
 from groundwire.engine.engines.registry import API_ENGINES, api_engine
@@ -39,13 +39,15 @@ _WEB = frozenset({"allowed_domains", "blocked_domains", "location", "language", 
 
 
 @value
-class EngineStatus:
-    """An engine, and whether it can be used."""
+class ProviderStatus:
+    """A provider or an engine, and whether it can be used."""
 
     name: str
     title: str
     usable: bool
     reason: str
+    model: str
+    dialect: str
     base_url: str
     capabilities: Capabilities
 
@@ -104,7 +106,7 @@ class EngineRoom:
         capabilities = capabilities_of_engine(self._honours(name))
         return SearchingProvider(provider, lambda: self.engine(name), capabilities)
 
-    def status(self, name: str) -> EngineStatus:
+    def status(self, name: str) -> ProviderStatus:
         """What can be said of an engine without asking it."""
         if name in _TITLES:
             row_url, reason, usable = "", "needs no key", True
@@ -116,14 +118,20 @@ class EngineRoom:
                 row.base_url,
                 found.origin if found else ("address set" if usable else row.advice),
             )
-        return EngineStatus(
+        return ProviderStatus(
             name,
             _TITLES.get(name) or self._row(name).title,
             usable,
             reason,
+            "",
+            "engine",
             row_url,
             capabilities_of_engine(self._honours(name)),
         )
+
+    def lookups(self) -> dict[str, tuple[Lookup, ...]]:
+        """Where the keys of engines may be."""
+        return {name: self._row(name).lookups for name in self.names if name not in _TITLES}
 
     def findings(self, name: str) -> list[Finding]:
         """What every place that may hold an engine's key answers."""

@@ -13,6 +13,7 @@ from groundwire.client import Groundwire
 from groundwire.config.schema import Config, ProviderSettings
 from groundwire.model import JsonObject
 from groundwire.model.value import replace
+from groundwire.providers.models import default_model
 from groundwire.tools import run_tool
 from tests.faces.fakes import LATE
 from tests.faces.loopback import BOUND, Loopback, loopback
@@ -55,7 +56,10 @@ def test_an_incomplete_block_falls_back_to_the_variable_and_the_default(
     provider: Loopback, tmp_path: Path, block: dict[str, str]
 ) -> None:
     call(config(provider, block), {"HOME": str(tmp_path), "GEMINI_API_KEY": "variable-key-123"})
-    assert asked(provider) == ("variable-key-123", "/v1beta/models/gemini-2.5-flash:generateContent")
+    assert asked(provider) == (
+        "variable-key-123",
+        f"/v1beta/models/{default_model('gemini')}:generateContent",
+    )
 
 
 def test_other_providers_settings_are_not_looked_at(provider: Loopback, tmp_path: Path) -> None:
@@ -72,7 +76,10 @@ def test_other_providers_settings_are_not_looked_at(provider: Loopback, tmp_path
     }
     assert provider.requests == []
     call(config(provider, {}, model="gemini-3-pro"), {**env, "GEMINI_API_KEY": "variable-key-123"})
-    assert asked(provider) == ("variable-key-123", "/v1beta/models/gemini-2.5-flash:generateContent")
+    assert asked(provider) == (
+        "variable-key-123",
+        f"/v1beta/models/{default_model('gemini')}:generateContent",
+    )
     call(config(provider, {}, model="gemini-3-pro"), env, "websearch_gemini")
     assert asked(provider) == ("opencode-key-1234", "/v1beta/models/gemini-3-pro:generateContent")
 

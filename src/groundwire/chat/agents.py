@@ -1,4 +1,4 @@
-"""The agent of somebody who has made none, and how a new one is called."""
+"""The agent of somebody who has made none, how a new one is called, and which target an agent asks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import unicodedata
 from collections.abc import Container
 
 from groundwire.chat.languages import pick
+from groundwire.client import Groundwire
+from groundwire.errors import ConfigError
+from groundwire.routing.engines import ENGINES
+from groundwire.routing.resolve import AUTO
 from groundwire.store.base import Agent
 
 DEFAULT = Agent(
@@ -44,3 +48,19 @@ def title_of(text: str, longest: int = 60) -> str:
         return line
     cut = line[: longest - 1]
     return (cut.rpartition(" ")[0] if " " in cut[longest // 2 :] else cut).rstrip(" ,.;:") + "…"
+
+
+def target_for(agent: Agent, groundwire: Groundwire) -> tuple[str, str]:
+    """The agent's provider and model. Without web search it never asks an engine, which only searches."""
+    provider, model = groundwire.resolve(agent.provider or AUTO, agent.model)
+    if agent.web_search:
+        return provider, model
+    if provider == AUTO:
+        usable = groundwire.usable()
+        provider = next((name for name in groundwire.order if name not in ENGINES and usable.get(name)), "")
+    if not provider or provider in ENGINES:
+        raise ConfigError(
+            "no model can be asked without searching: turn on web search for this agent, or configure the "
+            "key of a model's provider (see: groundwire doctor)"
+        )
+    return provider, model

@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from functools import partial
 from uuid import uuid4
 
+from groundwire.chat.agents import target_for
 from groundwire.chat.history import request_for
 from groundwire.chat.questions import Asked, controls_of, question
 from groundwire.chat.states import lost, state_of, stopped
-from groundwire.chat.targets import target_for
 from groundwire.chat.telling import Ask, Batches, Telling, telling
 from groundwire.client import Groundwire
 from groundwire.errors import GroundwireError, RequestError, TurnedAway

@@ -110,8 +110,10 @@ GATEWAY = Table(
 ROOT = Table(
     "Configuration of groundwire.",
     {
-        "order": Key(kinds.ORDER, "Whom provider auto asks, in this order, as far as they can be used."),
-        "timeout": Key(kinds.SECONDS, "Seconds until an answer must be complete, for all providers."),
+        "order": Key(
+            kinds.ORDER, 'The providers that auto asks, in this order, and no others; "*" for all others.'
+        ),
+        "timeout": Key(kinds.SECONDS, "Seconds until an answer must be complete, all attempts together."),
         "data_dir": Key(kinds.PATH, "Where groundwire keeps its data.", project="never"),
         "store": Key(
             kinds.STORE, "Where sessions, keys and the index are kept, if not in data_dir.", project="never"

@@ -79,7 +79,8 @@ class Config:
 
     providers: Mapping[str, ProviderSettings] = {}
     order: tuple[str, ...] = DEFAULT_ORDER
-    """Whom `auto` asks, in this order, as far as they can be used."""
+    """The providers that `auto` asks, as far as they can be used. An order of the user's own is exclusive,
+    except where it says `*`; the default one is followed by the providers that the user configured."""
     search: SearchOptions = SearchOptions()
     aliases: Mapping[str, str] = {}
     timeout: float | None = None

@@ -15,6 +15,7 @@ from groundwire.errors import UnsupportedFeature
 from groundwire.model import FunctionTool, JsonObject, Request
 from groundwire.providers.base import Row
 from groundwire.providers.capabilities import Capabilities
+from groundwire.providers.models import default_model
 
 _EITHER_OR = re.compile(r"gemini-[12]\b")
 
@@ -46,7 +47,8 @@ ROW = Row(
     dialect="gemini",
     base_url="https://generativelanguage.googleapis.com",
     url=url,
-    model="gemini-2.5-flash",
+    model=default_model("gemini"),
+    family=r"gemini-\d+(?:\.\d+)?-flash",
     lookups=(
         Lookup("opencode", "google", "api"),
         Lookup("environment", "GEMINI_API_KEY"),
@@ -54,7 +56,10 @@ ROW = Row(
         Lookup("own", "gemini"),
     ),
     missing="MISSING_GEMINI_API_KEY",
-    advice="Set GEMINI_API_KEY (a key comes from Google AI Studio), or log in with OpenCode.",
+    advice=(
+        "Set GEMINI_API_KEY (a key comes from Google AI Studio), run `groundwire login gemini`, "
+        "or log in with OpenCode."
+    ),
     headers=headers,
     adjust=adjust,
     capabilities=Capabilities(

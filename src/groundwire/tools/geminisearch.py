@@ -15,16 +15,18 @@ from groundwire.providers import gemini
 from groundwire.providers.base import Row
 
 NAME = "geminisearch"
-MODEL = "gemini-2.5-flash"
+MODEL = gemini.ROW.model
 
 
 def row_of(config: Config) -> Row:
     """The provider."""
+    chosen = config.geminisearch.get("model", "").strip()
     return replace(
         gemini.ROW,
         name=NAME,
         base_url=config.provider(gemini.ROW.name).base_url or gemini.ROW.base_url,
-        model=config.geminisearch.get("model", "").strip() or MODEL,
+        model=chosen or MODEL,
+        family="" if chosen else gemini.ROW.family,
         lookups=(Lookup("environment", "GEMINI_API_KEY"),),
         advice="Set GEMINI_API_KEY, or provider.geminisearch.options.apiKey in OpenCode's configuration.",
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+
 from groundwire.faces.cli.grammar import (
     Command,
     Parser,
@@ -150,6 +152,15 @@ def _keys(parser: Parser) -> None:
     _data_dir(parser)
 
 
+def _login(parser: Parser) -> None:
+    add = parser.add_argument
+    add("provider", nargs="?", default="", metavar="PROVIDER", help="whose key; without one: who takes a key")
+    add("--remove", action="store_true", help="remove the stored key")
+    # A key on the command line would stand in the shell's history; it is refused without being repeated.
+    add("key", nargs="*", help=argparse.SUPPRESS)
+    _data_dir(parser)
+
+
 def _completion(parser: Parser) -> None:
     parser.add_argument("shell", choices=SHELLS, help="the shell to complete in")
 
@@ -188,6 +199,16 @@ COMMANDS: dict[str, Command] = {
         "Show every provider: whether it can be used, why, with which model, and which options it knows.",
         "groundwire providers",
         "groundwire providers --json | jq '.providers[] | select(.usable) | .name'",
+    ),
+    "login": Command(
+        "store a vendor's key",
+        _login,
+        "Store the key of a vendor in credentials.toml, which only you can read. It is asked for without\n"
+        "being shown, or read from standard input. A key in the environment is used before a stored one.",
+        "groundwire login gemini",
+        "pass show brave | groundwire login brave",
+        "groundwire login openai --remove",
+        "groundwire login    # which providers take a key, and which have one",
     ),
     "doctor": Command(
         "find out what works and what is missing",

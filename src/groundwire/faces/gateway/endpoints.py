@@ -28,8 +28,7 @@ from groundwire.model.value import replace
 from groundwire.routing.caching import Note
 from groundwire.routing.engines import ENGINES
 from groundwire.routing.intent import as_search, side_query
-from groundwire.routing.plan import AUTO
-from groundwire.routing.targets import target_of
+from groundwire.routing.resolve import AUTO, resolve
 
 if TYPE_CHECKING:
     from groundwire.faces.gateway.app import Call, Gateway
@@ -98,7 +97,7 @@ def ask(
             lambda: gateway.batches(plain, provider=provider, model=model, note=note), query
         )
     usable, configured = gateway.groundwire.usable(), gateway.settings.render
-    provider, model = target_of(request.model, gateway.groundwire.config.aliases, usable)
+    provider, model = resolve(request.model, gateway.groundwire.config.aliases, usable)
     searching = request if request.search or not finds(provider, usable) else replace(request, search=SEARCH)
     mode = rendering_for(headers, dialect, searching, configured)
     passes = mode == "structured" or is_shown_as_told(headers, dialect, configured)

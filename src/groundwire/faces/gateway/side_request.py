@@ -31,8 +31,7 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import replace
-from groundwire.routing.plan import AUTO
-from groundwire.routing.targets import target_of
+from groundwire.routing.resolve import AUTO, resolve
 
 if TYPE_CHECKING:
     from groundwire.faces.gateway.app import Gateway
@@ -52,8 +51,8 @@ def search_target(gateway: Gateway, model: str) -> tuple[str, str]:
     config, usable = gateway.groundwire.config, gateway.groundwire.usable()
     chosen = gateway.settings.search
     if chosen and chosen != OFF:
-        return target_of(chosen, config.aliases, usable)
-    provider, own = target_of(model, config.aliases, usable)
+        return resolve(chosen, config.aliases, usable)
+    provider, own = resolve(model, config.aliases, usable)
     return (AUTO, "") if config.provider(provider).search == "none" else (provider, own)
 
 

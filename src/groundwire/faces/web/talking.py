@@ -12,9 +12,9 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
 
+from groundwire.chat.agents import target_for
 from groundwire.chat.extracts import extract
 from groundwire.chat.questions import Asked, Controls, controls_of, domains_in
-from groundwire.chat.targets import target_for
 from groundwire.chat.turns import Conversation, Turn
 from groundwire.client import Groundwire
 from groundwire.dialects.fields import Fields

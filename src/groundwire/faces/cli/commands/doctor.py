@@ -98,7 +98,7 @@ def _print_answers(console: Console, asked: list[Asked]) -> None:
 
 def _print_verdict(console: Console, asker: Asker, statuses: list[ProviderStatus]) -> None:
     usable = [status.name for status in statuses if status.usable]
-    first = next((name for name in asker.config.order if name in usable), "")
+    first = next((name for name in asker.order if name in usable), "")
     if first:
         console.print(f"You can ask {', '.join(usable)}; `groundwire search` asks {first} first.")
     elif usable:
