@@ -16,7 +16,8 @@ from groundwire.model import FunctionTool, JsonObject, Request
 from groundwire.providers.base import Row
 from groundwire.providers.capabilities import Capabilities
 
-_EITHER_OR = re.compile(r"gemini-[12]\b")
+_UP_TO_2 = r"gemini-[12]\b"
+_EITHER_OR = re.compile(_UP_TO_2)
 
 
 def url(base: str, request: Request) -> str:
@@ -59,6 +60,7 @@ ROW = Row(
     adjust=adjust,
     capabilities=Capabilities(
         functions_with_search=False,
+        billing=((_UP_TO_2, "prompt"), ("", "query")),
         options={
             "allowed_domains": "emulated",
             "blocked_domains": "emulated",

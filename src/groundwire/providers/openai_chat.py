@@ -21,6 +21,7 @@ ROW = Row(
     missing="MISSING_OPENAI_API_KEY",
     advice="Set OPENAI_API_KEY, or log in with OpenCode.",
     capabilities=Capabilities(
+        billing=(("", "prompt"),),  # a search model reports no calls, and every grounded answer is one
         options={
             "allowed_domains": "emulated",
             "blocked_domains": "emulated",

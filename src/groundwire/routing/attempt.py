@@ -22,6 +22,7 @@ from groundwire.routing.continuation import continued
 from groundwire.routing.engines import ENGINES
 from groundwire.routing.health import Breaker
 from groundwire.routing.reactions import is_unhealthy
+from groundwire.routing.search_count import SearchCounter
 from groundwire.routing.signing import signed
 
 _TERMINAL = (Finished, Failed)
@@ -70,9 +71,10 @@ class Attempt:
         began = self._breaker.now()
         self._ended = False
         self._model = request.model or self.provider.model
+        counter = SearchCounter(self.provider.capabilities, self._model)
         try:
             async with aclosing(continued(self.provider, request)) as batches:
-                while batch := await self._next(batches):
+                while batch := counter.feed(await self._next(batches)):
                     if self._visible:
                         self._judge(batch)
                         yield batch
