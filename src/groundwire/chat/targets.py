@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from groundwire.client import Groundwire
 from groundwire.errors import ConfigError
-from groundwire.routing.engines import ENGINES
+from groundwire.routing.engines import ENGINES, no_model
 from groundwire.routing.plan import AUTO, ranked
 from groundwire.routing.targets import target_of
 from groundwire.store.base import Agent
@@ -20,10 +20,7 @@ def target_for(agent: Agent, groundwire: Groundwire) -> tuple[str, str]:
     if provider == AUTO:
         provider = _first_model(groundwire)
     if not provider or provider in ENGINES:
-        raise ConfigError(
-            "no model can be asked without searching: turn on web search for this agent, or configure the "
-            "key of a model's provider (see: groundwire doctor)"
-        )
+        raise ConfigError(no_model("turn on web search for this agent"))
     return provider, model
 
 

@@ -27,6 +27,6 @@ ROW = Row(
             "blocked_domains": "emulated",
             "location": "native",
             "context_size": "native",
-        }
+        },
     ),
 )
