@@ -9,7 +9,7 @@ from collections.abc import Container
 from groundwire.chat.languages import pick
 from groundwire.client import Groundwire
 from groundwire.errors import ConfigError
-from groundwire.routing.engines import ENGINES
+from groundwire.routing.engines import ENGINES, no_model
 from groundwire.routing.resolve import AUTO
 from groundwire.store.base import Agent
 
@@ -59,8 +59,5 @@ def target_for(agent: Agent, groundwire: Groundwire) -> tuple[str, str]:
         usable = groundwire.usable()
         provider = next((name for name in groundwire.order if name not in ENGINES and usable.get(name)), "")
     if not provider or provider in ENGINES:
-        raise ConfigError(
-            "no model can be asked without searching: turn on web search for this agent, or configure the "
-            "key of a model's provider (see: groundwire doctor)"
-        )
+        raise ConfigError(no_model("turn on web search for this agent"))
     return provider, model

@@ -17,7 +17,8 @@ from groundwire.providers.base import Row
 from groundwire.providers.capabilities import Capabilities
 from groundwire.providers.models import default_model
 
-_EITHER_OR = re.compile(r"gemini-[12]\b")
+_UP_TO_2 = r"gemini-[12]\b"
+_EITHER_OR = re.compile(_UP_TO_2)
 
 
 def url(base: str, request: Request) -> str:
@@ -64,6 +65,7 @@ ROW = Row(
     adjust=adjust,
     capabilities=Capabilities(
         functions_with_search=False,
+        billing=((_UP_TO_2, "prompt"), ("", "query")),
         options={
             "allowed_domains": "emulated",
             "blocked_domains": "emulated",

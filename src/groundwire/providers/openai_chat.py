@@ -24,11 +24,12 @@ ROW = Row(
     missing="MISSING_OPENAI_API_KEY",
     advice="Set OPENAI_API_KEY, run `groundwire login openai`, or log in with OpenCode.",
     capabilities=Capabilities(
+        billing=(("", "prompt"),),  # a search model reports no calls, and every grounded answer is one
         options={
             "allowed_domains": "emulated",
             "blocked_domains": "emulated",
             "location": "native",
             "context_size": "native",
-        }
+        },
     ),
 )

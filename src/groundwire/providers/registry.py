@@ -76,6 +76,7 @@ def describe(name: str, dialect: str, base_url: str, key_env: str) -> Row:
         forwards=_speaker(dialect).forwards,
         capabilities=Capabilities(
             pauses=dialect == "anthropic_messages",
+            billing=_speaker(dialect).capabilities.billing,
             options=_CONTRACT if dialect == "websearch" else _ANYBODY,
         ),
         needs_model=dialect != "websearch",

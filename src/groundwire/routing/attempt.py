@@ -24,6 +24,7 @@ from groundwire.routing.deadline import Deadline
 from groundwire.routing.engines import ENGINES
 from groundwire.routing.health import Breaker
 from groundwire.routing.reactions import is_unhealthy
+from groundwire.routing.search_count import SearchCounter
 from groundwire.routing.signing import signed
 
 _TERMINAL = (Finished, Failed)
@@ -85,9 +86,10 @@ class Attempt:
         self._ended = self._cut = False
         self._model = request.model
         deadline = Deadline(self._first_limit(request, ends))
+        counter = SearchCounter(self.provider.capabilities, request.model or self.provider.model)
         try:
             async with aclosing(continued(self.provider, request)) as batches:
-                while batch := await self._next(batches, deadline):
+                while batch := counter.feed(await self._next(batches, deadline)):
                     if self._visible:
                         self._judge(batch)
                         yield batch
