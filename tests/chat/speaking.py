@@ -34,7 +34,7 @@ async def chatting(
             config, env={"HOME": str(folder), "OPENAI_API_KEY": "sk-of-nobody"}
         ) as groundwire:
             chat = Chat(groundwire, store, clock=clock)
-            await chat.save_agent(agent)
+            await chat.save_agent(agent, "")
             yield chat
 
 

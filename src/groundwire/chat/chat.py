@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from uuid import uuid4
 
-from groundwire.chat.agents import DEFAULT, id_for, is_open_to, title_of
+from groundwire.chat.agents import DEFAULT, id_for, is_kept_by, is_open_to, title_of
 from groundwire.chat.questions import Asked, question
 from groundwire.chat.telling import Ask
 from groundwire.chat.turns import Conversation, Leaves, Turn, Turns, missing, moment
@@ -35,21 +35,26 @@ class Chat:
         self._clock = clock
         self._turns = Turns(groundwire, store, clock)
 
-    async def agents(self, owner: str = "") -> list[Agent]:
+    async def agents(self, owner: str) -> list[Agent]:
         """The agents of an owner, and those of everybody; there is always one."""
         found = await in_thread(self._store.agents)
-        return [agent for agent in found if is_open_to(agent, owner)] or [DEFAULT]
+        return [agent for agent in found if agent.is_readable and is_open_to(agent, owner)] or [DEFAULT]
 
-    async def agent(self, name: str, owner: str = "") -> Agent:
+    async def unreadable_agents(self, owner: str) -> list[Agent]:
+        """Placeholders for the agents of an owner whose stored rows are damaged."""
+        found = await in_thread(self._store.agents)
+        return [agent for agent in found if not agent.is_readable and is_open_to(agent, owner)]
+
+    async def agent(self, name: str, owner: str) -> Agent:
         """An agent that somebody may talk to; raises `TurnedAway` for those of others as for none."""
         found = await in_thread(lambda: self._store.agent(name))
-        if found is not None and is_open_to(found, owner):
+        if found is not None and found.is_readable and is_open_to(found, owner):
             return found
         if name != DEFAULT.id:
             raise missing("agent")
         return DEFAULT
 
-    async def save_agent(self, agent: Agent, owner: str = "") -> Agent:
+    async def save_agent(self, agent: Agent, owner: str) -> Agent:
         """Keep an agent of the owner's. One without an id is new; a change of another's makes a new one."""
         if not any(text.strip() for text in agent.name.values()):
             raise ClientWireError("an agent needs a name", "$.name")
@@ -63,12 +68,12 @@ class Chat:
         await in_thread(lambda: self._store.put_agent(kept))
         return kept
 
-    async def remove_agent(self, name: str, owner: str = "") -> None:
+    async def remove_agent(self, name: str, owner: str) -> None:
         """Forget an agent of the owner's; its sessions go on with the default one."""
         found = await in_thread(lambda: self._store.agent(name))
         if (
             found is None
-            or found.owner != owner
+            or not is_kept_by(found, owner)
             or not await in_thread(lambda: self._store.remove_agent(name))
         ):
             raise missing("agent")
@@ -114,6 +119,13 @@ class Chat:
         await in_thread(lambda: self._store.put_session(session))
         return session
 
+    async def give_agent(self, owner: str, name: str, agent: str) -> Session:
+        """Let another agent of the owner's answer in a session from now on."""
+        found = await self.agent(agent, owner)
+        session = replace(await self.session(owner, name), agent=found.id)
+        await in_thread(lambda: self._store.put_session(session))
+        return session
+
     async def remove(self, owner: str, name: str) -> None:
         """Forget a session."""
         await self.session(owner, name)
@@ -128,7 +140,7 @@ class Chat:
 
     async def usage(self, owner: str, since: str = "") -> list[UsageTotal]:
         """What the requests of an owner cost, by day and model."""
-        return await in_thread(lambda: self._store.usage(since, "", owner))
+        return await in_thread(lambda: self._store.usage(owner, since))
 
     async def ask(self, asked: Asked, ask: Ask | None = None) -> AsyncGenerator[Turn, None]:
         """A turn as it grows. Leaving the loop stops the provider, and the answer is kept as stopped."""
@@ -152,7 +164,8 @@ class Chat:
 
     async def _agent_of(self, session: Session) -> Agent:
         found = await in_thread(lambda: self._store.agent(session.agent))
-        return found if found is not None and is_open_to(found, session.owner) else DEFAULT
+        readable = found is not None and found.is_readable and is_open_to(found, session.owner)
+        return found if found is not None and readable else DEFAULT
 
 
 def chat_for(groundwire: Groundwire, store: Store) -> Chat:

@@ -90,8 +90,7 @@ class Turns:
 
     def settled(self, session: Session, turns: list[StoredMessage]) -> list[StoredMessage]:
         """The same, with every answer that nobody writes any more marked as interrupted; blocks."""
-        last = datetime.fromisoformat(session.updated).timestamp() if session.updated else 0.0
-        if self._clock() - last < LEASE:
+        if self._clock() - _seconds(session.updated) < LEASE:
             return turns
         return [self._given_up(turn) if _is_running(turn) else turn for turn in turns]
 
@@ -187,6 +186,14 @@ class Turns:
 def moment(now: float) -> str:
     """A time as it is stored."""
     return datetime.fromtimestamp(now, UTC).isoformat(timespec="microseconds")
+
+
+def _seconds(stored: str) -> float:
+    """A stored time as seconds; 0 for one that is damaged."""
+    try:
+        return datetime.fromisoformat(stored).timestamp()
+    except ValueError:
+        return 0.0
 
 
 def missing(what: str) -> TurnedAway:

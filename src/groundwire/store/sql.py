@@ -100,9 +100,9 @@ class SqlStore:
         """A session by its id."""
         return next(map(session_of, self._rows(say.SESSION, sound(id=id))), None)
 
-    def sessions(self, owner: str = "", limit: int = 50, before: Session | None = None) -> list[Session]:
+    def sessions(self, owner: str, limit: int = 50, before: Session | None = None) -> list[Session]:
         """The sessions of an owner, the last used first."""
-        after = before or Session("", "")
+        after = before or Session("", "", owner)
         values = sound(owner=owner, id=after.id, updated=after.updated, limit=limit)
         return [session_of(row) for row in self._rows(say.SESSIONS, values)]
 
@@ -138,7 +138,7 @@ class SqlStore:
             self._forget(transaction, session, number)
             transaction.rows(say.CUT_MESSAGES, sound(session=session, number=number))
 
-    def find_messages(self, wanted: str, owner: str = "", limit: int = 50) -> list[StoredMessage]:
+    def find_messages(self, wanted: str, owner: str, limit: int = 50) -> list[StoredMessage]:
         """The turns in which all words stand; what must stand together is looked at besides."""
         asked = wanted_in(wanted)
         if not asked:
@@ -176,7 +176,7 @@ class SqlStore:
         with self._database.transaction() as transaction:
             transaction.many(say.ADD_USAGE, list(map(usage_values, rows)))
 
-    def usage(self, since: str = "", until: str = "", owner: str = "") -> list[UsageTotal]:
+    def usage(self, owner: str, since: str = "", until: str = "") -> list[UsageTotal]:
         """Totals by day and model."""
         values = sound(since=since, until=until, owner=owner)
         return [usage_total_of(row) for row in self._rows(say.USAGE, values)]

@@ -36,7 +36,7 @@ async def visiting(folder: Path) -> AsyncIterator[tuple[Here, aiohttp.ClientSess
         serving_page(folder, {"p": speaking("openai_chat", upstream.url)}) as here,
         aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
     ):
-        await here.chat.save_agent(FINDER)
+        await here.chat.save_agent(FINDER, "")
         yield here, browser
 
 
@@ -77,7 +77,7 @@ def test_every_text_of_a_template_is_there() -> None:
 def test_every_answer_has_the_headers_that_keep_others_out(tmp_path: Path) -> None:
     async def run() -> None:
         async with visiting(tmp_path) as (here, browser):
-            turn = await answered(here.chat, Asked("What?"))
+            turn = await answered(here.chat, Asked("What?", ""))
             paths = [page.path.replace("{id}", turn.session.id) for page in PAGES if page.method == "GET"]
             paths += [
                 "/static/x/style.css",
@@ -124,7 +124,7 @@ def test_files_are_kept_by_browsers_until_they_change(tmp_path: Path) -> None:
 def test_forms_of_others_change_nothing(tmp_path: Path) -> None:
     async def run() -> None:
         async with visiting(tmp_path) as (here, browser):
-            turn = await answered(here.chat, Asked("Mine?"))
+            turn = await answered(here.chat, Asked("Mine?", ""))
             token = await token_of(browser)
             posts = [page.path.replace("{id}", turn.session.id) for page in PAGES if page.method == "POST"]
             for path in posts:
@@ -144,7 +144,7 @@ def test_forms_of_others_change_nothing(tmp_path: Path) -> None:
                 assert response.status == 403
             kept = await here.chat.open("", turn.session.id)
             assert kept.session.title == "Mine?"
-            assert [agent.id for agent in await here.chat.agents()] == ["finder"]
+            assert [agent.id for agent in await here.chat.agents("")] == ["finder"]
 
     asyncio.run(run())
 
@@ -191,7 +191,7 @@ def test_closing_the_page_stops_the_provider(tmp_path: Path) -> None:
             serving_page(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as here,
             aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
         ):
-            await here.chat.save_agent(FINDER)
+            await here.chat.save_agent(FINDER, "")
             headers = {"x-groundwire-token": await token_of(browser)}
             response = await browser.post("/chat/ask", json={"text": "Go on?"}, headers=headers)
             await upstream.received()

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from functools import partial
 
 from groundwire.chat.extracts import extract
-from groundwire.chat.questions import Asked, Controls, controls_of, domains_in
+from groundwire.chat.questions import Asked, Controls, domains_in, readable_controls
 from groundwire.chat.targets import target_for
 from groundwire.chat.turns import Conversation, Turn
 from groundwire.client import Groundwire
@@ -216,7 +216,7 @@ def _asked(visit: Visit, fields: Fields) -> Asked:
 def _last_controls(conversation: Conversation) -> Controls:
     asked = (turn.content for turn in reversed(conversation.turns) if isinstance(turn.content, Message))
     last = next(asked, None)
-    return controls_of(last) if last is not None else Controls()
+    return (readable_controls(last) if last is not None else None) or Controls()
 
 
 PAGES: tuple[Page, ...] = (
