@@ -7,14 +7,11 @@ import json
 import re
 from contextlib import aclosing
 from pathlib import Path
-from time import time
 
 import pytest
 
-from groundwire.chat.chat import Chat
 from groundwire.chat.questions import Asked, Controls, controls_of
 from groundwire.chat.states import state_of
-from groundwire.chat.turns import LEASE
 from groundwire.config.schema import ProviderSettings
 from groundwire.errors import GroundwireError, RequestError, TurnedAway
 from groundwire.model import (
@@ -31,7 +28,7 @@ from groundwire.store.base import Agent, StoredMessage
 from groundwire.testing.answers import told
 from groundwire.testing.script import Response, Script
 from groundwire.testing.upstream import Upstream, answer
-from tests.chat.speaking import SEARCHING, answered, chatting, said
+from tests.chat.speaking import SEARCHING, answered, chatting, expire_leases, said
 from tests.faces.gateway.serving import speaking
 
 PAGE = Source("https://docs.example/page", "A page", excerpts=("The page says so.",))
@@ -100,19 +97,17 @@ def test_leaving_stops_the_provider_and_keeps_what_was_seen(tmp_path: Path) -> N
 
 
 def test_an_answer_whose_writer_died_becomes_interrupted(tmp_path: Path) -> None:
-    now = time()
-
     async def run() -> None:
         whole = answer("openai_chat", told("Half of it was said.", PAGE))
         async with Upstream(whole) as upstream:
             providers = {"p": speaking("openai_chat", upstream.url)}
-            async with chatting(tmp_path, providers, clock=lambda: now) as chat:
+            async with chatting(tmp_path, providers) as chat:
                 turns = chat.ask(Asked("Will it end?", ""))
                 turn = await anext(turns)
                 half = replace(turn.answer, content=replace(said(turn.answer), parts=said(turn.answer).parts))
                 assert state_of(said((await chat.open("", turn.session.id)).turns[-1])) == "running"
-                later = Chat(chat.groundwire, chat._store, clock=lambda: now + LEASE + 1)
-                ended = said((await later.open("", turn.session.id)).turns[-1])
+                expire_leases(chat)
+                ended = said((await chat.open("", turn.session.id)).turns[-1])
                 assert state_of(ended) == "interrupted"
                 assert ended.parts == said(half).parts
                 await turns.aclose()

@@ -144,6 +144,25 @@ class Store(Protocol):
         """Forget a session with its messages."""
         ...
 
+    def take_lease(self, session: str, holder: str, seconds: float) -> bool:
+        """Let a holder alone answer in a session for so long; False while another one does.
+
+        Time is told by the database. Raises `RequestError` if there is no such session.
+        """
+        ...
+
+    def renew_lease(self, session: str, holder: str, seconds: float) -> bool:
+        """Let it answer for so long from now on; False if it no longer has the lease."""
+        ...
+
+    def release_lease(self, session: str, holder: str) -> None:
+        """Let others answer, if the holder has the lease."""
+        ...
+
+    def check(self) -> None:
+        """Ask the database for a sign of life; raises `GroundwireError` where there is none in time."""
+        ...
+
     def add_message(self, message: StoredMessage) -> StoredMessage:
         """Append to a session; the number comes back. The same id again renews what was said under it.
 

@@ -1,4 +1,4 @@
-"""Two keys on one gateway: whatever one of them makes is neither seen nor changed by the other, on any route."""
+"""Two keys on one gateway: what one of them makes is neither seen nor changed by the other, on any route."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.faces.gateway.serving import speaking
 from tests.faces.web.serving import Here, serving_page
 from tests.faces.web.test_pages import log_in, stream_of, token_of
 
-SECRET = "hazelnut"
+SECRET = "hazelnut"  # noqa: S105  a word to look for
 PRIVATE = Agent("", {"en": f"Private {SECRET}"}, prompt={"en": f"The password is {SECRET}."})
 SHARED = Agent("shared", {"en": "Shared"}, prompt={"en": "Be brief."})
 

@@ -52,7 +52,8 @@ async def stream_of(
 ) -> list[tuple[str, dict[str, object]]]:
     headers = {"x-groundwire-token": token}
     async with browser.post("/chat/ask", json=body, headers=headers) as response:
-        assert response.status == 200
+        if response.status != 200:
+            return [("refused", {"status": response.status, **await response.json()})]
         text = await response.text()
     blocks = [block for block in text.split("\n\n") if block.startswith("event: ")]
     return [(block.split("\n")[0][7:], json.loads(block.split("\n")[1][6:])) for block in blocks]
@@ -178,6 +179,7 @@ def test_what_cannot_be_asked_is_refused_with_a_reason(body: dict[str, str], tmp
         async with visiting(tmp_path) as (here, browser):
             ((name, data),) = await stream_of(browser, await token_of(browser), **body)
             assert name == "refused"
+            assert data["status"] in (400, 404)
             assert data["message"]
             assert await here.chat.sessions("") == []
 
@@ -307,3 +309,27 @@ def test_the_face_needs_nothing_that_is_not_in_its_folder() -> None:
     files = Pages().files
     text = b"".join(file.data for file in files.values()).decode()
     assert re.findall(r"https?://(?!www\.w3\.org)", text) == []
+
+
+def test_a_second_question_in_a_session_under_way_gets_409_with_a_reason(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with (
+            Upstream(Response(delay=60)) as upstream,
+            serving_page(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as here,
+            aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
+        ):
+            await here.chat.save_agent(FINDER, "")
+            token = await token_of(browser)
+            headers = {"x-groundwire-token": token}
+            first = await browser.post("/chat/ask", json={"text": "First?"}, headers=headers)
+            await upstream.received()
+            (session,) = await here.chat.sessions("")
+            found = await asyncio.gather(
+                *(stream_of(browser, token, text="Second?", session=session.id) for _ in range(5))
+            )
+            assert [(name, data["status"]) for ((name, data),) in found] == [("refused", 409)] * 5
+            assert "being answered" in str(found[0][0][1]["message"])
+            assert len(here.store.messages(session.id)) == 2
+            first.close()
+
+    asyncio.run(run())

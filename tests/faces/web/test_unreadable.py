@@ -135,3 +135,33 @@ def test_a_damaged_agent_leaves_the_page_as_it_is_and_can_be_deleted(body: str, 
                 assert "This agent is damaged" not in await page.text()
 
     asyncio.run(run())
+
+
+def test_a_store_that_cannot_be_used_is_not_described_on_the_page(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        async with visiting(tmp_path) as (here, browser):
+            turn = await answered(here.chat, Asked("First?", ""))
+            token = await token_of(browser)
+            damage(tmp_path, "DELETE FROM groundwire_agents WHERE id = 'finder'")
+            with closing(sqlite3.connect(tmp_path / "chat.db")) as connection, connection:
+                connection.execute("DROP TABLE groundwire_messages")
+                connection.execute("DROP TABLE groundwire_agents")
+            for path in ("/", "/agents", f"/chat/{turn.session.id}", f"/chat/{turn.session.id}/export.md"):
+                async with browser.get(path) as page:
+                    html = await page.text()
+                assert page.status == 500
+                assert "The store cannot be used." in html
+                assert str(tmp_path) not in html
+                assert "groundwire_" not in html
+            refused = await stream_of(browser, token, text="x", session=turn.session.id)
+            assert refused == [
+                (
+                    "refused",
+                    {"status": 500, "message": "The store cannot be used. The log of the server says why."},
+                )
+            ]
+
+    asyncio.run(run())
+    assert str(tmp_path / "chat.db") in caplog.text

@@ -18,7 +18,8 @@ Kind: TypeAlias = Literal["warning", "error", "finish"]
 _WHOLE = frozenset(
     {
         *("not_live", "thin_evidence", "not_cited", "nothing_found", "estimated", "search_limit"),
-        *("CLOSING", "INVALID_KEY", "NOT_FOUND", "OVERLOADED", "STALE_FORM", "UNREADABLE_MESSAGE"),
+        *("CLOSING", "INVALID_KEY", "NOT_FOUND", "OVERLOADED", "STALE_FORM"),
+        *("SESSION_BUSY", "STORE_FAILED", "STORE_FULL", "STORE_UNAVAILABLE", "UNREADABLE_MESSAGE"),
     }
 )
 """Codes whose sentence says all there is to say."""

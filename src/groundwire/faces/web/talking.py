@@ -2,7 +2,7 @@
 
 The stream tells HTML that was rendered here: `turn` when the question is on disk, `body` when blocks changed
 (`keep` of the first stay), `status` when something else is done, `done` with the answer as it will be read
-again. `refused` tells why nothing was asked.
+again. Why nothing was asked is told with the status of an error, or by `refused` if the stream has begun.
 """
 
 from __future__ import annotations
@@ -148,6 +148,9 @@ async def _stream(face: Face, request: PageRequest, body: Json) -> None:
                     await outgoing.write(piece)
         except GroundwireError as error:
             request.call.outcome = error.code
+            if not request.inbound.begun:
+                await send_refusal(request.inbound, error, face.line(request, error))
+                return
             await outgoing.write(event("refused", {"message": face.line(request, error)}))
         await outgoing.write(b"", more=False)
 
