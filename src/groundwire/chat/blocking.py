@@ -67,10 +67,12 @@ _GENERIC = {
     503: ("STORE_UNAVAILABLE", "the store does not answer"),
     507: ("STORE_FULL", "the disk of the store is full"),
 }
+_FAILED = ("STORE_FAILED", "the store cannot be used")
+STORE_CODES = {_FAILED[0], *(code for code, _ in _GENERIC.values())}
 
 
 def _generic(status: int) -> GroundwireError:
-    code, message = _GENERIC.get(status, ("STORE_FAILED", "the store cannot be used"))
+    code, message = _GENERIC.get(status, _FAILED)
     error = GroundwireError(message)
     error.code, error.status_hint, error.retryable = code, status, status in _GENERIC
     return error

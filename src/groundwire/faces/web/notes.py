@@ -50,6 +50,11 @@ def error_line(error: GroundwireError, texts: Mapping[str, str]) -> str:
     return " ".join(filter(None, (note.sentence, note.detail)))
 
 
+def search_failure(code: str, texts: Mapping[str, str]) -> str:
+    """Why a search failed: a sentence for the codes of the wire, and the code itself for any other."""
+    return texts.get(f"search_{code}", "") or f"{texts['search_failed']} ({one_line(code)[:80]})"
+
+
 def finish_note(answer: Answer, texts: Mapping[str, str]) -> Note:
     """Why a finished answer does not say everything; empty if it does."""
     if answer.error is not None or answer.finish not in (*_CUT, "stop"):

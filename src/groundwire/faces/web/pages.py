@@ -114,6 +114,10 @@ class Pages:
         """What is being done, while it is."""
         return self.render("status", visit, view=view, live=True).strip()
 
+    def progress(self, visit: Visit, view: AnswerView) -> str:
+        """What was searched for and found so far."""
+        return self.render("progress", visit, view=view).strip()
+
     def _keep(self, key: Hashable, html: Markup) -> None:
         while len(self._kept) >= _MOST_KEPT:
             self._kept.pop(next(iter(self._kept)), None)

@@ -1,7 +1,7 @@
 """Sessions, and the stream of an answer to the page.
 
 The stream tells HTML that was rendered here: `turn` when the question is on disk, `body` when blocks changed
-(`keep` of the first stay), `status` when something else is done, `done` with the answer as it will be read
+(`keep` of the first stay), `status` when something else is done, `progress` when more was found, `done` with the answer as it will be read
 again. Why nothing was asked is told with the status of an error, or by `refused` if the stream has begun.
 """
 
@@ -170,6 +170,8 @@ async def _told(face: Face, request: PageRequest, asked: Asked) -> AsyncGenerato
             view = await asyncio.to_thread(look)
             if (status := pages.status(visit, view)) != pages.status(visit, before):
                 yield event("status", {"html": status})
+            if (progress := pages.progress(visit, view)) != pages.progress(visit, before):
+                yield event("progress", {"html": progress})
             if view.blocks != before.blocks:
                 yield event("body", _difference(before.blocks, view.blocks))
             before = view
