@@ -11,7 +11,7 @@ from groundwire.client import Groundwire
 from groundwire.errors import ConfigError
 from groundwire.routing.engines import ENGINES, no_model
 from groundwire.routing.resolve import AUTO
-from groundwire.store.base import Agent
+from groundwire.store.base import UNKNOWN_OWNER, Agent
 
 DEFAULT = Agent(
     "assistant",
@@ -38,7 +38,12 @@ def id_for(agent: Agent, taken: Container[str]) -> str:
 
 def is_open_to(agent: Agent, owner: str) -> bool:
     """May somebody see an agent and talk to it?"""
-    return agent.owner in ("", owner)
+    return agent.owner in ("", owner) or is_kept_by(agent, owner)
+
+
+def is_kept_by(agent: Agent, owner: str) -> bool:
+    """May somebody remove an agent? One that no longer says whose it is, only where there are no keys."""
+    return agent.owner == owner or (agent.owner == UNKNOWN_OWNER and not owner)
 
 
 def title_of(text: str, longest: int = 60) -> str:

@@ -33,7 +33,7 @@ class Asked:
     """A question of somebody's. `replaces` is the earlier question that it takes the place of."""
 
     text: str
-    owner: str = ""
+    owner: str
     session: str = ""
     agent: str = ""
     controls: Controls = Controls()
@@ -63,13 +63,21 @@ def question(asked: Asked) -> Message:
 
 
 def controls_of(message: Message) -> Controls:
-    """The controls a question was asked with."""
+    """The controls a question was asked with; raises `ClientWireError` where what was stored is damaged."""
     fields = Fields(message.extras.get(EXTRAS, {}), ClientWireError)
     return Controls(
         fields.texts("allowed_domains"),
         fields.texts("blocked_domains"),
         *(fields.text(name) for name in field_names(Location)[:4]),
     )
+
+
+def readable_controls(message: Message) -> Controls | None:
+    """The same to be shown; None where they cannot be read."""
+    try:
+        return controls_of(message)
+    except ClientWireError:
+        return None
 
 
 def options_for(controls: Controls, configured: SearchOptions) -> SearchOptions:

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from groundwire.errors import GroundwireError, Interrupted
 from groundwire.model import NOTHING_FOUND, Answer
+from groundwire.store.base import UNREADABLE_MESSAGE
 
 State: TypeAlias = Literal["running", "done", "stopped", "interrupted", "failed"]
 
@@ -24,6 +25,11 @@ def state_of(answer: Answer) -> State:
 def is_finished(answer: Answer) -> bool:
     """Was everything said?"""
     return state_of(answer) == "done"
+
+
+def is_unreadable(answer: Answer) -> bool:
+    """Does it stand for a damaged row of the store?"""
+    return answer.error is not None and answer.error.code == UNREADABLE_MESSAGE
 
 
 def is_ungrounded(answer: Answer, *, searched: bool) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from groundwire.dialects.features import Feature, project
 from groundwire.model import Answer, Citation, Json, JsonObject, Search, SearchResult, Source
-from groundwire.text.addresses import domain_of
+from groundwire.text.domains import domain_shown
 
 FIELD = "groundwire"
 VERSION = 1
@@ -59,7 +59,7 @@ def encode_source(source: Source) -> JsonObject:
     return {
         "url": source.url,
         "title": source.title,
-        "domain": source.domain or domain_of(source.url),
+        "domain": domain_shown(source),
         "state": source.state,
     }
 

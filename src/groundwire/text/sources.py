@@ -7,7 +7,8 @@ from typing import get_args
 
 from groundwire.model import Answer, Source, SourceState
 from groundwire.model.value import replace, value
-from groundwire.text.addresses import canonical_address, domain_of
+from groundwire.text.addresses import canonical_address
+from groundwire.text.domains import domain_shown
 
 
 @value
@@ -66,7 +67,7 @@ def _exact_key(source: Source) -> str:
 
 def label_of(source: Source) -> str:
     """How a source is called: its title, else whose it is, else its address."""
-    return " ".join(source.title.split()) or source.domain or domain_of(source.url) or source.url
+    return " ".join(source.title.split()) or domain_shown(source) or source.url
 
 
 def _join(known: Source, other: Source) -> Source:

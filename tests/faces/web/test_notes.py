@@ -11,11 +11,13 @@ from typing import get_args
 import pytest
 
 from groundwire import errors
+from groundwire.chat.blocking import STORE_CODES
 from groundwire.errors import GroundwireError, RateLimited, TurnedAway
 from groundwire.faces.web.notes import error_line, error_note, finish_note, warning_note
 from groundwire.faces.web.pages import Pages
 from groundwire.model import Answer, Text, Warned
 from groundwire.model.events import FinishReason
+from groundwire.store.base import UNREADABLE_MESSAGE
 
 SOURCE = Path(errors.__file__).parent
 LANGUAGES = ("en", "de")
@@ -63,7 +65,7 @@ def error_codes() -> set[str]:
         for keyword in node.keywords
         if keyword.arg == "code"
     )
-    return named | {code for code in given if code}
+    return named | {code for code in given if code} | STORE_CODES | {UNREADABLE_MESSAGE}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -142,6 +142,8 @@ class Gateway:
         self.metrics = Metrics()
         self.at_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
         self.booking: Booking | None = None
+        self.readiness: list[Callable[[], Awaitable[str]]] = []
+        """Checks of what the gateway depends on: each answers with what is wrong, or with nothing."""
         self._observers = (self.metrics.observe, *observers)
 
     @property

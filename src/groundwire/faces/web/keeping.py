@@ -20,7 +20,9 @@ _PLACE = "agents"
 
 async def listing(face: Face, request: PageRequest) -> None:
     """All agents."""
-    await face.send(request, "agents", agents=await face.chat.agents(request.visit.owner), place=_PLACE)
+    owner = request.visit.owner
+    agents, unreadable = await face.chat.agents(owner), await face.chat.unreadable_agents(owner)
+    await face.send(request, "agents", agents=agents, unreadable=unreadable, place=_PLACE)
 
 
 async def blank(face: Face, request: PageRequest) -> None:
@@ -48,11 +50,17 @@ async def save(face: Face, request: PageRequest) -> None:
 async def turn_on(face: Face, request: PageRequest) -> None:
     """Let an agent search, and go on where that was wanted."""
     form = await read_form(request.visit, request.inbound)
-    kept = await face.chat.save_agent(
-        replace(await face.chat.agent(request.names["id"], request.visit.owner), web_search=True)
-    )
-    session = form.get("session", "")
-    await send_away(request.inbound, f"/chat/{session}" if is_id(session) else f"/?agent={kept.id}")
+    owner, session = request.visit.owner, form.get("session", "")
+    agent = await face.chat.agent(request.names["id"], owner)
+    if session:
+        await face.chat.session(owner, session)
+    kept = await face.chat.save_agent(replace(agent, web_search=True), owner)
+    if not session:
+        await send_away(request.inbound, f"/?agent={kept.id}")
+        return
+    # An agent of everybody's is copied: the session goes on with the copy.
+    held = await face.chat.give_agent(owner, session, kept.id)
+    await send_away(request.inbound, f"/chat/{held.id}")
 
 
 async def remove(face: Face, request: PageRequest) -> None:

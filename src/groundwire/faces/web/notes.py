@@ -19,6 +19,7 @@ _WHOLE = frozenset(
     {
         *("not_live", "thin_evidence", "not_cited", "nothing_found", "estimated", "search_limit"),
         *("CLOSING", "INVALID_KEY", "NOT_FOUND", "OVERLOADED", "STALE_FORM"),
+        *("SESSION_BUSY", "STORE_FAILED", "STORE_FULL", "STORE_UNAVAILABLE", "UNREADABLE_MESSAGE"),
     }
 )
 """Codes whose sentence says all there is to say."""
@@ -47,6 +48,11 @@ def error_line(error: GroundwireError, texts: Mapping[str, str]) -> str:
     """Why something cannot be done, on one line."""
     note = error_note(error, texts)
     return " ".join(filter(None, (note.sentence, note.detail)))
+
+
+def search_failure(code: str, texts: Mapping[str, str]) -> str:
+    """Why a search failed: a sentence for the codes of the wire, and the code itself for any other."""
+    return texts.get(f"search_{code}", "") or f"{texts['search_failed']} ({one_line(code)[:80]})"
 
 
 def finish_note(answer: Answer, texts: Mapping[str, str]) -> Note:

@@ -192,7 +192,7 @@ class _Renderer(RendererHTML):
         token.meta = {"link": link}
         closing = _closing(tokens, place)
         if closing is not None:
-            closing.meta = {"host": "" if link is None or link.host in label else link.host, "open": link}
+            closing.meta = {"host": "" if link is None or link.domain in label else link.domain, "open": link}
         return _anchor(link.href) if link else "<span>"
 
     def link_close(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
@@ -210,7 +210,7 @@ class _Renderer(RendererHTML):
         link = web_link(str(token.attrs.get("src", "")))
         if link is None:
             return escape(label)
-        return f'{_anchor(link.href)}{escape(label)}</a> <span class="host">({escape(link.host)})</span>'
+        return f'{_anchor(link.href)}{escape(label)}</a> <span class="host">({escape(link.domain)})</span>'
 
     def fence(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
         """Code as it stands."""
