@@ -140,7 +140,7 @@ class _Markers:
         if lost:
             yield Warned(
                 "citation_unresolved",
-                f"{len(lost)} markers in the text name no source that the provider listed, such as {lost[0]}",
+                f"citation markers without a known source: {len(lost)}, for example {lost[0]}",
             )
 
     def _twins(self, label: str) -> list[Evidence]:
@@ -167,7 +167,7 @@ def _referred(told: Told, place: Callable[[int], int]) -> Iterator[Cited | Warne
         else:
             lost += 1
     if lost:
-        yield Warned("citation_unresolved", f"{lost} references name sources that the provider did not list")
+        yield Warned("citation_unresolved", f"references to sources that the provider did not list: {lost}")
 
 
 def _placed(text: str, told: Annotation, place: Callable[[int], int]) -> Iterator[Cited | Warned]:
