@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from groundwire.model import Anchor, Span
 from groundwire.text.addresses import canonical_address
 from groundwire.text.links import find_links, find_markdown_links
+from groundwire.text.markers import DAGGER, NUMBERED
 from groundwire.text.offsets import to_points
 
 _MARKER = re.compile(
     r"\(?\[(?:[^\[\]]|\[[^\[\]]*\]){0,400}\]\(\s*https?://[^\s]+\s*\)\)?"  # a Markdown link
-    r"|(?:\[\d{1,4}\])+"  # [1][2]
-    r"|(?:【\d+:\d+†[^】]{0,40}】)+"  # Copilot, Assistants
+    rf"|(?:\[\d{{1,4}}\])+|(?:{NUMBERED})+"  # [1][2], [ref_1]
+    rf"|(?:{DAGGER})+"  # Copilot, Assistants, gpt-oss
 )
 
 
