@@ -91,12 +91,17 @@ def _double_gemini(body: JsonObject) -> None:
     assert len(spoken) == 1, "recorded answers have one text"
     text = string(spoken[0], "text")
     before, spoken[0]["text"] = _twice(text)
-    for support in objects(candidate, "groundingMetadata", "groundingSupports"):
+    grounding = at(candidate, "groundingMetadata")
+    kept: list[Json] = []
+    for support in objects(grounding, "groundingSupports"):
         segment = at(support, "segment")
         assert isinstance(segment, dict), "every support has a segment"
         start, end = count(segment, "startIndex") or 0, count(segment, "endIndex") or 0
-        assert text.encode()[start:end].decode() == string(segment, "text"), "offsets are borne out"
-        _move(segment, "startIndex", "endIndex", len(before.encode()))
+        if text.encode()[start:end] == string(segment, "text").encode():
+            _move(segment, "startIndex", "endIndex", len(before.encode()))
+            kept.append(support)
+    if isinstance(grounding, dict):
+        grounding["groundingSupports"] = kept
 
 
 def _double_interactions(body: JsonObject) -> None:

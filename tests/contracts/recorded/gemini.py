@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from groundwire.model import FinishReason, Json, JsonObject, Usage
 from tests.contracts.recorded.raw import at, blobs, count, number, objects, string, strings, total
 from tests.contracts.recorded.told import Call, Mention, Place, Told, place_of_quote, shown
+
+
+class _Page(NamedTuple):
+    url: str
+    title: str
+    passage: str
+
+
+_NO_PAGE = _Page("", "", "")
 
 _FINISH: dict[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length", "SAFETY": "filtered"}
 
@@ -33,33 +43,45 @@ def read(body: JsonObject) -> Told:
     _read_tools(parts, told)
     for page in objects(candidate, "urlContextMetadata", "urlMetadata"):
         told.calls.append(Call("open", (string(page, "retrievedUrl"),)))
+        status = string(page, "urlRetrievalStatus").removeprefix("URL_RETRIEVAL_STATUS_")
+        if status not in ("", "SUCCESS", "UNSPECIFIED"):
+            told.search_errors.append(status.lower())
     return told
 
 
 def _read_grounding(grounding: Json, told: Told) -> None:
-    chunks = [at(chunk, "web") for chunk in objects(grounding, "groundingChunks")]
-    told.found = {shown(string(chunk, "uri")) for chunk in chunks}
-    told.queries = strings(grounding, "webSearchQueries")
+    chunks = [_page(chunk) for chunk in objects(grounding, "groundingChunks")]
+    told.found = {shown(page.url) for page in chunks if page.url}
+    told.queries = [*strings(grounding, "webSearchQueries"), *strings(grounding, "retrievalQueries")]
     if string(grounding, "searchEntryPoint", "renderedContent"):
         told.suggestions.add(string(grounding, "searchEntryPoint", "renderedContent"))
     for support in objects(grounding, "groundingSupports"):
         place = _place(told.text, at(support, "segment"))
         indices = at(support, "groundingChunkIndices")
-        cited = (
-            [chunks[index] for index in indices if isinstance(index, int)]
-            if isinstance(indices, list)
-            else []
-        )
-        told.unverified += place is None
-        for position, chunk in enumerate(cited):
+        cited = [
+            (position, chunks[index])
+            for position, index in enumerate(indices if isinstance(indices, list) else ())
+            if isinstance(index, int) and 0 <= index < len(chunks) and chunks[index] != _NO_PAGE
+        ]
+        told.unverified += bool(cited) and place is None
+        for position, page in cited:
             told.mentions.append(
                 Mention(
                     place,
-                    shown(string(chunk, "uri")),
-                    string(chunk, "title"),
+                    shown(page.url),
+                    page.title,
+                    page.passage,
                     confidence=number(support, "confidenceScores", position),
                 )
             )
+
+
+def _page(chunk: JsonObject) -> _Page:
+    """A page under whichever name the chunk gives it; a support may point at a chunk that names none."""
+    kinds = [chunk.get(kind) for kind in ("web", "maps", "retrievedContext")]
+    page = next((kind for kind in kinds if kind is not None), chunk.get("image"))
+    url = string(page, "uri") or string(page, "sourceUri")
+    return _Page(url, string(page, "title"), string(chunk, "retrievedContext", "text"))
 
 
 def _place(text: str, segment: Json) -> Place:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from groundwire.dialects.base import Reply
@@ -149,3 +151,13 @@ def test_neighbouring_texts_are_one_text_with_all_their_citations() -> None:
     assert isinstance(steps, list)
     assert len(steps) == 1
     assert words(read(body)) == [("One.", [A]), ("Two.", [A])]
+
+
+def test_a_source_without_an_address_is_written_as_a_file_that_has_a_name() -> None:
+    citation = Citation(Span(0, 4), (Evidence(Source("", "The almanac", "cited")),))
+    body = DIALECT.encode_response(Answer((Text("Wet."),), (citation,), finish="stop"), Reply())
+    assert '"url": ""' not in json.dumps(body)
+    assert [(item.source.url, item.source.title) for c in read(body).citations for item in c.evidence] == [
+        ("", "The almanac")
+    ]
+    assert '"file_name": "The almanac"' in json.dumps(body)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.gemini.proto import NAME, integers, numbers
+from groundwire.dialects.gemini.proto import NAME, either_spelling, integers, numbers
 from groundwire.model import (
     Answer,
     Citation,
@@ -42,13 +42,10 @@ CHUNK = "chunk"
 
 _DOMAIN = re.compile(r"[\w-]+(?:\.[\w-]+)+")
 _ADDRESS_KEYS = {"web": "uri", "image": "sourceUri", "retrievedContext": "uri", "maps": "uri"}
-_KNOWN = (
-    "webSearchQueries",
-    "imageSearchQueries",
-    "searchEntryPoint",
-    "groundingChunks",
-    "groundingSupports",
-)
+_QUERIES = ("webSearchQueries", "imageSearchQueries", "retrievalQueries")
+"""`retrievalQueries` are those of Google Maps and of private data."""
+_KNOWN = (*_QUERIES[:2], "searchEntryPoint", "groundingChunks", "groundingSupports")
+_LISTS = either_spelling(dict.fromkeys((*_QUERIES, "groundingChunks", "groundingSupports")))
 
 _Item = TypeVar("_Item")
 
@@ -72,11 +69,14 @@ class Grounding:
         self.sources: list[Source] = []
         self.suggestions = ""
         self.extras: JsonObject = {}
+        self.raw: JsonObject = {}
+        """The `groundingMetadata` as the wire has it; that of a stream is put together from its chunks."""
         self._supports: list[Support] = []
 
     def add(self, fields: Fields) -> None:
         """Take a `groundingMetadata`."""
-        for key in ("webSearchQueries", "imageSearchQueries"):
+        self._add_raw(fields.raw)
+        for key in _QUERIES:
             self.queries.update((query, None) for query in fields.texts(key) if query.strip())
         grow(self.sources, list(_decode_chunks(fields)))
         grow(self._supports, [_decode_support(support) for support in fields.objs("groundingSupports")])
@@ -86,6 +86,18 @@ class Grounding:
             self.extras["sdkBlob"] = blob
         if rest := fields.rest(*_KNOWN):
             self.extras["groundingMetadata"] = {**as_object(self.extras.get("groundingMetadata")), **rest}
+
+    def _add_raw(self, metadata: JsonObject) -> None:
+        if not self.raw:
+            self.raw = metadata
+            return
+        merged = dict(self.raw)
+        for key, value in metadata.items():
+            known = merged.get(key)
+            if key in _LISTS and isinstance(known, list) and isinstance(value, list):
+                value = value if value[: len(known)] == known else [*known, *value]
+            merged[key] = value
+        self.raw = merged
 
     def tell(self, text: str, part_starts: list[int]) -> Iterator[Event]:
         """The citations of a complete text."""
@@ -136,11 +148,13 @@ def _decode_chunk(chunk: Fields) -> Source:
     kind = next((key for key in _ADDRESS_KEYS if chunk.has(key)), "web")
     page = chunk.obj(kind)
     uri = page.text(_ADDRESS_KEYS[kind])
-    title = page.text("title")
+    url = safe_address(uri)
+    # A document of a private store has a name instead of a web address (`gs://…`, or none at all).
+    title = page.text("title") or ("" if url else uri or page.text("documentName"))
     is_domain = uri.startswith(REDIRECT) and _DOMAIN.fullmatch(title) is not None
     passage = page.text("text") if kind == "retrievedContext" else ""
     return Source(
-        safe_address(uri),
+        url,
         title,
         excerpts=(passage,) if passage else (),
         domain=page.text("domain") or (title if is_domain else ""),
@@ -191,29 +205,34 @@ def encode_grounding(answer: Answer, text: str) -> JsonObject:
     queries = dict.fromkeys(
         query for call in calls.values() if call.kind == "search" for query in call.queries
     )
+    kept: JsonObject = {}
+    for result in results:
+        kept.update(as_object(result.extras.get(NAME, {}).get("groundingMetadata")))
+    told = kept.get("retrievalQueries")
     metadata: JsonObject = {
-        "webSearchQueries": [query for query in queries if query],
+        "webSearchQueries": [
+            query for query in queries if query and not (isinstance(told, list) and query in told)
+        ],
         "searchEntryPoint": _encode_entry_point(results),
         "groundingChunks": chunks.encoded,
         "groundingSupports": supports,
+        **kept,
     }
-    for result in results:
-        metadata.update(as_object(result.extras.get(NAME, {}).get("groundingMetadata")))
     return {key: value for key, value in metadata.items() if value}
 
 
 class _Chunks:
-    """Each page once, by address and title."""
+    """Each page once, by address and title; each passage of a document that has no address."""
 
     def __init__(self) -> None:
         self.encoded: list[Json] = []
-        self._places: dict[tuple[str, str], int] = {}
+        self._places: dict[tuple[str, str, str], int] = {}
 
     def place(self, source: Source) -> int | None:
         """The index of a source, which is added if it is new; None if it has no name at all."""
         if not (source.url or source.title):
             return None
-        key = (source.url, source.title)
+        key = (source.url, source.title, "" if source.url else "".join(source.excerpts[:1]))
         if key not in self._places:
             self._places[key] = len(self.encoded)
             self.encoded.append(_encode_chunk(source))
@@ -224,6 +243,9 @@ def _encode_chunk(source: Source) -> JsonObject:
     whole = source.extras.get(NAME, {}).get(CHUNK)
     if isinstance(whole, dict):
         return whole
+    if not source.url:
+        document: JsonObject = {"title": source.title}
+        return {"retrievedContext": document | ({"text": source.excerpts[0]} if source.excerpts else {})}
     told_by_title = source.url.startswith(REDIRECT) and source.domain == source.title
     page: JsonObject = {"uri": source.url}
     if source.title:

@@ -139,8 +139,12 @@ class AnswerReader:
         detail = "" if self._finish in ("STOP", "MAX_TOKENS") else self._finish
         if reason == "stop" and self._turn.called:
             reason = "tool_calls"
-        rest: JsonObject = {"candidate": self._candidate} if self._candidate else {}
-        self._emit(Finished(reason, detail, extras_of(rest)))
+        self._emit(Finished(reason, detail, extras_of(self._verbatim())))
+
+    def _verbatim(self) -> JsonObject:
+        """What the answer keeps as the wire has it: fields without a canonical form, and its grounding."""
+        kept: JsonObject = {"candidate": self._candidate, "groundingMetadata": self._grounding.raw}
+        return {key: value for key, value in kept.items() if value}
 
     def _tell_searches(self) -> None:
         """Pages opened, then the search, which has whatever was found besides; then results left over."""

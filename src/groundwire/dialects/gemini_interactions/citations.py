@@ -77,9 +77,14 @@ def _decode_evidence(item: Fields) -> Evidence:
 
 def _encode_evidence(item: Evidence) -> JsonObject:
     rest = own(item.extras)
-    kind = rest.get("type")
-    address, title = _KEYS[kind if isinstance(kind, str) and kind in _KEYS else "url_citation"]
-    body: JsonObject = {"type": "url_citation", address: item.source.url}
+    told = rest.get("type")
+    kind = "url_citation" if item.source.url else "file_citation"
+    if isinstance(told, str) and told in _KEYS:
+        kind = told
+    address, title = _KEYS[kind]
+    body: JsonObject = {"type": kind}
+    if item.source.url:
+        body[address] = item.source.url
     if item.source.title:
         body[title] = item.source.title
     return body | rest
