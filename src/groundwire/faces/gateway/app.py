@@ -24,6 +24,7 @@ from groundwire.faces.gateway.asgi import JSON, Inbound, Left, Receive, Scope, S
 from groundwire.faces.gateway.draining import Running, closing
 from groundwire.faces.gateway.limits import check_request
 from groundwire.faces.gateway.measuring import Metrics
+from groundwire.faces.gateway.overload import Overload, overloaded
 from groundwire.faces.gateway.replies import Patience
 from groundwire.faces.gateway.routes import Routes
 from groundwire.model import Event, Request, Usage
@@ -138,6 +139,7 @@ class Gateway:
         self.open = 0
         """Requests under way."""
         self.running = Running()
+        self.overload = Overload()
         self.cache = Cache(groundwire.batches, groundwire.config.gateway.cache_seconds, monotonic)
         self.metrics = Metrics()
         self.at_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
@@ -181,6 +183,9 @@ class Gateway:
             call.outcome = "left"
         finally:
             self.open -= 1
+            line = call.inbound.line
+            if line is not None and line.cut:
+                call.outcome = "stalled" if line.stalled else "left"
             seconds = monotonic() - began
             seen = call.seen(seconds)
             for observe in self._observers:
@@ -218,22 +223,18 @@ class Gateway:
             raise TurnedAway(
                 status=405, message=f"{inbound.method} is not possible here; use {match.instead}"
             )
+        if not match.route.always:
+            self.check_room()
         if match.route.access == "key":
             call.key = self.access.check_key(inbound)
-            self.check_room()
         await match.route.endpoint(self, call, match.names)
 
     def check_room(self) -> None:
-        """Shed load at the door: a request that waits is worse than one that comes again."""
+        """Refuse a request while the gateway closes, or has too many."""
         if self.draining:
             raise closing()
         if self.open > self.settings.max_requests:
-            raise TurnedAway(
-                status=503,
-                message="too many requests are under way; come again",
-                code="OVERLOADED",
-                retry_after=1,
-            )
+            raise overloaded()
 
     async def refuse(self, call: Call, error: GroundwireError) -> None:
         """Tell an error in the words of the dialect, if the response has not begun."""

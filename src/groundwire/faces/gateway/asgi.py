@@ -22,6 +22,8 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 JSON = "application/json"
+_CLOSE = (b"connection", b"close")
+_PIECE = 256 * 1024
 
 
 LINE = "groundwire.line"
@@ -33,6 +35,13 @@ class Line(Protocol):
 
     is_read: bool
     """Is all of the request there?"""
+    stalled: bool
+    """Was it cut because the client did not read?"""
+
+    @property
+    def cut(self) -> bool:
+        """Was the connection lost before the response was complete?"""
+        ...
 
     def hold(self) -> None:
         """Keep what is written next until there is more."""
@@ -142,6 +151,8 @@ class Inbound:
         self.status = status
         told = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in (*headers, *self.shared)]
         if self.line is not None:
+            if not self.line.is_read:
+                told.append(_CLOSE)  # the rest of the body must not be taken for a request
             if not alone:
                 self.line.hold()
             if self.method == "POST" and status == 200 and all(name != b"content-length" for name, _ in told):
@@ -157,7 +168,10 @@ class Inbound:
     async def respond(self, status: int, headers: Headers, body: bytes) -> None:
         """Send a whole response."""
         await self.begin(status, (*headers, ("content-length", str(len(body)))), alone=False)
-        await self.write(body, more=False)
+        # In pieces, each of which waits for the client: one that does not read is noticed.
+        for start in range(0, len(body) - _PIECE, _PIECE):
+            await self.write(body[start : start + _PIECE])
+        await self.write(body[(len(body) - 1) // _PIECE * _PIECE :], more=False)
 
     async def gone(self) -> None:
         """Return when the client has hung up."""
