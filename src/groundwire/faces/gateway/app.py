@@ -223,10 +223,12 @@ class Gateway:
             raise TurnedAway(
                 status=405, message=f"{inbound.method} is not possible here; use {match.instead}"
             )
-        if not match.route.always:
-            self.check_room()
         if match.route.access == "key":
+            if not match.route.always:
+                self.check_room()
             call.key = self.access.check_key(inbound)
+        elif self.open > self.settings.max_requests and not match.route.always:
+            raise overloaded()
         await match.route.endpoint(self, call, match.names)
 
     def check_room(self) -> None:

@@ -60,7 +60,17 @@ class _Client:
 class _Line:
     """What a response is written to. A head that is held goes out with what follows it."""
 
-    __slots__ = ("_client", "_held", "_holds", "_protocol", "_transport", "abort", "cycle", "is_read", "stalled")
+    __slots__ = (
+        "_client",
+        "_held",
+        "_holds",
+        "_protocol",
+        "_transport",
+        "abort",
+        "cycle",
+        "is_read",
+        "stalled",
+    )
 
     def __init__(self, protocol: Protocol, client: _Client) -> None:
         self._protocol = protocol

@@ -56,6 +56,8 @@ HEALTH: tuple[Route, ...] = (
         always=True,
         about="Are requests welcome? 503 while it closes.",
     ),
-    Route("GET", "/api/hello", hello, access="public", always=True, about="Answers the probe of Claude Code."),
+    Route(
+        "GET", "/api/hello", hello, access="public", always=True, about="Answers the probe of Claude Code."
+    ),
     Route("GET", "/metrics", metrics, always=True, about="Counts and durations for Prometheus."),
 )

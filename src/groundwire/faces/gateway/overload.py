@@ -12,6 +12,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from functools import cache
+from time import process_time
 
 from groundwire.dialects.base import Reply
 from groundwire.dialects.jsontext import dump_json
@@ -106,7 +107,7 @@ def _refusal(language: str, keep: bool) -> bytes:  # noqa: FBT001
 
 
 class LoopDelay:
-    """Measures how late the running event loop calls back."""
+    """Measures how late the running event loop calls back, as far as this process is the reason."""
 
     def __init__(self, observe: Callable[[float], None]) -> None:
         self._observe = observe
@@ -123,9 +124,11 @@ class LoopDelay:
             self._timer.cancel()
 
     def _wait(self) -> None:
-        self._due = self._loop.time() + SAMPLE
-        self._timer = self._loop.call_at(self._due, self._sample)
+        self._began, self._busy = self._loop.time(), process_time()
+        self._timer = self._loop.call_at(self._began + SAMPLE, self._sample)
 
     def _sample(self) -> None:
-        self._observe(max(0.0, self._loop.time() - self._due))
+        elapsed, busy = self._loop.time() - self._began, process_time() - self._busy
+        # Time in which the system ran other processes is not ours to shorten.
+        self._observe(max(0.0, elapsed - SAMPLE) * min(1.0, busy / elapsed))
         self._wait()
