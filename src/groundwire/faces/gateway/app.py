@@ -144,7 +144,7 @@ class Gateway:
         self.metrics = Metrics()
         self.at_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
         self.booking: Booking | None = None
-        self._observers = (self.metrics.observe, *observers)
+        self.observers = (self.metrics.observe, *observers)
 
     @property
     def settings(self) -> GatewaySettings:
@@ -188,7 +188,7 @@ class Gateway:
                 call.outcome = "stalled" if line.stalled else "left"
             seconds = monotonic() - began
             seen = call.seen(seconds)
-            for observe in self._observers:
+            for observe in self.observers:
                 observe(seen)
             if self.booking is not None:
                 self.booking.add(call, seconds)
