@@ -24,6 +24,7 @@ from groundwire.faces.gateway.asgi import JSON, Inbound, Left, Receive, Scope, S
 from groundwire.faces.gateway.draining import Running, closing
 from groundwire.faces.gateway.limits import check_request
 from groundwire.faces.gateway.measuring import Metrics
+from groundwire.faces.gateway.overload import Overload, overloaded
 from groundwire.faces.gateway.replies import Patience
 from groundwire.faces.gateway.routes import Routes
 from groundwire.model import Event, Request, Usage
@@ -138,13 +139,14 @@ class Gateway:
         self.open = 0
         """Requests under way."""
         self.running = Running()
+        self.overload = Overload()
         self.cache = Cache(groundwire.batches, groundwire.config.gateway.cache_seconds, monotonic)
         self.metrics = Metrics()
         self.at_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
         self.booking: Booking | None = None
         self.readiness: list[Callable[[], Awaitable[str]]] = []
         """Checks of what the gateway depends on: each answers with what is wrong, or with nothing."""
-        self._observers = (self.metrics.observe, *observers)
+        self.observers = (self.metrics.observe, *observers)
 
     @property
     def settings(self) -> GatewaySettings:
@@ -183,9 +185,12 @@ class Gateway:
             call.outcome = "left"
         finally:
             self.open -= 1
+            line = call.inbound.line
+            if line is not None and line.cut:
+                call.outcome = "stalled" if line.stalled else "left"
             seconds = monotonic() - began
             seen = call.seen(seconds)
-            for observe in self._observers:
+            for observe in self.observers:
                 observe(seen)
             if self.booking is not None:
                 self.booking.add(call, seconds)
@@ -221,21 +226,19 @@ class Gateway:
                 status=405, message=f"{inbound.method} is not possible here; use {match.instead}"
             )
         if match.route.access == "key":
+            if not match.route.always:
+                self.check_room()
             call.key = self.access.check_key(inbound)
-            self.check_room()
+        elif self.open > self.settings.max_requests and not match.route.always:
+            raise overloaded()
         await match.route.endpoint(self, call, match.names)
 
     def check_room(self) -> None:
-        """Shed load at the door: a request that waits is worse than one that comes again."""
+        """Refuse a request while the gateway closes, or has too many."""
         if self.draining:
             raise closing()
         if self.open > self.settings.max_requests:
-            raise TurnedAway(
-                status=503,
-                message="too many requests are under way; come again",
-                code="OVERLOADED",
-                retry_after=1,
-            )
+            raise overloaded()
 
     async def refuse(self, call: Call, error: GroundwireError) -> None:
         """Tell an error in the words of the dialect, if the response has not begun."""

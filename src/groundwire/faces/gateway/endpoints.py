@@ -20,6 +20,7 @@ from groundwire.faces.gateway.conversation import (
     answer_whole,
     understand,
 )
+from groundwire.faces.gateway.decoding import decoded
 from groundwire.faces.gateway.engine_answers import check_searches, finds, with_engine_warning
 from groundwire.faces.gateway.rendering import rendered
 from groundwire.faces.gateway.routes import Endpoint, Route
@@ -66,7 +67,8 @@ async def converse(gateway: Gateway, call: Call, form: Form) -> None:
     """One request, from its bytes to the last byte of its answer."""
     inbound = call.inbound
     body = await inbound.body(gateway.settings.max_body_mb * 2**20)
-    exchange = understand(inbound, form, body, gateway.settings.citations, gateway.secret)
+    policy = gateway.settings.citations
+    exchange = await decoded(body, lambda: understand(inbound, form, body, policy, gateway.secret))
     told = Told(call.request_id)
     try:
         if not await attended(inbound, _answer(gateway, exchange, call, told)):

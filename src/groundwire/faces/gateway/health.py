@@ -48,14 +48,17 @@ async def _say(call: Call, status: int, word: str) -> None:
 
 
 HEALTH: tuple[Route, ...] = (
-    Route("GET", "/healthz", healthz, access="public", about="Is the process there?"),
+    Route("GET", "/healthz", healthz, access="public", always=True, about="Is the process there?"),
     Route(
         "GET",
         "/readyz",
         readyz,
         access="public",
+        always=True,
         about="Are requests welcome? 503 while it closes, or its store does not answer.",
     ),
-    Route("GET", "/api/hello", hello, access="public", about="Answers the probe of Claude Code."),
-    Route("GET", "/metrics", metrics, about="Counts and durations for Prometheus."),
+    Route(
+        "GET", "/api/hello", hello, access="public", always=True, about="Answers the probe of Claude Code."
+    ),
+    Route("GET", "/metrics", metrics, always=True, about="Counts and durations for Prometheus."),
 )

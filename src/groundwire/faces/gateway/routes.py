@@ -40,6 +40,8 @@ class Route:
     dialect: str = ""
     """Whose shape errors have."""
     access: Literal["key", "public"] = "key"
+    always: bool = False
+    """Answered even while the gateway is overloaded or closing."""
     about: str = ""
     """One sentence for the documentation."""
 
