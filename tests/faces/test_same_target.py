@@ -120,8 +120,8 @@ async def chat(here: World, provider: str, model: str) -> None:
     with open_store(f"sqlite:///{here.home}/chat.db") as store:
         async with here.client() as groundwire:
             talk = Chat(groundwire, store)
-            await talk.save_agent(agent)
-            await answered(talk, Asked(QUESTION, agent="finder"))
+            await talk.save_agent(agent, owner="")
+            await answered(talk, Asked(QUESTION, owner="", agent="finder"))
 
 
 FACES: tuple[Callable[[World, str, str], Awaitable[None]], ...] = (
