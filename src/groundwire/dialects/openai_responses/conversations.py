@@ -73,7 +73,7 @@ class _Words:
         self.length += len(text)
 
     def cite(self) -> tuple[int, int, int] | None:
-        """Content part, start and end of what a citation here is about; None if there is no text before it."""
+        """Content part, start and end of what a citation here is about; None without text before it."""
         words = "".join(self.chunks)
         if words.strip() and not self.is_cited:
             end = self.length - (len(words) - len(words.rstrip()))
