@@ -50,8 +50,8 @@ def searches(answer: Answer) -> list[tuple[str, tuple[str, ...], str]]:
 
 def streamed_item(item: JsonObject, **more: Json) -> Answer:
     """The answer of a stream with this item and a message."""
-    added = {**item, "status": "in_progress", "input": "", "arguments": ""}
-    events = [
+    added: JsonObject = {**item, "status": "in_progress", "input": "", "arguments": ""}
+    events: list[JsonObject] = [
         {"type": "response.created", "response": response(status="in_progress", **more)},
         {"type": "response.output_item.added", "output_index": 0, "item": added},
         {"type": "response.output_item.done", "output_index": 0, "item": item},
@@ -235,7 +235,7 @@ def test_the_mark_of_a_call_is_neither_a_query_nor_a_part_of_an_address() -> Non
         {"type": "open_page", "url": "https://example.org/a#ws_call_id=call_1"},
         {"type": "open_page", "url": page},
     ]
-    items = [
+    items: list[JsonObject] = [
         {"id": f"call_{number}", "type": "web_search_call", "status": "completed", "action": action}
         for number, action in enumerate(actions)
     ]
