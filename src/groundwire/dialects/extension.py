@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from groundwire.dialects.features import Feature, project
+from groundwire.dialects.features import Feature, cited_files, project
 from groundwire.model import Answer, Citation, Json, JsonObject, Search, SearchResult, Source
 from groundwire.text.domains import domain_shown
 
@@ -37,6 +37,8 @@ def extend(body: JsonObject, answer: Answer, lost: Collection[Feature]) -> JsonO
     if tells_citations:
         places = {_key(source): index for index, source in enumerate(answer.sources)}
         extension["citations"] = [encode_citation(citation, places) for citation in answer.citations]
+    if Feature.FILE_CITATIONS in lost:
+        extension["files"] = cited_files(answer)
     suggestions: list[Json] = [
         part.suggestions for part in answer.parts if isinstance(part, SearchResult) and part.suggestions
     ]

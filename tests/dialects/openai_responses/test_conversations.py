@@ -144,7 +144,7 @@ def test_text_searches_and_citations_are_read(answer: Answer) -> None:
     calls = [part for part in answer.parts if isinstance(part, SearchCall)]
     assert [(part.kind, part.queries) for part in calls] == [("search", ("euro winner",))]
     assert (answer.id, answer.model, answer.finish) == ("conv_1", "mistral-medium-2505", "stop")
-    assert answer.usage == Usage(188, 55, searches=1)
+    assert answer.usage == Usage(7300, 55, tool_tokens=7112, searches=1)
     assert not answer.warnings
 
 

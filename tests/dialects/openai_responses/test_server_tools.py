@@ -50,8 +50,8 @@ def searches(answer: Answer) -> list[tuple[str, tuple[str, ...], str]]:
 
 def streamed_item(item: JsonObject, **more: Json) -> Answer:
     """The answer of a stream with this item and a message."""
-    added = {**item, "status": "in_progress", "input": "", "arguments": ""}
-    events = [
+    added: JsonObject = {**item, "status": "in_progress", "input": "", "arguments": ""}
+    events: list[JsonObject] = [
         {"type": "response.created", "response": response(status="in_progress", **more)},
         {"type": "response.output_item.added", "output_index": 0, "item": added},
         {"type": "response.output_item.done", "output_index": 0, "item": item},
@@ -235,7 +235,7 @@ def test_the_mark_of_a_call_is_neither_a_query_nor_a_part_of_an_address() -> Non
         {"type": "open_page", "url": "https://example.org/a#ws_call_id=call_1"},
         {"type": "open_page", "url": page},
     ]
-    items = [
+    items: list[JsonObject] = [
         {"id": f"call_{number}", "type": "web_search_call", "status": "completed", "action": action}
         for number, action in enumerate(actions)
     ]
@@ -265,3 +265,29 @@ def test_a_search_item_of_the_old_form_is_streamed_as_before() -> None:
     }
     answer = assemble(decode(sse([created(), *search_events(item), completed(item)])))
     assert searches(answer) == [("search", ("rain",), "")]
+
+
+@pytest.mark.parametrize("marker", ["【3:0†source】", "[bing](https://example.org/a)"])
+def test_bing_grounding_is_a_search_and_its_marker_a_citation(marker: str) -> None:
+    text = f"It rains in Bern.{marker} So it is."
+    start = text.index(marker)
+    part = text_part(text, citation(start, start + len(marker), "https://example.org/a"))
+    grounding: JsonObject = {
+        "id": "bg_1",
+        "type": "bing_grounding_call",
+        "call_id": "call_1",
+        "status": "completed",
+        "arguments": '{"query": "rain in Bern"}',
+    }
+    output: JsonObject = {
+        "id": "bo_1",
+        "type": "bing_grounding_call_output",
+        "call_id": "call_1",
+        "output": "…",
+    }
+    answer = whole(grounding, output, message(part))
+    assert [search.query for search in answer.searches] == ["rain in Bern"]
+    [cited] = answer.citations
+    assert cited.span is not None
+    assert (answer.text[cited.span.start : cited.span.end], cited.anchor) == (marker, "marker")
+    assert answer.finish == "stop"

@@ -15,6 +15,7 @@ LOSSES: Mapping[Feature, str] = {
     Feature.PHASE: "nowhere: commentary is text like any other",
     Feature.UNPLACED: "`groundwire.citations`",
     Feature.CONFIDENCE: "`groundwire.citations`",
+    Feature.FILE_CITATIONS: "`groundwire.files`",
     Feature.SUGGESTIONS: "`groundwire.suggestions`",
     Feature.IMAGES: "nowhere",
     Feature.REFUSAL: "`refusal` stands for both",

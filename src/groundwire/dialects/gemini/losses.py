@@ -11,6 +11,7 @@ LOSSES: Mapping[Feature, str] = {
     Feature.PHASE: "nowhere",
     Feature.UNPLACED: "pages without words that lean on them, and `groundwire.citations`",
     Feature.QUOTES: "`groundwire.citations`",
+    Feature.FILE_CITATIONS: "`groundwire.files`",
     Feature.SEARCH_CALLS: "`groundwire.searches`; all queries stand in one list",
     Feature.PATTERNS: "`groundwire.searches`",
     Feature.RETRIEVED: "the same list as pages cited for the whole answer",

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from groundwire.dialects.extension import FIELD
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.jsontext import dump_json
-from groundwire.model import Json, JsonObject
+from groundwire.model import JsonObject
 
 BODY = "conversation.response"
 EXECUTION = "tool.execution"
@@ -34,7 +34,7 @@ def events_of(body: Fields) -> Iterator[JsonObject]:
         named: JsonObject = {**entry.raw, "id": entry.text("id") or f"entry_{number}"}
         match entry.text("type"):
             case "message.output":
-                yield from _message_events(entry.with_raw(named))
+                yield {**named, "type": "message.output.delta"}
             case "tool.execution":
                 yield {**named, "type": f"{EXECUTION}.started"}
                 yield {**named, "type": f"{EXECUTION}.done"}
@@ -43,12 +43,6 @@ def events_of(body: Fields) -> Iterator[JsonObject]:
             case _:
                 yield {"type": "entry", "entry": entry.raw}
     yield {"type": f"{BODY}.done", "usage": body.get("usage")}
-
-
-def _message_events(entry: Fields) -> Iterator[JsonObject]:
-    content = entry.get("content")
-    for index, chunk in enumerate(content if isinstance(content, list) else [content]):
-        yield {**entry.raw, "type": "message.output.delta", "content_index": index, "content": chunk}
 
 
 class _Words:
@@ -73,7 +67,7 @@ class _Words:
         self.length += len(text)
 
     def cite(self) -> tuple[int, int, int] | None:
-        """Content part, start and end of what a citation here is about; None if there is no text before it."""
+        """Content part, start and end of what a citation here is about; None without text before it."""
         words = "".join(self.chunks)
         if words.strip() and not self.is_cited:
             end = self.length - (len(words) - len(words.rstrip()))
@@ -136,22 +130,26 @@ class Conversation:
 
     def _say(self, event: Fields) -> Iterator[JsonObject]:
         content = event.get("content")
-        chunk: JsonObject = (
-            {"type": "text", "text": content} if isinstance(content, str) else as_object(content)
-        )
-        name, part = event.text("id"), event.integer("content_index") or 0
-        if chunk.get("type", "text") == "text":
-            text = event.with_raw(chunk).text("text")
-            self._texts.setdefault(name, _Words()).add(part, text)
-            yield {"type": "response.output_text.delta", **self._at(name, part), "delta": text}
-        elif chunk.get("type") == "tool_reference":
-            yield self._cite(name, event.with_raw(chunk))
-        elif chunk.get("type") == "thinking":
-            place = self._at(f"{name} thinking", 0)
-            for thought in event.with_raw(chunk).objs("thinking"):
-                yield {"type": "response.reasoning_text.delta", **place, "delta": thought.text("text")}
-        else:
-            yield self._whole(chunk)
+        for number, chunk in enumerate(content if isinstance(content, list) else [content]):
+            text: JsonObject = {"type": "text", "text": chunk}
+            fields = event.with_raw(text if isinstance(chunk, str) else as_object(chunk))
+            yield from self._say_chunk(event, fields, (event.integer("content_index") or 0) + number)
+
+    def _say_chunk(self, event: Fields, chunk: Fields, part: int) -> Iterator[JsonObject]:
+        name = event.text("id")
+        match chunk.text("type", "text"):
+            case "text":
+                text = chunk.text("text")
+                self._texts.setdefault(name, _Words()).add(part, text)
+                yield {"type": "response.output_text.delta", **self._at(name, part), "delta": text}
+            case "tool_reference":
+                yield self._cite(name, chunk)
+            case "thinking":
+                place = self._at(f"{name} thinking", 0)
+                for thought in chunk.objs("thinking"):
+                    yield {"type": "response.reasoning_text.delta", **place, "delta": thought.text("text")}
+            case _:
+                yield self._whole(chunk.raw)
 
     def _at(self, name: str, part: int) -> JsonObject:
         return {"item_id": name, "output_index": self._place(name), "content_index": part}
@@ -174,7 +172,7 @@ class Conversation:
             item["call_id"] = event.get("tool_call_id")
             added = self._place(name)
             yield {"type": "response.output_item.added", "output_index": added, "item": item}
-        text = arguments if isinstance(arguments, str) else dump_json(arguments)
+        text = arguments if isinstance(arguments, str) else dump_json(arguments) if arguments else ""
         place = self._at(name, 0)
         yield {"type": "response.function_call_arguments.delta", **place, "delta": text}
 
@@ -188,16 +186,19 @@ class Conversation:
 
 
 def _usage(usage: Fields) -> JsonObject:
-    counts: dict[str, Json] = {
-        "input_tokens": usage.get("prompt_tokens"),
+    """What the tools of Mistral gave the model to read is counted apart from the prompt."""
+    if not usage.raw:
+        return {}
+    read = [usage.integer(name) for name in ("prompt_tokens", "connector_tokens")]
+    counts: JsonObject = {
+        "input_tokens": sum(count for count in read if count is not None),
         "output_tokens": usage.get("completion_tokens"),
+        "connector_tokens": read[1],
     }
     connectors = usage.obj("connectors")
     searches = [connectors.integer(name) or 0 for name in connectors.raw if "search" in name]
-    body: JsonObject = {"usage": counts} if usage.raw else {}
-    if searches:
-        body["tool_usage"] = {"web_search": {"num_requests": sum(searches)}}
-    return body
+    tools: JsonObject = {"web_search": {"num_requests": sum(searches)}}
+    return {"usage": counts, "tool_usage": tools} if searches else {"usage": counts}
 
 
 _TABLE: dict[str, Callable[[Conversation, Fields], Iterator[JsonObject]]] = {

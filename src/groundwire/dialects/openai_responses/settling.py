@@ -117,10 +117,12 @@ class TextReader:
             self._message = extras
             self._decoder.emit(ExtrasSeen(self.part, extras))
 
-    def keep(self, annotation: Fields) -> None:
-        """An annotation that is no web citation."""
-        if annotation.raw not in self._others:
-            self._others.append(annotation.raw)
+    def keep(self, annotation: Fields) -> bool:
+        """Keep an annotation that is no web citation; says whether it is new."""
+        if annotation.raw in self._others:
+            return False
+        self._others.append(annotation.raw)
+        return True
 
     def rename(self, phase: Phase) -> None:
         """Some servers tell the phase of a message only at its end."""
@@ -194,6 +196,7 @@ class Settling:
         self._base = 0
         self._is_annotated = False
         self._pieces: set[tuple[int, int, str, str]] = set()
+        self._files: set[str] = set()
         self.has_searched = False
         self.numbered: dict[str, Source] = {}
 
@@ -207,7 +210,8 @@ class Settling:
         """An annotation, perhaps told before."""
         annotation = decode_annotation(fields)
         if annotation is None:
-            text.keep(fields)
+            if text.keep(fields):
+                self._warn_of_file(fields)
             return
         if annotation.key in text.known:
             return
@@ -223,6 +227,14 @@ class Settling:
             self._is_annotated = True
             self.advance()
         self.tell(text)
+
+    def _warn_of_file(self, annotation: Fields) -> None:
+        names = (annotation.get(key) for key in ("filename", "title", "file_id"))
+        name = next((name for name in names if isinstance(name, str) and name), annotation.text("type"))
+        if name not in self._files:
+            self._files.add(name)
+            message = f"The answer cites {name}, which has no address: only clients of Responses can show it."
+            self._decoder.emit(Warned("file_citation", message))
 
     def tell(self, text: TextReader) -> None:
         """The citations of a part that are certain, if it is certain where the part begins."""

@@ -27,6 +27,7 @@ def decode_usage(response: Fields) -> Usage | None:
         cached_tokens=read.integer("cache_read_input_tokens") if cached is None else cached,
         cache_write_tokens=read.integer("cache_creation_input_tokens") if written is None else written,
         reasoning_tokens=usage.obj("output_tokens_details").integer("reasoning_tokens"),
+        tool_tokens=usage.integer("connector_tokens"),
         searches=searches,
         fetches=_invocations(usage, "fetch"),
         cost=_cost(usage),
