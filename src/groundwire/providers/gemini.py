@@ -64,11 +64,12 @@ ROW = Row(
     adjust=adjust,
     capabilities=Capabilities(
         functions_with_search=False,
+        coordinates=True,  # `retrievalConfig.latLng` is all it has for a location
         options={
             "allowed_domains": "emulated",
             "blocked_domains": "emulated",
             "language": "native",
-            "location": "native",
+            "location": "emulated",
             "since": "native",
             "until": "native",
         },
