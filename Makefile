@@ -35,6 +35,8 @@ endef
 	$(call needed,/usr/lib/postgresql/*/bin/postgres,postgresql)
 	$(call needed,redis-server,redis-server)
 	$(call needed,chromium,chromium)
+	$(call needed,zsh,zsh)
+	$(call needed,fish,fish)
 	@mkdir -p .venv && touch $@
 
 # The accessibility checker of the browser tests.

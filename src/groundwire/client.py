@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from groundwire.engine.knowledge import Report
     from groundwire.engine.pages import Page
 
+__all__ = ["Groundwire", "ProviderStatus", "asearch", "question", "search", "stream"]
+
 
 class Groundwire:
     """Cited web search with whatever providers the user has."""

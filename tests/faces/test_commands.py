@@ -199,7 +199,7 @@ def test_the_doctor_says_when_nobody_can_be_asked(tmp_path: Path) -> None:
         FakeAsker(statuses=[status("gemini", usable=False)]), env={"GROUNDWIRE_DATA_DIR": str(tmp_path)}
     )
     assert bench.run("doctor") == 4
-    assert "Nobody can be asked yet" in bench.stdout
+    assert "No provider can be used yet" in bench.stdout
 
 
 def test_the_doctor_sees_a_data_directory_that_cannot_be_used(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_an_unusual_layout_is_written_anew(tmp_path: Path) -> None:
         (["gemini"], "", "no key was given"),
         (["gemini"], f"{KEY} and more", "cannot be a key"),
         (["gemini"], f"{KEY}\n{KEY}\n", "cannot be a key"),
-        (["gemini"], f"{KEY}\x00", "cannot be a key"),
+        (["gemini"], f"{KEY}\x00", "not UTF-8 text"),
         (["bing"], KEY, "unknown provider 'bing'; these take a key: anthropic"),
         (["openai_oauth"], KEY, "openai_oauth takes no key. Log in with `opencode auth login`"),
         (["local"], KEY, "local takes no key"),

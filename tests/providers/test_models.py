@@ -57,9 +57,9 @@ def listing(*names: str) -> Response:
     return json_response({"models": models})
 
 
-def gemini(home: Path, url: str, **settings: str) -> Groundwire:
+def gemini(home: Path, url: str, model: str = "") -> Groundwire:
     config = Config(
-        providers={"gemini": ProviderSettings(base_url=url, **settings)},
+        providers={"gemini": ProviderSettings(base_url=url, model=model)},
         order=("gemini",),
         data_dir=str(home),
     )

@@ -9,8 +9,9 @@ from typing import Literal, TypeAlias
 from groundwire.model.value import value
 
 Support: TypeAlias = Literal["native", "emulated", "ignored", "refused"]
-"""native: the provider does it; emulated: we ask for it in words and audit the answer; ignored: a hint that
-is dropped with a warning; refused: a restriction nobody would keep, so the request is turned down."""
+"""native: the provider does it; emulated: we ask for it in words, and audit the domains of the answer;
+ignored: a hint that is dropped with a warning; refused: a restriction that would not be kept, so the request
+is turned down."""
 
 Billing: TypeAlias = Literal["call", "query", "prompt"]
 """What a vendor counts as one search: a call of its search tool (pages opened later are free), a distinct
@@ -35,6 +36,8 @@ class Capabilities:
     """May it stop in the middle of a turn, to be asked to go on?"""
     both_domain_lists: bool = True
     """Can a request have an allow list and a block list at once? If not, the block list is emulated."""
+    coordinates: bool = False
+    """Is a location with coordinates native, where one with names is emulated?"""
     options: Mapping[str, Support] = {}
     billing: tuple[tuple[str, Billing], ...] = ()
     """How searches are counted, by patterns of model names; `call` where none matches."""

@@ -66,11 +66,12 @@ ROW = Row(
     capabilities=Capabilities(
         functions_with_search=False,
         billing=((_UP_TO_2, "prompt"), ("", "query")),
+        coordinates=True,  # `retrievalConfig.latLng` is all it has for a location
         options={
             "allowed_domains": "emulated",
             "blocked_domains": "emulated",
             "language": "native",
-            "location": "native",
+            "location": "emulated",
             "since": "native",
             "until": "native",
         },

@@ -32,6 +32,7 @@ MODELS: tuple[DefaultModel, ...] = (
     DefaultModel("openai_oauth", "gpt-5.5", successor="gpt-5.6-terra"),
     DefaultModel("openai_chat", "gpt-5-search-api"),
     DefaultModel("gemini", "gemini-3.8-flash", successor="gemini-3.5-flash-lite"),
+    # The announcement is Vertex AI's, which names the successor too.
     DefaultModel("gemini", "gemini-2.5-flash", "2026-10-20", "gemini-3.8-flash"),
     DefaultModel("openrouter", "openai/gpt-5.6-terra", successor="openai/gpt-5.5"),
     DefaultModel("openrouter", "openai/o4-mini", "2026-10-23", "openai/gpt-5.6-terra"),

@@ -21,7 +21,7 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.model.value import replace, value
-from groundwire.providers.capabilities import OPTIONS, Capabilities, Support
+from groundwire.providers.capabilities import OPTIONS, RESTRICTIONS, Capabilities, Support
 from groundwire.text.domains import admits, covers_entry, domain_shown, is_domain
 from groundwire.text.sources import source_key
 
@@ -56,7 +56,8 @@ def prepare(request: Request, capabilities: Capabilities, provider: str) -> Prep
                 )
             case "emulated":
                 emulated.append(name)
-                warnings.append(Warned("option_emulated", f"{provider} has no {name}: asked for and audited"))
+                how = "asked for and audited" if name in RESTRICTIONS else "asked for in words"
+                warnings.append(Warned("option_emulated", f"{provider} has no {name}: {how}"))
             case "ignored":
                 warnings.append(Warned("option_ignored", f"{provider} has no {name}: it was not used"))
                 options = _without(options, name)
@@ -108,6 +109,9 @@ def _without_search(request: Request, provider: str) -> Prepared:
 def _support(capabilities: Capabilities, options: SearchOptions, name: str) -> Support:
     if name == "blocked_domains" and options.allowed_domains and not capabilities.both_domain_lists:
         return "emulated"
+    place = options.location
+    if name == "location" and capabilities.coordinates and place and place.latitude is not None:
+        return "native"
     return capabilities.support(name)
 
 
@@ -212,6 +216,11 @@ def _instruction(options: SearchOptions, emulated: Collection[str]) -> str:
         lines.append(f"Use pages published from {since} until {until}.")
     if "max_sources" in emulated:
         lines.append(f"Cite at most {options.max_sources} different pages.")
+    if "location" in emulated and options.location is not None:
+        place = options.location
+        named = ", ".join(part for part in (place.city, place.region, place.country) if part)
+        zone = f"time zone {place.timezone}" if place.timezone else ""
+        lines.append(f"The user is here: {' '.join(filter(None, (named, zone)))}")
     if "language" in emulated:
         lines.append(f"Prefer pages in this language: {options.language}")
     return "\n".join(lines)

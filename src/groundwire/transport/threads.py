@@ -86,8 +86,7 @@ def run_apart(main: Callable[[], Coroutine[object, object, T]]) -> T:
         future = pool.submit(work)
         try:
             return future.result()
-        except BaseException:
-            if not future.done():
+        finally:
+            if not future.done():  # the wait was interrupted
                 for loop in loops:
                     loop.call_soon_threadsafe(cancel, loop)
-            raise

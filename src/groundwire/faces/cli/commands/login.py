@@ -54,11 +54,8 @@ def _remove(asker: Asker, name: str, path: str, console: Console) -> int:
 
 def _ask(name: str, console: Console) -> Secret:
     """The key, from the terminal without echo, or from a pipe."""
-    if console.stdin.isatty():
-        text = getpass(f"Key of {name}: ", console.stderr)
-    else:
-        text = console.stdin.read(_LONGEST + 1)
-    text = text.strip()
+    typed = console.stdin.isatty()
+    text = (getpass(f"Key of {name}: ", console.stderr) if typed else console.read()).strip()
     if not text:
         raise UsageError("no key was given; type it when asked, or pipe it in")
     key = sendable(text)

@@ -181,7 +181,7 @@ def _form(arguments: Namespace) -> str:
 
 def _query(arguments: Namespace, console: Console) -> str:
     words: list[str] = arguments.query
-    query = console.stdin.read() if words == ["-"] else " ".join(words)
+    query = console.read() if words == ["-"] else " ".join(words)
     return query.strip()
 
 

@@ -21,7 +21,7 @@ def run(arguments: Namespace, console: Console) -> int:
     """Call the tool; its result is printed whatever happened, and the exit code says how it went."""
     if arguments.name not in TOOLS:
         raise UsageError(f"there is no tool {arguments.name!r}; there are {', '.join(TOOLS)}")
-    text = console.stdin.read() if arguments.arguments == "-" else arguments.arguments
+    text = console.read() if arguments.arguments == "-" else arguments.arguments
     try:
         given = load_json(text, ClientWireError)
     except ClientWireError:
