@@ -129,12 +129,19 @@ async def asked_with(folder: Path, dialect: str, *tools: object) -> tuple[list[s
 
 
 def test_the_options_of_an_app_reach_the_provider(tmp_path: Path) -> None:
-    sent = {key: item for key, item in OPENAI.items() if key != "external_web_access"}
-    _, body = asyncio.run(asked_with(tmp_path, "openai_responses", sent))
-    (tool,) = json.loads(body)["tools"]
-    assert tool["filters"]["allowed_domains"] == ["python.org", "sqlite.org"]
-    assert tool["user_location"]["city"] == "Köln"
-    assert tool["search_context_size"] == "low"
+    async def run() -> None:
+        async with (
+            Upstream(answer("openai_responses", told("So."))) as upstream,
+            chatting(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
+        ):
+            agent = await chat.save_agent(read_app(app(OPENAI)), "")
+            await answered(chat, Asked("What?", "", agent=agent.id))
+            (tool,) = json.loads(upstream.requests[0].body)["tools"]
+            assert tool["filters"] == OPENAI["filters"]
+            assert tool["user_location"]["city"] == "Köln"
+            assert tool["external_web_access"] is False
+
+    asyncio.run(run())
 
 
 def test_a_restriction_of_an_app_that_a_provider_cannot_honour_is_refused(tmp_path: Path) -> None:

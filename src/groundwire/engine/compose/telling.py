@@ -12,6 +12,7 @@ from groundwire.model import (
     Citation,
     Cited,
     Event,
+    ExtrasSeen,
     Finished,
     SearchCall,
     SearchCalled,
@@ -25,6 +26,7 @@ from groundwire.model import (
     UsageSeen,
     Warned,
 )
+from groundwire.text.plain import PLAIN
 
 NOTHING_FOUND = "nothing_found"
 """The code of the warning, and the detail of the ending, when no page answers."""
@@ -42,6 +44,8 @@ def tell(query: str, found: Found, composition: Composition) -> Iterator[Event]:
     sources = tuple(sources_in(found.passages).values()) if composition.found else ()
     yield SearchReturned(1, SearchResult(SEARCH, sources))
     text = composition.text or nothing_found(query)
+    if composition.is_plain or not composition.text:
+        yield ExtrasSeen(_TEXT_PART, PLAIN)
     yield from _text(text, composition.citations)
     yield TextSettled(_TEXT_PART)
     yield from found.warnings
