@@ -15,6 +15,7 @@ from groundwire.model import Answer, JsonObject, Message
 from groundwire.model.json import encode
 from groundwire.store.base import StoredMessage
 from groundwire.text.markers import place_markers, strip_markers
+from groundwire.text.plain import in_markdown
 from groundwire.text.sources import label_of, number_answer
 
 _NUMBER = re.compile(r"\[(\d{1,4})\]")
@@ -24,7 +25,8 @@ VERSION = 1
 
 
 def footnoted(answer: Answer, prefix: str = "") -> str:
-    """The text with `[^1]` where sources are cited, and the footnotes below."""
+    """The text as Markdown, with `[^1]` where sources are cited, and the footnotes below."""
+    answer = in_markdown(answer)
     if not answer.citations:
         return answer.text
     numbering = number_answer(answer)

@@ -18,8 +18,9 @@ from groundwire.chat.blocking import StoreThreads
 from groundwire.chat.history import request_for
 from groundwire.chat.leases import SessionLease, busy, renew
 from groundwire.chat.questions import Asked, controls_of, question
+from groundwire.chat.search_tools import named_target
 from groundwire.chat.states import lost, state_of, stopped
-from groundwire.chat.telling import Ask, Batches, Telling, telling
+from groundwire.chat.telling import Ask, Batches, Telling, telling, warned
 from groundwire.client import Groundwire
 from groundwire.errors import GroundwireError, RequestError, TurnedAway
 from groundwire.model import Answer, Message, Warned
@@ -129,9 +130,11 @@ class Turns:
     def _call(
         self, agent: Agent, turns: tuple[StoredMessage, ...], language: str, ask: Ask | None
     ) -> Batches:
-        provider, model = target_for(agent, self._groundwire)
+        target = target_for(agent, self._groundwire)
+        (provider, model), warning = named_target(agent, target, self._groundwire)
         request = request_for(agent, turns, language, self._groundwire.config.search)
-        return (ask or self._groundwire.batches)(request, provider=provider, model=model)
+        batches = (ask or self._groundwire.batches)(request, provider=provider, model=model)
+        return warned(batches, warning) if warning else batches
 
     def _begin(
         self, asked: Asked, conversation: Conversation, lease: SessionLease

@@ -11,6 +11,7 @@ from groundwire.engine.pages import Found
 from groundwire.model import (
     NOTHING_FOUND,
     Cited,
+    ExtrasSeen,
     Finished,
     SearchCalled,
     SearchReturned,
@@ -39,7 +40,7 @@ def test_an_answer_is_told_in_order() -> None:
     events = list(tell(QUERY, FOUND, compose(QUERY, PASSAGES)))
     kinds = [type(event) for event in events]
     assert kinds[:4] == [Started, SearchStarted, SearchCalled, SearchReturned]
-    assert kinds[4:8] == [TextDelta, Cited, TextDelta, Cited]
+    assert kinds[4:9] == [ExtrasSeen, TextDelta, Cited, TextDelta, Cited]
     assert kinds[8] is TextSettled
     assert set(kinds[9:-2]) == {Warned}
     assert kinds[-2:] == [UsageSeen, Finished]

@@ -106,9 +106,9 @@ def test_every_failure_of_a_search_is_shown_whatever_it_is_called(language: str)
     parts = (
         SearchCall("s1", ("one", "two")),
         SearchResult("s1", error="teapot <b>"),
-        SearchCall("s2", kind="open_page", url="https://docs.example/"),
+        SearchCall("s2", kind="open", url="https://docs.example/"),
         SearchResult("s2", error="unavailable"),
-        SearchCall("s3", kind="open_page", url="https://docs.example/"),
+        SearchCall("s3", kind="open", url="https://docs.example/"),
         SearchResult("s3"),
         SearchCall("s4"),
         SearchResult("s4", error="unavailable"),

@@ -13,6 +13,7 @@ from groundwire.model import (
     Citation,
     Cited,
     Event,
+    ExtrasSeen,
     Finished,
     SearchCall,
     SearchCalled,
@@ -26,6 +27,7 @@ from groundwire.model import (
     UsageSeen,
     Warned,
 )
+from groundwire.text.plain import PLAIN
 
 SEARCH = "search_0"
 _TEXT_PART = 2
@@ -40,6 +42,8 @@ def tell(query: str, found: Found, composition: Composition) -> Iterator[Event]:
     sources = tuple(sources_in(found.passages).values()) if composition.found else ()
     yield SearchReturned(1, SearchResult(SEARCH, sources))
     text = composition.text or nothing_found(query)
+    if composition.is_plain or not composition.text:
+        yield ExtrasSeen(_TEXT_PART, PLAIN)
     yield from _text(text, composition.citations)
     yield TextSettled(_TEXT_PART)
     yield from found.warnings

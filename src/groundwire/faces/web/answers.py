@@ -25,6 +25,7 @@ from groundwire.model import (
 )
 from groundwire.model.value import replace, value
 from groundwire.store.base import StoredMessage
+from groundwire.text.plain import in_markdown
 from groundwire.text.sources import Numbering, label_of, number_answer, number_sources
 
 _LONGEST_PASSAGE = 400
@@ -135,6 +136,7 @@ def view_of(
 
 
 def _written(answer: Answer, numbering: Numbering, name: str, label: str) -> tuple[tuple[str, ...], str]:
+    answer = in_markdown(answer)
     text, place = shown(answer.text)
     citations = [_moved(citation, place) for citation in answer.citations]
     breaks = sorted({place(point) for point in breaks_of(answer)})

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
+from groundwire.chat.questions import InvalidDomain, OutsideAgent
 from groundwire.errors import GroundwireError
 from groundwire.faces.web.visible import one_line
 from groundwire.model import Answer, Warned
@@ -40,7 +41,9 @@ def warning_note(warning: Warned, texts: Mapping[str, str]) -> Note:
 
 
 def error_note(error: GroundwireError, texts: Mapping[str, str]) -> Note:
-    """Why an answer broke off."""
+    """Why an answer broke off, or a question was refused."""
+    if isinstance(error, InvalidDomain | OutsideAgent):
+        return Note(texts[f"error_{error.code}"].format(domain=one_line(error.domain)))
     return _note("error", error.code, error.message, texts)
 
 

@@ -1,8 +1,9 @@
 """Sessions, and the stream of an answer to the page.
 
 The stream tells HTML that was rendered here: `turn` when the question is on disk, `body` when blocks changed
-(`keep` of the first stay), `status` when something else is done, `progress` when more was found, `done` with the answer as it will be read
-again. Why nothing was asked is told with the status of an error, or by `refused` if the stream has begun.
+(`keep` of the first stay), `status` when something else is done, `progress` when more was found, `done` with
+the answer as it will be read again. Why nothing was asked is told with the status of an error, or, if the
+stream has begun, by `refused`.
 """
 
 from __future__ import annotations
