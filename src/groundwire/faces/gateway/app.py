@@ -25,7 +25,7 @@ from groundwire.faces.gateway.draining import Running, closing
 from groundwire.faces.gateway.limits import check_request
 from groundwire.faces.gateway.measuring import Metrics
 from groundwire.faces.gateway.overload import Overload, overloaded
-from groundwire.faces.gateway.replies import Patience
+from groundwire.faces.gateway.replies import Patience, retry_after
 from groundwire.faces.gateway.routes import Routes
 from groundwire.model import Event, Request, Usage
 from groundwire.model.value import value
@@ -211,6 +211,7 @@ class Gateway:
         inbound = call.inbound
         call.dialect = spoken_by(inbound)
         self.access.check_address(inbound)
+        self.access.note_https(inbound)
         inbound.shared = self.access.sharing(inbound)
         if allowed := self.access.preflight(inbound):
             inbound.shared = ()
@@ -227,6 +228,8 @@ class Gateway:
             if not match.route.always:
                 self.check_room()
             call.key = self.access.check_key(inbound)
+        elif match.route.access == "metrics":
+            call.key = self.access.check_metrics_key(inbound)
         elif self.open > self.settings.max_requests and not match.route.always:
             raise overloaded()
         await match.route.endpoint(self, call, match.names)
@@ -247,9 +250,7 @@ class Gateway:
         if isinstance(error, TurnedAway):
             status = error.status_hint
         head = [("content-type", JSON), ("x-request-id", call.request_id)]
-        wait = getattr(error, "retry_after", None)
-        if wait is not None:
-            head.append(("retry-after", str(max(1, round(wait)))))
+        head += retry_after(error)
         if status in _UNREAD:
             head.append(("connection", "close"))
         await inbound.respond(status, tuple(head), dump_json(body).encode())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, MutableMapping
+from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, cast
 
 import httptools
@@ -18,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from groundwire.faces.gateway.asgi import LINE
 from groundwire.faces.gateway.limits import BODY_RATE, BODY_SECONDS, HEAD_BYTES, HEAD_SECONDS
+from groundwire.faces.gateway.response_line import Client, ResponseLine
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
@@ -47,90 +48,6 @@ _BAD_REQUEST = (
 )
 
 
-class _Client:
-    """The client of a connection, and the callback for its disconnection."""
-
-    __slots__ = ("leave", "lost")
-
-    def __init__(self) -> None:
-        self.leave: Callable[[], object] | None = None
-        self.lost = False
-
-
-class _Line:
-    """What a response is written to. A head that is held goes out with what follows it."""
-
-    __slots__ = (
-        "_client",
-        "_held",
-        "_holds",
-        "_protocol",
-        "_transport",
-        "abort",
-        "cycle",
-        "is_read",
-        "stalled",
-    )
-
-    def __init__(self, protocol: Protocol, client: _Client) -> None:
-        self._protocol = protocol
-        self._transport = protocol.transport
-        self._client = client
-        self.abort = protocol.transport.abort
-        self.cycle = protocol.cycle
-        self.is_read = False
-        self.stalled = False
-        self._holds = False
-        self._held = b""
-
-    @property
-    def cut(self) -> bool:
-        """Was the connection lost before the response was complete?"""
-        return self.cycle.disconnected
-
-    def watch(self, leave: Callable[[], object] | None) -> None:
-        """Call back when the client disconnects; None to stop."""
-        self._client.leave = leave
-        if leave is None:
-            return
-        self._protocol.flow.resume_reading()
-        if self._client.lost:
-            asyncio.get_running_loop().call_soon(leave)
-
-    def hold(self) -> None:
-        """Keep what is written next until there is more."""
-        self._holds = True
-
-    def write(self, data: bytes) -> None:
-        """As a transport does it."""
-        if self._holds:
-            self._holds, self._held = False, data
-            return
-        if self._held:
-            data, self._held = self._held + data, b""
-        self._transport.write(data)
-
-    def chunk(self, data: bytes) -> bool:
-        """As the server would write it, unless the client has to be waited for."""
-        if self._protocol.flow.write_paused or self._client.lost:
-            return False
-        self.write(b"%x\r\n%b\r\n" % (len(data), data))
-        return True
-
-    def close(self) -> None:
-        """As a transport does it; what the client still sends is read for a while."""
-        if self._held:
-            self.write(b"")
-        if self.is_read:
-            self._transport.close()
-        else:
-            self._protocol.linger()
-
-    def is_closing(self) -> bool:
-        """As a transport does it."""
-        return self._transport.is_closing()
-
-
 class Protocol(HttpToolsProtocol):
     """One connection: parses requests, starts the application, keeps the bounds."""
 
@@ -138,7 +55,7 @@ class Protocol(HttpToolsProtocol):
     flow: FlowControl
     _active: RequestResponseCycle | None = None
     """The exchange that is being answered; `cycle` is the one that was parsed last."""
-    _line: _Line | None = None
+    _line: ResponseLine | None = None
     """Of the request that was parsed last."""
     _ahead = b""
     """Bytes that came while a response was on its way, not parsed yet."""
@@ -169,7 +86,7 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Bound what one client can make us hold."""
         super().connection_made(transport)
-        self._client = _Client()
+        self._client = Client()
         self._gateway = cast("Gateway", self.config.app)
         transport.set_write_buffer_limits(high=_WRITE_LIMIT)
         line = transport.get_extra_info("socket")
@@ -264,7 +181,7 @@ class Protocol(HttpToolsProtocol):
             return
         super().on_headers_complete()
         self.flow.resume_reading()  # paused for a request that was parsed ahead
-        self._line = _Line(self, self._client)
+        self._line = ResponseLine(self, self._client)
         self.cycle.transport = cast("asyncio.Transport", self._line)
         cast("MutableMapping[str, object]", self.scope)[LINE] = self._line
 
@@ -357,7 +274,8 @@ class Protocol(HttpToolsProtocol):
         self._clock = self.loop.call_at(due, self._check_body)
 
     def _is_free(self) -> bool:
-        return self.cycle is None or self.cycle.response_complete
+        """Is no response on its way?"""
+        return self._active is None or self.cycle.response_complete
 
     def _expect_reading(self) -> None:
         """Start the deadline of a client that has not read what was written."""

@@ -46,7 +46,8 @@ class Server(uvicorn.Server):
         await self.lifespan.startup()
         if self.lifespan.should_exit:
             sys.exit(_STARTUP_FAILED)
-        self.servers = [Listener(one, self._connection, _BACKLOG) for one in sockets or ()]
+        listeners = [Listener(one, self._connection, _BACKLOG) for one in sockets or ()]
+        self.servers = cast("list[asyncio.base_events.Server]", listeners)
         self._delay.start()
         self.started = True
 
