@@ -347,6 +347,7 @@ class Protocol(HttpToolsProtocol):
         keep = keep and self.parser.get_http_version() != "1.0"
         reply = self._gateway.overload.refusal(self.url, keep=keep)
         self._shedding = False
+        self._gateway.metrics.refuse()
         if not keep:
             self._refuse(reply)
             return

@@ -39,7 +39,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._gateway = gateway
         self._drain = drain
-        self._delay = LoopDelay(gateway.overload.observe)
+        self.delay = LoopDelay(gateway.overload.observe)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start the application, then accept connections."""
@@ -48,7 +48,7 @@ class Server(uvicorn.Server):
             sys.exit(_STARTUP_FAILED)
         listeners = [Listener(one, self._connection, _BACKLOG) for one in sockets or ()]
         self.servers = cast("list[asyncio.base_events.Server]", listeners)
-        self._delay.start()
+        self.delay.start()
         self.started = True
 
     def _connection(self) -> Protocol:
@@ -68,7 +68,7 @@ class Server(uvicorn.Server):
         gateway.running.end()
         await self._until_idle(last)
         await super().shutdown(sockets)
-        self._delay.stop()
+        self.delay.stop()
 
     async def _until_idle(self, seconds: float) -> None:
         ends = monotonic() + seconds
