@@ -178,10 +178,10 @@ def show(name: str, phase: Phase, probes: list[float]) -> None:
     counts = Counter(one.status for one in phase.answers)
     good, shed = phase.good, [one.seconds for one in phase.answers if one.status == 503]
     answered, served = len(phase.answers) / phase.seconds, len(good) / phase.seconds
-    rates = f"answered {answered:7.0f}/s  served {served:6.0f}/s"
+    by_cpu = len(good) / max(phase.cpu, 1e-9)
     print(
-        f"{name:10} {rates}  for a CPU second {len(good) / max(phase.cpu, 1e-9):6.0f}  p50/p99 served {_both(good)}"
-        f"  refused {_both(shed)}  healthz {_both(probes)}  {dict(counts)}"
+        f"{name:10} answered {answered:7.0f}/s  served {served:6.0f}/s  for a CPU second {by_cpu:6.0f}"
+        f"  p50/p99 served {_both(good)}  refused {_both(shed)}  healthz {_both(probes)}  {dict(counts)}"
     )
 
 
@@ -196,7 +196,7 @@ async def measure(job: Job, server: Running, seconds: float, times: float) -> No
     clients = Clients(server.port, request_of(job))
     await closed_loop(clients, server, 2.0)
     probes: list[list[float]] = [[], [], []]
-    phases = []
+    phases: list[Phase] = []
     for number in range(3):
         probe = asyncio.create_task(probing(server.port, probes[number]))
         if number == 1:
