@@ -321,6 +321,27 @@ def test_requests_sent_ahead_are_answered_in_order() -> None:
     attack(work)
 
 
+def test_garbage_after_a_request_is_refused_and_the_application_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def work(here: Here) -> None:
+        seen: list[Seen] = []
+        here.gateway.observers += (seen.append,)
+        for garbage in (b"\x00garbage\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"):
+            reader, writer = await opened(here)
+            writer.write(request_of("openai_chat", "mine/m", stream=False).replace(CLOSE, b"") + garbage)
+            said = await rest_of(reader, writer)
+            assert said.startswith(b"HTTP/1.1 400")
+            assert said.count(b"HTTP/1.1") == 1
+        async with asyncio.timeout(BOUND):
+            while here.gateway.open:
+                await asyncio.sleep(0.01)
+        assert [one.outcome for one in seen] == ["left", "left"]
+
+    attack(work)
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
 # Responses that are not read
 
 

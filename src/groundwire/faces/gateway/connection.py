@@ -67,8 +67,9 @@ class Protocol(HttpToolsProtocol):
     """Is a head being parsed for the second time?"""
     _shedding = False
     """Is the request being read that is refused without being handed to the application?"""
-    _discarding = False
+    is_discarding = False
     """Is nothing parsed any more?"""
+    _lingering = False
     _discarded = 0
     _extra = 0
     """Bytes of the request that are not body, from reads before this one."""
@@ -98,7 +99,7 @@ class Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what came, unless a response is on its way: later requests wait for its end."""
-        if self._discarding:
+        if self.is_discarding:
             self._discard(len(data))
         elif self._line is not None and self._line.is_read and not self.cycle.response_complete:
             self._ahead += data
@@ -122,14 +123,8 @@ class Protocol(HttpToolsProtocol):
         self._stop_clock()
         if self._write_clock is not None:
             self._write_clock.cancel()
-        active = self._active
-        if active is not None and active is not self.cycle and not active.response_complete:
-            active.disconnected = True
-            active.message_event.set()
         super().connection_lost(exc)
-        self._client.lost = True
-        if self._client.leave is not None:
-            self._client.leave()
+        self._end_exchange()
 
     # The parser
 
@@ -167,7 +162,7 @@ class Protocol(HttpToolsProtocol):
             return
         self._stop_clock()
         self._in_head, self._in_body = False, True
-        if self._discarding:
+        if self.is_discarding:
             return
         if len(self.url) + sum(len(name) + len(text) + 4 for name, text in self.headers) > HEAD_BYTES:
             self._refuse_head()
@@ -193,7 +188,7 @@ class Protocol(HttpToolsProtocol):
         """A piece of the body."""
         self._read_body += len(body)
         self._body += len(body)
-        if self._discarding or self._shedding:
+        if self.is_discarding or self._shedding:
             return
         super().on_body(body)
         if self.flow.read_paused and self.pipeline:
@@ -208,7 +203,7 @@ class Protocol(HttpToolsProtocol):
         self._stop_clock()
         self._in_body = False
         self._read_several = True
-        if self._discarding:
+        if self.is_discarding:
             return
         if self._shedding:
             self._shed()
@@ -228,7 +223,7 @@ class Protocol(HttpToolsProtocol):
             return
         except httptools.HttpParserError:
             self._refuse(_BAD_REQUEST)
-        if (self._in_head or self._in_body) and not self._discarding:
+        if (self._in_head or self._in_body) and not self.is_discarding:
             self._expect_more(len(data))
 
     def _ignore_upgrade(self, rest: bytes) -> None:
@@ -320,9 +315,9 @@ class Protocol(HttpToolsProtocol):
 
     def linger(self) -> None:
         """Close in both directions, one after the other: the client reads the response first."""
-        if self._discarding or self.transport.is_closing():
+        if self._lingering or self.transport.is_closing():
             return
-        self._discarding = True
+        self.is_discarding = self._lingering = True
         self._stop_clock()
         self.flow.resume_reading()
         self.transport.write_eof()
@@ -335,7 +330,7 @@ class Protocol(HttpToolsProtocol):
 
     def _drop_ahead(self) -> None:
         """Too much was sent ahead: answer what is being answered, and close (RFC 9112 9.3.2)."""
-        self._discarding = True
+        self.is_discarding = True
         self._ahead = b""
         self.pipeline.clear()
         if self._active is not None:
@@ -358,18 +353,29 @@ class Protocol(HttpToolsProtocol):
             self.timeout_keep_alive, self.timeout_keep_alive_handler
         )
 
+    def _end_exchange(self) -> None:
+        """Tell the application that nothing more can be sent to the client."""
+        if self._active is not None and not self._active.response_complete:
+            self._active.disconnected = True
+            self._active.message_event.set()
+        self._client.lost = True
+        if self._client.leave is not None:
+            self._client.leave()
+
     def _refuse_head(self) -> None:
         self._refuse(_HEAD_TOO_LARGE)
 
     def _refuse(self, reply: bytes) -> None:
         """Answer without the application, and close."""
-        if self._discarding or self.transport.is_closing():
+        if self.is_discarding or self.transport.is_closing():
             return
-        if self._is_free() or not self.cycle.response_started:
-            self.transport.write(reply)
-            self.linger()
-        else:
+        if self._active is not None and self._active.response_started and not self._is_free():
             self.transport.abort()
+            return
+        self.pipeline.clear()
+        self._end_exchange()
+        self.transport.write(reply)
+        self.linger()
 
     def _unsupported_upgrade_warning(self) -> None:
         """Nothing to say: the upgrade is ignored."""

@@ -84,7 +84,7 @@ class ResponseLine:
         """As a transport does it; what the client still sends is read for a while."""
         if self._held:
             self.write(b"")
-        if self.is_read:
+        if self.is_read and not self._protocol.is_discarding:
             self._transport.close()
         else:
             self._protocol.linger()
