@@ -98,6 +98,11 @@ GATEWAY = Table(
         ),
         "hosts": Key(kinds.NAMES, "Names by which clients may reach the gateway.", project="never"),
         "origins": Key(kinds.NAMES, "Web origins whose pages may use it.", project="never"),
+        "trusted_proxies": Key(
+            kinds.NAMES,
+            "Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.",
+            project="never",
+        ),
         "max_body_mb": Key(kinds.COUNT, "The largest body that is read.", project="never"),
         "max_requests": Key(kinds.COUNT, "How many requests may be under way at once.", project="never"),
         "cache_seconds": Key(

@@ -58,6 +58,7 @@ class GatewaySettings:
     render: Literal["auto", "structured", "markers", "both"] = "auto"
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
     max_body_mb: int = 10
     max_requests: int = 4000
     cache_seconds: float = 0.0

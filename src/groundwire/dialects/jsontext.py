@@ -110,8 +110,8 @@ class JsonScan:
         self.members += len(outside) - len(outside.translate(None, _MEMBERS))
         if brackets := outside.translate(_STEPS, _NOT_BRACKETS):
             depths = list(accumulate(array("b", brackets), initial=self._depth))
-            self._depth = depths[-1]
-            self.deepest = max(self.deepest, max(depths))
+            self._depth, deepest = depths[-1], max(depths)
+            self.deepest = max(self.deepest, deepest)
         return self
 
     def _unescape(self, data: bytes) -> bytes:

@@ -321,6 +321,27 @@ def test_requests_sent_ahead_are_answered_in_order() -> None:
     attack(work)
 
 
+def test_garbage_after_a_request_is_refused_and_the_application_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def work(here: Here) -> None:
+        seen: list[Seen] = []
+        here.gateway.observers += (seen.append,)
+        for garbage in (b"\x00garbage\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"):
+            reader, writer = await opened(here)
+            writer.write(request_of("openai_chat", "mine/m", stream=False).replace(CLOSE, b"") + garbage)
+            said = await rest_of(reader, writer)
+            assert said.startswith(b"HTTP/1.1 400")
+            assert said.count(b"HTTP/1.1") == 1
+        async with asyncio.timeout(BOUND):
+            while here.gateway.open:
+                await asyncio.sleep(0.01)
+        assert [one.outcome for one in seen] == ["left", "left"]
+
+    attack(work)
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
 # Responses that are not read
 
 
@@ -332,11 +353,10 @@ def test_whole_responses_that_are_not_read_are_cut() -> None:
         here.gateway.observers += (seen.append,)
         gc.collect()
         lines = [await opened(here) for _ in range(5)]
-        for reader, writer in lines:
+        for _, writer in lines:
             writer.transport.pause_reading()  # type: ignore[attr-defined]
             writer.write(request_of("openai_chat", "mine/m", stream=False).replace(CLOSE, b""))
             await writer.drain()
-            assert reader
         async with asyncio.timeout(BOUND):
             while len(seen) < len(lines):
                 await asyncio.sleep(0.05)
@@ -398,9 +418,7 @@ def test_without_descriptors_there_is_one_line_and_a_pause(
 
     async def work(here: Here) -> None:
         taken: list[int] = []
-        waiting: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = [await opened(here)]
-        for _ in range(3):
-            waiting.append(await opened(here))
+        waiting = [await opened(here) for _ in range(4)]
         lines = [socket.socket() for _ in range(4)]
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))

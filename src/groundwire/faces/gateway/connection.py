@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, MutableMapping
+from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, cast
 
 import httptools
@@ -18,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from groundwire.faces.gateway.asgi import LINE
 from groundwire.faces.gateway.limits import BODY_RATE, BODY_SECONDS, HEAD_BYTES, HEAD_SECONDS
+from groundwire.faces.gateway.response_line import Client, ResponseLine
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
@@ -47,90 +48,6 @@ _BAD_REQUEST = (
 )
 
 
-class _Client:
-    """The client of a connection, and the callback for its disconnection."""
-
-    __slots__ = ("leave", "lost")
-
-    def __init__(self) -> None:
-        self.leave: Callable[[], object] | None = None
-        self.lost = False
-
-
-class _Line:
-    """What a response is written to. A head that is held goes out with what follows it."""
-
-    __slots__ = (
-        "_client",
-        "_held",
-        "_holds",
-        "_protocol",
-        "_transport",
-        "abort",
-        "cycle",
-        "is_read",
-        "stalled",
-    )
-
-    def __init__(self, protocol: Protocol, client: _Client) -> None:
-        self._protocol = protocol
-        self._transport = protocol.transport
-        self._client = client
-        self.abort = protocol.transport.abort
-        self.cycle = protocol.cycle
-        self.is_read = False
-        self.stalled = False
-        self._holds = False
-        self._held = b""
-
-    @property
-    def cut(self) -> bool:
-        """Was the connection lost before the response was complete?"""
-        return self.cycle.disconnected
-
-    def watch(self, leave: Callable[[], object] | None) -> None:
-        """Call back when the client disconnects; None to stop."""
-        self._client.leave = leave
-        if leave is None:
-            return
-        self._protocol.flow.resume_reading()
-        if self._client.lost:
-            asyncio.get_running_loop().call_soon(leave)
-
-    def hold(self) -> None:
-        """Keep what is written next until there is more."""
-        self._holds = True
-
-    def write(self, data: bytes) -> None:
-        """As a transport does it."""
-        if self._holds:
-            self._holds, self._held = False, data
-            return
-        if self._held:
-            data, self._held = self._held + data, b""
-        self._transport.write(data)
-
-    def chunk(self, data: bytes) -> bool:
-        """As the server would write it, unless the client has to be waited for."""
-        if self._protocol.flow.write_paused or self._client.lost:
-            return False
-        self.write(b"%x\r\n%b\r\n" % (len(data), data))
-        return True
-
-    def close(self) -> None:
-        """As a transport does it; what the client still sends is read for a while."""
-        if self._held:
-            self.write(b"")
-        if self.is_read:
-            self._transport.close()
-        else:
-            self._protocol.linger()
-
-    def is_closing(self) -> bool:
-        """As a transport does it."""
-        return self._transport.is_closing()
-
-
 class Protocol(HttpToolsProtocol):
     """One connection: parses requests, starts the application, keeps the bounds."""
 
@@ -138,7 +55,7 @@ class Protocol(HttpToolsProtocol):
     flow: FlowControl
     _active: RequestResponseCycle | None = None
     """The exchange that is being answered; `cycle` is the one that was parsed last."""
-    _line: _Line | None = None
+    _line: ResponseLine | None = None
     """Of the request that was parsed last."""
     _ahead = b""
     """Bytes that came while a response was on its way, not parsed yet."""
@@ -150,8 +67,9 @@ class Protocol(HttpToolsProtocol):
     """Is a head being parsed for the second time?"""
     _shedding = False
     """Is the request being read that is refused without being handed to the application?"""
-    _discarding = False
+    is_discarding = False
     """Is nothing parsed any more?"""
+    _lingering = False
     _discarded = 0
     _extra = 0
     """Bytes of the request that are not body, from reads before this one."""
@@ -169,7 +87,7 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Bound what one client can make us hold."""
         super().connection_made(transport)
-        self._client = _Client()
+        self._client = Client()
         self._gateway = cast("Gateway", self.config.app)
         transport.set_write_buffer_limits(high=_WRITE_LIMIT)
         line = transport.get_extra_info("socket")
@@ -181,7 +99,7 @@ class Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what came, unless a response is on its way: later requests wait for its end."""
-        if self._discarding:
+        if self.is_discarding:
             self._discard(len(data))
         elif self._line is not None and self._line.is_read and not self.cycle.response_complete:
             self._ahead += data
@@ -205,14 +123,8 @@ class Protocol(HttpToolsProtocol):
         self._stop_clock()
         if self._write_clock is not None:
             self._write_clock.cancel()
-        active = self._active
-        if active is not None and active is not self.cycle and not active.response_complete:
-            active.disconnected = True
-            active.message_event.set()
         super().connection_lost(exc)
-        self._client.lost = True
-        if self._client.leave is not None:
-            self._client.leave()
+        self._end_exchange()
 
     # The parser
 
@@ -250,7 +162,7 @@ class Protocol(HttpToolsProtocol):
             return
         self._stop_clock()
         self._in_head, self._in_body = False, True
-        if self._discarding:
+        if self.is_discarding:
             return
         if len(self.url) + sum(len(name) + len(text) + 4 for name, text in self.headers) > HEAD_BYTES:
             self._refuse_head()
@@ -264,7 +176,7 @@ class Protocol(HttpToolsProtocol):
             return
         super().on_headers_complete()
         self.flow.resume_reading()  # paused for a request that was parsed ahead
-        self._line = _Line(self, self._client)
+        self._line = ResponseLine(self, self._client)
         self.cycle.transport = cast("asyncio.Transport", self._line)
         cast("MutableMapping[str, object]", self.scope)[LINE] = self._line
 
@@ -276,7 +188,7 @@ class Protocol(HttpToolsProtocol):
         """A piece of the body."""
         self._read_body += len(body)
         self._body += len(body)
-        if self._discarding or self._shedding:
+        if self.is_discarding or self._shedding:
             return
         super().on_body(body)
         if self.flow.read_paused and self.pipeline:
@@ -291,7 +203,7 @@ class Protocol(HttpToolsProtocol):
         self._stop_clock()
         self._in_body = False
         self._read_several = True
-        if self._discarding:
+        if self.is_discarding:
             return
         if self._shedding:
             self._shed()
@@ -311,7 +223,7 @@ class Protocol(HttpToolsProtocol):
             return
         except httptools.HttpParserError:
             self._refuse(_BAD_REQUEST)
-        if (self._in_head or self._in_body) and not self._discarding:
+        if (self._in_head or self._in_body) and not self.is_discarding:
             self._expect_more(len(data))
 
     def _ignore_upgrade(self, rest: bytes) -> None:
@@ -357,7 +269,8 @@ class Protocol(HttpToolsProtocol):
         self._clock = self.loop.call_at(due, self._check_body)
 
     def _is_free(self) -> bool:
-        return self.cycle is None or self.cycle.response_complete
+        """Is no response on its way?"""
+        return self._active is None or self.cycle.response_complete
 
     def _expect_reading(self) -> None:
         """Start the deadline of a client that has not read what was written."""
@@ -402,9 +315,9 @@ class Protocol(HttpToolsProtocol):
 
     def linger(self) -> None:
         """Close in both directions, one after the other: the client reads the response first."""
-        if self._discarding or self.transport.is_closing():
+        if self._lingering or self.transport.is_closing():
             return
-        self._discarding = True
+        self.is_discarding = self._lingering = True
         self._stop_clock()
         self.flow.resume_reading()
         self.transport.write_eof()
@@ -417,7 +330,7 @@ class Protocol(HttpToolsProtocol):
 
     def _drop_ahead(self) -> None:
         """Too much was sent ahead: answer what is being answered, and close (RFC 9112 9.3.2)."""
-        self._discarding = True
+        self.is_discarding = True
         self._ahead = b""
         self.pipeline.clear()
         if self._active is not None:
@@ -429,6 +342,7 @@ class Protocol(HttpToolsProtocol):
         keep = keep and self.parser.get_http_version() != "1.0"
         reply = self._gateway.overload.refusal(self.url, keep=keep)
         self._shedding = False
+        self._gateway.metrics.refuse()
         if not keep:
             self._refuse(reply)
             return
@@ -439,18 +353,29 @@ class Protocol(HttpToolsProtocol):
             self.timeout_keep_alive, self.timeout_keep_alive_handler
         )
 
+    def _end_exchange(self) -> None:
+        """Tell the application that nothing more can be sent to the client."""
+        if self._active is not None and not self._active.response_complete:
+            self._active.disconnected = True
+            self._active.message_event.set()
+        self._client.lost = True
+        if self._client.leave is not None:
+            self._client.leave()
+
     def _refuse_head(self) -> None:
         self._refuse(_HEAD_TOO_LARGE)
 
     def _refuse(self, reply: bytes) -> None:
         """Answer without the application, and close."""
-        if self._discarding or self.transport.is_closing():
+        if self.is_discarding or self.transport.is_closing():
             return
-        if self._is_free() or not self.cycle.response_started:
-            self.transport.write(reply)
-            self.linger()
-        else:
+        if self._active is not None and self._active.response_started and not self._is_free():
             self.transport.abort()
+            return
+        self.pipeline.clear()
+        self._end_exchange()
+        self.transport.write(reply)
+        self.linger()
 
     def _unsupported_upgrade_warning(self) -> None:
         """Nothing to say: the upgrade is ignored."""

@@ -60,5 +60,12 @@ HEALTH: tuple[Route, ...] = (
     Route(
         "GET", "/api/hello", hello, access="public", always=True, about="Answers the probe of Claude Code."
     ),
-    Route("GET", "/metrics", metrics, always=True, about="Counts and durations for Prometheus."),
+    Route(
+        "GET",
+        "/metrics",
+        metrics,
+        access="metrics",
+        always=True,
+        about="Counts and durations for Prometheus.",
+    ),
 )

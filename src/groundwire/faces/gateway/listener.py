@@ -32,7 +32,7 @@ class Listener:
         self._pause: asyncio.TimerHandle | None = None
         self._starting: set[asyncio.Task[object]] = set()
         self._full = False
-        listening.setblocking(False)
+        listening.settimeout(0)
         listening.listen(backlog)
         self._loop.add_reader(listening, self._accept)
 
@@ -59,7 +59,7 @@ class Listener:
                 self._wait(error)
                 return
             self._full = False
-            accepted.setblocking(False)
+            accepted.settimeout(0)
             task = self._loop.create_task(self._start(accepted))
             self._starting.add(task)
             task.add_done_callback(self._starting.discard)

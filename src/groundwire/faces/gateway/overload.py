@@ -1,8 +1,8 @@
 """Load shedding: refuses requests, cheaply, while the event loop is late.
 
 The delay of the event loop is the time that every request waits at every step, so it says how much is too
-much whatever requests cost. While its lowest value of the last samples is above the target, a growing share
-of requests is refused before anything is done for them; a single slow step raises no more than one sample.
+much whatever requests cost. While it is above the target, a growing part of all requests is refused before
+anything is done for them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ SAMPLE = 0.05
 """Seconds between two samples of the delay."""
 TARGET = 0.1
 """Seconds of delay that are accepted. Two thousand open streams stay below it on two busy cores."""
-_SAMPLES = 5
-_RISE = 0.15
-"""Added to the share at each sample whose delay is twice the target or more."""
-_FALL = 0.85
-"""By which the share is multiplied at each sample below the target."""
-_LARGEST = 0.95
+_SAMPLES = 2
+"""In a row above the target: one alone may be a single slow step."""
+_FASTEST_CUT = 0.5
+"""At most half of what was admitted is refused in addition at each sample above the target."""
+_GROWTH = 1.1
+_STEP = 0.01
+"""By which the admitted part grows at each sample below the target."""
+_LEAST = 0.02
 """Some are always served: they show when the overload is over."""
-_SMALLEST = 0.02
 _ALWAYS = (b"/healthz", b"/readyz", b"/metrics")
 _ANY_DIALECT = "openai_chat"
 _DIALECTS = (
@@ -46,36 +47,33 @@ _DIALECTS = (
 
 
 class Overload:
-    """The share of requests that is refused now."""
+    """The part of all requests that is admitted now; the others are refused."""
 
     def __init__(self) -> None:
-        self.share = 0.0
-        self.refused = 0
-        """Requests so far."""
+        self.admitted = 1.0
         self._delays: deque[float] = deque(maxlen=_SAMPLES)
-        self._due = 0.0
+        self._credit = 0.0
 
     def observe(self, delay: float) -> None:
         """Take a sample of the event loop's delay, in seconds."""
         self._delays.append(delay)
         lowest = min(self._delays) if len(self._delays) == _SAMPLES else 0.0
-        before = self.share
+        before = self.admitted
         if lowest > TARGET:
-            self.share = min(_LARGEST, before + _RISE * min(1.0, lowest / TARGET - 1))
-        elif before:
-            self.share = before * _FALL if before > _SMALLEST else 0.0
-        if bool(before) != bool(self.share):
-            log.warning("overload: %s", "requests are refused" if self.share else "over")
+            self.admitted = max(_LEAST, before * max(_FASTEST_CUT, TARGET / lowest))
+        elif before < 1:
+            self.admitted = min(1.0, before * _GROWTH + _STEP)
+        if (before < 1) != (self.admitted < 1):
+            log.warning("overload %s", "is over" if before < 1 else "begins: requests are refused")
 
     def sheds(self, target: bytes) -> bool:
-        """Is this request, one of all, to be refused?"""
-        if not self.share or target.startswith(_ALWAYS):
+        """Is this request to be refused?"""
+        if self.admitted >= 1 or target.startswith(_ALWAYS):
             return False
-        self._due += self.share
-        if self._due < 1:
+        self._credit += self.admitted
+        if self._credit >= 1:
+            self._credit -= 1
             return False
-        self._due -= 1
-        self.refused += 1
         return True
 
     @staticmethod

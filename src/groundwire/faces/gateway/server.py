@@ -39,15 +39,16 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._gateway = gateway
         self._drain = drain
-        self._delay = LoopDelay(gateway.overload.observe)
+        self.delay = LoopDelay(gateway.overload.observe)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start the application, then accept connections."""
         await self.lifespan.startup()
         if self.lifespan.should_exit:
             sys.exit(_STARTUP_FAILED)
-        self.servers = [Listener(one, self._connection, _BACKLOG) for one in sockets or ()]
-        self._delay.start()
+        listeners = [Listener(one, self._connection, _BACKLOG) for one in sockets or ()]
+        self.servers = cast("list[asyncio.base_events.Server]", listeners)
+        self.delay.start()
         self.started = True
 
     def _connection(self) -> Protocol:
@@ -67,7 +68,7 @@ class Server(uvicorn.Server):
         gateway.running.end()
         await self._until_idle(last)
         await super().shutdown(sockets)
-        self._delay.stop()
+        self.delay.stop()
 
     async def _until_idle(self, seconds: float) -> None:
         ends = monotonic() + seconds
