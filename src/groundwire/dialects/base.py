@@ -5,7 +5,8 @@ here keep the promises that hold for every dialect, so that no dialect has to re
 
 * a stream has exactly one terminal event, and nothing follows it;
 * bytes that break the dialect become a `Failed` event: what came before stands;
-* a stream that just ends is told as such.
+* a stream that just ends is told as such;
+* sources that no event carried, and an answer without any content, are warned of.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from groundwire.dialects.framing import Frame, FrameReader, encode_comment, encode_frame
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.jsontext import dump_json, load_json
 from groundwire.dialects.transcript import Transcript
-from groundwire.errors import GroundwireError, Interrupted, UpstreamError, WireError
+from groundwire.dialects.unread import EMPTY, SAYING, SourceAudit, is_silent, says_something
+from groundwire.errors import GroundwireError, Interrupted, UpstreamError, UpstreamWireError, WireError
 from groundwire.model import (
     Answer,
     Event,
     Failed,
     Finished,
+    Json,
     JsonObject,
     Request,
     TextDelta,
@@ -82,6 +85,8 @@ class StreamDecoder(ABC):
         self._events: list[Event] = []
         self._ended = False
         self._parts = 0
+        self._is_empty = True
+        self._audit = SourceAudit()
         self.transcript = Transcript()
 
     def feed(self, data: bytes) -> list[Event]:
@@ -100,9 +105,31 @@ class StreamDecoder(ABC):
             return
         if isinstance(event, TextDelta):
             self.transcript.add(event.part, event.text)
+            self._is_empty = False
+        elif isinstance(event, SAYING):
+            self._is_empty = self._is_empty and not says_something(event)
+            self._audit.note(event)
         elif isinstance(event, _TERMINAL):
             self._ended = True
+            self._warn(event)
         self._events.append(event)
+
+    def load(self, frame: Frame, fault: type[WireError] = UpstreamWireError) -> Json:
+        """The JSON of a frame. The sources in it are noted, to warn of those that no event carries."""
+        document = load_json(frame.data, fault)
+        if b'"http' in frame.data:
+            self._audit.look(document)
+        return document
+
+    def look(self, body: JsonObject) -> None:
+        """Note the sources in a whole body."""
+        self._audit.look(body)
+
+    def _warn(self, end: Event) -> None:
+        if self._is_empty and is_silent(end):
+            self._events.append(EMPTY)
+        if isinstance(end, Finished) and (warning := self._audit.warning()):
+            self._events.append(warning)
 
     def next_part(self) -> int:
         """A number for a new part."""

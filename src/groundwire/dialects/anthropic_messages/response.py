@@ -49,6 +49,7 @@ def decode_response(body: JsonObject) -> list[Event]:
     if not message.has("content") and message.text("type") != "message":
         raise message.fault("expected a message")
     decoder = Decoder()
+    decoder.look(body)
     decoder.start(message)
     for index, block in enumerate(message.objs("content")):
         decoder.open(index, block)

@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping
 from groundwire.dialects.base import StreamDecoder
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.framing import Frame
-from groundwire.dialects.jsontext import load_json
 from groundwire.dialects.openai_chat.calls import CallTold, decode_call, decode_legacy_call, is_for_client
 from groundwire.dialects.openai_chat.chunks import read_chunks
 from groundwire.dialects.openai_chat.citations import Told, resolve
@@ -85,6 +84,7 @@ class Decoder(StreamDecoder):
         answer = Fields.of(body, UpstreamWireError)
         if not answer.items("choices") and not answer.has("error") and answer.get("object") != "error":
             raise answer.fault("expected a choice", "choices")
+        self.look(body)
         self.on_chunk(answer)
         self.conclude()
         events, self._events = self._events, []
@@ -101,7 +101,7 @@ class Decoder(StreamDecoder):
             if not data:
                 return
         try:
-            value = load_json(data, UpstreamWireError)
+            value = self.load(frame)
             if self._streamed and (words := _words_alone(value)):
                 self._say(words)
                 return

@@ -47,6 +47,7 @@ def decode_response(body: JsonObject) -> list[Event]:
     if not any(fields.has(key) for key in ("output", "outputs", "status", "error", "detail")):
         raise fields.fault("expected a list of items", "output")
     decoder = Decoder()
+    decoder.look(body)
     decoder.whole(fields)
     return decoder.feed(b"")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from groundwire.dialects.base import Reply, StreamDecoder, StreamEncoder
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.framing import Frame
-from groundwire.dialects.jsontext import dump_json, load_json
-from groundwire.dialects.websearch.response import decode_response, encode_response
+from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.websearch.response import encode_response, read_result
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Assembler, Event, Failed, Finished
 
@@ -18,9 +18,7 @@ class Decoder(StreamDecoder):
     """Events of the one body."""
 
     def on_frame(self, frame: Frame) -> None:
-        for event in decode_response(
-            Fields.of(load_json(frame.data, UpstreamWireError), UpstreamWireError).raw
-        ):
+        for event in read_result(Fields.of(self.load(frame), UpstreamWireError).raw):
             self.emit(event)
 
 
