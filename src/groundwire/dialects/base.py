@@ -208,6 +208,10 @@ class StreamEncoder(ABC):
         return data
 
 
+def _as_it_is(language: Dialect, _request: Request) -> Dialect:
+    return language
+
+
 @value
 class Dialect:
     """A wire language, spoken in both directions."""
@@ -227,3 +231,5 @@ class Dialect:
     encode_error: Callable[[GroundwireError, Reply], ErrorBody]
     losses: Mapping[Feature, str]
     """What an answer may have and this dialect cannot say, and where it goes instead."""
+    answering: Callable[[Dialect, Request], Dialect] = _as_it_is
+    """The dialect as it reads the answer to a request, where answers refer to parts of the request."""

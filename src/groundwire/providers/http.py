@@ -89,6 +89,7 @@ class HttpProvider:
             prepared = prepare(request, self.capabilities, self.name)
             asked = self._asked(prepared.request)
             forwarded = asked.wire is not None and is_unchanged(request, asked, prepared)
+            language = language.answering(language, asked)
             body, warnings = self._forwarded(asked) if forwarded else self._encode(language, asked)
             credential = await self._credential()
             if said := (*prepared.warnings, *warnings):

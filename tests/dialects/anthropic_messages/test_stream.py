@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from groundwire.dialects.anthropic_messages import DIALECT
 from groundwire.dialects.base import Reply
-from groundwire.dialects.jsontext import dump_json, load_json
-from groundwire.errors import Overloaded, UpstreamWireError
+from groundwire.errors import Overloaded
 from groundwire.model import (
     Answer,
     Citation,
@@ -22,50 +21,10 @@ from groundwire.model import (
     TextSettled,
     assemble,
 )
+from tests.dialects.anthropic_messages.bodies import block, decode, encode, end, payloads, sse, start
 
 A = Evidence(Source("https://a.example/", "A", "cited"), "words of page A")
 B = Evidence(Source("https://b.example/", "B", "cited"), "words of page B")
-
-
-def sse(*payloads: JsonObject) -> bytes:
-    return b"".join(f"event: {p['type']}\ndata: {dump_json(p)}\n\n".encode() for p in payloads)
-
-
-def start() -> JsonObject:
-    return {"type": "message_start", "message": {"id": "msg_1", "model": "m", "usage": {"input_tokens": 3}}}
-
-
-def block(index: int, content: JsonObject, *deltas: JsonObject) -> list[JsonObject]:
-    filling: list[JsonObject] = [
-        {"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas
-    ]
-    return [
-        {"type": "content_block_start", "index": index, "content_block": content},
-        *filling,
-        {"type": "content_block_stop", "index": index},
-    ]
-
-
-def end(reason: str = "end_turn") -> list[JsonObject]:
-    return [
-        {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 7}},
-        {"type": "message_stop"},
-    ]
-
-
-def decode(data: bytes) -> list[Event]:
-    decoder = DIALECT.decoder()
-    return decoder.feed(data) + decoder.close()
-
-
-def encode(events: list[Event], **reply: str) -> bytes:
-    encoder = DIALECT.encoder(Reply(id="r", **reply))  # type: ignore[arg-type]  # only `citations` is given
-    return b"".join(encoder.feed(event) for event in events) + encoder.close()
-
-
-def payloads(data: bytes) -> list[JsonObject]:
-    lines = [line[6:] for line in data.split(b"\n") if line.startswith(b"data: ")]
-    return [value for line in lines if isinstance(value := load_json(line, UpstreamWireError), dict)]
 
 
 def test_a_citation_told_before_its_text_spans_the_whole_block() -> None:
@@ -159,10 +118,12 @@ def late_answer(*citations: Citation) -> list[Event]:
 def test_late_citations_cut_the_text_into_blocks_when_exact() -> None:
     events = late_answer(Citation(Span(4, 9), (A,)), Citation(Span(0, 23), (B,)))
     data = payloads(encode(events))
-    texts = {p["index"]: "" for p in data if p["type"] == "content_block_start"}
-    cited: dict[object, list[object]] = {index: [] for index in texts}
+    texts: dict[object, str] = {}
+    cited: dict[object, list[object]] = {}
     for payload in data:
         match payload:
+            case {"index": int(index), "content_block": {"type": "text"}}:
+                texts[index], cited[index] = "", []
             case {"index": int(index), "delta": {"type": "text_delta", "text": str(text)}}:
                 texts[index] += text
             case {"index": int(index), "delta": {"type": "citations_delta", "citation": {"url": url}}}:

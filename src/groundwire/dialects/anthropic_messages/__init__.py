@@ -3,7 +3,7 @@
 from groundwire.dialects.anthropic_messages.ending import LOSSES
 from groundwire.dialects.anthropic_messages.errors import decode_error, encode_error
 from groundwire.dialects.anthropic_messages.request import decode_request, encode_request
-from groundwire.dialects.anthropic_messages.response import decode_response, encode_response
+from groundwire.dialects.anthropic_messages.response import answering, decode_response, encode_response
 from groundwire.dialects.anthropic_messages.search import NAME
 from groundwire.dialects.anthropic_messages.stream import Decoder, Encoder
 from groundwire.dialects.anthropic_messages.usage import usage_of
@@ -23,4 +23,5 @@ DIALECT = Dialect(
     decode_error=decode_error,
     encode_error=encode_error,
     losses=LOSSES,
+    answering=answering,
 )

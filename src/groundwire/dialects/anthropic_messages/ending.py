@@ -13,15 +13,19 @@ from groundwire.model import Answer, JsonObject
 LOSSES: Mapping[Feature, str] = {
     Feature.TEXT_PARTS: "blocks are cut where claims begin and end",
     Feature.PHASE: "nowhere: commentary is text like any other",
-    Feature.UNPLACED: "`groundwire.citations`",
     Feature.CONFIDENCE: "`groundwire.citations`",
     Feature.FILE_CITATIONS: "`groundwire.files`",
     Feature.SUGGESTIONS: "`groundwire.suggestions`",
     Feature.IMAGES: "nowhere",
     Feature.REFUSAL: "`refusal` stands for both",
     Feature.TOOL_TOKENS: "counted in `input_tokens`",
+    Feature.SEARCH_COUNT: "the number of search blocks, where a provider counts fewer or none",
     Feature.COST: "`groundwire.cost`",
 }
+
+EXTENDED = frozenset({*LOSSES, Feature.UNPLACED})
+"""What the field `groundwire` is for. Pages that the whole answer rests on are in a list of results; only
+we can tell them from other results there."""
 
 
 def encode_head(message_id: str, model: str, reply: Reply) -> JsonObject:

@@ -1,6 +1,6 @@
-"""Blocks, results and citations: wire shape beside canonical value.
+"""Search blocks and results: wire shape beside canonical value.
 
-What Anthropic made is kept verbatim in `extras` (`block`, `citation`) and given back byte for byte, because
+What Anthropic made is kept verbatim in `extras` (`block`) and given back byte for byte, because
 it verifies its encrypted fields. What we made ourselves bears one of our tokens instead, is not marked as
 Anthropic's, and so becomes readable text when the conversation goes on.
 """
@@ -8,7 +8,8 @@ Anthropic's, and so becomes readable text when the conversation goes on.
 from __future__ import annotations
 
 import re
-from html import unescape
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from groundwire.dialects.anthropic_messages.search import NAME
 from groundwire.dialects.anthropic_messages.tokens import is_ours, seal, unseal
@@ -17,30 +18,51 @@ from groundwire.dialects.jsontext import dump_json, load_json
 from groundwire.errors import ClientWireError
 from groundwire.model import (
     NO_EXTRAS,
-    Evidence,
     Extras,
     Json,
     JsonObject,
     SearchCall,
     SearchResult,
     Source,
-    Span,
 )
 from groundwire.text.addresses import safe_address
 
 SEARCH_TOOLS = ("web_search", "web_fetch")
 RESULT_BLOCKS = ("web_search_tool_result", "web_fetch_tool_result")
 
-_ERROR_CODES = frozenset(
-    (
-        *("invalid_tool_input", "unavailable", "max_uses_exceeded", "too_many_requests", "query_too_long"),
-        *("request_too_large", "url_too_long", "url_not_allowed", "url_not_in_prior_context"),
-        *("url_not_accessible", "unsupported_content_type", "content_too_large"),
-    )
+_OWN_CODES = (
+    *("invalid_tool_input", "unavailable", "max_uses_exceeded", "too_many_requests", "query_too_long"),
+    *("request_too_large", "url_too_long", "url_not_allowed", "url_not_in_prior_context"),
+    *("url_not_accessible", "unsupported_content_type", "content_too_large"),
 )
-_SEARCH_ID = "srvtoolu_"
-_OUR_SEARCH_ID = "srvtoolu_gw_"
+_ERROR_CODES = {
+    **{code: code for code in _OWN_CODES},
+    # Google's words for a page that could not be read.
+    "error": "url_not_accessible",
+    "paywall": "url_not_accessible",
+    "unsafe": "url_not_allowed",
+}
+SEARCH_ID = "srvtoolu_"
+OUR_SEARCH_ID = re.compile(r"srvtoolu_gw(?:(\d{1,4})of(\d{1,4}))?_(.*)", re.DOTALL)
 _NOT_AN_ID = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class Listed(NamedTuple):
+    """A page in a list of results, and why it is there."""
+
+    source: Source
+    found: bool = True
+    """Did a search find it? Else it is listed because the answer cites it."""
+    quotes: tuple[str, ...] = ()
+    """What is quoted where it is cited for the answer as a whole, one for each citation; may be empty."""
+
+
+class ResultBlock(NamedTuple):
+    """A result block that was read."""
+
+    result: SearchResult
+    cited: tuple[Listed, ...]
+    """The pages that are cited for the answer as a whole, or that no search found."""
 
 
 def decode_search_call(block: JsonObject, fields: Fields, fallback_id: str) -> SearchCall:
@@ -62,14 +84,15 @@ def decode_search_call(block: JsonObject, fields: Fields, fallback_id: str) -> S
     )
 
 
-def encode_search_call(call: SearchCall, block_id: str) -> JsonObject:
-    """The same, for a call of anybody's making. A second query has no field: it stands beside the first."""
-    verbatim = call.extras.get(NAME, {}).get("block")
-    if isinstance(verbatim, dict):
-        return verbatim
-    arguments: JsonObject = {"query": call.queries[0] if call.queries else ""}
-    if len(call.queries) > 1:
-        arguments["queries"] = list(call.queries)
+def verbatim_block(part: SearchCall | SearchResult) -> JsonObject | None:
+    """The block that Anthropic itself made, if it did."""
+    block = part.extras.get(NAME, {}).get("block")
+    return block if isinstance(block, dict) else None
+
+
+def encode_search_call(call: SearchCall, query: str, block_id: str) -> JsonObject:
+    """A `server_tool_use` of our own making, for one query of a search, or for a page."""
+    arguments: JsonObject = {"query": query}
     if call.kind != "search":
         arguments = {"url": call.url}
         if call.pattern:
@@ -83,93 +106,61 @@ def encode_search_call(call: SearchCall, block_id: str) -> JsonObject:
     }
 
 
-def decode_search_result(fields: Fields, key: bytes) -> SearchResult:
+def decode_search_result(fields: Fields, key: bytes) -> ResultBlock:
     """A result block, whose `content` is a list of results, one fetched page, or an error object."""
     caller = fields.obj("caller").text("type")
     content = fields.get("content")
     sources: tuple[Source, ...] = ()
+    cited: tuple[Listed, ...] = ()
     error = ""
     if isinstance(content, dict):
         page = fields.obj("content")
         error = page.text("error_code")
+        if not error and page.text("type").endswith("_error"):
+            error = "unavailable"
         if not error and page.has("url"):
             sources = (_decode_page(page),)
     else:
-        sources = tuple(_decode_result(item, key) for item in fields.objs("content"))
+        listed = [_decode_listed(item, key) for item in fields.objs("content")]
+        sources = tuple(page.source for page in listed if page.found)
+        cited = tuple(page for page in listed if page.quotes or not page.found)
     call_id = fields.text("tool_use_id")
     is_theirs = _is_their_id(call_id) and _is_theirs(content)
-    return SearchResult(
+    result = SearchResult(
         call_id,
         sources,
         error,
         caller="" if caller == "direct" else caller,
         extras={NAME: {"block": fields.raw}} if is_theirs else NO_EXTRAS,
     )
+    return ResultBlock(result, cited)
 
 
 def encode_search_result(
-    result: SearchResult, call: SearchCall | None, block_id: str, key: bytes
+    result: SearchResult, pages: Iterable[Listed], block_id: str, key: bytes
 ) -> JsonObject:
-    """The same, for results of anybody's making."""
-    verbatim = result.extras.get(NAME, {}).get("block")
-    if isinstance(verbatim, dict):
-        return verbatim
-    fetched = call is not None and call.kind != "search"
-    kind = "web_fetch" if fetched else "web_search"
-    content: Json
+    """The pages that a search of another provider found."""
+    content: list[Json] = [_encode_listed(page, key) for page in pages]
+    return _encode_result_block("web_search", result, block_id, content)
+
+
+def encode_search_error(result: SearchResult, block_id: str, kind: str = "web_search") -> JsonObject:
+    """Why a search of another provider failed."""
+    code = _ERROR_CODES.get(result.error, "unavailable")
+    error: JsonObject = {"type": f"{kind}_tool_result_error", "error_code": code}
+    return _encode_result_block(kind, result, block_id, error)
+
+
+def encode_fetch_result(result: SearchResult, call: SearchCall, block_id: str) -> JsonObject:
+    """The page that another provider opened, or why it could not."""
     if result.error:
-        code = result.error if result.error in _ERROR_CODES else "unavailable"
-        content = {"type": f"{kind}_tool_result_error", "error_code": code}
-    elif fetched:
-        content = _encode_page(result, call)
-    else:
-        content = [_encode_result(source, key) for source in result.sources]
-    return {
-        "type": f"{kind}_tool_result",
-        "tool_use_id": block_id,
-        "content": content,
-        **_encode_caller(result.caller),
-    }
-
-
-def decode_citation(fields: Fields, key: bytes) -> tuple[Evidence, Span | None]:
-    """A citation of a block; the span only if we cut it ourselves and wrote down where it was."""
-    token = fields.text("encrypted_index")
-    url = safe_address(fields.text("url") or fields.text("source"))
-    source = Source(url, fields.text("title") or fields.text("document_title"), "cited")
-    quote = fields.text("cited_text")
-    if is_ours(token):
-        return Evidence(source, quote), _decode_span(unseal(token, key))
-    # `cited_text` may hold character references (`&#x27;`); what is quoted is the page.
-    kind = fields.text("type")
-    is_whole = bool(token if kind == "web_search_result_location" else kind)
-    extras: Extras = {NAME: {"citation": fields.raw}} if is_whole else NO_EXTRAS
-    return Evidence(source, unescape(quote), extras=extras), None
-
-
-def encode_citation(evidence: Evidence, span: Span, key: bytes) -> JsonObject:
-    """The same, for evidence of anybody's making."""
-    verbatim = evidence.extras.get(NAME, {}).get("citation")
-    if isinstance(verbatim, dict):
-        return verbatim
-    return {
-        "type": "web_search_result_location",
-        "url": evidence.source.url,
-        "title": evidence.source.title or None,
-        "encrypted_index": seal({"span": [span.start, span.end]}, key),
-        "cited_text": evidence.quote,
-    }
+        return encode_search_error(result, block_id, "web_fetch")
+    return _encode_result_block("web_fetch", result, block_id, _encode_page(result, call))
 
 
 def encode_id(identity: str) -> str:
     """An id of a client's call, in signs that are allowed."""
     return _NOT_AN_ID.sub("_", identity)
-
-
-def encode_search_id(identity: str) -> str:
-    """The id of a search: kept if it is one of Anthropic's, else made so that it is known for ours."""
-    plain = encode_id(identity)
-    return plain if plain.startswith(_SEARCH_ID) else _OUR_SEARCH_ID + plain
 
 
 def decode_arguments(text: str) -> JsonObject:
@@ -192,25 +183,43 @@ def rest_of(fields: Fields, *known: str) -> Extras:
     return {NAME: rest} if rest else NO_EXTRAS
 
 
-def _decode_result(item: Fields, key: bytes) -> Source:
-    excerpts = unseal(item.text("encrypted_content"), key).get("excerpts")
-    return Source(
+def _decode_listed(item: Fields, key: bytes) -> Listed:
+    kept = unseal(item.text("encrypted_content"), key)
+    source = Source(
         safe_address(item.text("url")),
         item.text("title"),
-        excerpts=tuple(text for text in excerpts if isinstance(text, str))
-        if isinstance(excerpts, list)
-        else (),
+        excerpts=_texts(kept.get("excerpts")),
         date=item.text("page_age"),
     )
+    return Listed(source, kept.get("found") is not False, _texts(kept.get("quotes")))
 
 
-def _encode_result(source: Source, key: bytes) -> JsonObject:
+def _encode_listed(page: Listed, key: bytes) -> JsonObject:
+    source = page.source
+    kept: JsonObject = {"excerpts": list(source.excerpts)}
+    if not page.found:
+        kept["found"] = False
+    if page.quotes:
+        kept["quotes"] = list(page.quotes)
     return {
         "type": "web_search_result",
         "url": source.url,
         "title": source.title,
-        "encrypted_content": seal({"excerpts": list(source.excerpts)}, key),
+        "encrypted_content": seal(kept, key),
         "page_age": source.date or None,
+    }
+
+
+def _texts(value: Json) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
+def _encode_result_block(kind: str, result: SearchResult, block_id: str, content: Json) -> JsonObject:
+    return {
+        "type": f"{kind}_tool_result",
+        "tool_use_id": block_id,
+        "content": content,
+        **_encode_caller(result.caller),
     }
 
 
@@ -218,29 +227,27 @@ def _decode_page(page: Fields) -> Source:
     return Source(safe_address(page.text("url")), page.obj("content").text("title"), "opened")
 
 
-def _encode_page(result: SearchResult, call: SearchCall | None) -> JsonObject:
-    source = result.sources[0] if result.sources else Source(call.url if call else "")
+def _encode_page(result: SearchResult, call: SearchCall) -> JsonObject:
+    source = result.sources[0] if result.sources else Source(call.url)
     document: JsonObject = {
         "type": "document",
         "source": {"type": "text", "media_type": "text/plain", "data": "\n\n".join(source.excerpts)},
         "title": source.title or None,
     }
-    return {"type": "web_fetch_result", "url": source.url, "retrieved_at": None, "content": document}
+    return {
+        "type": "web_fetch_result",
+        "url": source.url or call.url,
+        "retrieved_at": None,
+        "content": document,
+    }
 
 
 def _encode_caller(caller: str) -> JsonObject:
     return {"caller": {"type": caller, "tool_id": ""}} if caller else {}
 
 
-def _decode_span(data: JsonObject) -> Span | None:
-    match data.get("span"):
-        case [int(start), int(end)] if 0 <= start <= end:
-            return Span(start, end)
-    return None
-
-
 def _is_their_id(call_id: str) -> bool:
-    return bool(call_id) and not call_id.startswith(_OUR_SEARCH_ID)
+    return bool(call_id) and OUR_SEARCH_ID.fullmatch(call_id) is None
 
 
 def _is_theirs(content: Json) -> bool:

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
+from groundwire.dialects.anthropic_messages.citations import decode_citation
+from groundwire.dialects.anthropic_messages.documents import Documents, fetched_in
+from groundwire.dialects.anthropic_messages.pairs import SearchReader
 from groundwire.dialects.anthropic_messages.parts import (
     RESULT_BLOCKS,
     SEARCH_TOOLS,
+    Listed,
     decode_arguments,
-    decode_citation,
     decode_search_call,
     decode_search_result,
     encode_arguments,
@@ -31,9 +34,6 @@ from groundwire.model import (
     Opaque,
     PartAdded,
     ReasoningDelta,
-    SearchCalled,
-    SearchReturned,
-    SearchStarted,
     Span,
     TextDelta,
     TextSettled,
@@ -45,10 +45,13 @@ class Teller(Protocol):
     """Who hears what the blocks say."""
 
     key: bytes
+    documents: Documents
+    searches: SearchReader
 
     def emit(self, event: Event) -> None: ...
     def next_part(self) -> int: ...
     def cite(self, part: int, evidence: Evidence, span: Span | None) -> None: ...
+    def cite_page(self, page: Listed) -> None: ...
 
 
 class Block:
@@ -94,7 +97,7 @@ class TextBlock(Block):
 
     def end(self) -> None:
         for citation in self._citations:
-            self.teller.cite(self.part, *decode_citation(citation, self.teller.key))
+            self.teller.cite(self.part, *decode_citation(citation, self.teller.key, self.teller.documents))
         self.add_extras(rest_of(self.fields, "text", "citations"))
         self.teller.emit(TextSettled(self.part))
 
@@ -162,12 +165,12 @@ class SearchCallBlock(InputBlock):
 
     def begin(self) -> None:
         super().begin()
-        self.teller.emit(SearchStarted(self.part, self.fields.text("id") or f"search_{self.part}"))
+        self.teller.searches.start(self.part, self.fields.text("id") or f"search_{self.part}")
 
     def end(self) -> None:
         block = self.whole()
         call = decode_search_call(block, self.fields.with_raw(block), f"search_{self.part}")
-        self.teller.emit(SearchCalled(self.part, call))
+        self.teller.searches.call(self.part, call)
 
 
 class ServerToolBlock(InputBlock):
@@ -182,13 +185,17 @@ class SearchResultBlock(Block):
     """Results come whole in the opening."""
 
     def begin(self) -> None:
-        result = decode_search_result(self.fields, self.teller.key)
-        self.teller.emit(SearchReturned(self.part, result))
+        block = decode_search_result(self.fields, self.teller.key)
+        self.teller.searches.result(self.part, block)
+        for page in block.cited:
+            self.teller.cite_page(page)
+        self.teller.documents.extend(fetched_in(self.fields.raw))
 
     def end(self) -> None:
         """All was told."""
 
 
+_SEARCHING = frozenset({"server_tool_use", *RESULT_BLOCKS})
 _Kind: TypeAlias = Callable[[Teller, Fields], Block]
 _KINDS: dict[str, _Kind] = {
     "text": TextBlock,
@@ -202,6 +209,8 @@ _KINDS: dict[str, _Kind] = {
 def open_block(teller: Teller, fields: Fields) -> Block:
     """Begin to read a block."""
     kind = fields.text("type")
+    if kind not in _SEARCHING:
+        teller.searches.flush()
     if kind == "server_tool_use":
         is_search = fields.text("name") in SEARCH_TOOLS
         return (SearchCallBlock if is_search else ServerToolBlock)(teller, fields)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from groundwire.dialects.anthropic_messages.messages import decode_message, encode_messages
+from groundwire.dialects.anthropic_messages.messages import decode_messages, encode_messages
 from groundwire.dialects.anthropic_messages.parts import rest_of
 from groundwire.dialects.anthropic_messages.search import (
     NAME,
@@ -58,7 +58,7 @@ def decode_request(body: JsonObject) -> Request:
     if kept_choice:
         extras["tool_choice"] = kept_choice
     return Request(
-        messages=tuple(decode_message(message) for message in fields.objs("messages")),
+        messages=tuple(decode_messages(fields.objs("messages"))),
         model=fields.text("model"),
         system=_decode_system(fields),
         tools=tuple(_decode_tool(tool) for tool in tools if not is_search_tool(tool)),

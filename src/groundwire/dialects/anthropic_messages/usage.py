@@ -30,22 +30,27 @@ def usage_of(body: JsonObject) -> Usage | None:
     return decode_usage(usage) if usage.raw else None
 
 
-def encode_usage(usage: Usage) -> JsonObject:
-    """The same, with the numbers clients rely on always there."""
-    cached, written = usage.cached_tokens or 0, usage.cache_write_tokens or 0
+def encode_usage(usage: Usage, searched: int = 0) -> JsonObject:
+    """The same, with the numbers clients rely on always there.
+
+    There are no fewer searches than were written as blocks: some providers count none, others several
+    queries as one.
+    """
+    searches = max(usage.searches or 0, searched)
+    cached, stored = usage.cached_tokens or 0, usage.cache_write_tokens or 0
     body: JsonObject = {
-        "input_tokens": max(0, (usage.input_tokens or 0) - cached - written),
+        "input_tokens": max(0, (usage.input_tokens or 0) - cached - stored),
         "output_tokens": usage.output_tokens or 0,
     }
     if usage.cached_tokens is not None:
         body["cache_read_input_tokens"] = cached
     if usage.cache_write_tokens is not None:
-        body["cache_creation_input_tokens"] = written
+        body["cache_creation_input_tokens"] = stored
     if usage.reasoning_tokens is not None:
         body["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
-    if usage.searches is not None or usage.fetches is not None:
+    if searches or usage.searches is not None or usage.fetches is not None:
         body["server_tool_use"] = {
-            "web_search_requests": usage.searches or 0,
+            "web_search_requests": searches,
             "web_fetch_requests": usage.fetches or 0,
         }
     return body

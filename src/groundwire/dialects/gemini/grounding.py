@@ -95,8 +95,9 @@ class Grounding:
         for key, value in metadata.items():
             known = merged.get(key)
             if key in _LISTS and isinstance(known, list) and isinstance(value, list):
-                value = value if value[: len(known)] == known else [*known, *value]
-            merged[key] = value
+                merged[key] = value if value[: len(known)] == known else [*known, *value]
+            else:
+                merged[key] = value
         self.raw = merged
 
     def tell(self, text: str, part_starts: list[int]) -> Iterator[Event]:
