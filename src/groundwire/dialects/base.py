@@ -20,6 +20,7 @@ from groundwire.dialects.transcript import Transcript
 from groundwire.errors import GroundwireError, Interrupted, UpstreamError, WireError
 from groundwire.model import (
     Answer,
+    Cited,
     Event,
     Failed,
     Finished,
@@ -27,7 +28,9 @@ from groundwire.model import (
     Request,
     TextDelta,
     Usage,
+    Warned,
 )
+from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import value
 
 if TYPE_CHECKING:
@@ -82,6 +85,7 @@ class StreamDecoder(ABC):
         self._events: list[Event] = []
         self._ended = False
         self._parts = 0
+        self._room = MAX_EVIDENCE
         self.transcript = Transcript()
 
     def feed(self, data: bytes) -> list[Event]:
@@ -100,9 +104,23 @@ class StreamDecoder(ABC):
             return
         if isinstance(event, TextDelta):
             self.transcript.add(event.part, event.text)
+        elif isinstance(event, Cited):
+            self._cite(event)
+            return
         elif isinstance(event, _TERMINAL):
             self._ended = True
         self._events.append(event)
+
+    def _cite(self, event: Cited) -> None:
+        """Pass a citation on while there is room for it; the first that is not is told as a warning."""
+        if self._room < 0:
+            return
+        self._room -= len(event.citation.evidence)
+        if self._room < 0:
+            message = f"The answer has more than {MAX_EVIDENCE} citations; the rest was left out."
+            self._events.append(Warned("citations_cut", message))
+        else:
+            self._events.append(event)
 
     def next_part(self) -> int:
         """A number for a new part."""

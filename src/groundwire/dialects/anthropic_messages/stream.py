@@ -8,6 +8,7 @@ Event names equal the `type` inside; nothing follows `message_stop` or `error`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import heappop, heappush
 
 from groundwire.dialects.anthropic_messages.cutting import Cutter, Piece
 from groundwire.dialects.anthropic_messages.ending import LOSSES, encode_ending, encode_head
@@ -60,7 +61,7 @@ from groundwire.model import (
     UsageSeen,
     Warned,
 )
-from groundwire.text.anchors import anchor_kind
+from groundwire.text.anchors import anchor_at, anchor_kind
 
 
 class Decoder(StreamDecoder):
@@ -73,7 +74,8 @@ class Decoder(StreamDecoder):
         self._blocks: dict[int, Block] = {}
         self._usage: JsonObject = {}
         self._finish: Finished | None = None
-        self._uncut: list[tuple[Evidence, Span]] = []
+        self._uncut: list[tuple[int, int, Evidence, Span]] = []
+        self._uncut_count = 0
 
     def on_frame(self, frame: Frame) -> None:
         document = load_json(frame.data, self._fault)
@@ -146,7 +148,8 @@ class Decoder(StreamDecoder):
         One that we cut ourselves knows its own span, which may reach into blocks to come.
         """
         if span is not None:
-            self._uncut.append((evidence, span))
+            self._uncut_count += 1
+            heappush(self._uncut, (span.end, self._uncut_count, evidence, span))
             self._tell_whole_citations()
             return
         start = self.transcript.start(part)
@@ -156,13 +159,10 @@ class Decoder(StreamDecoder):
 
     def _tell_whole_citations(self) -> None:
         length = len(self.transcript)
-        waiting, self._uncut = self._uncut, []
-        for evidence, span in waiting:
-            if span.end > length:
-                self._uncut.append((evidence, span))
-            else:
-                anchor = anchor_kind(self.transcript.slice(*span))
-                self.emit(Cited(Citation(span, (evidence,), anchor)))
+        while self._uncut and self._uncut[0][0] <= length:
+            *_, evidence, span = heappop(self._uncut)
+            anchor = anchor_at(span, self.transcript.slice)
+            self.emit(Cited(Citation(span, (evidence,), anchor)))
 
     def _on_start(self, event: Fields) -> None:
         self.start(event.obj("message"))

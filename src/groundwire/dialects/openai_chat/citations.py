@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.jsontext import dump_json
@@ -23,11 +24,11 @@ from groundwire.dialects.openai_chat.annotations import (
     decode_page,
 )
 from groundwire.model import Citation, Cited, Evidence, Json, Source, Span, Warned
+from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import replace
 from groundwire.text.addresses import canonical_address, safe_address
-from groundwire.text.anchors import anchor_kind, place_link
+from groundwire.text.anchors import LinkPlaces, anchor_at
 from groundwire.text.links import find_markdown_links
-from groundwire.text.offsets import to_points
 
 # Numbers in code are not citations; a number that is the label of a link is part of that link.
 _NUMBER = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|(?<!\[)\[(\d{1,3})\](?![(\]])", re.DOTALL)
@@ -86,35 +87,44 @@ class Told:
 
 def resolve(text: str, told: Told, place: Callable[[int], int]) -> Iterator[Cited | Warned]:
     """The citations of a complete text; `place` tells where a told position is in it."""
+    # An address may be linked to thousands of times, and listed as often.
+    return islice(_resolved(text, told, place), 2 * MAX_EVIDENCE)
+
+
+def _resolved(text: str, told: Told, place: Callable[[int], int]) -> Iterator[Cited | Warned]:
     loose = [annotation.evidence for annotation in told.annotations if not annotation.placed]
+    links = LinkPlaces(text)
     for annotation in told.annotations:
         if annotation.placed:
-            yield from _placed(text, annotation, place)
+            yield from _placed(text, annotation, place, links)
     if not told.annotations:
         yield from _derived(text, _listed(told), numbered=True, keep=not told.pages)
     elif loose:
         yield from _derived(text, loose, numbered=len(loose) == len(told.annotations), keep=True)
 
 
-def _placed(text: str, told: Annotation, place: Callable[[int], int]) -> Iterator[Cited | Warned]:
-    span = _verified(text, place(told.start), place(told.end), told.evidence.source.url)
+def _placed(
+    text: str, told: Annotation, place: Callable[[int], int], links: LinkPlaces
+) -> Iterator[Cited | Warned]:
+    span = _verified(text, place(told.start), place(told.end), told.evidence.source.url, links)
     if span is None:
         yield Warned("citation_unplaced", f"no place in the text for {told.evidence.source.url}")
         yield Cited(Citation(None, (told.evidence,)))
     else:
-        yield Cited(Citation(span, (told.evidence,), anchor_kind(text[span.start : span.end])))
+        kind = anchor_at(span, lambda start, end: text[start:end])
+        yield Cited(Citation(span, (told.evidence,), kind))
 
 
-def _verified(text: str, start: int, end: int, url: str) -> Span | None:
+def _verified(text: str, start: int, end: int, url: str, links: LinkPlaces) -> Span | None:
     """The place told, or the link it meant. A claim stays although a link to its page stands elsewhere:
     only a link as long as the place told, or exactly there in UTF-16 units, was meant."""
     given = Span(start, end)
     if start == end:
         return given if 0 < end <= len(text) else None
-    span = place_link(text, start, end, url)
+    span = links.place(start, end, url)
     if span is None or end > len(text) or span.end - span.start == end - start:
         return span
-    return span if list(span) == to_points(text, given, "utf16") else given
+    return span if span == links.as_utf16(given) else given
 
 
 def _derived(text: str, listed: Iterable[Evidence], *, numbered: bool, keep: bool) -> Iterator[Cited]:
