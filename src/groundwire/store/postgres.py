@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import LiteralString
 
+import psycopg
+
+from groundwire.store.base import RowRefused
 from groundwire.store.finding import POSTGRES
 from groundwire.store.migrations import COMPONENT, ON_POSTGRES, WORDS_SINCE
 from groundwire.store.rows import Row, Values
@@ -40,7 +43,11 @@ class PostgresDatabase:
         """All of it or nothing; on disk when it ends, whatever the server's default is."""
         with self._connections.transaction() as connection:
             connection.execute("SET LOCAL synchronous_commit = on")
-            yield PostgresTransaction(connection)
+            try:
+                yield PostgresTransaction(connection)
+            except (psycopg.DataError, psycopg.IntegrityError) as error:
+                said = error.diag.message_primary or type(error).__name__
+                raise RowRefused(f"PostgreSQL does not take a value: {said}") from error
 
     def close(self) -> None:
         """Close the connections."""

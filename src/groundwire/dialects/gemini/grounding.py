@@ -178,10 +178,10 @@ def _decode_chunk(chunk: Fields) -> Source:
 def _decode_support(support: Fields) -> Support:
     segment = support.obj("segment")
     return Support(
-        segment.integer("startIndex") or 0,
-        segment.integer("endIndex"),
+        segment.offset("startIndex") or 0,
+        segment.offset("endIndex"),
         segment.text("text"),
-        segment.integer("partIndex") or 0,
+        segment.offset("partIndex") or 0,
         integers(support, "groundingChunkIndices"),
         numbers(support, "confidenceScores"),
     )

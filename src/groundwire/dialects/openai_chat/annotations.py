@@ -38,9 +38,9 @@ def decode_annotation(annotation: Fields) -> Annotation | None:
     source = Source(safe_address(body.text("url")), body.text("title"), "cited")
     if not source.url and not source.title:
         return None
-    end = body.integer("end_index") or 0
+    end = body.offset("end_index") or 0
     # Some proxies leave a start of 0 out.
-    start = body.integer("start_index") or 0
+    start = body.offset("start_index") or 0
     return Annotation(cite(source, body.text("content")), start, end)
 
 

@@ -65,10 +65,10 @@ def decode_annotation(fields: Fields) -> Annotation | None:
     source = Source(safe_address(url), body.text("title"), "cited")
     own = fields.obj(FIELD)
     anchor = own.text("anchor")
-    start, end = own.integer("start"), own.integer("end")
+    start, end = own.offset("start"), own.offset("end")
     return Annotation(
-        body.integer("start_index") or 0,
-        body.integer("end_index") or 0,
+        body.offset("start_index") or 0,
+        body.offset("end_index") or 0,
         url,
         Evidence(source, body.text("content"), extras={NAME: fields.rest(*_KNOWN, "url_citation", FIELD)}),
         anchor if anchor in _ANCHORS or anchor == _WHOLE else "",

@@ -15,22 +15,22 @@ from groundwire.model import JsonObject, Usage
 def decode_usage(response: Fields) -> Usage | None:
     """The counts of a response, if it has any."""
     usage = response.obj("usage")
-    searches = response.obj("tool_usage").obj("web_search").integer("num_requests")
+    searches = response.obj("tool_usage").obj("web_search").count("num_requests")
     if searches is None:
         details = usage.obj("server_tool_use_details")
         older = usage.obj("server_tool_use")
-        searches = (details if details.raw else older).integer("web_search_requests")
+        searches = (details if details.raw else older).count("web_search_requests")
     if not usage.raw and searches is None:
         return None
     read = usage.obj("input_tokens_details")
     return Usage(
-        input_tokens=usage.integer("input_tokens"),
-        output_tokens=usage.integer("output_tokens"),
-        cached_tokens=read.integer("cached_tokens"),
-        cache_write_tokens=read.integer("cache_write_tokens"),
-        reasoning_tokens=usage.obj("output_tokens_details").integer("reasoning_tokens"),
+        input_tokens=usage.count("input_tokens"),
+        output_tokens=usage.count("output_tokens"),
+        cached_tokens=read.count("cached_tokens"),
+        cache_write_tokens=read.count("cache_write_tokens"),
+        reasoning_tokens=usage.obj("output_tokens_details").count("reasoning_tokens"),
         searches=searches,
-        cost=usage.number("cost"),
+        cost=usage.amount("cost"),
     )
 
 
