@@ -116,7 +116,9 @@ def test_a_history_with_many_citations_goes_out_and_in_at_linear_cost(name: str,
         body = language.encode_response(answer_of(shape, size), Reply())
         own = assemble(language.decode_response(body)).message
         for turn in (own, answer_of(shape, size).message):
-            language.decode_request(language.encode_request(Request((question, turn, question))).body)
+            language.decode_request(
+                language.encode_request(Request((question, turn, question), model="m")).body
+            )
 
     assert growth(carry, SIZE) < LINEAR
 
