@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from groundwire.engine.index.base import Index
     from groundwire.engine.knowledge import Report
     from groundwire.engine.pages import Engine, Page
+    from groundwire.engine.reading.apart import PageReader
     from groundwire.transport.guarded import GuardedFetcher
 
 Ask: TypeAlias = Callable[[Request], Batches]
@@ -67,6 +68,7 @@ class EngineRoom:
         """Told how far the embedded index is while it is made."""
         self._made: dict[str, Engine] = {}
         self._fetcher: GuardedFetcher | None = None
+        self._reader: PageReader | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -154,6 +156,9 @@ class EngineRoom:
         if self._fetcher is not None:
             await self._fetcher.aclose()
             self._fetcher = None
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
 
     def _honours(self, name: str) -> frozenset[str]:
         if name == "local":
@@ -184,9 +189,11 @@ class EngineRoom:
 
     def _opener(self) -> Opener:
         from groundwire.engine.engines.opening import Opener  # noqa: PLC0415  made when asked
-        from groundwire.engine.reading import read_page  # noqa: PLC0415
+        from groundwire.engine.reading.apart import PageReader  # noqa: PLC0415
 
-        return Opener(admits, fetcher=self.fetcher(), read=read_page)
+        if self._reader is None:
+            self._reader = PageReader()
+        return Opener(admits, fetcher=self.fetcher(), read=self._reader)
 
     def fetcher(self) -> GuardedFetcher:
         """The only way out to pages of strangers."""

@@ -244,3 +244,17 @@ def test_many_who_open_a_new_store_at_once_migrate_it_once(opener: Callable[[], 
         stores = list(pool.map(lambda _: opener(), range(6)))
     stores[0].put_session(SESSION)
     assert [store.session("s1") for store in stores] == [SESSION] * 6
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_a_row_that_the_database_does_not_take_is_dropped_and_the_others_are_kept(
+    store: Store, caplog: pytest.LogCaptureFixture, place: int
+) -> None:
+    rows = [
+        UsageRow(f"r{number}", "2026-01-01T10:00:00Z", "p", "m", Usage(output_tokens=1), "me")
+        for number in range(4)
+    ]
+    rows[place] = UsageRow("huge", "2026-01-01T10:00:00Z", "p", "m", Usage(output_tokens=2**63), "me")
+    store.add_usage(rows)
+    assert [total.requests for total in store.usage()] == [3]
+    assert "huge" in caplog.text

@@ -22,6 +22,7 @@ from groundwire.dialects.unread import EMPTY, SAYING, SourceAudit, is_silent, sa
 from groundwire.errors import GroundwireError, Interrupted, UpstreamError, UpstreamWireError, WireError
 from groundwire.model import (
     Answer,
+    Cited,
     Event,
     Failed,
     Finished,
@@ -30,7 +31,9 @@ from groundwire.model import (
     Request,
     TextDelta,
     Usage,
+    Warned,
 )
+from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import value
 
 if TYPE_CHECKING:
@@ -87,6 +90,7 @@ class StreamDecoder(ABC):
         self._parts = 0
         self._is_empty = True
         self._audit = SourceAudit()
+        self._room = MAX_EVIDENCE
         self.transcript = Transcript()
 
     def feed(self, data: bytes) -> list[Event]:
@@ -109,6 +113,9 @@ class StreamDecoder(ABC):
         elif isinstance(event, SAYING):
             self._is_empty = self._is_empty and not says_something(event)
             self._audit.note(event)
+            if isinstance(event, Cited):
+                self._cite(event)
+                return
         elif isinstance(event, _TERMINAL):
             self._ended = True
             self._warn(event)
@@ -130,6 +137,17 @@ class StreamDecoder(ABC):
             self._events.append(EMPTY)
         if isinstance(end, Finished) and (warning := self._audit.warning()):
             self._events.append(warning)
+
+    def _cite(self, event: Cited) -> None:
+        """Pass a citation on while there is room for it; the first that is not is told as a warning."""
+        if self._room < 0:
+            return
+        self._room -= len(event.citation.evidence)
+        if self._room < 0:
+            message = f"The answer has more than {MAX_EVIDENCE} citations; the rest was left out."
+            self._events.append(Warned("citations_cut", message))
+        else:
+            self._events.append(event)
 
     def next_part(self) -> int:
         """A number for a new part."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self, TypeAlias
 
+from groundwire.errors import GroundwireError
 from groundwire.model import Answer, JsonObject, Message, Usage
 from groundwire.model.value import value
 
@@ -99,6 +100,12 @@ class UsageTotal:
     usage: Usage
 
 
+class RowRefused(GroundwireError):
+    """A value that the database does not take: the row is at fault, not the store."""
+
+    code = "ROW_REFUSED"
+
+
 class Store(Protocol):
     """Whatever was given to a method that returned survives a crash."""
 
@@ -186,7 +193,8 @@ class Store(Protocol):
         ...
 
     def add_usage(self, rows: Sequence[UsageRow]) -> None:
-        """Record requests; those already recorded are passed over."""
+        """Record requests. Those already recorded are passed over; one that the database does not take is
+        dropped with a warning in the log, and the others are kept."""
         ...
 
     def usage(self, owner: str, since: str = "", until: str = "") -> list[UsageTotal]:

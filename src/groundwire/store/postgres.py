@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import LiteralString
 
+import psycopg
+
+from groundwire.store.base import RowRefused
 from groundwire.store.finding import POSTGRES
 from groundwire.store.leases import POSTGRES as LEASES
 from groundwire.store.migrations import COMPONENT, ON_POSTGRES, WORDS_SINCE
@@ -47,7 +50,11 @@ class PostgresDatabase:
         with self._connections.transaction(limited=limited) as connection:
             # For this transaction only: a pooler may give the connection to somebody else after it.
             connection.execute(_LIMITED if limited else _UNLIMITED)
-            yield PostgresTransaction(connection)
+            try:
+                yield PostgresTransaction(connection)
+            except (psycopg.DataError, psycopg.IntegrityError) as error:
+                said = error.diag.message_primary or type(error).__name__
+                raise RowRefused(f"PostgreSQL does not take a value: {said}") from error
 
     def check(self) -> None:
         """Does the server answer?"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -10,7 +11,7 @@ from typing import LiteralString, Protocol, Self, cast
 from groundwire.errors import RequestError
 from groundwire.model.value import replace
 from groundwire.store import statements as say
-from groundwire.store.base import Agent, Session, StoredMessage, UsageRow, UsageTotal
+from groundwire.store.base import Agent, RowRefused, Session, StoredMessage, UsageRow, UsageTotal
 from groundwire.store.finding import FullText, mark_of
 from groundwire.store.leases import RELEASE, LeaseStatements
 from groundwire.store.rows import (
@@ -27,6 +28,8 @@ from groundwire.store.rows import (
     usage_values,
 )
 from groundwire.store.words import VERSION, kept_words, wanted_in
+
+log = logging.getLogger("groundwire.store")
 
 _ALL = 2**62
 """More than there are."""
@@ -201,7 +204,18 @@ class SqlStore:
                 transaction.rows(statement, {"version": VERSION})
 
     def add_usage(self, rows: Sequence[UsageRow]) -> None:
-        """Record requests; those already recorded are passed over."""
+        """Record requests; those already recorded are passed over, and those refused are dropped."""
+        try:
+            self._add_usage(rows)
+        except RowRefused as error:
+            if len(rows) == 1:
+                log.warning("The usage of request %s was not stored: %s", rows[0].id, error.message)
+                return
+            middle = len(rows) // 2
+            self.add_usage(rows[:middle])
+            self.add_usage(rows[middle:])
+
+    def _add_usage(self, rows: Sequence[UsageRow]) -> None:
         with self._database.transaction() as transaction:
             transaction.many(say.ADD_USAGE, list(map(usage_values, rows)))
 

@@ -16,6 +16,7 @@ from threading import Lock
 from typing import LiteralString
 
 from groundwire.errors import ConfigError, GroundwireError
+from groundwire.store.base import RowRefused
 from groundwire.store.finding import SQLITE
 from groundwire.store.leases import SQLITE as LEASES
 from groundwire.store.migrations import COMPONENT, ON_SQLITE, WORDS_SINCE
@@ -164,11 +165,17 @@ _PASSING = {
 }
 
 
+# A number of more than 64 bits is an OverflowError of Python's, not an error of SQLite's.
+_REFUSALS = (OverflowError, sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError)
+
+
 @contextmanager
 def _told(path: Path) -> Iterator[None]:
     """What goes wrong in the file, in the project's words."""
     try:
         yield
+    except _REFUSALS as error:
+        raise RowRefused(f"the store {path} does not take a value: {error}") from error
     except sqlite3.Error as error:
         raise _translated(path, error) from error
     except OSError as error:

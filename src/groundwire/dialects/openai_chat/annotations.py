@@ -49,7 +49,7 @@ def decode_annotation(annotation: Fields) -> Annotation | None:
     place = body if body.has("end_index") else annotation
     label = annotation.text("text")
     # Some proxies leave a start of 0 out.
-    start, end = place.integer("start_index") or 0, place.integer("end_index") or 0
+    start, end = place.offset("start_index") or 0, place.offset("end_index") or 0
     return Annotation(cite(source, body.text("content")), start, end, label if is_dagger(label) else "")
 
 

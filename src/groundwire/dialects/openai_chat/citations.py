@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from types import MappingProxyType
 
 from groundwire.dialects.fields import Fields
@@ -22,12 +23,12 @@ from groundwire.dialects.jsontext import dump_json
 from groundwire.dialects.openai_chat.annotations import Annotation, cite, decode_annotation
 from groundwire.dialects.openai_chat.lists import SourceLists
 from groundwire.model import Citation, Cited, Evidence, Json, Source, Span, Warned
+from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import replace
 from groundwire.text.addresses import canonical_address
-from groundwire.text.anchors import anchor_kind, place_link
+from groundwire.text.anchors import LinkPlaces, anchor_at
 from groundwire.text.links import find_markdown_links
 from groundwire.text.markers import find_dagger_markers, find_number_markers
-from groundwire.text.offsets import to_points
 
 _SHOWN = re.compile(r"【(\d{1,4})†")
 
@@ -72,13 +73,21 @@ def resolve(
 ) -> Iterator[Cited | Warned]:
     """The citations of a complete text; `place` tells where a told position is in it, `shown` which pages
     gpt-oss's numbers name."""
-    markers = _Markers(text)
+    # An address may be linked to thousands of times, and listed as often.
+    return islice(_resolved(text, told, place, shown), 2 * MAX_EVIDENCE)
+
+
+def _resolved(
+    text: str, told: Told, place: Callable[[int], int], shown: Mapping[int, Source]
+) -> Iterator[Cited | Warned]:
+    links = LinkPlaces(text)
+    markers = _Markers(text, links)
     loose: list[Evidence] = []
     for annotation in told.annotations:
-        if annotation.label and annotation.label in text:
+        if markers.has(annotation.label):
             markers.learn(annotation, place)
         elif annotation.placed:
-            for event in _placed(text, annotation, place):
+            for event in _placed(text, annotation, place, links):
                 yield markers.cover(event)
         else:
             loose.append(annotation.evidence)
@@ -94,19 +103,26 @@ def resolve(
 class _Markers:
     """Markers such as `【3:0†source】`, and what is known of them."""
 
-    __slots__ = ("_at", "_covered", "_labels", "_text")
+    __slots__ = ("_at", "_covered", "_labels", "_links", "_spans", "_text", "_wordings")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, links: LinkPlaces) -> None:
         self._text = text
+        self._links = links
+        self._spans = list(find_dagger_markers(text))
+        self._wordings = {text[span.start : span.end] for span in self._spans}
         self._at: dict[Span, list[Evidence]] = {}
         self._labels: dict[str, list[Evidence]] = {}
         self._covered: list[Span] = []
 
+    def has(self, label: str) -> bool:
+        """Is there a marker of this wording in the text?"""
+        return label in self._wordings
+
     def learn(self, annotation: Annotation, place: Callable[[int], int]) -> None:
         """An annotation that repeats its marker."""
         label = annotation.label
-        start, end = place(annotation.start), place(annotation.end)
-        for span in (Span(start, end), Span(*to_points(self._text, (start, end), "utf16"))):
+        told = Span(place(annotation.start), place(annotation.end))
+        for span in (told, self._links.as_utf16(told)):
             if self._text[max(span.start, 0) : max(span.end, 0)] == label:
                 self._at.setdefault(span, []).append(annotation.evidence)
                 break
@@ -126,7 +142,7 @@ class _Markers:
         covered = deque(sorted(self._covered))
         end = 0
         lost: list[str] = []
-        for span in find_dagger_markers(self._text):
+        for span in self._spans:
             while covered and covered[0].start <= span.start:
                 end = max(end, covered.popleft().end)
             label = self._text[span.start : span.end]
@@ -170,25 +186,28 @@ def _referred(told: Told, place: Callable[[int], int]) -> Iterator[Cited | Warne
         yield Warned("citation_unresolved", f"references to sources that the provider did not list: {lost}")
 
 
-def _placed(text: str, told: Annotation, place: Callable[[int], int]) -> Iterator[Cited | Warned]:
-    span = _verified(text, place(told.start), place(told.end), told.evidence.source.url)
+def _placed(
+    text: str, told: Annotation, place: Callable[[int], int], links: LinkPlaces
+) -> Iterator[Cited | Warned]:
+    span = _verified(text, place(told.start), place(told.end), told.evidence.source.url, links)
     if span is None:
         yield Warned("citation_unplaced", f"no place in the text for {told.evidence.source.url}")
         yield Cited(Citation(None, (told.evidence,)))
     else:
-        yield Cited(Citation(span, (told.evidence,), anchor_kind(text[span.start : span.end])))
+        kind = anchor_at(span, lambda start, end: text[start:end])
+        yield Cited(Citation(span, (told.evidence,), kind))
 
 
-def _verified(text: str, start: int, end: int, url: str) -> Span | None:
+def _verified(text: str, start: int, end: int, url: str, links: LinkPlaces) -> Span | None:
     """The place told, or the link it meant. A claim stays although a link to its page stands elsewhere:
     only a link as long as the place told, or exactly there in UTF-16 units, was meant."""
     given = Span(start, end)
     if start == end:
         return given if 0 < end <= len(text) else None
-    span = place_link(text, start, end, url)
+    span = links.place(start, end, url)
     if span is None or end > len(text) or span.end - span.start == end - start:
         return span
-    return span if list(span) == to_points(text, given, "utf16") else given
+    return span if span == links.as_utf16(given) else given
 
 
 def _derived(

@@ -23,8 +23,8 @@ from groundwire.dialects.openai_responses.wire import NAME, native
 from groundwire.model import Citation, Evidence, Json, JsonObject, Source, Span, Text
 from groundwire.model.source import Anchor
 from groundwire.model.value import replace, value
-from groundwire.text.addresses import canonical_address, domain_of, safe_address
-from groundwire.text.anchors import anchor_kind, is_link, place_link
+from groundwire.text.addresses import domain_of, safe_address
+from groundwire.text.anchors import LinkPlaces, anchor_at, anchor_kind, is_link, is_link_at
 from groundwire.text.links import Link, find_markdown_links
 
 _KNOWN = ("type", "start_index", "end_index", "url", "title", "content")
@@ -67,10 +67,10 @@ def decode_annotation(fields: Fields) -> Annotation | None:
     source = Source(safe_address(url), body.text("title"), "cited")
     own = fields.obj(FIELD)
     anchor = own.text("anchor")
-    start, end = own.integer("start"), own.integer("end")
+    start, end = own.offset("start"), own.offset("end")
     return Annotation(
-        body.integer("start_index") or 0,
-        body.integer("end_index") or 0,
+        body.offset("start_index") or 0,
+        body.offset("end_index") or 0,
         url,
         Evidence(source, body.text("content"), extras={NAME: fields.rest(*_KNOWN, "url_citation", FIELD)}),
         anchor if anchor in _ANCHORS or anchor == _WHOLE else "",
@@ -78,21 +78,22 @@ def decode_annotation(fields: Fields) -> Annotation | None:
     )
 
 
-def place(annotation: Annotation, text: str, shift: Callable[[int], int]) -> list[Citation]:
+def place(
+    annotation: Annotation, text: str, shift: Callable[[int], int], links: LinkPlaces
+) -> list[Citation]:
     """The citations an annotation means, in offsets of its part, whose text is complete."""
     certain = place_early(annotation, text, shift)
     if certain is not None:
         return [certain]
     span = None
     if annotation.end > annotation.start and not annotation.anchor:
-        span = place_link(text, shift(annotation.start), shift(annotation.end), annotation.url)
+        span = links.place(shift(annotation.start), shift(annotation.end), annotation.url)
     if span is not None:
         return [_cite(annotation, text, span)]
     if annotation.end > annotation.start or annotation.anchor or not annotation.url:
         return [Citation(None, (annotation.evidence,))]
-    key = canonical_address(annotation.url)
-    links = [link.span for link in find_markdown_links(text) if canonical_address(link.url) == key]
-    return [_cite(annotation, text, link) for link in links] or [Citation(None, (annotation.evidence,))]
+    spans = links.links_to(annotation.url)
+    return [_cite(annotation, text, span) for span in spans] or [Citation(None, (annotation.evidence,))]
 
 
 def place_early(annotation: Annotation, text: str, shift: Callable[[int], int]) -> Citation | None:
@@ -100,7 +101,7 @@ def place_early(annotation: Annotation, text: str, shift: Callable[[int], int]) 
     start, end = shift(annotation.start), shift(annotation.end)
     if not 0 <= start <= end <= len(text) or end == 0 or annotation.anchor == _WHOLE:
         return None
-    if start == end or annotation.anchor or is_link(text[start:end], annotation.url):
+    if start == end or annotation.anchor or is_link_at(text, start, end, annotation.url):
         return _cite(annotation, text, Span(start, end))
     return None
 
@@ -128,7 +129,8 @@ def derive_numbers(text: str, numbered: Mapping[str, Source]) -> Iterator[Citati
 
 
 def _cite(annotation: Annotation, text: str, span: Span) -> Citation:
-    return Citation(span, (annotation.evidence,), anchor_of(annotation, text[span.start : span.end]))
+    kind = _ANCHORS.get(annotation.anchor) or anchor_at(span, lambda start, end: text[start:end])
+    return Citation(span, (annotation.evidence,), kind)
 
 
 def anchor_of(annotation: Annotation, words: str) -> Anchor:

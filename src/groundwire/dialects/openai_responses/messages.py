@@ -8,7 +8,8 @@ key `content_part`, so that each goes back to where it was. Text of the past is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TypeAlias
 
 from groundwire.dialects.evidence import is_native, readable_parts
@@ -45,7 +46,9 @@ from groundwire.model import (
 from groundwire.model.extras import merge_extras
 from groundwire.model.parts import Phase
 from groundwire.model.request import Role
+from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import replace
+from groundwire.text.anchors import LinkPlaces
 
 _ROLES: dict[str, Role] = {"user": "user", "system": "system", "developer": "developer"}
 _TEXTS = frozenset({"input_text", "output_text", "text"})
@@ -71,6 +74,9 @@ class _Turn:
         self.parts: list[Part] = []
         self.citations: list[Citation] = []
         self.length = 0
+
+    def cite(self, citations: Iterable[Citation]) -> None:
+        self.citations += islice(citations, MAX_EVIDENCE - len(self.citations))
 
     def message(self) -> Message:
         return Message(self.role, tuple(self.parts), tuple(self.citations))
@@ -146,12 +152,13 @@ class _InputReader:
         is_refusal = part.text("type") == "refusal"
         text = part.text("refusal" if is_refusal else "text")
         others: list[Json] = []
+        links = LinkPlaces(text)
         for fields in part.objs("annotations"):
             annotation = decode_annotation(fields)
             if annotation is None:
                 others.append(fields.raw)
             else:
-                turn.citations += _history(annotation, text, turn.length)
+                turn.cite(_history(annotation, text, turn.length, links))
         extras = merge_extras(beside, part_extras(part, others))
         turn.parts.append(Text(text, "refusal" if is_refusal else phase, extras))
         turn.length += len(text)
@@ -209,9 +216,9 @@ def _decode_image(part: Fields) -> Image:
     return Image(url=url, extras=extras)
 
 
-def _history(annotation: Annotation, text: str, start: int) -> Iterator[Citation]:
+def _history(annotation: Annotation, text: str, start: int, links: LinkPlaces) -> Iterator[Citation]:
     """The citations of an earlier turn, each with the offsets to give back where they are not its span's."""
-    for citation in place(annotation, text, lambda offset: offset):
+    for citation in place(annotation, text, lambda offset: offset, links):
         span = citation.span
         if span == (annotation.start, annotation.end):
             evidence = annotation.evidence

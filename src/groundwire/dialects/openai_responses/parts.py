@@ -26,6 +26,7 @@ from groundwire.model import (
     Text,
     ToolCall,
 )
+from groundwire.model.source_merge import SourceMerge
 from groundwire.text.addresses import safe_address
 
 _TROUBLE = {"failed": "unavailable", "incomplete": "unavailable"}
@@ -128,22 +129,25 @@ def replay_search(call: SearchCall | None, result: SearchResult | None) -> JsonO
 
 
 def _decode_sources(item: Fields, *, opened: bool) -> Iterator[Source]:
-    found: dict[str, Source] = {}
+    found: dict[str, SourceMerge] = {}
     listed = item.obj("action").objs("sources")
     for fields in (*listed, *(result for result in item.objs("results") if _is_text(result))):
         url = safe_address(fields.text("url"))
         title = fields.text("title") or fields.text("name")
-        known = found.get(url or title, Source(url))
         snippet = fields.text("snippet")
-        if url or title:
-            found[url or title] = Source(
-                url,
-                known.title or title,
-                "opened" if opened else "retrieved",
-                known.excerpts + ((snippet,) if snippet and snippet not in known.excerpts else ()),
-                known.date or fields.text("date"),
-            )
-    yield from found.values()
+        source = Source(
+            url,
+            title,
+            "opened" if opened else "retrieved",
+            (snippet,) if snippet else (),
+            fields.text("date"),
+        )
+        known = found.get(url or title)
+        if known is not None:
+            known.add(source)
+        elif url or title:
+            found[url or title] = SourceMerge(source)
+    yield from (merge.source() for merge in found.values())
 
 
 def _encode_source(source: Source) -> JsonObject:

@@ -20,14 +20,14 @@ def decode_usage(response: Fields) -> Usage | None:
     if not usage.raw and searches is None:
         return None
     read = usage.obj("input_tokens_details")
-    cached, written = read.integer("cached_tokens"), read.integer("cache_write_tokens")
+    cached, written = read.count("cached_tokens"), read.count("cache_write_tokens")
     return Usage(
-        input_tokens=usage.integer("input_tokens"),
-        output_tokens=usage.integer("output_tokens"),
-        cached_tokens=read.integer("cache_read_input_tokens") if cached is None else cached,
-        cache_write_tokens=read.integer("cache_creation_input_tokens") if written is None else written,
-        reasoning_tokens=usage.obj("output_tokens_details").integer("reasoning_tokens"),
-        tool_tokens=usage.integer("connector_tokens"),
+        input_tokens=usage.count("input_tokens"),
+        output_tokens=usage.count("output_tokens"),
+        cached_tokens=read.count("cache_read_input_tokens") if cached is None else cached,
+        cache_write_tokens=read.count("cache_creation_input_tokens") if written is None else written,
+        reasoning_tokens=usage.obj("output_tokens_details").count("reasoning_tokens"),
+        tool_tokens=usage.count("connector_tokens"),
         searches=searches,
         fetches=_invocations(usage, "fetch"),
         cost=_cost(usage),
@@ -35,24 +35,22 @@ def decode_usage(response: Fields) -> Usage | None:
 
 
 def _searches(response: Fields, usage: Fields) -> int | None:
-    counted = response.obj("tool_usage").obj("web_search").integer("num_requests")
+    counted = response.obj("tool_usage").obj("web_search").count("num_requests")
     if counted is not None:
         return counted
     details = usage.obj("server_tool_use_details")
     older = usage.obj("server_tool_use")
-    counted = (details if details.raw else older).integer("web_search_requests")
+    counted = (details if details.raw else older).count("web_search_requests")
     if counted is not None:
         return counted
     xai = usage.obj("server_side_tool_usage_details")
-    return _total(
-        xai.integer("web_search_calls"), xai.integer("x_search_calls"), _invocations(usage, "search")
-    )
+    return _total(xai.count("web_search_calls"), xai.count("x_search_calls"), _invocations(usage, "search"))
 
 
 def _invocations(usage: Fields, word: str) -> int | None:
     """Perplexity counts the calls of each tool: `{"search_web": {"invocation": 2}}`."""
     tools = usage.obj("tool_calls_details")
-    return _total(*(tools.obj(name).integer("invocation") for name in tools.raw if word in name))
+    return _total(*(tools.obj(name).count("invocation") for name in tools.raw if word in name))
 
 
 def _total(*counts: int | None) -> int | None:
@@ -63,8 +61,8 @@ def _total(*counts: int | None) -> int | None:
 def _cost(usage: Fields) -> float | None:
     """The price: a number at OpenRouter, an object at Perplexity."""
     if isinstance(usage.get("cost"), dict):
-        return usage.obj("cost").number("total_cost")
-    return usage.number("cost")
+        return usage.obj("cost").amount("total_cost")
+    return usage.amount("cost")
 
 
 def usage_of(body: JsonObject) -> Usage | None:
