@@ -16,7 +16,7 @@ from groundwire.errors import ClientWireError
 from groundwire.model import Json, Location, SearchOptions, Warned
 from groundwire.model.request import ContextSize
 from groundwire.model.value import replace
-from groundwire.routing.plan import AUTO
+from groundwire.routing.resolve import AUTO
 from groundwire.store.base import Agent
 from groundwire.text.domains import is_domain
 from groundwire.tools.special import GOOGLE_SEARCH, WEB_SEARCH
