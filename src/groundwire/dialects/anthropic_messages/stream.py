@@ -31,7 +31,7 @@ from groundwire.dialects.base import DEFAULT_KEY, Reply, StreamDecoder, StreamEn
 from groundwire.dialects.extension import extend
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.framing import Frame
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.jsontext import dump_json, load_json
 from groundwire.dialects.late import LateCitations
 from groundwire.errors import UpstreamWireError, WireError
 from groundwire.model import (
@@ -76,7 +76,7 @@ class Decoder(StreamDecoder):
         self._uncut: list[tuple[Evidence, Span]] = []
 
     def on_frame(self, frame: Frame) -> None:
-        document = self.load(frame, self._fault)
+        document = load_json(frame.data, self._fault)
         if self._is_plain_text(document):
             return
         fields = Fields.of(document, self._fault)
