@@ -16,17 +16,16 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from groundwire.dialects.framing import Frame, FrameReader, encode_comment, encode_frame
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.jsontext import dump_json
 from groundwire.dialects.transcript import Transcript
 from groundwire.dialects.unread import EMPTY, SAYING, SourceAudit, is_silent, says_something
-from groundwire.errors import GroundwireError, Interrupted, UpstreamError, UpstreamWireError, WireError
+from groundwire.errors import GroundwireError, Interrupted, UpstreamError, WireError
 from groundwire.model import (
     Answer,
     Cited,
     Event,
     Failed,
     Finished,
-    Json,
     JsonObject,
     Request,
     TextDelta,
@@ -83,6 +82,9 @@ _TERMINAL = (Finished, Failed)
 class StreamDecoder(ABC):
     """Bytes in, events out."""
 
+    needs_content = True
+    """Is an answer without any content worth a warning?"""
+
     def __init__(self) -> None:
         self._reader = FrameReader()
         self._events: list[Event] = []
@@ -109,9 +111,9 @@ class StreamDecoder(ABC):
             return
         if isinstance(event, TextDelta):
             self.transcript.add(event.part, event.text)
-            self._is_empty = False
         elif isinstance(event, SAYING):
-            self._is_empty = self._is_empty and not says_something(event)
+            if self._is_empty:
+                self._is_empty = not says_something(event)
             self._audit.note(event)
             if isinstance(event, Cited):
                 self._cite(event)
@@ -121,22 +123,15 @@ class StreamDecoder(ABC):
             self._warn(event)
         self._events.append(event)
 
-    def load(self, frame: Frame, fault: type[WireError] = UpstreamWireError) -> Json:
-        """The JSON of a frame. The sources in it are noted, to warn of those that no event carries."""
-        document = load_json(frame.data, fault)
-        if b'"http' in frame.data:
-            self._audit.look(document)
-        return document
-
     def look(self, body: JsonObject) -> None:
         """Note the sources in a whole body."""
         self._audit.look(body)
 
     def _warn(self, end: Event) -> None:
-        if self._is_empty and is_silent(end):
-            self._events.append(EMPTY)
         if isinstance(end, Finished) and (warning := self._audit.warning()):
             self._events.append(warning)
+        if self.needs_content and self._is_empty and is_silent(end) and not len(self.transcript):
+            self._events.append(EMPTY)
 
     def _cite(self, event: Cited) -> None:
         """Pass a citation on while there is room for it; the first that is not is told as a warning."""
@@ -169,6 +164,8 @@ class StreamDecoder(ABC):
     def _collect(self, read: Callable[[bytes], list[Frame]], data: bytes) -> list[Event]:
         try:
             for frame in () if self._ended else read(data):
+                if b'"http' in frame.data:
+                    self._audit.look_in_frame(frame.data)
                 self.on_frame(frame)
         except (WireError, UpstreamError) as error:
             self.emit(Failed(error))

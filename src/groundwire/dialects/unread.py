@@ -5,7 +5,7 @@ carried by some event: an object with an address and a title, an object with an 
 speaks of sources, and a list of addresses in such a field. If an address is in no event, the answer ends with
 a warning that names the field. So a new accent is noticed by its first user, whatever the dialect.
 
-Only frames that hold an address are looked through, and the number of values looked at is bounded.
+How much is kept and looked at is bounded.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from groundwire.dialects.jsontext import load_json
+from groundwire.errors import UpstreamWireError
 from groundwire.model import (
     Cited,
     Event,
@@ -26,7 +28,6 @@ from groundwire.model import (
     SearchCalled,
     SearchReturned,
     SearchStarted,
-    Source,
     TextDelta,
     ToolCallDelta,
     Warned,
@@ -35,12 +36,13 @@ from groundwire.text.addresses import canonical_address, safe_address
 
 _Path: TypeAlias = "tuple[_Path, str] | None"
 
+_MOST_BYTES = 4_000_000
 _MOST_NODES = 20_000
 _MOST_SOURCES = 1_000
 _MOST_PATHS = 3
 _LONGEST_PATH = 160
 
-_ADDRESS = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://[^\s/]\S*")
 _ABOUT_SOURCES = re.compile(
     r"cit(?:ation|e)|sourc|referenc|search|ground|result|annotat|evidence|footnote|retriev|web|link"
     r"|pages?$|docs?$|documents?$",
@@ -50,7 +52,8 @@ _NOT_SOURCES = re.compile(
     r"image|icon|thumb|logo|avatar|picture|video|audio|media|photo|file|schema|server|endpoint|webhook|live",
     re.IGNORECASE,
 )
-_TITLES = ("title", "snippet", "site_name", "domain", "cited_text", "page_age")
+_TITLES = frozenset({"title", "snippet", "site_name", "domain", "cited_text", "page_age"})
+_IN_JSON = re.compile(rb'"(https?:[^"\s]+)"')
 # Fields that repeat the request, and what other fields of ours say.
 _NOT_LOOKED_AT = frozenset(
     {
@@ -61,48 +64,58 @@ _NOT_LOOKED_AT = frozenset(
 
 
 class SourceAudit:
-    """Collects the sources that JSON shows and the addresses that events carry."""
+    """Collects the sources that JSON shows and the addresses that events carry.
 
-    __slots__ = ("_nodes", "_read", "_shown")
+    While a stream comes in, its frames are only searched for addresses. What stands around an address is
+    looked at in the end, and only if no event carried it.
+    """
+
+    __slots__ = ("_addresses", "_documents", "_frames", "_room", "_shown", "read")
 
     def __init__(self) -> None:
-        self._nodes = 0
-        self._read: set[str] = set()
+        self.read: set[str] = set()
+        """The addresses that events carry."""
+        self._documents: list[Json] = []
+        self._frames: list[tuple[bytes, set[bytes]]] = []
+        self._addresses: set[bytes] = set()
+        self._room = _MOST_BYTES
         self._shown: list[tuple[tuple[str, ...], _Path]] = []
 
+    def look_in_frame(self, data: bytes) -> None:
+        """Note the addresses in a frame that no frame before it had."""
+        new = set(_IN_JSON.findall(data)) - self._addresses
+        if new and len(data) <= self._room:
+            self._room -= len(data)
+            self._addresses |= new
+            self._frames.append((data, new))
+
     def look(self, document: Json) -> None:
-        """Note every source in a document."""
-        stack: list[tuple[Json, _Path]] = [(document, None)]
-        while stack and self._nodes < _MOST_NODES and len(self._shown) < _MOST_SOURCES:
-            self._nodes += 1
-            node, path = stack.pop()
-            if isinstance(node, dict):
-                self._look_at(node, path)
-                stack += (
-                    (value, (path, key))
-                    for key, value in node.items()
-                    if (value.__class__ is dict or value.__class__ is list) and key not in _NOT_LOOKED_AT
-                )
-            elif isinstance(node, list):
-                self._look_at_list(node, path)
-                stack += ((item, path) for item in node if item.__class__ is dict)
+        """Note a whole document."""
+        self._documents.append(document)
 
     def note(self, event: Event) -> None:
         """An event that may carry addresses."""
-        match event:
-            case Cited(citation):
-                self._note(item.source for item in citation.evidence)
-            case SearchReturned(_, result):
-                self._note(result.sources)
-            case SearchCalled(_, call) if call.url:
-                self._read.add(call.url)
+        if isinstance(event, Cited):
+            for item in event.citation.evidence:
+                self.read.add(item.source.url)
+        elif isinstance(event, SearchReturned):
+            for source in event.result.sources:
+                self.read.add(source.url)
+        elif isinstance(event, SearchCalled):
+            self.read.add(event.call.url)
 
     def warning(self) -> Warned | None:
         """Of the sources that no event carried."""
+        for document in (*self._documents, *self._unread_frames()):
+            self._look(document)
         if not self._shown:
             return None
-        read = self._read | {canonical_address(url) for url in self._read}
-        lost = [path for urls, path in self._shown if not any(_is_read(url, read) for url in urls)]
+        read = {canonical_address(url) for url in self.read}
+        lost = [
+            path
+            for urls, path in self._shown
+            if not any(canonical_address(safe_address(url) or url) in read for url in urls)
+        ]
         if not lost:
             return None
         paths = list(dict.fromkeys(map(_written, lost)))
@@ -112,34 +125,68 @@ class SourceAudit:
             f"the provider listed {len(lost)} sources in fields that are not read: {named}",
         )
 
-    def _note(self, sources: Iterator[Source] | tuple[Source, ...]) -> None:
-        self._read.update(source.url for source in sources)
+    def _unread_frames(self) -> Iterator[Json]:
+        if not self._frames:
+            return
+        read = {url.encode("utf-8", "replace") for url in self.read}
+        for data, addresses in self._frames:
+            if not addresses <= read:
+                try:
+                    yield load_json(data, UpstreamWireError)
+                except UpstreamWireError:
+                    continue  # it broke the stream, and that was told
 
-    def _look_at(self, node: JsonObject, path: _Path) -> None:
-        urls = tuple(
-            value
-            for key, value in node.items()
-            if value.__class__ is str and value[:4] in ("http", "HTTP") and _is_address(value, key)
-        )
-        if urls and (_is_about_sources(path) or any(name in node for name in _TITLES)) and _is_page(path):
-            self._shown.append((urls, path))
+    def _look(self, document: Json) -> None:
+        stack: list[tuple[Json, _Path]] = [(document, None)]
+        for _ in range(_MOST_NODES):
+            if not stack or len(self._shown) >= _MOST_SOURCES:
+                return
+            node, path = stack.pop()
+            if isinstance(node, dict):
+                self._look_at(node, path, stack)
+            elif isinstance(node, list):
+                self._look_at_list(node, path, stack)
 
-    def _look_at_list(self, node: list[Json], path: _Path) -> None:
-        if node and isinstance(node[0], str) and _is_about_sources(path) and _is_page(path):
-            urls = [item for item in node if isinstance(item, str) and _ADDRESS.fullmatch(item)]
-            self._shown += (((url,), path) for url in urls[:_MOST_SOURCES])
+    def _look_at_list(self, node: list[Json], path: _Path, stack: list[tuple[Json, _Path]]) -> None:
+        for item in node:
+            if isinstance(item, dict):
+                stack.append((item, path))
+            elif not isinstance(item, str) or item[:4] != "http" or item in self.read:
+                continue
+            elif _is_about_sources(path) and _is_source(item, path):
+                self._shown.append(((item,), path))
+
+    def _look_at(self, node: JsonObject, path: _Path, stack: list[tuple[Json, _Path]]) -> None:
+        urls: list[str] = []
+        is_read = False
+        for key, value in node.items():
+            if isinstance(value, str):
+                if value[:4] != "http":
+                    continue
+                if value in self.read:
+                    is_read = True
+                elif not _NOT_SOURCES.search(key):
+                    urls.append(value)
+            elif value and isinstance(value, dict | list) and key not in _NOT_LOOKED_AT:
+                stack.append((value, (path, key)))
+        if not urls or is_read or (_TITLES.isdisjoint(node) and not _is_about_sources(path)):
+            return
+        urls = [url for url in urls if _is_source(url, path)]
+        if urls:
+            self._shown.append((tuple(urls), path))
 
 
-def audited(body: Json, events: list[Event]) -> list[Event]:
+def audited(body: Json, events: list[Event], *, needs_content: bool = True) -> list[Event]:
     """The events of a whole body, with warnings of what it holds and they do not tell."""
     if not events or not isinstance(events[-1], Finished):
         return events
     audit = SourceAudit()
     audit.look(body)
     for event in events:
-        audit.note(event)
+        if isinstance(event, SAYING):
+            audit.note(event)
     warnings: list[Warned | None] = [audit.warning()]
-    if is_silent(events[-1]) and not any(map(says_something, events)):
+    if needs_content and is_silent(events[-1]) and not any(map(says_something, events)):
         warnings.append(EMPTY)
     return [*events[:-1], *(warning for warning in warnings if warning), events[-1]]
 
@@ -170,24 +217,19 @@ def is_silent(event: Event) -> bool:
     return isinstance(event, Finished) and event.reason in ("stop", "other")
 
 
-def _is_address(value: str, key: str) -> bool:
-    return _ADDRESS.fullmatch(value) is not None and _NOT_SOURCES.search(key) is None
-
-
 def _is_about_sources(path: _Path) -> bool:
     return path is not None and _ABOUT_SOURCES.search(path[1]) is not None
 
 
-def _is_page(path: _Path) -> bool:
+def _is_source(url: str, path: _Path) -> bool:
+    """Is it an address, and none of a picture or the like?"""
+    if not _ADDRESS.fullmatch(url):
+        return False
     while path is not None:
         path, key = path
         if _NOT_SOURCES.search(key):
             return False
     return True
-
-
-def _is_read(url: str, read: set[str]) -> bool:
-    return url in read or safe_address(url) in read or canonical_address(url) in read
 
 
 def _written(path: _Path) -> str:

@@ -92,6 +92,11 @@ class MarkerStripper:
         rest, self._rest = self._rest, ""
         return self._strip(rest)
 
+    @property
+    def taken(self) -> int:
+        """How long the text is that came so far."""
+        return self._raw + len(self._rest)
+
     def place(self, offset: int) -> int:
         """Where a position of the text as it came is in the text as it went."""
         index = bisect_right(self._starts, offset)

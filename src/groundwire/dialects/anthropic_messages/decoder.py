@@ -19,6 +19,7 @@ from groundwire.dialects.anthropic_messages.usage import decode_usage
 from groundwire.dialects.base import DEFAULT_KEY, StreamDecoder
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.framing import Frame
+from groundwire.dialects.jsontext import load_json
 from groundwire.errors import UpstreamWireError, WireError
 from groundwire.model import (
     Citation,
@@ -62,7 +63,7 @@ class Decoder(StreamDecoder):
         self._pages: list[Source] = []
 
     def on_frame(self, frame: Frame) -> None:
-        document = self.load(frame, self._fault)
+        document = load_json(frame.data, self._fault)
         if self._is_plain_text(document):
             return
         fields = Fields.of(document, self._fault)

@@ -21,7 +21,7 @@ from groundwire.dialects.gemini.response import (
     encode_metadata,
 )
 from groundwire.dialects.gemini.usage import encode_usage
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.jsontext import dump_json, load_json
 from groundwire.errors import GroundwireError, UpstreamWireError, WireError
 from groundwire.model import (
     Assembler,
@@ -53,7 +53,7 @@ class Decoder(StreamDecoder):
         if frame.data in (b"", b"[DONE]"):  # Google sends no sentinel, some who speak like it do
             return
         try:
-            body = self.load(frame)
+            body = load_json(frame.data, UpstreamWireError)
             for chunk in body if isinstance(body, list) else [body]:
                 self._answer.read(read_body(chunk, UpstreamWireError))
         except WireError:

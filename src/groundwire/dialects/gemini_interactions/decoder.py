@@ -16,6 +16,7 @@ from groundwire.dialects.framing import Frame
 from groundwire.dialects.gemini_interactions.response import read_whole, tell_end, tell_error, tell_start
 from groundwire.dialects.gemini_interactions.steps import Steps
 from groundwire.dialects.gemini_interactions.usage import decode_usage
+from groundwire.dialects.jsontext import load_json
 from groundwire.errors import UpstreamWireError
 from groundwire.model import UsageSeen
 
@@ -35,7 +36,7 @@ class Decoder(StreamDecoder):
     def on_frame(self, frame: Frame) -> None:
         if frame.data == _DONE:
             return
-        body = Fields.of(self.load(frame), UpstreamWireError)
+        body = Fields.of(load_json(frame.data, UpstreamWireError), UpstreamWireError)
         kind = body.text("event_type")
         if not kind:
             self._on_bare(body)

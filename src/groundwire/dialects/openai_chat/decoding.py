@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from groundwire.dialects.base import StreamDecoder
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.framing import Frame
+from groundwire.dialects.jsontext import load_json
 from groundwire.dialects.openai_chat.calls import CallTold, decode_call, decode_legacy_call, is_for_client
 from groundwire.dialects.openai_chat.chunks import read_chunks
 from groundwire.dialects.openai_chat.citations import Told, resolve
@@ -64,6 +65,7 @@ class Decoder(StreamDecoder):
         self._parts = _SEARCH_PARTS
         self._thoughts, self._text, self._refusal = (self.next_part() for _ in range(3))
         self._told = Told()
+        self._lists = self._told.lists
         self._searches = ServerSearches()
         self._searched: dict[str, tuple[int, int]] = {}
         self._stripper = MarkerStripper(private_only=True)
@@ -76,7 +78,6 @@ class Decoder(StreamDecoder):
         self._pages: tuple[Source, ...] = ()
         self._usage: Usage | None = None
         self._reason = self._native = ""
-        self._said = 0
         self._started = self._streamed = self._read = self._refused = self._settled = False
 
     def read(self, body: JsonObject) -> list[Event]:
@@ -101,7 +102,7 @@ class Decoder(StreamDecoder):
             if not data:
                 return
         try:
-            value = self.load(frame)
+            value = load_json(data, UpstreamWireError)
             if self._streamed and (words := _words_alone(value)):
                 self._say(words)
                 return
@@ -127,7 +128,7 @@ class Decoder(StreamDecoder):
             self._started = True
             self.emit(Started(chunk.text("id"), chunk.text("model")))
         if not _NO_LISTS(raw):
-            self._told.lists.read(raw)
+            self._lists.read(raw)
         if raw.get("usage") is not None:
             self._usage = decode_usage(chunk.obj("usage"))
         elif as_object(raw.get("x_groq")).get("usage") is not None:
@@ -151,7 +152,7 @@ class Decoder(StreamDecoder):
         if choice.has("message"):
             self._on_whole(choice.obj("message"))
         if not _NO_LISTS(choice.raw):
-            self._told.lists.read(choice.raw)
+            self._lists.read(choice.raw)
         self._reason = choice.text("finish_reason") or self._reason
         self._native = choice.text("native_finish_reason") or self._native
 
@@ -162,10 +163,10 @@ class Decoder(StreamDecoder):
             self._on_message(message)
             return
         content = message.get("content")
-        if isinstance(content, str) and len(content) > self._said:
+        if isinstance(content, str) and len(content) > self._stripper.taken:
             told = self.transcript.text(self._text)
-            if content.startswith(told) or len(told) < self._said:
-                self._say(content[self._said :])
+            if content.startswith(told) or len(told) < self._stripper.taken:
+                self._say(content[self._stripper.taken :])
         self._on_steps(message)
 
     def _on_message(self, message: Fields) -> None:
@@ -176,7 +177,7 @@ class Decoder(StreamDecoder):
                 _READERS[key](self, message)
 
     def _on_lists(self, message: Fields) -> None:
-        self._told.lists.read(message.raw)
+        self._lists.read(message.raw)
 
     def _on_tools(self, message: Fields) -> None:
         for search in self._searches.read_tools(message):
@@ -229,14 +230,13 @@ class Decoder(StreamDecoder):
                 self._think(chunk.thought, "thinking")
             self._say(chunk.text)
             self._told.annotations += (
-                replace(note, start=self._said, end=self._said) for note in chunk.notes
+                replace(note, start=self._stripper.taken, end=self._stripper.taken) for note in chunk.notes
             )
-            self._told.references += ((self._said, number) for number in chunk.references)
+            self._told.references += ((self._stripper.taken, number) for number in chunk.references)
 
     def _say(self, words: str) -> None:
-        self._said += len(words)
         if text := self._stripper.feed(words):
-            if self._told.lists.pages is not self._pages:
+            if self._lists.pages is not self._pages:
                 self._tell_pages()
             self.emit(TextDelta(self._text, text))
 
@@ -332,7 +332,7 @@ class Decoder(StreamDecoder):
 
     def _tell_pages(self) -> None:
         """Before the first words if they are known by then; again if there came more."""
-        pages = self._told.lists.pages
+        pages = self._lists.pages
         if pages is not self._pages:
             self._pages = pages
             self.emit(SearchReturned(self._search, SearchResult("search_0", pages, extras={NAME: {}})))

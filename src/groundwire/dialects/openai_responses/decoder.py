@@ -14,6 +14,7 @@ from groundwire.dialects.base import StreamDecoder
 from groundwire.dialects.extension import FIELD
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.framing import Frame
+from groundwire.dialects.jsontext import load_json
 from groundwire.dialects.openai_responses.conversations import (
     EVENTS,
     Conversation,
@@ -52,7 +53,7 @@ class Decoder(StreamDecoder):
         if frame.data == b"[DONE]":
             return
         try:
-            fields = Fields.of(self.load(frame), UpstreamWireError)
+            fields = Fields.of(load_json(frame.data, UpstreamWireError), UpstreamWireError)
             read = _EVENTS.get(fields.text("type") or frame.event, Decoder._on_unnamed)
             read(self, fields)
         except WireError:

@@ -77,7 +77,7 @@ def _extended(body: JsonObject, more: JsonObject, answer: Answer) -> JsonObject:
 
 def decode_response(body: JsonObject) -> list[Event]:
     """The events of a result."""
-    return audited(body, read_result(body))
+    return audited(body, read_result(body), needs_content=False)
 
 
 def read_result(body: JsonObject) -> list[Event]:
