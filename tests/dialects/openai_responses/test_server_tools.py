@@ -167,6 +167,8 @@ SERVER_RUN: list[tuple[JsonObject, dict[str, Json]]] = [
     ({"type": "custom_tool_call", "call_id": "a", "name": "paint", "input": "y", "output": "done"}, {}),
     ({"type": "custom_tool_call", "call_id": "a", "name": "paint", "input": "y"}, {"tools": SERVER_TOOLS}),
     ({"type": "function_call", "call_id": "a", "name": "paint", "arguments": "{}", "output": "done"}, {}),
+    ({"type": "custom_tool_call", "call_id": "xs_call_1", "name": "review_code", "input": "y"}, {}),
+    ({"type": "custom_tool_call", "call_id": "xs_call_1", "name": "file_search", "input": "y"}, {}),
     ({"type": "weather_call", "call_id": "a", "status": "completed", "output": "rain"}, {}),
     ({"type": "mcp_call", "name": "x", "arguments": "{}", "output": "1", "server_label": "s"}, {}),
     ({"type": "shell_call", "call_id": "a", "environment": {"type": "container_reference"}}, {}),

@@ -33,6 +33,7 @@ from groundwire.model import (
     Opaque,
     PartAdded,
     ReasoningDelta,
+    SearchCall,
     SearchCalled,
     SearchReturned,
     SearchStarted,
@@ -214,6 +215,9 @@ class SearchReader(ItemReader):
     def announce(self, item: Fields) -> None:
         """The queries, where they are told before the item is done."""
         call, _ = decode_search(item, self._call_id)
+        self._call(call)
+
+    def _call(self, call: SearchCall | None) -> None:
         if call is not None and not self.is_called:
             self.is_called = True
             self.decoder.emit(SearchCalled(self._part, call))
@@ -222,8 +226,8 @@ class SearchReader(ItemReader):
         if self.is_done:
             return
         self.is_done = True
-        self.announce(item)
-        _, result = decode_search(item, self._call_id)
+        call, result = decode_search(item, self._call_id)
+        self._call(call)
         self._settling.numbered.update(decode_numbers(item))
         if result is not None:
             self.decoder.emit(SearchReturned(self._result_part, result))
@@ -232,7 +236,7 @@ class SearchReader(ItemReader):
         call, _ = decode_search(self._added, self._call_id)
         if not self.is_done and call is not None and (call.queries or call.url):
             self.is_done = True
-            self.announce(self._added)
+            self._call(call)
 
 
 class FetchReader(ItemReader):

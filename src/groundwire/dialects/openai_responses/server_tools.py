@@ -44,16 +44,15 @@ _CLIENT_CALLS = frozenset(
 
 _SEARCHES = frozenset({"web_search_call", "openrouter:web_search", "x_search_call", "bing_grounding_call"})
 _SEARCH_NAME = re.compile(r"\w+_search(?:_preview)?_call|(?:\w+_)?search_results")
-_OTHER_SEARCHES = frozenset(
-    f"{name}_search_call" for name in ("file", "tool", "memory", "document", "collections", "azure_ai")
-)
+_OTHER_SEARCH = re.compile(r"(?:file|tool|memory|document|collections|code|azure_ai)_search(?:_\w+)?")
 """Searches of files, tools and stores: what they find has no address."""
 
 _CLIENT_TOOLS = frozenset({"custom", "namespace", "tool_search"})
 """Entries of `tools` by which a client may have declared a custom tool."""
 
 _SERVER_IDS = ("xs_call_",)
-_OPENS = re.compile(r"fetch|browse|open|view", re.IGNORECASE)
+_SEARCHES_BY_NAME = re.compile(r"(?:\w+_)?search(?:_\w+)?")
+_OPENS_BY_NAME = re.compile(r"(?:\w+_)?(?:fetch|browse|open|view)(?:_\w+)?")
 _KINDS: dict[str, SearchKind] = {"open_page": "open", "find_in_page": "find", "find": "find"}
 _QUERIES = ("query", "search_query", "q")
 _ADDRESSES = ("url", "video_url", "image_url")
@@ -94,11 +93,10 @@ class ToolUse:
         if kind in _SEARCHES:
             return True
         if kind == "tool.execution":
-            return "search" in item.text("name")
+            return _is_search_name(item.text("name"))
         if kind in ("custom_tool_call", "function_call"):
-            name = item.text("name")
-            return ("search" in name or _OPENS.search(name) is not None) and self._ran_on_server(item, kind)
-        return _SEARCH_NAME.fullmatch(kind) is not None and kind not in _OTHER_SEARCHES
+            return _is_search_name(item.text("name")) and self._ran_on_server(item, kind)
+        return _SEARCH_NAME.fullmatch(kind) is not None and not _OTHER_SEARCH.fullmatch(kind)
 
     def is_answered(self, call_id: str) -> bool:
         """Has the response an output for a call?"""
@@ -113,6 +111,13 @@ class ToolUse:
         return (
             kind == "custom_tool_call" and bool(self._declared) and _CLIENT_TOOLS.isdisjoint(self._declared)
         )
+
+
+def _is_search_name(name: str) -> bool:
+    """Does a tool of this name search the web or open pages?"""
+    if _OTHER_SEARCH.fullmatch(name):
+        return False
+    return _SEARCHES_BY_NAME.fullmatch(name) is not None or _OPENS_BY_NAME.fullmatch(name) is not None
 
 
 class SearchAct(NamedTuple):
@@ -131,7 +136,7 @@ def read_act(item: Fields) -> SearchAct:
     url = _address(action.text("url") or _first(arguments, _ADDRESSES))
     queries = tuple(_queries(item, action, arguments))
     kind = _KINDS.get(action.text("type"), "search")
-    if kind == "search" and not queries and (url or _OPENS.search(item.text("name"))):
+    if kind == "search" and not queries and (url or _OPENS_BY_NAME.fullmatch(item.text("name"))):
         kind = "open"
     if kind == "search":
         return SearchAct(kind, queries)
