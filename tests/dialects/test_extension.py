@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundwire.dialects.base import Reply
+from groundwire.dialects.evidence import readable_text
 from groundwire.dialects.extension import extend
 from groundwire.dialects.features import Feature
 from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.registry import dialect
 from groundwire.errors import UpstreamWireError
 from groundwire.model import (
     Answer,
@@ -133,3 +137,24 @@ def test_any_answer_can_be_told_and_its_indices_lead_to_its_sources(
 def _index(value: object) -> int:
     assert isinstance(value, int)
     return value
+
+
+@pytest.mark.parametrize("name", ["openai_responses", "openai_chat", "gemini", "gemini_interactions"])
+def test_the_reason_why_a_search_failed_is_told_where_a_dialect_has_no_word_for_it(name: str) -> None:
+    failed = (
+        SearchCall("s", ("nile",)),
+        SearchResult("s", error="max_uses_exceeded"),
+        Text("I could not search."),
+    )
+    body = dialect(name).encode_response(Answer(failed, finish="stop"), Reply())
+    extension = body["groundwire"]
+    assert isinstance(extension, dict)
+    assert extension["searches"] == [
+        {"query": "nile", "kind": "search", "state": "failed", "error": "max_uses_exceeded"}
+    ]
+
+
+def test_the_next_provider_reads_that_a_search_failed_and_why() -> None:
+    failed = (SearchCall("s", ("nile", "amazon")), SearchResult("s", error="unavailable"), Text("Sorry."))
+    words = readable_text(Answer(failed).message)
+    assert "Searched for: nile (failed: unavailable); amazon (failed: unavailable)" in words

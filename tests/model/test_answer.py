@@ -241,9 +241,10 @@ def test_extras_of_the_first_mention_win() -> None:
 )
 def test_searches_tell_each_query_and_how_it_went(result: SearchResult | None, state: str) -> None:
     call = SearchCall("s", ("one", "two"))
+    error = result.error if result else ""
     assert Answer((call, result) if result else (call,)).searches == (
-        ("one", "search", state),
-        ("two", "search", state),
+        ("one", "search", state, error),
+        ("two", "search", state, error),
     )
 
 

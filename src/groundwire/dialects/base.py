@@ -223,7 +223,7 @@ class StreamEncoder(ABC):
         return data
 
 
-def _as_it_is(language: Dialect, _request: Request) -> Dialect:
+def _as_it_is(language: Dialect, _: object) -> Dialect:
     return language
 
 
@@ -248,3 +248,5 @@ class Dialect:
     """What an answer may have and this dialect cannot say, and where it goes instead."""
     answering: Callable[[Dialect, Request], Dialect] = _as_it_is
     """The dialect as it reads the answer to a request, where answers refer to parts of the request."""
+    keyed: Callable[[Dialect, bytes], Dialect] = _as_it_is
+    """The dialect as it reads requests that hold what it signed with this key (`Reply.key`)."""

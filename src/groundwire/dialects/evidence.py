@@ -18,6 +18,7 @@ from groundwire.model import (
     Opaque,
     Part,
     Reasoning,
+    Search,
     SearchCall,
     SearchResult,
     Source,
@@ -57,7 +58,7 @@ def readable_text(message: Message) -> str:
     answer = Answer(message.parts, message.citations)
     numbering = number_sources(sorted(answer.sources, key=lambda source: source.state != "cited"))
     blocks = [render_body(answer, numbering)]
-    queries = [search.query for search in answer.searches if search.query]
+    queries = [_query_line(search) for search in answer.searches if search.query]
     if queries:
         blocks.append("Searched for: " + "; ".join(queries))
     if numbering.sources:
@@ -75,6 +76,10 @@ def _source_lines(answer: Answer, numbering: Numbering) -> Iterable[str]:
         yield f"[{number}] {_address_line(source)}"
         for quote in (*quotes.get(number, ()), *source.excerpts):
             yield f'    "{" ".join(quote.split())}"'
+
+
+def _query_line(search: Search) -> str:
+    return f"{search.query} (failed: {search.error})" if search.error else search.query
 
 
 def _address_line(source: Source) -> str:

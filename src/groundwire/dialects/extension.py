@@ -14,7 +14,15 @@ from groundwire.text.domains import domain_shown
 FIELD = "groundwire"
 VERSION = 1
 
-_SEARCHES = frozenset({Feature.QUERIES, Feature.SEARCH_CALLS, Feature.PAGES_OPENED, Feature.PATTERNS})
+_SEARCHES = frozenset(
+    {
+        Feature.QUERIES,
+        Feature.SEARCH_CALLS,
+        Feature.PAGES_OPENED,
+        Feature.PATTERNS,
+        Feature.SEARCH_ERRORS,
+    }
+)
 _SOURCES = frozenset({Feature.RETRIEVED, Feature.RETRIEVED_TITLES, Feature.TITLES})
 _CITATIONS = frozenset(
     {Feature.CITATIONS, Feature.QUOTES, Feature.CONFIDENCE, Feature.UNPLACED, Feature.SPAN_STARTS}
@@ -53,7 +61,8 @@ def extend(body: JsonObject, answer: Answer, lost: Collection[Feature]) -> JsonO
 
 def encode_search(search: Search) -> JsonObject:
     """A search for readers of JSON."""
-    return {"query": search.query, "kind": search.kind, "state": search.state}
+    body: JsonObject = {"query": search.query, "kind": search.kind, "state": search.state}
+    return {**body, "error": search.error} if search.error else body
 
 
 def encode_source(source: Source) -> JsonObject:

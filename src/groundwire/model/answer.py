@@ -62,6 +62,8 @@ class Search(NamedTuple):
     query: str
     kind: str
     state: Literal["running", "done", "failed"]
+    error: str = ""
+    """Why it failed, as a short code."""
 
 
 @value
@@ -283,4 +285,5 @@ def _searches(call: SearchCall, result: SearchResult | None) -> Iterable[Search]
     if result is not None:
         state = "failed" if result.error else "done"
     subjects = call.queries if call.kind == "search" else (call.pattern or call.url,)
-    return (Search(subject, call.kind, state) for subject in subjects)
+    error = result.error if result is not None else ""
+    return (Search(subject, call.kind, state, error) for subject in subjects)

@@ -254,7 +254,7 @@ def test_a_search_result_of_the_client_is_cited_by_its_source() -> None:
     assert cited("kb-17", None) == [("", "kb-17", "A & B &amp; C")]
 
 
-@pytest.mark.parametrize("index", [-1, 2**40])
+@pytest.mark.parametrize("index", [-1, 2**40, 2**70])
 def test_an_absurd_number_names_no_document(index: int) -> None:
     assert evidence(read(*fetch(1, data="Other."), said(char_location(index, "Elsewhere")))) == [
         ("", "Elsewhere", QUOTE)

@@ -187,10 +187,12 @@ def test_the_queries_of_a_search_are_told_as_soon_as_they_are_known() -> None:
     encoder, decoder = DIALECT.encoder(Reply(id="r")), DIALECT.decoder()
     call, result = searched("tide", "Gezeiten", found=(A,))
     told: list[Event] = []
-    for event in (Started("r", "m"), SearchCalled(0, call)):
+    before: list[Event] = [Started("r", "m"), SearchCalled(0, call)]
+    after: list[Event] = [SearchReturned(1, result), ReasoningDelta(2, "Hm."), Finished()]
+    for event in before:
         told += decoder.feed(encoder.feed(event))
     assert [event.call.queries for event in told if isinstance(event, SearchCalled)] == [("tide", "Gezeiten")]
-    for event in (SearchReturned(1, result), ReasoningDelta(2, "Hm."), Finished()):
+    for event in after:
         told += decoder.feed(encoder.feed(event))
     assert len([event for event in told if isinstance(event, SearchCalled | SearchReturned)]) == 2
 
@@ -285,6 +287,18 @@ def test_the_next_provider_reads_every_cited_address() -> None:
     words = readable_text(turn_back(answer))
     assert all(source.url in words for source in (A, B, C))
     assert "Searched for: tide; Gezeiten" in words
+
+
+def test_what_was_signed_with_a_key_is_read_with_that_key() -> None:
+    answer = answered(*searched("tide", found=(A,)), cites=[whole(B, quote="It is the moon.")])
+    content = DIALECT.encode_response(answer, Reply(id="r", key=b"secret"))["content"]
+    turns: Any = [{"role": "user", "content": "?"}, {"role": "assistant", "content": content}]
+    body: Any = {"model": "m", "max_tokens": 9, "messages": turns}
+    [_, turn] = DIALECT.keyed(DIALECT, b"secret").decode_request(body).messages
+    [_, foreign] = DIALECT.keyed(DIALECT, b"another").decode_request(body).messages
+    assert [item.source.url for citation in turn.citations for item in citation.evidence] == [B.url]
+    assert foreign.citations == ()
+    assert all(source.url in readable_text(foreign) for source in (A, B)), "addresses need no key"
 
 
 def test_a_client_that_sends_text_back_without_citations_still_gives_the_cited_pages() -> None:

@@ -82,12 +82,22 @@ def _read_message(message: Message) -> Read:
                 read.cite(citation.url, start, len(read.text))
         elif isinstance(block, ServerToolUseBlock) and block.name == "web_search":
             read.queries += _queries(block.input)
+    read.unplaced |= _unplaced(read.extension)
     usage = message.usage
     cached = (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
     read.tokens = (usage.input_tokens + cached, usage.output_tokens)
     if usage.server_tool_use is not None:
         read.searches = usage.server_tool_use.web_search_requests
     return read
+
+
+def _unplaced(extension: dict[str, object]) -> set[str]:
+    """What is cited for the answer as a whole, which the lists of results do not tell from what was found."""
+    sources, citations = extension.get("sources"), extension.get("citations")
+    if not isinstance(sources, list) or not isinstance(citations, list):
+        return set()
+    places = [place for item in citations if item["start"] is None for place in item["sources"]]
+    return {sources[place]["url"] for place in places}
 
 
 def _queries(arguments: object) -> list[str]:
@@ -157,7 +167,8 @@ def _read_chunks(chunks: Sequence[types.GenerateContentResponse]) -> Read:
     if blocked and not read.finish:
         read.finish = "BLOCKED"
     for grounding in (item.grounding_metadata for item in candidates if item.grounding_metadata):
-        read.queries += [query for query in grounding.web_search_queries or () if query]
+        asked = (*(grounding.web_search_queries or ()), *(grounding.retrieval_queries or ()))
+        read.queries += [query for query in asked if query]
         _read_grounding(read, grounding)
     usage = chunks[-1].usage_metadata
     if usage is not None:
@@ -169,7 +180,7 @@ def _read_chunks(chunks: Sequence[types.GenerateContentResponse]) -> Read:
 
 
 def _read_grounding(read: Read, grounding: types.GroundingMetadata) -> None:
-    pages = [chunk.web for chunk in grounding.grounding_chunks or ()]
+    pages = [chunk.web or chunk.maps or chunk.retrieved_context for chunk in grounding.grounding_chunks or ()]
     read.pages |= {page.uri or "" for page in pages if page is not None}
     for support in grounding.grounding_supports or ():
         segment = support.segment
@@ -177,9 +188,9 @@ def _read_grounding(read: Read, grounding: types.GroundingMetadata) -> None:
         start, end = _points(read.text, segment.start_index or 0, segment.end_index or 0)
         assert read.text[start:end] == segment.text
         for place in support.grounding_chunk_indices or ():
-            page = pages[place]
-            assert page is not None
-            read.cite(page.uri or "", start, end)
+            page = pages[place] if place < len(pages) else None
+            if page is not None:
+                read.cite(page.uri or "", start, end)
 
 
 def _points(text: str, start: int, end: int) -> tuple[int, int]:

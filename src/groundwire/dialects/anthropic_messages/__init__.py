@@ -2,7 +2,7 @@
 
 from groundwire.dialects.anthropic_messages.ending import LOSSES
 from groundwire.dialects.anthropic_messages.errors import decode_error, encode_error
-from groundwire.dialects.anthropic_messages.request import decode_request, encode_request
+from groundwire.dialects.anthropic_messages.request import decode_request, encode_request, keyed
 from groundwire.dialects.anthropic_messages.response import answering, decode_response, encode_response
 from groundwire.dialects.anthropic_messages.search import NAME
 from groundwire.dialects.anthropic_messages.stream import Decoder, Encoder
@@ -24,4 +24,5 @@ DIALECT = Dialect(
     encode_error=encode_error,
     losses=LOSSES,
     answering=answering,
+    keyed=keyed,
 )

@@ -17,6 +17,8 @@ from groundwire.dialects.fields import Fields, as_object
 from groundwire.model import JsonObject, Opaque, Part, Request, SearchResult, Source, ToolResult
 from groundwire.text.addresses import safe_address
 
+_MAX_INDEX = 1_000_000
+
 
 class Document(NamedTuple):
     """A document of a conversation: one of the client has no address, and only plain text is kept."""
@@ -38,12 +40,15 @@ class Documents:
 
     def source_of(self, citation: Fields) -> Source:
         """The cited document: an address if it was fetched, else the title that the citation gives."""
-        index = citation.integer("document_index") or 0
+        number = citation.get("document_index")
+        index = number if isinstance(number, int) and 0 <= number <= _MAX_INDEX else -1
         title = citation.text("document_title")
         quote = citation.text("cited_text")
         document = self._find(index, title, quote)
         name = title or document.title
-        return Source(document.url, name or ("" if document.url else f"Document {index + 1}"), "cited")
+        if not name and not document.url:
+            name = f"Document {index + 1}" if index >= 0 else "Document"
+        return Source(document.url, name, "cited")
 
     def _find(self, index: int, title: str, quote: str) -> Document:
         if 0 <= index < len(self._known) and not _contradicts(self._known[index], title, quote):

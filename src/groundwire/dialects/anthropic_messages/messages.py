@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from groundwire.dialects.anthropic_messages.decoder import Decoder
 from groundwire.dialects.anthropic_messages.documents import Documents, documents_in
 from groundwire.dialects.anthropic_messages.pairs import SearchWriter
 from groundwire.dialects.anthropic_messages.parts import encode_id, rest_of
 from groundwire.dialects.anthropic_messages.response import encode_blocks
 from groundwire.dialects.anthropic_messages.search import NAME
+from groundwire.dialects.anthropic_messages.stream import Decoder
 from groundwire.dialects.base import Reply
 from groundwire.dialects.evidence import is_native, readable_parts
 from groundwire.dialects.fields import Fields
@@ -35,13 +35,13 @@ from groundwire.model.request import Role
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 
 
-def decode_messages(messages: Iterable[Fields]) -> Iterator[Message]:
+def decode_messages(messages: Iterable[Fields], key: bytes) -> Iterator[Message]:
     """The turns. Citations of one may name documents of all turns before it."""
     documents = Documents()
-    return (_decode_message(message, documents) for message in messages)
+    return (_decode_message(message, documents, key) for message in messages)
 
 
-def _decode_message(message: Fields, documents: Documents) -> Message:
+def _decode_message(message: Fields, documents: Documents, key: bytes) -> Message:
     role = _ROLES.get(message.text("role"))
     if role is None:
         raise message.fault("expected user, assistant or system", "role")
@@ -49,15 +49,15 @@ def _decode_message(message: Fields, documents: Documents) -> Message:
         text = message.text("content")
         return Message(role, (Text(text),) if text else ())
     if role == "assistant":
-        answer = assemble(_tell_blocks(message.objs("content"), documents))
+        answer = assemble(_tell_blocks(message.objs("content"), documents, key))
         return Message(role, answer.parts, answer.citations)
     parts = tuple(_decode_block(block) for block in message.objs("content"))
     documents.extend(documents_in(parts))
     return Message(role, parts)
 
 
-def _tell_blocks(blocks: Iterable[Fields], documents: Documents) -> list[Event]:
-    decoder = Decoder(fault=ClientWireError, documents=documents)
+def _tell_blocks(blocks: Iterable[Fields], documents: Documents, key: bytes) -> list[Event]:
+    decoder = Decoder(key, fault=ClientWireError, documents=documents)
     for index, block in enumerate(blocks):
         decoder.open(index, block)
         decoder.shut(index)

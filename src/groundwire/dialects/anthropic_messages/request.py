@@ -6,6 +6,7 @@ Same-dialect requests keep `thinking`, `output_config` and every unknown field a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from groundwire.dialects.anthropic_messages.messages import decode_messages, encode_messages
 from groundwire.dialects.anthropic_messages.parts import rest_of
@@ -16,7 +17,7 @@ from groundwire.dialects.anthropic_messages.search import (
     encode_search,
     is_search_tool,
 )
-from groundwire.dialects.base import Encoded
+from groundwire.dialects.base import DEFAULT_KEY, Dialect, Encoded
 from groundwire.dialects.fields import Fields
 from groundwire.errors import ClientWireError
 from groundwire.model import (
@@ -36,6 +37,7 @@ from groundwire.model import (
     ToolChoice,
 )
 from groundwire.model.request import Effort
+from groundwire.model.value import replace
 
 DEFAULT_MAX_TOKENS = 8192
 
@@ -47,7 +49,12 @@ _EFFORTS: frozenset[Effort] = frozenset({"low", "medium", "high", "xhigh", "max"
 _MODES = {"auto": "auto", "any": "required", "none": "none"}
 
 
-def decode_request(body: JsonObject) -> Request:
+def keyed(language: Dialect, key: bytes) -> Dialect:
+    """The dialect that knows its own blocks, signed with this key, when a client sends them back."""
+    return replace(language, decode_request=partial(decode_request, key=key))
+
+
+def decode_request(body: JsonObject, key: bytes = DEFAULT_KEY) -> Request:
     """A caller's body."""
     fields = Fields.of(body, ClientWireError)
     tools = list(fields.objs("tools"))
@@ -58,7 +65,7 @@ def decode_request(body: JsonObject) -> Request:
     if kept_choice:
         extras["tool_choice"] = kept_choice
     return Request(
-        messages=tuple(decode_messages(fields.objs("messages"))),
+        messages=tuple(decode_messages(fields.objs("messages"), key)),
         model=fields.text("model"),
         system=_decode_system(fields),
         tools=tuple(_decode_tool(tool) for tool in tools if not is_search_tool(tool)),

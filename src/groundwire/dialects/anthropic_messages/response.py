@@ -7,13 +7,13 @@ from functools import partial
 
 from groundwire.dialects.anthropic_messages.citations import CitationWriter
 from groundwire.dialects.anthropic_messages.cutting import Cutter
-from groundwire.dialects.anthropic_messages.decoder import Decoder
 from groundwire.dialects.anthropic_messages.documents import Document, documents_of
 from groundwire.dialects.anthropic_messages.ending import EXTENDED, encode_ending, encode_head
 from groundwire.dialects.anthropic_messages.errors import decode_stream_error
 from groundwire.dialects.anthropic_messages.pairs import SearchWriter
 from groundwire.dialects.anthropic_messages.parts import decode_arguments, encode_id
 from groundwire.dialects.anthropic_messages.search import NAME
+from groundwire.dialects.anthropic_messages.stream import Decoder
 from groundwire.dialects.anthropic_messages.tokens import seal
 from groundwire.dialects.anthropic_messages.usage import encode_usage
 from groundwire.dialects.base import Dialect, Reply

@@ -17,7 +17,7 @@ LOSSES: Mapping[Feature, str] = {
     Feature.RETRIEVED: "the same list as pages cited for the whole answer",
     Feature.RETRIEVED_TITLES: "the same list as pages cited for the whole answer",
     Feature.DATES: "nowhere",
-    Feature.SEARCH_ERRORS: "`groundwire.searches`, as the state `failed`",
+    Feature.SEARCH_ERRORS: "`groundwire.searches`, as the state `failed` with its `error`",
     Feature.CALLERS: "nowhere",
     Feature.PAUSE: "nowhere; the answer ends with STOP",
     Feature.REFUSAL: "nowhere; the answer ends with SAFETY",

@@ -14,7 +14,7 @@ LOSSES: Mapping[Feature, str] = {
     Feature.FILE_CITATIONS: "`groundwire.files`",
     Feature.PATTERNS: "`groundwire.searches`",
     Feature.DATES: "nowhere",
-    Feature.SEARCH_ERRORS: "`is_error`, which tells that a search failed and not why",
+    Feature.SEARCH_ERRORS: "`is_error`, and why in `groundwire.searches`",
     Feature.CALLERS: "nowhere",
     Feature.REFUSAL: "`errors`, as blocked output",
     Feature.CACHE_TOKENS: "`total_cached_tokens`, for those read; nowhere for those written",

@@ -19,7 +19,7 @@ LOSSES: Mapping[Feature, str] = {
     Feature.SEARCH_CALLS: "`groundwire.searches`",
     Feature.PAGES_OPENED: "`groundwire.searches`",
     Feature.PATTERNS: "`groundwire.searches`",
-    Feature.SEARCH_ERRORS: "nowhere",
+    Feature.SEARCH_ERRORS: "`groundwire.searches`, as the state `failed` with its `error`",
     Feature.SUGGESTIONS: "`groundwire.suggestions`",
     Feature.CALLERS: "nowhere",
     Feature.TOOL_TOKENS: "counted in `usage.prompt_tokens`",

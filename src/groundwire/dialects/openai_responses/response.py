@@ -22,7 +22,7 @@ from groundwire.model import Answer, Event, JsonObject, Request, SearchCall, Sea
 
 LOSSES: dict[Feature, str] = {
     Feature.CONFIDENCE: "`groundwire.citations`",
-    Feature.SEARCH_ERRORS: "the status `failed`",
+    Feature.SEARCH_ERRORS: "the status `failed`, and why in `groundwire.searches`",
     Feature.SUGGESTIONS: "`groundwire.suggestions`",
     Feature.CALLERS: "nowhere",
     Feature.PAUSE: "nowhere",

@@ -74,7 +74,7 @@ def understand(inbound: Inbound, form: Form, body: bytes, policy: CitationPolicy
     said = load_json(body, ClientWireError)
     if not isinstance(said, dict):
         raise ClientWireError("expected a JSON object")
-    request = language.decode_request(as_object(said))
+    request = language.keyed(language, key).decode_request(as_object(said))
     request = replace(
         request,
         model=form.model or request.model,
