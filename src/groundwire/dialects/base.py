@@ -200,3 +200,5 @@ class Dialect:
     encode_error: Callable[[GroundwireError, Reply], ErrorBody]
     losses: Mapping[Feature, str]
     """What an answer may have and this dialect cannot say, and where it goes instead."""
+    forgotten: str = ""
+    """Which evidence of an answer its clients do not send back with the next turn; empty if they send all."""
