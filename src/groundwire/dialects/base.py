@@ -250,3 +250,5 @@ class Dialect:
     """The dialect as it reads the answer to a request, where answers refer to parts of the request."""
     keyed: Callable[[Dialect, bytes], Dialect] = _as_it_is
     """The dialect as it reads requests that hold what it signed with this key (`Reply.key`)."""
+    forgotten: str = ""
+    """Which evidence of an answer its clients do not send back with the next turn; empty if they send all."""

@@ -18,6 +18,7 @@ from groundwire.model import (
     Cited,
     Event,
     Evidence,
+    Extras,
     ExtrasSeen,
     Failed,
     Finished,
@@ -145,7 +146,7 @@ def through(events: Sequence[Event], *, keep_citations: bool) -> list[Event]:
     return [event for given_ in events for event in renderer.feed([given_])]
 
 
-def kept_parts(answer: Answer) -> list[object]:
+def kept_parts(answer: Answer) -> list[str]:
     """Everything that is not text."""
     return sorted(map(repr, (part for part in answer.parts if not isinstance(part, Text))))
 
@@ -238,7 +239,7 @@ def test_sources_are_listed_though_there_is_no_text() -> None:
 
 
 def test_signatures_of_calls_and_thoughts_stay_and_those_of_rewritten_text_go() -> None:
-    signed = {"anthropic_messages": {"signature": "x"}}
+    signed: Extras = {"anthropic_messages": {"signature": "x"}}
     told: list[Event] = [
         ReasoningDelta(0, "hm"),
         ExtrasSeen(0, signed),

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from groundwire.faces.mcp.http import McpApp, Message, mcp_app
-from tests.faces.mcp.test_greeting import ENVELOPE, MODERN, hello, library, probe, tools
+from groundwire.faces.mcp.greeting import MODERN
+from groundwire.faces.mcp.http import McpApp, Message, Scope, mcp_app
+from tests.faces.mcp.test_greeting import ENVELOPE, hello, library, probe, tools
 
 BOUND = 60.0
 HEADERS = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
@@ -57,7 +58,13 @@ def sent(app: McpApp, said: Any, more: Mapping[str, str]) -> tuple[int, dict[str
 
     async def work() -> None:
         headers = [(name.encode(), text.encode()) for name, text in {**HEADERS, **more}.items()]
-        scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": headers, "query_string": b""}
+        scope: Scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/mcp",
+            "headers": headers,
+            "query_string": b"",
+        }
         await app(scope, receive, send)
         await app.aclose()
 

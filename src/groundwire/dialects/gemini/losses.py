@@ -25,3 +25,8 @@ LOSSES: Mapping[Feature, str] = {
     Feature.SEARCH_COUNT: "nowhere",
     Feature.COST: "nowhere",
 }
+
+FORGOTTEN = (
+    "clients send back the `content` of an answer, without its `groundingMetadata`: citations and searches "
+    "of earlier turns do not come back; with the rendering `markers` or `both` the addresses stay in the text"
+)
