@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from groundwire.chat.languages import pick
 from groundwire.chat.links import web_link
 from groundwire.chat.paragraphs import breaks_of
-from groundwire.chat.states import state_of
+from groundwire.chat.states import State, state_of
 from groundwire.chat.turns import Conversation, Leaves
 from groundwire.dialects.jsontext import dump_json
 from groundwire.model import Answer, JsonObject, Message
 from groundwire.model.json import encode
-from groundwire.store.base import StoredMessage
+from groundwire.store.base import StoredMessage, Texts
 from groundwire.text.markers import place_markers, strip_markers
 from groundwire.text.plain import in_markdown
 from groundwire.text.sources import label_of, number_answer
@@ -22,6 +22,13 @@ _NUMBER = re.compile(r"\[(\d{1,4})\]")
 _MARKS = re.compile(r"([\\`*_\[\]<>])")
 _HIDDEN = "\ufdd0"
 VERSION = 1
+
+_STATES: dict[State, Texts] = {
+    "running": {"en": "running", "de": "läuft"},
+    "stopped": {"en": "stopped", "de": "angehalten"},
+    "interrupted": {"en": "interrupted", "de": "abgebrochen"},
+    "failed": {"en": "failed", "de": "fehlgeschlagen"},
+}
 
 
 def footnoted(answer: Answer, prefix: str = "") -> str:
@@ -56,7 +63,8 @@ def as_markdown(conversation: Conversation | Leaves, language: str = "en") -> It
             continue
         state = state_of(turn.content)
         said = footnoted(turn.content, f"{turn.number}-")
-        yield f"**{name}**" + ("" if state == "done" else f" ({state})") + f"\n\n{said}\n\n"
+        yield f"**{name}**" + ("" if state == "done" else f" ({pick(_STATES[state], language)})")
+        yield f"\n\n{said}\n\n"
 
 
 def as_json(conversation: Conversation | Leaves) -> Iterator[str]:
