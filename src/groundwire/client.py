@@ -157,7 +157,8 @@ class Groundwire:
         searching = request.search is not None
         usable = self._able_to_search() if searching else self.usable()
         plan = plan_for(target, self.order, usable, searching=searching)
-        warnings = substituted(model or request.model, self.config.aliases) if target[0] == AUTO else ()
+        named = model or request.model
+        warnings = substituted(named, self.config.aliases, self.usable()) if target[0] == AUTO else ()
         return self._router.batches(request, replace(plan, seconds=self._seconds(plan), warnings=warnings))
 
     def resolve(self, provider: str = AUTO, model: str = "") -> tuple[str, str]:

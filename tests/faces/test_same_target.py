@@ -16,6 +16,7 @@ from groundwire.chat.chat import Chat
 from groundwire.chat.questions import Asked
 from groundwire.client import Groundwire
 from groundwire.config.load import load
+from groundwire.errors import UnknownModel
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.edge import perform
 from groundwire.faces.cli.main import parse
@@ -183,5 +184,26 @@ def test_every_face_asks_the_first_provider_for_the_default_and_for_a_vendor_wit
                     await face(world(tmp_path, upstream.url), "auto", model)
                 assert [target_of(request)[0] for request in upstream.requests] == ["anthropic"] * len(FACES)
                 assert len({target_of(request) for request in upstream.requests}) == 1
+
+    run(main())
+
+
+def test_a_model_whose_vendor_has_no_key_is_answered_with_a_warning(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Upstream(SCRIPT) as upstream, world(tmp_path, upstream.url).client() as groundwire:
+            found = await groundwire.asearch(QUESTION, model="gpt-5.5")
+            assert [warning.code for warning in found.warnings] == ["model_substituted"]
+            assert "gpt-5.5" in found.warnings[0].message
+            assert not (await groundwire.asearch(QUESTION, model="claude-opus-4-8")).warnings
+
+    run(main())
+
+
+def test_an_unknown_model_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Upstream(SCRIPT) as upstream, world(tmp_path, upstream.url).client() as groundwire:
+            with pytest.raises(UnknownModel, match="unknown model 'llama'"):
+                await groundwire.asearch(QUESTION, model="llama")
+            assert not upstream.requests
 
     run(main())

@@ -78,18 +78,21 @@ def test_eight_silent_providers_take_no_longer_than_one(stream: bool) -> None:
     assert took == pytest.approx(3)
 
 
-def test_a_stream_leaves_time_for_the_next_provider() -> None:
-    outcome, took, _ = ask(4, Slow("silent", 10_000), Slow("good", 0.1, *GOOD))
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_silent_provider_leaves_time_for_the_next(stream: bool) -> None:
+    request = replace(QUESTION, stream=stream)
+    outcome, took, _ = ask(4, Slow("silent", 10_000), Slow("good", 0.1, *GOOD), request=request)
     assert isinstance(outcome, list)
     assert any(event == TextDelta(0, "because") for event in outcome)
     assert took < 4
 
 
-def test_a_whole_answer_may_take_all_the_time_there_is() -> None:
-    first, second = Slow("first", 3.9 / 3, *GOOD), Slow("second", 0, *GOOD)
-    outcome, _, _ = ask(4, first, second, request=replace(QUESTION, stream=False))
-    assert isinstance(outcome, list)
+def test_a_whole_answer_may_take_most_of_the_time_and_the_last_provider_all_of_it() -> None:
+    whole = replace(QUESTION, stream=False)
+    first, second = Slow("first", 2.9 / 2, *GOOD), Slow("second", 0, *GOOD)
+    assert isinstance(ask(4, first, second, request=whole)[0], list)
     assert (first.calls, second.calls) == (1, 0)
+    assert isinstance(ask(4, Slow("only", 3.9 / 3, *GOOD), request=whole)[0], list)
 
 
 def test_an_answer_that_has_begun_is_cut_off_at_the_deadline_and_ends_as_failed() -> None:

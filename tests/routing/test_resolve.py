@@ -66,11 +66,16 @@ def test_a_provider_that_was_chosen_keeps_its_own_names_of_models(
 
 
 def test_a_vendor_that_cannot_be_used_is_replaced_by_the_default_target_with_a_warning() -> None:
-    assert resolve("gemini-2.5-pro", {}, {**ALL, "gemini": False}) == (AUTO, "")
-    (warning,) = substituted("gemini-2.5-pro", {})
+    able = {**ALL, "gemini": False}
+    assert resolve("gemini-2.5-pro", {}, able) == (AUTO, "")
+    (warning,) = substituted("gemini-2.5-pro", {}, able)
     assert warning.code == "model_substituted"
     assert "gemini-2.5-pro" in warning.message
-    assert substituted("auto", {}) == substituted("any", ALIASES) == ()
+
+
+def test_a_name_that_is_not_replaced_gets_no_warning() -> None:
+    for name in ("", "auto", "any", "gemini-2.5-pro", "gemini", "llama"):
+        assert substituted(name, ALIASES, ALL) == ()
 
 
 def test_openai_models_go_to_whichever_openai_provider_can_be_used() -> None:

@@ -36,7 +36,9 @@ shown."""
 
 _SHARE = 0.5
 """Of the time that is left, what an attempt may use before its first visible event while there are others
-to ask. A whole answer has no early event, so this is for streams, and for engines, which only search."""
+to ask: a silent provider must leave them time to answer."""
+_SHARE_OF_WHOLE = 0.75
+"""The same for an answer that comes in one piece, whose first event is its last."""
 _SILENT = "no answer in time"
 _INCOMPLETE = "the answer was not complete in time"
 _TELLING = 1.0
@@ -109,10 +111,11 @@ class Attempt:
                 self._breaker.release()
 
     def _first_limit(self, request: Request, ends: float) -> float:
-        """When something must be visible: earlier than `ends` if there is somebody else to ask."""
+        """When something must be visible: earlier than `ends` if there is another provider to ask."""
         now = asyncio.get_running_loop().time()
-        divided = not self.last and (request.stream or self.provider.name in ENGINES)
-        left = (ends - now) * (_SHARE if divided else 1.0)
+        early = request.stream or self.provider.name in ENGINES
+        share = 1.0 if self.last else _SHARE if early else _SHARE_OF_WHOLE
+        left = (ends - now) * share
         self._cut = left < _TELLING
         return now + left
 

@@ -91,17 +91,18 @@ def unknown_model(model: str, aliases: Mapping[str, str], usable: Mapping[str, b
     )
 
 
-def substituted(model: str, aliases: Mapping[str, str]) -> tuple[Warned, ...]:
-    """The warning for a vendor's model whose vendor cannot be used, when the default target answers."""
+def substituted(model: str, aliases: Mapping[str, str], usable: Mapping[str, bool]) -> tuple[Warned, ...]:
+    """The warning for a model of a vendor that cannot be used, when the default target answers instead."""
     name = aliases.get(model, model).removeprefix("models/")
     if name.lower() in _DEFAULTS:
         return ()
-    return (
-        Warned(
-            "model_substituted",
-            f"no provider of {name[:100]} is configured: the default provider answered with its own model",
-        ),
-    )
+    try:
+        if resolve(model, aliases, usable) != (AUTO, ""):
+            return ()
+    except UnknownModel:
+        return ()
+    said = f"no provider of {name[:100]} is configured: the default provider answered with its own model"
+    return (Warned("model_substituted", said),)
 
 
 def ranked(order: Iterable[str], configured: Iterable[str], usual: Iterable[str]) -> tuple[str, ...]:
