@@ -112,6 +112,9 @@ ROOT = Table(
     {
         "order": Key(kinds.ORDER, "Whom provider auto asks, in this order, as far as they can be used."),
         "timeout": Key(kinds.SECONDS, "Seconds until an answer must be complete, for all providers."),
+        "max_answer_mb": Key(
+            kinds.COUNT, "The largest answer of a provider that is read, in megabytes.", project="never"
+        ),
         "data_dir": Key(kinds.PATH, "Where groundwire keeps its data.", project="never"),
         "store": Key(
             kinds.STORE, "Where sessions, keys and the index are kept, if not in data_dir.", project="never"
