@@ -258,7 +258,10 @@ class Groundwire:
             search=settings.search,
             search_form=settings.search_form,
         )
-        return replace(row, deadlines=_within(row.deadlines, timeout)) if timeout else row
+        deadlines = _within(row.deadlines, timeout) if timeout else row.deadlines
+        if self.config.max_answer_mb:
+            deadlines = replace(deadlines, largest=self.config.max_answer_mb * 2**20)
+        return row if deadlines is row.deadlines else replace(row, deadlines=deadlines)
 
     def _copilot_cli(self, home: str) -> copilot.CopilotProvider:
         settings = self.config.provider(copilot.NAME)

@@ -16,6 +16,7 @@ from groundwire.model.json import encode
 from groundwire.store.base import StoredMessage, Texts
 from groundwire.text.markers import place_markers, strip_markers
 from groundwire.text.plain import in_markdown
+from groundwire.text.sanitise import escaped_json, visible
 from groundwire.text.sources import label_of, number_answer
 
 _NUMBER = re.compile(r"\[(\d{1,4})\]")
@@ -54,7 +55,11 @@ def footnoted(answer: Answer, prefix: str = "") -> str:
 
 
 def as_markdown(conversation: Conversation | Leaves, language: str = "en") -> Iterator[str]:
-    """A session as a text, turn by turn."""
+    """A session as a text, turn by turn, without what is invisible: the file may be shown in a terminal."""
+    return map(visible, _markdown(conversation, language))
+
+
+def _markdown(conversation: Conversation | Leaves, language: str) -> Iterator[str]:
     name = pick(conversation.agent.name, language)
     yield f"# {' '.join(conversation.session.title.split())}\n\n"
     for turn in conversation.turns:
@@ -68,7 +73,14 @@ def as_markdown(conversation: Conversation | Leaves, language: str = "en") -> It
 
 
 def as_json(conversation: Conversation | Leaves) -> Iterator[str]:
-    """A session with everything that is kept of it, in the project's own terms, turn by turn."""
+    """A session with everything that is kept of it, in the project's own terms, turn by turn.
+
+    Invisible characters are kept, and escaped.
+    """
+    return map(escaped_json, _json(conversation))
+
+
+def _json(conversation: Conversation | Leaves) -> Iterator[str]:
     session = conversation.session
     head: JsonObject = {
         "version": VERSION,

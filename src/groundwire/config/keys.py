@@ -119,6 +119,9 @@ ROOT = Table(
             kinds.ORDER, 'The providers that auto asks, in this order, and no others; "*" for all others.'
         ),
         "timeout": Key(kinds.SECONDS, "Seconds until an answer must be complete, all attempts together."),
+        "max_answer_mb": Key(
+            kinds.COUNT, "The largest answer of a provider that is read, in megabytes.", project="never"
+        ),
         "data_dir": Key(kinds.PATH, "Where groundwire keeps its data.", project="never"),
         "store": Key(
             kinds.STORE, "Where sessions, keys and the index are kept, if not in data_dir.", project="never"

@@ -85,6 +85,8 @@ class Config:
     search: SearchOptions = SearchOptions()
     aliases: Mapping[str, str] = {}
     timeout: float | None = None
+    max_answer_mb: int = 0
+    """The largest answer of a provider that is read; zero for the default."""
     compose: str = ""
     """The model that writes answers out of what an engine found: `provider/model`; empty to extract."""
     gateway: GatewaySettings = GatewaySettings()

@@ -30,8 +30,8 @@ from groundwire.model import (
     Request,
     TextDelta,
     Usage,
-    Warned,
 )
+from groundwire.model.answer import CITATIONS_CUT
 from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import value
 
@@ -139,8 +139,7 @@ class StreamDecoder(ABC):
             return
         self._room -= len(event.citation.evidence)
         if self._room < 0:
-            message = f"The answer has more than {MAX_EVIDENCE} citations; the rest was left out."
-            self._events.append(Warned("citations_cut", message))
+            self._events.append(CITATIONS_CUT)
         else:
             self._events.append(event)
 

@@ -113,6 +113,11 @@ class Answer:
         )
 
 
+CITATIONS_CUT = Warned(
+    "citations_cut", f"The answer has more than {MAX_EVIDENCE} citations; the rest was left out."
+)
+
+
 def assemble(events: Iterable[Event]) -> Answer:
     """The answer that these events tell."""
     assembler = Assembler()
@@ -212,13 +217,23 @@ class Assembler:
                 draft.name = event.name or draft.name
 
     def _cite(self, citation: Citation) -> None:
-        known = self._citations.setdefault((citation.span, citation.anchor), {})
-        before = len(known)
-        for item in citation.evidence[: self._room]:
-            known.setdefault(evidence_key(item), item)
-        self._room -= len(known) - before
-        if not known:
-            del self._citations[citation.span, citation.anchor]
+        known = self._citations.get((citation.span, citation.anchor))
+        if known is None and self._room > 0:
+            known = self._citations[citation.span, citation.anchor] = {}
+        for item in citation.evidence:
+            key = evidence_key(item)
+            if known is not None and key in known:
+                continue
+            if known is None or self._room <= 0:
+                self._cut()
+                return
+            known[key] = item
+            self._room -= 1
+
+    def _cut(self) -> None:
+        if self._room == 0:
+            self._room = -1
+            self._warnings.append(CITATIONS_CUT)
 
     def _note(self, event: Event) -> None:
         match event:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import NamedTuple, TypeAlias
 
 from groundwire.dialects.extension import FIELD
@@ -26,6 +26,10 @@ from groundwire.model.value import replace, value
 from groundwire.text.addresses import domain_of, safe_address
 from groundwire.text.anchors import LinkPlaces, anchor_at, anchor_kind, is_link, is_link_at
 from groundwire.text.links import Link, find_markdown_links
+
+MAX_REPEATS = 2_000
+"""How many pieces of citations are told besides the first: one that reaches over several parts has a piece in
+each, and thousands of them in thousands of parts would grow with the square of their number."""
 
 _KNOWN = ("type", "start_index", "end_index", "url", "title", "content")
 _ANCHORS: dict[str, Anchor] = {"claim": "claim", "marker": "marker"}
@@ -176,9 +180,11 @@ def annotate(texts: Sequence[Text], citations: Iterable[Citation]) -> list[list[
     told = [AnnotationList() for _ in texts]
     takers = [index for index, part in enumerate(texts) if part.phase != "refusal"]
     unplaced: list[Citation] = []
+    repeats = MAX_REPEATS
     for citation in citations:
-        slices = list(cut(citation.span, bounds)) if citation.span else []
-        slices = [item for item in slices if texts[item.part].phase != "refusal"]
+        found = cut(citation.span, bounds) if citation.span else iter(())
+        slices = list(islice((item for item in found if texts[item.part].phase != "refusal"), repeats + 1))
+        repeats -= max(len(slices) - 1, 0)
         for index, start, end in slices:
             told[index].add(citation, start, end, texts[index].text[start:end])
         if not slices:
@@ -224,8 +230,11 @@ def replay(texts: Sequence[Text], citations: Iterable[Citation]) -> list[list[Js
     """The annotations of each text part of an earlier turn, as the provider itself would have them."""
     bounds = bounds_of(texts)
     told = [AnnotationList() for _ in texts]
+    repeats = MAX_REPEATS
     for citation in citations if texts else ():
-        slices = cut(citation.span, bounds) if citation.span else [Slice(len(texts) - 1, 0, 0)]
+        found = cut(citation.span, bounds) if citation.span else [Slice(len(texts) - 1, 0, 0)]
+        slices = list(islice(found, repeats + 1))
+        repeats -= max(len(slices) - 1, 0)
         for index, start, end in slices:
             told[index].add_plain(citation.evidence, start, end)
     return [list(annotations) for annotations in told]
