@@ -7,7 +7,10 @@ JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Tests start hundreds of programs; none should compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run serve test test-all test-clients check bench bench-peers lock clean
+# What needs no browser, no database and no sandbox.
+QUICK := tests/architecture tests/config tests/dialects tests/model tests/routing tests/text tests/tools
+
+.PHONY: help run serve test test-all test-quick test-clients check bench bench-peers lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,6 +35,8 @@ endef
 	$(call needed,/usr/lib/postgresql/*/bin/postgres,postgresql)
 	$(call needed,redis-server,redis-server)
 	$(call needed,chromium,chromium)
+	$(call needed,zsh,zsh)
+	$(call needed,fish,fish)
 	@mkdir -p .venv && touch $@
 
 # The accessibility checker of the browser tests.
@@ -40,8 +45,12 @@ endef
 		tar xzf axe-core-4.14.0.tgz || { echo "axe-core could not be had from npm" >&2; exit 1; }
 	@touch $@
 
-.venv/.dev: .venv/.run .venv/.system .venv/.axe requirements/dev.lock
+.venv/.dev: .venv/.run requirements/dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@touch $@
+
+# All that the tests need, beyond what pip installs.
+.venv/.test: .venv/.dev .venv/.system .venv/.axe
 	@touch $@
 
 run: .venv/.run  ## print a cited answer; Q="your question"
@@ -53,17 +62,20 @@ run: .venv/.run  ## print a cited answer; Q="your question"
 serve: .venv/.run  ## start the gateway; ARGS="--port 9000"
 	@$(BIN)/groundwire serve $(ARGS)
 
-test: .venv/.dev check  ## all tests, and the checks before them
+test: .venv/.test check  ## all tests, and the checks before them
 	$(BIN)/python -m pytest -m "not thorough" -n $(JOBS) --dist worksteal -rs
 
-test-all: .venv/.dev check  ## the same with the long forms
+test-all: .venv/.test check  ## the same with the long forms
 	GROUNDWIRE_TEST_SEARCH=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -rs
 	$(BIN)/python scripts/matrix.py --check
 
-test-clients: .venv/.dev  ## real clients (Claude Code, Codex, Gemini CLI, OpenCode, MCP Inspector) against the gateway
+test-quick: .venv/.dev  ## tests of the core, in less than a minute; needs Python alone
+	$(BIN)/python -m pytest -m "not thorough" -n $(JOBS) --dist worksteal -rs $(QUICK)
+
+test-clients: .venv/.test  ## real clients (Claude Code, Codex, Gemini CLI, OpenCode, MCP Inspector) against the gateway
 	$(BIN)/python -m tests.clients
 
-check: .venv/.dev  ## format, lint, types, import rules, generated docs
+check: .venv/.dev  ## format, lint, types, import rules, generated docs; needs Python alone
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -71,8 +83,9 @@ check: .venv/.dev  ## format, lint, types, import rules, generated docs
 	$(BIN)/python scripts/losses.py --check
 	$(BIN)/python scripts/config_schema.py --check
 	$(BIN)/python scripts/providers.py --check
+	$(BIN)/python scripts/sbom.py --check
 
-bench: .venv/.dev  ## what things cost, as ratios, each table in one run
+bench: .venv/.test  ## what things cost, as ratios, each table in one run
 	$(BIN)/python bench/coding.py
 	$(BIN)/python bench/placement.py
 	$(BIN)/python bench/imports.py
@@ -87,13 +100,15 @@ bench: .venv/.dev  ## what things cost, as ratios, each table in one run
 	$(BIN)/python bench/servers.py
 	PYTHONPATH=bench $(BIN)/python -m gateway
 
-bench-peers: .venv/.dev  ## what of cited answers reaches clients, beside LiteLLM's proxy; downloads it once
+bench-peers: .venv/.test  ## what of cited answers reaches clients, beside LiteLLM's proxy; downloads it once
 	$(BIN)/python bench/peers_matrix.py
 
-lock: .venv/.dev  ## renew the locked versions
+lock: .venv/.dev  ## renew the locked versions and the bill of materials
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group run pyproject.toml -o requirements/run.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --group dev pyproject.toml -o requirements/dev.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --generate-hashes --all-extras --no-emit-package groundwire pyproject.toml -o requirements/all.lock
+	$(BIN)/python scripts/sbom.py
 
 clean:  ## remove the virtual environment and all caches
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,6 +1,7 @@
 """Starting up: commands and imports as whole processes, interleaved, beside what others cost.
 
-The MCP server is a process that does not end: what counts is how long a client waits for its answers.
+The MCP server is a process that does not end: what counts is how long a client waits for its answers. Over
+HTTP the time is that of the first requests to a gateway which listens already.
 
 `llm` and `litellm` are installed into an environment of their own for the comparison, once: it is kept in
 `bench/.cache`. With `--alone` nothing is installed and only our own times are measured.
@@ -8,8 +9,10 @@ The MCP server is a process that does not end: what counts is how long a client 
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -18,7 +21,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import IO, cast
 
 ROUNDS = 11
@@ -37,6 +40,9 @@ TALK = (
 )
 ANSWERS = {"groundwire mcp to initialize": 1, "groundwire mcp to tools/list": 2}
 """How many answers are waited for."""
+HTTP_ANSWERS = {"first POST /mcp: initialize": 1, "first POST /mcp: initialize, tools/list": 2}
+MCP_HEADERS = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+_ADDRESS = re.compile(rb"serving at http://([\d.]+):(\d+)")
 
 
 def contenders() -> dict[str, list[str]]:
@@ -113,10 +119,51 @@ def answered(count: int) -> float:
     return waited
 
 
+def connected(host: str, port: int) -> http.client.HTTPConnection:
+    """A connection to a gateway, as soon as it listens."""
+    client = http.client.HTTPConnection(host, port, timeout=PATIENCE)
+    end = perf_counter() + PATIENCE
+    while perf_counter() < end:
+        try:
+            client.request("GET", "/healthz")
+        except ConnectionRefusedError:
+            client.close()
+            sleep(0.01)
+        else:
+            client.getresponse().read()
+            return client
+    sys.exit("the gateway does not listen")
+
+
+def answered_over_http(count: int) -> float:
+    """The time until a gateway that nobody has sent an MCP request before has given so many answers."""
+    with tempfile.TemporaryDirectory() as data:
+        server = subprocess.Popen(
+            [str(SCRIPTS / "groundwire"), "serve", "--port", "0"],
+            stderr=subprocess.PIPE,
+            env=COMPILED | {"GROUNDWIRE_DATA_DIR": data},
+        )
+        try:
+            lines = iter(cast("IO[bytes]", server.stderr).readline, b"")
+            host, port = next(found for line in lines if (found := _ADDRESS.search(line))).groups()
+            client = connected(host.decode(), int(port))
+            start = perf_counter()
+            for line in TALK[: 2 * count - 1]:
+                client.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", **line}), MCP_HEADERS)
+                body = client.getresponse().read()
+                if "id" in line and b'"result"' not in body:
+                    sys.exit(f"the gateway did not answer {line['method']}: {body!r}")
+            return perf_counter() - start
+        finally:
+            server.terminate()
+            server.communicate(timeout=PATIENCE)
+
+
 def main() -> None:
     commands = contenders() | ({} if "--alone" in sys.argv[1:] else others())
     runs: dict[str, Callable[[], float]] = {name: partial(taken, words) for name, words in commands.items()}
     runs |= {name: partial(answered, count) for name, count in ANSWERS.items()}
+    runs |= {name: partial(answered_over_http, count) for name, count in HTTP_ANSWERS.items()}
     for run in runs.values():
         run()
     times: dict[str, list[float]] = {name: [] for name in runs}

@@ -34,6 +34,8 @@ def render(dialects: Sequence[Dialect]) -> str:
     lines = [_HEAD, "## Overview", "", *_overview(dialects)]
     for target in dialects:
         lines += ["", f"## Into `{target.name}`", "", *_table(target)]
+        if target.forgotten:
+            lines += ["", f"In the next turn: {target.forgotten}."]
     return "\n".join(lines) + "\n"
 
 

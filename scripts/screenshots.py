@@ -181,7 +181,9 @@ async def main(arguments: list[str]) -> None:
             serving_page(Path(data), {"provider": speaking("anthropic_messages", upstream.url)}) as here,
             async_playwright() as tool,
         ):
-            await here.chat.save_agent(Agent("", {"en": "Researcher", "de": "Rechercheur"}, web_search=True))
+            await here.chat.save_agent(
+                Agent("", {"en": "Researcher", "de": "Rechercheur"}, web_search=True), ""
+            )
             browser = await tool.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
             await (renew if is_readme else shoot)(browser, here.url, folder)
             await browser.close()

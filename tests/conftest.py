@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Generator
 from pathlib import Path
 
@@ -14,6 +15,11 @@ from hypothesis import settings
 settings.register_profile("steady", derandomize=True, deadline=None, database=None)
 settings.register_profile("searching", deadline=None)
 settings.load_profile("searching" if os.environ.get("GROUNDWIRE_TEST_SEARCH") else "steady")
+
+# A shell starts background jobs with SIGINT ignored, and programs inherit that: the ones that tests start and
+# interrupt must not.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -7,9 +7,13 @@ overruled keeps its entry: `overruled` says what is done instead, and the tests 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-COUNTS = {"000": 53, "001": 31, "004": 23}
+from tests import requirements_agents, requirements_apps
+from tests.requirements_apps import Entry
+
+COUNTS = {"000": 55, "001": 34, "002": 51, "003": 61, "004": 23}
 """How many behaviours each document names."""
 
 
@@ -241,6 +245,8 @@ _000 = (
             f"{_RUN}test_the_unified_tool_fails_in_the_name_of_whom_it_asked",
         ),
     ),
+    (441, "ChatGPT's answers have sources", (f"{_CONTRACT}test_chatgpt_s_links_are_sources",)),
+    (442, "more providers in the same contract", (f"{_RUN}test_an_answer_is_told_with_numbers_and_sources",)),
 )
 
 _001 = (
@@ -373,6 +379,17 @@ _001 = (
         255,
         "language, region and number of sources as options",
         (f"{_RUN}test_the_unified_tool_takes_options_in_place_of_the_configured_ones",),
+    ),
+    (
+        256,
+        "a limit of the sources is kept",
+        ("tests/providers/test_policy.py::test_a_limit_of_sources_is_kept_in_the_answer",),
+    ),
+    (257, "raw metadata in a field of its own", (f"{_OWN}test_the_raw_metadata_can_be_had",)),
+    (
+        258,
+        "the insertion of markers is tested in any script",
+        (f"{_GROUNDING}test_every_citation_survives_in_any_script",),
     ),
 )
 
@@ -524,9 +541,17 @@ _004 = (
     ),
 )
 
+_DOCUMENTS: Mapping[str, Sequence[Entry]] = {
+    "000": _000,
+    "001": _001,
+    "002": requirements_apps.ENTRIES,
+    "003": requirements_agents.ENTRIES,
+    "004": _004,
+}
+
 REQUIREMENTS: tuple[Requirement, ...] = tuple(
     Requirement(f"{document}-{number:02}", *entry)
-    for document, entries in {"000": _000, "001": _001, "004": _004}.items()
+    for document, entries in _DOCUMENTS.items()
     for number, entry in enumerate(entries, 1)
 )
 """Every behaviour."""

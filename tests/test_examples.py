@@ -8,11 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from groundwire.chat.apps import read_app
+
 ROOT = Path(__file__).parents[1]
 
 
 def test_the_first_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
-    shown = re.findall(r"```\n\$ make run\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    shown = re.findall(r"```text\n\$ make run\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     question = re.findall(r"\$\$\{Q:-(.*?)\}", (ROOT / "Makefile").read_text("utf-8"))[0]
     result = subprocess.run(  # noqa: S603
         [sys.executable, "-m", "groundwire", "search", "--provider", "local", question],
@@ -40,22 +42,7 @@ def test_the_example_reads_and_tells_a_stream() -> None:
     assert "'東京の人口は約1,400万人です' ['https://toukei.example/tokyo']" in result.stdout
 
 
-def test_the_code_of_the_readme_runs() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    segment = {"endIndex": 5, "text": "Köln"}
-    metadata = {
-        "groundingChunks": [{"web": {"uri": "https://stadt.example/", "title": "Köln"}}],
-        "groundingSupports": [{"segment": segment, "groundingChunkIndices": [0]}],
-    }
-    candidate = {
-        "content": {"role": "model", "parts": [{"text": "Köln liegt am Rhein."}]},
-        "finishReason": "STOP",
-        "groundingMetadata": metadata,
-    }
-    scope: dict[str, object] = {"body": {"candidates": [candidate]}}
-    exec(blocks[0], scope)  # noqa: S102  our own README
-    message = scope["message"]
-    assert isinstance(message, dict)
-    texts = [block for block in message["content"] if block["type"] == "text"]
-    assert [block["text"] for block in texts] == ["Köln", " liegt am Rhein."]
-    assert texts[0]["citations"][0]["url"] == "https://stadt.example/"
+def test_the_example_of_an_app_is_an_agent_that_searches() -> None:
+    agent = read_app((ROOT / "examples" / "apps" / "gpt5-web-search.json").read_text("utf-8"))
+    assert (agent.id, agent.model, agent.web_search) == ("gpt5-web-search", "gpt-5", True)
+    assert set(agent.name) == set(agent.description) == set(agent.prompt) == {"en", "de"}

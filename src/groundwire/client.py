@@ -18,8 +18,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from groundwire.config.load import load
-from groundwire.config.schema import Config
-from groundwire.credentials.lookup import Finding, Places, explain, find
+from groundwire.config.options import checked_options
+from groundwire.config.schema import DEFAULT_ORDER, Config
+from groundwire.credentials.lookup import Finding, Lookup, Places, explain, find
 from groundwire.credentials.oauth import token_url
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.refresher import Refresher
@@ -35,39 +36,28 @@ from groundwire.model import (
     SearchOptions,
     Text,
 )
-from groundwire.model.value import replace, value
+from groundwire.model.value import replace
 from groundwire.providers import copilot
 from groundwire.providers.base import Batches, OneByOne, Provider, Row
-from groundwire.providers.capabilities import Capabilities
 from groundwire.providers.copilot_command import settings_from
 from groundwire.providers.counting import count_tokens, counts
 from groundwire.providers.http import HttpProvider
 from groundwire.providers.openai_session import apart, sender
 from groundwire.providers.registry import BUILT_IN, adjusted, built_in, describe
+from groundwire.providers.successor import CurrentModel
 from groundwire.routing.health import Health
-from groundwire.routing.plan import AUTO, choose, named, ranked
-from groundwire.routing.run import Router
+from groundwire.routing.resolve import AUTO, plan_for, ranked, resolve, substituted
+from groundwire.routing.run import Plan, Router
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Http
-from groundwire.wiring import ENGINES, Ask, EngineRoom, EngineStatus, Looked
+from groundwire.transport.threads import is_running, run_apart
+from groundwire.wiring import ENGINES, Ask, EngineRoom, Looked, ProviderStatus
 
 if TYPE_CHECKING:
     from groundwire.engine.knowledge import Report
     from groundwire.engine.pages import Page
 
-
-@value
-class ProviderStatus:
-    """A provider, and whether it can be used."""
-
-    name: str
-    title: str
-    usable: bool
-    reason: str
-    model: str
-    dialect: str
-    base_url: str
-    capabilities: Capabilities
+__all__ = ["Groundwire", "ProviderStatus", "asearch", "question", "search", "stream"]
 
 
 class Groundwire:
@@ -116,13 +106,20 @@ class Groundwire:
     def search(
         self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
     ) -> Answer:
-        """Ask and wait for the whole answer. For programs without an event loop."""
+        """Ask and wait for the whole answer. Where an event loop runs (Jupyter), it is asked in a thread."""
 
-        async def ask() -> Answer:
-            async with self:
-                return await self.asearch(query, provider=provider, model=model, options=options)
+        async def ask(groundwire: Groundwire) -> Answer:
+            async with groundwire:
+                return await groundwire.asearch(query, provider=provider, model=model, options=options)
 
-        return asyncio.run(ask())
+        # Connections belong to one event loop, so the thread gets its own.
+        return run_apart(lambda: ask(self._copy())) if is_running() else asyncio.run(ask(self))
+
+    def _copy(self) -> Groundwire:
+        copy = Groundwire(self.config, env=self._env)
+        for name, row in self._added.items():
+            copy.add(row, self._keys.get(name))
+        return copy
 
     async def asearch(
         self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
@@ -146,33 +143,46 @@ class Groundwire:
         options: SearchOptions | None = None,
     ) -> AsyncGenerator[Event, None]:
         """The events of an answer as they happen; leaving the loop stops the provider."""
-        if isinstance(query, str):
-            query = question(query, options or self.config.search)
-        async with aclosing(self.batches(query, provider=provider, model=model)) as batches:
+        request = query if isinstance(query, Request) else question(query, options or self.config.search)
+        if request.search is not None:
+            request = replace(request, search=checked_options(request.search, time.time()))
+        async with aclosing(self.batches(request, provider=provider, model=model)) as batches:
             async for batch in batches:
                 for event in batch:
                     yield event
 
     def batches(self, request: Request, *, provider: str = AUTO, model: str = "") -> Batches:
         """The same, as it arrives: events that came together stay together."""
-        usable = self.usable() if request.search is None else self._able_to_search()
-        provider, model = named(provider, model, self.config.aliases, usable)
-        order = self._order() if provider == AUTO else ()
-        plan = choose(provider, model, order, usable, searching=request.search is not None)
-        return self._router.batches(request, plan)
+        target = self.resolve(provider, model)
+        searching = request.search is not None
+        usable = self._able_to_search() if searching else self.usable()
+        plan = plan_for(target, self.order, usable, searching=searching)
+        named = model or request.model
+        warnings = substituted(named, self.config.aliases, self.usable()) if target[0] == AUTO else ()
+        return self._router.batches(request, replace(plan, seconds=self._seconds(plan), warnings=warnings))
+
+    def resolve(self, provider: str = AUTO, model: str = "") -> tuple[str, str]:
+        """The provider and the model that a name means; `auto` and no model for the default target."""
+        return resolve(model, self.config.aliases, self.usable(), provider)
+
+    def _seconds(self, plan: Plan) -> float:
+        """How long a request may take, all attempts together."""
+        limits = (self.config.provider(target.provider).timeout for target in plan.targets)
+        return max(limit or self.config.timeout or plan.seconds for limit in limits)
 
     def _able_to_search(self) -> Mapping[str, bool]:
-        """Of those who can be used, `auto` asks only who can search; a name is taken as given."""
+        """Providers that `auto` may ask to search."""
 
         def can(name: str) -> bool:
             return self._live[name].capabilities.search != "none" and self._is_usable(name)
 
         return Looked(self._live, can)
 
-    def _order(self) -> tuple[str, ...]:
-        """Whom `auto` asks, one after the other."""
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The providers that `auto` asks, in order, as far as they can be used."""
         configured = (name for name, item in self.config.providers.items() if item.base_url or item.enabled)
-        return ranked(self.config.order, configured)
+        return ranked(self.config.order, configured, DEFAULT_ORDER)
 
     async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:
         """The tokens of a request as its provider counts them; None where that one does not."""
@@ -198,13 +208,19 @@ class Groundwire:
     def providers(self) -> list[ProviderStatus]:
         """Every provider that is known, and whether it can be used."""
         others = [self._copilot_status()] if copilot.NAME in self._live else []
-        engines = (_engine_status(self._engines.status(name)) for name in self._engines.names)
+        engines = map(self._engines.status, self._engines.names)
         return [*(self._status(row) for row in self._rows.values()), *others, *engines]
 
     @property
     def names(self) -> tuple[str, ...]:
         """The providers that are known."""
         return tuple(name for name in self._live if name not in self._added)
+
+    @property
+    def keyed(self) -> tuple[str, ...]:
+        """The providers and engines whose key can be stored in our own file."""
+        lookups = {name: row.lookups for name, row in self._rows.items()} | self._engines.lookups()
+        return tuple(name for name, places in lookups.items() if Lookup("own", name) in places)
 
     def findings(self, name: str) -> list[Finding]:
         """What every place that may hold a provider's credential answers."""
@@ -220,6 +236,8 @@ class Groundwire:
         """A provider beside the configured ones, asked only by its name; a key goes before any lookup."""
         if key:
             self._keys[row.name] = key
+        if self.config.timeout:
+            row = replace(row, deadlines=_within(row.deadlines, self.config.timeout))
         self._added[row.name] = row
         self._live[row.name] = self._provider(row)
 
@@ -240,7 +258,10 @@ class Groundwire:
             search=settings.search,
             search_form=settings.search_form,
         )
-        return replace(row, deadlines=_within(row.deadlines, timeout)) if timeout else row
+        deadlines = _within(row.deadlines, timeout) if timeout else row.deadlines
+        if self.config.max_answer_mb:
+            deadlines = replace(deadlines, largest=self.config.max_answer_mb * 2**20)
+        return row if deadlines is row.deadlines else replace(row, deadlines=deadlines)
 
     def _copilot_cli(self, home: str) -> copilot.CopilotProvider:
         settings = self.config.provider(copilot.NAME)
@@ -280,7 +301,9 @@ class Groundwire:
             return await self._credential(row)
 
         renew = self._refresher.after_refusal
-        speaker = HttpProvider(row, self._http, credential, self._redactor, renew=renew)
+        speaker: Provider = HttpProvider(row, self._http, credential, self._redactor, renew=renew)
+        if row.family:
+            speaker = CurrentModel(speaker, row, self._http, credential)
         kind, _, engine = self.config.provider(row.name).search.partition(":")
         return self._engines.searching(speaker, engine) if kind == "engine" else speaker
 
@@ -315,21 +338,10 @@ class Groundwire:
         )
 
 
-def _engine_status(status: EngineStatus) -> ProviderStatus:
-    return ProviderStatus(
-        status.name,
-        status.title,
-        status.usable,
-        status.reason,
-        "",
-        "engine",
-        status.base_url,
-        status.capabilities,
-    )
-
-
 def question(query: str, options: SearchOptions) -> Request:
     """A request to search the web for an answer."""
+    if not isinstance(query, str):
+        raise InvalidQuery(f"the query must be a text, not {type(query).__name__}")
     if not query.strip():
         raise InvalidQuery("the query is empty; ask something")
     return Request((Message("user", (Text(query),)),), search=options, stream=True)

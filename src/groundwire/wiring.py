@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from groundwire.config.schema import Config
-from groundwire.credentials.lookup import Finding, Places, explain, find
+from groundwire.credentials.lookup import Finding, Lookup, Places, explain, find
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential
 from groundwire.engine.engines.registry import API_ENGINES, api_engine
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from groundwire.engine.index.base import Index
     from groundwire.engine.knowledge import Report
     from groundwire.engine.pages import Engine, Page
+    from groundwire.engine.reading.apart import PageReader
     from groundwire.transport.guarded import GuardedFetcher
 
 Ask: TypeAlias = Callable[[Request], Batches]
@@ -39,13 +40,15 @@ _WEB = frozenset({"allowed_domains", "blocked_domains", "location", "language", 
 
 
 @value
-class EngineStatus:
-    """An engine, and whether it can be used."""
+class ProviderStatus:
+    """A provider or an engine, and whether it can be used."""
 
     name: str
     title: str
     usable: bool
     reason: str
+    model: str
+    dialect: str
     base_url: str
     capabilities: Capabilities
 
@@ -65,6 +68,7 @@ class EngineRoom:
         """Told how far the embedded index is while it is made."""
         self._made: dict[str, Engine] = {}
         self._fetcher: GuardedFetcher | None = None
+        self._reader: PageReader | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,7 +108,7 @@ class EngineRoom:
         capabilities = capabilities_of_engine(self._honours(name))
         return SearchingProvider(provider, lambda: self.engine(name), capabilities)
 
-    def status(self, name: str) -> EngineStatus:
+    def status(self, name: str) -> ProviderStatus:
         """What can be said of an engine without asking it."""
         if name in _TITLES:
             row_url, reason, usable = "", "needs no key", True
@@ -116,14 +120,20 @@ class EngineRoom:
                 row.base_url,
                 found.origin if found else ("address set" if usable else row.advice),
             )
-        return EngineStatus(
+        return ProviderStatus(
             name,
             _TITLES.get(name) or self._row(name).title,
             usable,
             reason,
+            "",
+            "engine",
             row_url,
             capabilities_of_engine(self._honours(name)),
         )
+
+    def lookups(self) -> dict[str, tuple[Lookup, ...]]:
+        """Where the keys of engines may be."""
+        return {name: self._row(name).lookups for name in self.names if name not in _TITLES}
 
     def findings(self, name: str) -> list[Finding]:
         """What every place that may hold an engine's key answers."""
@@ -146,6 +156,9 @@ class EngineRoom:
         if self._fetcher is not None:
             await self._fetcher.aclose()
             self._fetcher = None
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
 
     def _honours(self, name: str) -> frozenset[str]:
         if name == "local":
@@ -176,9 +189,11 @@ class EngineRoom:
 
     def _opener(self) -> Opener:
         from groundwire.engine.engines.opening import Opener  # noqa: PLC0415  made when asked
-        from groundwire.engine.reading import read_page  # noqa: PLC0415
+        from groundwire.engine.reading.apart import PageReader  # noqa: PLC0415
 
-        return Opener(admits, fetcher=self.fetcher(), read=read_page)
+        if self._reader is None:
+            self._reader = PageReader()
+        return Opener(admits, fetcher=self.fetcher(), read=self._reader)
 
     def fetcher(self) -> GuardedFetcher:
         """The only way out to pages of strangers."""

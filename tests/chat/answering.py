@@ -51,7 +51,7 @@ async def talk(chat: Chat) -> None:
         session = ""
         for _ in range(TURNS):
             try:
-                asked = Asked(f"{uuid4().hex}?", session=session, agent="finder")
+                asked = Asked(f"{uuid4().hex}?", "", session=session, agent="finder")
                 async with aclosing(chat.ask(asked)) as turns:
                     async for turn in turns:
                         session = turn.session.id

@@ -15,6 +15,7 @@ from groundwire.config.schema import Config, ProviderSettings
 from groundwire.model import Answer
 from groundwire.store.base import Agent, StoredMessage
 from groundwire.store.open import open_store
+from groundwire.store.sql import SqlStore
 
 SEARCHING = Agent("finder", {"en": "Finder", "de": "Finder"}, web_search=True)
 
@@ -34,8 +35,16 @@ async def chatting(
             config, env={"HOME": str(folder), "OPENAI_API_KEY": "sk-of-nobody"}
         ) as groundwire:
             chat = Chat(groundwire, store, clock=clock)
-            await chat.save_agent(agent)
+            await chat.save_agent(agent, "")
             yield chat
+
+
+def expire_leases(chat: Chat) -> None:
+    """Let the time pass after which an answer without a writer is given up, by the clock of the database."""
+    store = chat._store
+    assert isinstance(store, SqlStore)
+    with store._database.transaction() as transaction:
+        transaction.rows("UPDATE groundwire_leases SET expires = 0", {})
 
 
 async def answered(chat: Chat, asked: Asked) -> Turn:

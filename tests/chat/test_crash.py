@@ -13,14 +13,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from random import Random
-from time import time
 from typing import TypedDict
 
 import pytest
 
 from groundwire.chat.chat import Chat
 from groundwire.chat.states import state_of
-from groundwire.chat.turns import LEASE
 from groundwire.model import (
     Answer,
     Citation,
@@ -38,7 +36,7 @@ from groundwire.model import (
 from groundwire.model.value import replace
 from groundwire.testing.script import Dribble
 from groundwire.testing.upstream import Upstream, answer
-from tests.chat.speaking import chatting, said
+from tests.chat.speaking import chatting, expire_leases, said
 from tests.servers.postgres import PostgresServer
 
 ROOT = Path(__file__).parents[2]
@@ -153,7 +151,8 @@ async def kill_again_and_again(folder: Path, store: str, runs: int, chance: Rand
         async with answering(folder, store) as (_, lines):
             await more_than(lines, 0)
             await asyncio.sleep(chance.uniform(0, 3))
-        async with chatting(folder, {}, clock=lambda: time() + LEASE + 1, address=store) as chat:
+        async with chatting(folder, {}, address=store) as chat:
+            expire_leases(chat)
             states += await check(chat, lines)
         assert not store.startswith("sqlite") or is_whole(folder / "chat.db")
         everything += lines
@@ -204,7 +203,8 @@ def test_a_killed_postgres_loses_nothing_and_the_chat_goes_on_when_it_is_back(
                     ):
                         await asyncio.sleep(0.01)
                 assert process.returncode is None
-        async with chatting(tmp_path, {}, clock=lambda: time() + LEASE + 1, address=postgres) as chat:
+        async with chatting(tmp_path, {}, address=postgres) as chat:
+            expire_leases(chat)
             await check(chat, lines)
         return lines
 

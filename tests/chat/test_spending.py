@@ -55,3 +55,9 @@ def test_suggestions_of_google_are_links_to_google_alone() -> None:
     assert [(one.label, one.href) for one in found] == [
         ("mars & rovers", "https://vertexaisearch.cloud.google.com/grounding-api-redirect/x")
     ]
+
+
+def test_only_google_itself_is_linked_to() -> None:
+    hosts = ("google.com", "www.google.com", "evilgoogle.com", "google.com.evil.example", "evil.example")
+    html = "".join(f'<a href="https://{host}/search?q=x">{host}</a>' for host in hosts)
+    assert [one.label for one in read_suggestions(html)] == ["google.com", "www.google.com"]

@@ -7,14 +7,11 @@ import json
 import re
 from contextlib import aclosing
 from pathlib import Path
-from time import time
 
 import pytest
 
-from groundwire.chat.chat import Chat
 from groundwire.chat.questions import Asked, Controls, controls_of
 from groundwire.chat.states import state_of
-from groundwire.chat.turns import LEASE
 from groundwire.config.schema import ProviderSettings
 from groundwire.errors import GroundwireError, RequestError, TurnedAway
 from groundwire.model import (
@@ -31,7 +28,7 @@ from groundwire.store.base import Agent, StoredMessage
 from groundwire.testing.answers import told
 from groundwire.testing.script import Response, Script
 from groundwire.testing.upstream import Upstream, answer
-from tests.chat.speaking import SEARCHING, answered, chatting, said
+from tests.chat.speaking import SEARCHING, answered, chatting, expire_leases, said
 from tests.faces.gateway.serving import speaking
 
 PAGE = Source("https://docs.example/page", "A page", excerpts=("The page says so.",))
@@ -48,7 +45,7 @@ def test_an_answer_is_kept_as_it_was_told_and_read_again_the_same(dialect: str, 
             Upstream(answer(dialect, told("It does.", PAGE, query="does it?"))) as upstream,
             chatting(tmp_path, {"p": speaking(dialect, upstream.url)}) as chat,
         ):
-            turn = await answered(chat, Asked("Does it?", agent="finder"))
+            turn = await answered(chat, Asked("Does it?", "", agent="finder"))
             assert said(turn.answer).text.startswith("It does.")
             assert said(turn.answer).grounded
             assert turn.answer.provider == "p"
@@ -64,7 +61,7 @@ def test_a_question_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -> None
         async with (
             Upstream(Response(delay=30)) as upstream,
             chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
-            aclosing(chat.ask(Asked("Is it there?"))) as turns,
+            aclosing(chat.ask(Asked("Is it there?", ""))) as turns,
         ):
             turn = await anext(turns)
             assert not upstream.requests
@@ -86,7 +83,7 @@ def test_leaving_stops_the_provider_and_keeps_what_was_seen(tmp_path: Path) -> N
             chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
         ):
             seen = ""
-            async with asyncio.timeout(10), aclosing(chat.ask(Asked("Go on?"))) as turns:
+            async with asyncio.timeout(10), aclosing(chat.ask(Asked("Go on?", ""))) as turns:
                 async for turn in turns:
                     seen = said(turn.answer).text
                     if seen:
@@ -100,19 +97,17 @@ def test_leaving_stops_the_provider_and_keeps_what_was_seen(tmp_path: Path) -> N
 
 
 def test_an_answer_whose_writer_died_becomes_interrupted(tmp_path: Path) -> None:
-    now = time()
-
     async def run() -> None:
         whole = answer("openai_chat", told("Half of it was said.", PAGE))
         async with Upstream(whole) as upstream:
             providers = {"p": speaking("openai_chat", upstream.url)}
-            async with chatting(tmp_path, providers, clock=lambda: now) as chat:
-                turns = chat.ask(Asked("Will it end?"))
+            async with chatting(tmp_path, providers) as chat:
+                turns = chat.ask(Asked("Will it end?", ""))
                 turn = await anext(turns)
                 half = replace(turn.answer, content=replace(said(turn.answer), parts=said(turn.answer).parts))
                 assert state_of(said((await chat.open("", turn.session.id)).turns[-1])) == "running"
-                later = Chat(chat.groundwire, chat._store, clock=lambda: now + LEASE + 1)
-                ended = said((await later.open("", turn.session.id)).turns[-1])
+                expire_leases(chat)
+                ended = said((await chat.open("", turn.session.id)).turns[-1])
                 assert state_of(ended) == "interrupted"
                 assert ended.parts == said(half).parts
                 await turns.aclose()
@@ -125,11 +120,11 @@ def test_a_session_that_is_being_answered_takes_no_second_question(tmp_path: Pat
         async with (
             Upstream(Response(delay=30)) as upstream,
             chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
-            aclosing(chat.ask(Asked("First?"))) as turns,
+            aclosing(chat.ask(Asked("First?", ""))) as turns,
         ):
             turn = await anext(turns)
             with pytest.raises(TurnedAway, match="being answered"):
-                await answered(chat, Asked("Second?", session=turn.session.id))
+                await answered(chat, Asked("Second?", "", session=turn.session.id))
 
     asyncio.run(run())
 
@@ -140,7 +135,7 @@ def test_an_error_of_the_provider_is_the_end_of_the_turn(tmp_path: Path) -> None
             Upstream(Response(400, body=b'{"error": {"message": "no such thing"}}')) as upstream,
             chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
         ):
-            turn = await answered(chat, Asked("Well?"))
+            turn = await answered(chat, Asked("Well?", ""))
             assert state_of(said(turn.answer)) == "failed"
             kept = said((await chat.open("", turn.session.id)).turns[-1])
             assert "no such thing" in (kept.error.message if kept.error else "")
@@ -168,11 +163,11 @@ def test_encrypted_results_go_back_to_their_provider_and_readable_ones_to_anothe
                 replace(SEARCHING, provider="a"),
             ) as chat,
         ):
-            turn = await answered(chat, Asked("What?"))
-            await answered(chat, Asked("Sure?", session=turn.session.id))
+            turn = await answered(chat, Asked("What?", ""))
+            await answered(chat, Asked("Sure?", "", session=turn.session.id))
             assert "EqOnlyTheirs" in body_of(first, 1)
-            await chat.save_agent(replace(SEARCHING, provider="b"))
-            await answered(chat, Asked("And you?", session=turn.session.id))
+            await chat.save_agent(replace(SEARCHING, provider="b"), "")
+            await answered(chat, Asked("And you?", "", session=turn.session.id))
             assert "EqOnlyTheirs" not in body_of(second)
             assert PAGE.url in body_of(second)
 
@@ -192,9 +187,9 @@ def test_a_tool_call_that_nobody_asked_for_is_never_carried_out_nor_sent_back(tm
             Upstream(answer("openai_chat", events)) as upstream,
             chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
         ):
-            turn = await answered(chat, Asked("Do it."))
+            turn = await answered(chat, Asked("Do it.", ""))
             assert len(upstream.requests) == 1
-            await answered(chat, Asked("Well?", session=turn.session.id))
+            await answered(chat, Asked("Well?", "", session=turn.session.id))
             assert "run_shell" not in body_of(upstream, 1)
             assert "Let me run this." in body_of(upstream, 1)
 
@@ -208,12 +203,16 @@ def test_asking_again_takes_the_place_of_what_came_after(tmp_path: Path) -> None
             Upstream(Script(tuple(script))) as upstream,
             chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
         ):
-            first = await answered(chat, Asked("One?", controls=Controls(city="Bonn")))
-            await answered(chat, Asked("Two?", session=first.session.id))
-            retried = await answered(chat, Asked("", session=first.session.id, replaces=first.question.id))
+            first = await answered(chat, Asked("One?", "", controls=Controls(city="Bonn")))
+            await answered(chat, Asked("Two?", "", session=first.session.id))
+            retried = await answered(
+                chat, Asked("", "", session=first.session.id, replaces=first.question.id)
+            )
             assert isinstance(retried.question.content, Message)
             assert controls_of(retried.question.content).city == "Bonn"
-            edited = await answered(chat, Asked("Uno?", session=first.session.id, replaces=first.question.id))
+            edited = await answered(
+                chat, Asked("Uno?", "", session=first.session.id, replaces=first.question.id)
+            )
             texts = [one.content.text for one in (await chat.open("", first.session.id)).turns]
             assert texts == ["Uno?", said(edited.answer).text]
             assert "One?" not in body_of(upstream, 3)
@@ -227,12 +226,12 @@ def test_search_is_asked_for_only_if_the_agent_wants_it(tmp_path: Path) -> None:
             Upstream(answer("openai_responses", told("Fine."))) as upstream,
             chatting(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
         ):
-            await chat.save_agent(replace(SEARCHING, web_search=False))
-            await answered(chat, Asked("Without?"))
+            await chat.save_agent(replace(SEARCHING, web_search=False), "")
+            await answered(chat, Asked("Without?", ""))
             assert "web_search" not in body_of(upstream)
-            await chat.save_agent(SEARCHING)
+            await chat.save_agent(SEARCHING, "")
             controls = Controls(("docs.example",), country="de", city="Bonn")
-            await answered(chat, Asked("With?", controls=controls))
+            await answered(chat, Asked("With?", "", controls=controls))
             tool = json.loads(body_of(upstream, 1))["tools"][0]
             assert tool["filters"]["allowed_domains"] == ["docs.example"]
             assert tool["user_location"]["country"] == "DE"
@@ -244,7 +243,7 @@ def test_an_agent_that_does_not_search_is_not_led_to_an_engine(tmp_path: Path) -
     async def run() -> None:
         silent = Agent("silent", {"en": "Silent"})
         async with chatting(tmp_path, {}, silent) as chat:
-            turn = await answered(chat, Asked("Anything?", agent="silent"))
+            turn = await answered(chat, Asked("Anything?", "", agent="silent"))
             error = said(turn.answer).error
             assert error is not None
             assert "turn on web search" in error.message
@@ -293,7 +292,7 @@ def test_a_store_that_fails_while_an_answer_comes_does_not_silence_it(tmp_path: 
                 return keep(message)
 
             chat._store.add_message = failing  # type: ignore[method-assign]
-            turn = await answered(chat, Asked("Full?"))
+            turn = await answered(chat, Asked("Full?", ""))
             assert said(turn.answer).text == "Still said."
             assert said(turn.answer).warnings[-1].code == "not_stored"
 
@@ -304,7 +303,7 @@ def test_an_empty_question_makes_no_session(tmp_path: Path) -> None:
     async def run() -> None:
         async with chatting(tmp_path, {}) as chat:
             with pytest.raises(RequestError):
-                await answered(chat, Asked("  "))
+                await answered(chat, Asked("  ", ""))
             assert await chat.sessions("") == []
 
     asyncio.run(run())

@@ -250,6 +250,15 @@ def test_a_key_that_nobody_could_send_is_ignored(world: World, key: Json) -> Non
     assert config.warnings == (f"{path}: provider.geminisearch.options.apiKey is not a key; it is ignored",)
 
 
+@pytest.mark.parametrize(("said", "read"), [(True, "true"), (False, ""), ("yes", None)])
+def test_a_block_may_ask_for_the_raw_metadata(world: World, said: Json, read: str | None) -> None:
+    options: Json = {"groundingMetadata": said}
+    write(world.project / "opencode.json", {"provider": {"geminisearch": {"options": options}}})
+    config = world.load()
+    assert config.geminisearch.get("groundingMetadata") == read
+    assert bool(config.warnings) == (read is None)
+
+
 def test_a_key_from_an_unset_variable_is_no_key(world: World) -> None:
     write(world.opencode_file, geminisearch(apiKey="{env:GEMINI_API_KEY}", model="m"))
     config = world.load()

@@ -22,10 +22,12 @@ from groundwire.model import (
     Cited,
     Event,
     Evidence,
+    ExtrasSeen,
     Failed,
     Finished,
     FinishReason,
     Image,
+    JsonObject,
     Message,
     Opaque,
     Part,
@@ -142,6 +144,8 @@ _CONTROLS = " \t\x0b\x0c\x1c\x1d\x1e\x85\x7f control \\u0041 \"quotes\" 'and' \\
 def _grounded() -> Iterator[Sample]:
     yield Sample("plain text", said("Nothing was searched."))
     yield Sample("nothing at all", said())
+    report: JsonObject = {"type": "file_citation", "file_id": "file_1", "filename": "a.pdf", "index": 9}
+    yield Sample("a file", said(Text("It is so.", extras={"openai_responses": {"annotations": [report]}})))
     yield Sample(
         "claims after a search",
         said(
@@ -503,8 +507,9 @@ def _settled(number: int, answer: Answer) -> Iterator[Event]:
 
 def _part_events(number: int, part: Part, size: int) -> Iterator[Event]:
     match part:
-        case Text(text, phase):
+        case Text(text, phase, extras):
             yield from (TextDelta(number, piece, phase) for piece in _pieces(text, size))
+            yield from (ExtrasSeen(number, extras),) if extras else ()
         case Reasoning(text):
             yield from (ReasoningDelta(number, piece) for piece in _pieces(text, size))
         case ToolCall(call_id, name, arguments):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import html
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,7 +105,7 @@ def test_a_place_that_the_text_does_not_bear_out_is_warned_of(recording: Recordi
 
 
 @every_answer
-def test_a_link_is_a_marker_and_a_sentence_a_claim(recording: Recording) -> None:
+def test_a_link_or_a_number_is_a_marker_and_a_sentence_a_claim(recording: Recording) -> None:
     answer = answer_of(recording)
     for citation in answer.citations:
         if citation.span is not None:
@@ -112,7 +113,8 @@ def test_a_link_is_a_marker_and_a_sentence_a_claim(recording: Recording) -> None
             is_link = (
                 said.startswith(("[", "(")) and said.endswith(")") and "](http" in said and " [" not in said
             )
-            assert (citation.anchor == "marker") == is_link, said
+            is_number = re.fullmatch(r"\[\d+\]", said) is not None
+            assert (citation.anchor == "marker") == (is_link or is_number), said
 
 
 @every_answer

@@ -127,3 +127,20 @@ def test_the_rest_is_what_nobody_asked_for() -> None:
 def test_something_that_is_no_object_is_an_empty_one() -> None:
     assert as_object({"a": 1}) == {"a": 1}
     assert as_object([1]) == as_object(None) == {}
+
+
+@pytest.mark.parametrize("said", [2**63, 2**63 - 1, 10**400, -1, 1e300, 10**12 + 1])
+def test_a_count_that_cannot_be_true_is_as_good_as_none(said: float) -> None:
+    assert Fields.of({"tokens": said}, UpstreamWireError).count("tokens") is None
+
+
+def test_counts_offsets_and_amounts_are_read_as_they_are_within_reason() -> None:
+    read = Fields.of(
+        {"tokens": 10**12, "float": 5.0, "before": -1, "far": 2**60, "cost": 0.5}, UpstreamWireError
+    )
+    assert [read.count(key) for key in ("tokens", "float", "absent")] == [10**12, 5, None]
+    assert [read.offset(key) for key in ("before", "far", "float")] == [-1, None, 5]
+    assert read.amount("cost") == 0.5
+    assert Fields.of({"cost": 1e300}, UpstreamWireError).amount("cost") is None
+    with pytest.raises(UpstreamWireError):
+        Fields.of({"tokens": "many"}, UpstreamWireError).count("tokens")

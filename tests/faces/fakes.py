@@ -89,6 +89,10 @@ class FakeAsker:
     def names(self) -> tuple[str, ...]:
         return ("gemini", "anthropic", "openai", *self.config.providers)
 
+    @property
+    def order(self) -> tuple[str, ...]:
+        return self.config.order
+
     async def stream(
         self,
         query: str | Request,
@@ -107,6 +111,10 @@ class FakeAsker:
 
     def providers(self) -> list[ProviderStatus]:
         return self._statuses
+
+    @property
+    def keyed(self) -> tuple[str, ...]:
+        return self.names
 
     def findings(self, name: str) -> list[Finding]:
         return self._findings.get(name, [])

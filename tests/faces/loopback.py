@@ -38,7 +38,7 @@ class Loopback:
         """A whole answer as the provider itself would spell it."""
         self.requests: list[dict[str, Any]] = []
         self.pause: Callable[[int], None] = lambda _: None
-        """Called before each frame of a stream."""
+        """Called before each frame of a stream, and before a whole answer."""
         self.stalled = threading.Event()
         self.left = threading.Event()
         self.address = ""
@@ -104,7 +104,17 @@ class Handler(BaseHTTPRequestHandler):
         elif "stream" in self.path or body.get("stream"):
             self._stream(name)
         else:
+            self._whole(name)
+
+    def _whole(self, name: str) -> None:
+        script = self.server.script
+        try:
+            script.pause(0)
             self._send(200, script.body(name))
+        except Stalled:
+            self.close_connection = True
+            if self._has_left():
+                script.left.set()
 
     def _send(self, status: int, body: bytes) -> None:
         self.send_response(status)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from importlib import metadata
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -74,3 +76,24 @@ def test_a_provider_that_breaks_off_or_never_answers_has_failed(monkeypatch: pyt
     assert broken.error == Overloaded("busy")
     (silent,) = asyncio.run(ask_each(Silent(), ["gemini"]))
     assert isinstance(silent.error, TimedOut)
+
+
+@pytest.mark.parametrize("extra", ["documents", "mcp", "postgres"])
+def test_an_extra_that_is_missing_is_named_with_the_command_that_adds_it(
+    extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = checkup._extra_packages()[extra]
+    assert gone
+    assert [check.state for check in checkup.extras("") if check.what == extra] == ["ok"]
+
+    def version(name: str) -> str:
+        if name in gone:
+            raise PackageNotFoundError(name)
+        return metadata.version(name)
+
+    monkeypatch.setattr(checkup, "version", version)
+    found = {check.what: check for check in checkup.extras("postgresql://db/x")}
+    assert f"pip install 'groundwire[{extra}]'" in found[extra].detail
+    assert all(name in found[extra].detail for name in gone)
+    assert found[extra].state == ("problem" if extra == "postgres" else "note")
+    assert all(check.state == "ok" for name, check in found.items() if name != extra)

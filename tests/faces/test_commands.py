@@ -72,6 +72,32 @@ def test_the_tools_are_listed_for_people() -> None:
     assert "geminisearch\n    Führt eine Websuche" in bench.stdout
 
 
+def test_the_special_tools_are_listed_and_defined() -> None:
+    bench = Bench()
+    assert bench.run("tools") == 0
+    assert "webSearch\n" in bench.stdout
+    assert "googleSearch\n" in bench.stdout
+    bench = Bench()
+    assert bench.run("tools", "--special", "--lang", "de") == 0
+    web, google = json.loads(bench.stdout)
+    assert (web["id"], web["name"], google["id"]) == ("webSearch", "Websuche", "googleSearch")
+
+
+@pytest.mark.parametrize(
+    ("form", "entries"),
+    [
+        ("openai-responses", [{"type": "web_search"}]),
+        ("openai-chat", []),
+        ("gemini", [{"googleSearch": {}}]),
+        ("mcp", []),
+    ],
+)
+def test_the_special_tools_are_declared_as_each_api_does(form: str, entries: list[object]) -> None:
+    bench = Bench()
+    assert bench.run("tools", "--special", "--format", form) == 0
+    assert json.loads(bench.stdout) == entries
+
+
 @pytest.mark.parametrize("form", ["openai-responses", "openai-chat", "anthropic", "gemini", "mcp"])
 def test_the_tools_are_printed_in_every_format(form: str) -> None:
     bench = Bench()
@@ -107,7 +133,19 @@ def test_providers_are_shown_with_what_they_can_do() -> None:
     ]
     abilities = bench.stdout.splitlines()[5:7]
     assert abilities[0].split()[:4] == ["PROVIDER", "CITES", "--allow", "--block"]
-    assert abilities[1].split() == ["gemini", "spans", "yes", "no", "no", "-", "-", "asked", "-", "-", "-"]
+    assert abilities[1].split() == [
+        "gemini",
+        "spans",
+        "yes",
+        "no",
+        "no",
+        "-",
+        "-",
+        "asked",
+        "-",
+        "asked",
+        "-",
+    ]
 
 
 def test_providers_as_json() -> None:
@@ -161,7 +199,7 @@ def test_the_doctor_says_when_nobody_can_be_asked(tmp_path: Path) -> None:
         FakeAsker(statuses=[status("gemini", usable=False)]), env={"GROUNDWIRE_DATA_DIR": str(tmp_path)}
     )
     assert bench.run("doctor") == 4
-    assert "Nobody can be asked yet" in bench.stdout
+    assert "No provider can be used yet" in bench.stdout
 
 
 def test_the_doctor_sees_a_data_directory_that_cannot_be_used(tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ from groundwire.model import (
     SourceState,
     Span,
     Started,
+    StoredContext,
     Text,
     TextDelta,
     TextSettled,
@@ -189,6 +190,7 @@ def requests() -> SearchStrategy[Request]:
                 headers=_some(st.tuples(_WORD, _WORD)),
             )
         ),
+        stored=_or_none(_draw(StoredContext, dialect=_WORD, names=_some(_WORD))),
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace as replace_speaker
 from groundwire.credentials.secret import Credential, Secret
 from groundwire.model.value import replace
 from groundwire.providers.base import Row
+from groundwire.providers.models import default_model
 from groundwire.providers.registry import adjusted, built_in, describe
 from groundwire.transport.deadlines import Deadlines
 
@@ -66,9 +67,9 @@ VENDORS = (
         "gemini",
         "gemini",
         "",
-        _GEMINI.format("gemini-2.5-flash"),
+        _GEMINI.format(default_model("gemini")),
         "x-goog-api-key",
-        _GEMINI_STREAM.format("gemini-2.5-flash"),
+        _GEMINI_STREAM.format(default_model("gemini")),
     ),
     Speaker("openrouter", "openai_responses", "/api/v1", "/api/v1/responses"),
     Speaker(

@@ -60,13 +60,13 @@ R: Support = "refused"
 
 TABLE: dict[str, tuple[Support, ...]] = {
     #                 allow block live place lang since until uses sources size
-    "anthropic":     (N,    N,    R,   N,    I,   I,    I,    N,   I,      I),
-    "openai":        (N,    N,    N,   N,    I,   I,    I,    N,   I,      N),
-    "gemini":        (E,    E,    R,   N,    N,   N,    N,    I,   I,      I),
+    "anthropic":     (N,    N,    R,   N,    I,   I,    I,    N,   E,      I),
+    "openai":        (N,    N,    N,   N,    I,   I,    I,    N,   E,      N),
+    "gemini":        (E,    E,    R,   N,    N,   N,    N,    I,   E,      I),
     "openrouter":    (N,    N,    R,   N,    I,   I,    I,    N,   N,      N),
-    "openai_oauth":  (N,    N,    N,   N,    I,   I,    I,    I,   I,      N),
-    "openai_chat":   (E,    E,    R,   N,    I,   I,    I,    I,   I,      N),
-    **{speaker.name: (E, E, R, I, I, I, I, I, I, I) for speaker in CONFIGURED},
+    "openai_oauth":  (N,    N,    N,   N,    I,   I,    I,    I,   E,      N),
+    "openai_chat":   (E,    E,    R,   N,    I,   I,    I,    I,   E,      N),
+    **{speaker.name: (E, E, R, I, I, I, I, I, E, I) for speaker in CONFIGURED},
     "my_websearch":  (N,    N,    N,   N,    N,   N,    N,    N,   N,      N),
 }  # fmt: skip
 
@@ -109,7 +109,8 @@ def test_every_option_is_treated_as_the_table_says(speaker: Speaker, option: str
 def test_a_restriction_that_nobody_listed_is_refused_and_a_hint_ignored(name: str) -> None:
     nothing = Capabilities()
     assert nothing.support(name) == "refused"
-    assert all(nothing.support(option) == "ignored" for option in set(OPTIONS) - RESTRICTIONS)
+    hints = set(OPTIONS) - RESTRICTIONS - {"max_sources"}
+    assert all(nothing.support(option) == "ignored" for option in hints)
 
 
 def test_emulated_lists_are_asked_for_in_words_and_watched() -> None:
@@ -134,6 +135,40 @@ def test_hints_can_be_asked_for_in_words_too() -> None:
         assert words in prepared.request.system[0].text
         assert prepared.request.search == SearchOptions()
         assert prepared.audited is None
+
+
+def test_a_limit_of_sources_is_kept_in_the_answer() -> None:
+    prepared = prepare(question(search=SearchOptions(max_sources=2)), Capabilities(), "p")
+    assert "at most 2 different pages" in prepared.request.system[0].text
+    assert prepared.audited is not None
+    audit = Audit(prepared.audited)
+    first, again, second, third = (
+        Evidence(Source(url))
+        for url in (
+            "https://a.example/x",
+            "https://www.a.example/x?utm_source=p",
+            "https://b.example",
+            "https://c.example",
+        )
+    )
+    said: list[Event] = [
+        Cited(Citation(Span(0, 2), (first, second))),
+        Cited(Citation(Span(3, 5), (third,))),
+        Cited(Citation(Span(6, 8), (again, third))),
+    ]
+    told_on = [event for item in said for event in audit.check(item)]
+    assert [event.citation for event in told_on if isinstance(event, Cited)] == [
+        Citation(Span(0, 2), (first, second)),
+        Citation(Span(6, 8), (again,)),
+    ]
+    assert [event.code for event in told_on if isinstance(event, Warned)] == ["source_limit"]
+
+
+def test_a_provider_that_limits_its_sources_itself_is_not_audited_for_it() -> None:
+    options = SearchOptions(("a.example",), max_sources=2)
+    capabilities = Capabilities(options={"allowed_domains": "native", "max_sources": "native"})
+    prepared = prepare(question(search=options), capabilities, "p")
+    assert prepared.audited == SearchOptions(("a.example",))
 
 
 def test_a_restriction_that_the_dialect_has_no_words_for_is_never_dropped() -> None:

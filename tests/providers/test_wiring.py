@@ -13,8 +13,10 @@ import pytest
 
 from groundwire.client import Groundwire
 from groundwire.config.load import load
-from groundwire.errors import AuthRejected
-from groundwire.model import Json, Source
+from groundwire.errors import AuthRejected, GroundwireError, MissingCredential
+from groundwire.model import Json, Request, Source
+from groundwire.providers.base import Batches
+from groundwire.routing.run import Plan
 from groundwire.testing.answers import told
 from groundwire.testing.script import Response, Script, answer, json_response
 from groundwire.testing.upstream import Upstream
@@ -148,3 +150,58 @@ def test_the_first_call_imports_it(tmp_path: Path) -> None:
             assert await process.wait() == 0
 
     run(main())
+
+
+def test_an_order_of_ones_own_asks_nobody_else_unless_it_says_so(tmp_path: Path) -> None:
+    async def main() -> None:
+        paths = {
+            "/v1/messages": (Response(401),),
+            "/v1/chat/completions": (answer("openai_chat", EVENTS),),
+        }
+        async with Upstream(Script(paths=paths)) as upstream:
+            tables = f'[providers.anthropic]\nbase_url = "{upstream.url}"\n{house(upstream.url)}'
+            alone, all_of_them = 'order = ["anthropic"]\n' + tables, 'order = ["anthropic", "*"]\n' + tables
+            async with client(tmp_path, alone, ANTHROPIC_API_KEY="sk-ant-x") as here:
+                assert here.order == ("anthropic",)
+                with pytest.raises(AuthRejected):
+                    await here.asearch("how long?")
+            assert [request.path for request in upstream.requests] == ["/v1/messages"]
+            async with client(tmp_path, all_of_them, ANTHROPIC_API_KEY="sk-ant-x") as here:
+                assert (await here.asearch("how long?")).text == "The Nile is 6650 km long."
+
+    run(main())
+
+
+def test_an_order_that_names_nobody_usable_says_so(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with client(tmp_path, 'order = ["anthropic"]\n') as here:
+            with pytest.raises(MissingCredential, match=r"\(anthropic\)"):
+                await here.asearch("how long?")
+
+    run(main())
+
+
+def test_one_deadline_holds_for_all_silent_providers(tmp_path: Path) -> None:
+    limits: list[float] = []
+
+    async def main() -> None:
+        async with Upstream(Script(door="deaf")) as upstream:
+            tables = "\n".join(
+                f'[providers.p{number}]\ndialect = "openai_chat"\nbase_url = "{upstream.url}/{number}"\n'
+                'model = "m"\n'
+                for number in range(3)
+            )
+            config = 'timeout = 0.2\norder = ["p0", "p1", "p2"]\n' + tables
+            async with client(tmp_path, config) as here:
+                batches = here._router.batches
+
+                def watched(request: Request, plan: Plan) -> Batches:
+                    limits.append(plan.seconds)
+                    return batches(request, plan)
+
+                here._router.batches = watched  # type: ignore[method-assign]
+                with pytest.raises(GroundwireError):
+                    await here.asearch("how long?")
+
+    run(main())
+    assert limits == [0.2]

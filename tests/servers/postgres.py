@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -51,6 +52,24 @@ class PostgresServer:
         self._server.close()
         meanwhile()
         self._server = Server(self._command, self._answers, signal.SIGINT)
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Accept connections and bytes, and answer nothing, for as long as the block lasts."""
+        self._server.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._server.signal(signal.SIGCONT)
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Be killed, and come back when the block ends."""
+        self._server.kill()
+        try:
+            yield
+        finally:
+            self._server = Server(self._command, self._answers, signal.SIGINT)
 
     def die(self) -> None:
         """Be killed, with no time for goodbyes, and come back."""

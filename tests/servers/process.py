@@ -11,6 +11,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -95,6 +96,14 @@ class Server:
                 self._process.kill()
                 self._process.wait(STOP_LIMIT)
         self._log.close()
+
+    def signal(self, what: signal.Signals) -> None:
+        """Send a signal to the process and to those it started."""
+        name = self._process.pid
+        children = Path(f"/proc/{name}/task/{name}/children").read_text().split()
+        for process in (name, *map(int, children)):
+            with suppress(ProcessLookupError):  # a connection that just ended
+                os.kill(process, what)
 
     def kill(self) -> None:
         """End the process at once, and wait for it and for those it started."""

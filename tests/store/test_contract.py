@@ -139,7 +139,7 @@ def test_any_answer_and_any_message_comes_back(store: Store, content: Answer | M
 def test_a_message_makes_its_session_the_last_used(talking: Store) -> None:
     talking.put_session(replace(SESSION, id="s2", updated="2026-01-02T12:00:00Z"))
     talking.add_message(replace(said(1), created="2026-01-03T00:00:00Z"))
-    assert [session.id for session in talking.sessions()] == ["s1", "s2"]
+    assert [session.id for session in talking.sessions("")] == ["s1", "s2"]
 
 
 def test_a_message_without_a_session_is_refused(talking: Store) -> None:
@@ -187,18 +187,21 @@ def test_usage_is_added_up_by_day_and_model(store: Store) -> None:
     rows = [
         UsageRow("u1", "2026-01-01T10:00:00Z", "gemini", "flash", Usage(1, 2, searches=1, cost=0.5), "me"),
         UsageRow(
-            "u2", "2026-01-01T23:59:59Z", "gemini", "flash", Usage(10, 20), "you", outcome="RATE_LIMITED"
+            "u2", "2026-01-01T23:59:59Z", "gemini", "flash", Usage(10, 20), "me", outcome="RATE_LIMITED"
         ),
         UsageRow("u3", "2026-01-02T00:00:00Z", "gemini", "flash", Usage(100), "me", seconds=1.5),
+        UsageRow("u4", "2026-01-02T00:00:00Z", "gemini", "flash", Usage(1000), "you"),
+        UsageRow("u5", "2026-01-02T00:00:00Z", "gemini", "flash", Usage(10000), ""),
     ]
     store.add_usage(rows)
     store.add_usage(rows[:1])
     first = UsageTotal("2026-01-01", "gemini", "flash", 2, 1, Usage(11, 22, searches=1, cost=0.5))
     second = UsageTotal("2026-01-02", "gemini", "flash", 1, 0, Usage(100))
-    assert store.usage() == [first, second]
-    assert store.usage(since="2026-01-02") == [second]
-    assert store.usage(until="2026-01-02") == [first]
-    assert [total.requests for total in store.usage(owner="me")] == [1, 1]
+    assert store.usage("me") == [first, second]
+    assert store.usage("me", since="2026-01-02") == [second]
+    assert store.usage("me", until="2026-01-02") == [first]
+    assert [total.usage.input_tokens for total in store.usage("you")] == [1000]
+    assert [total.usage.input_tokens for total in store.usage("")] == [10000]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -241,3 +244,17 @@ def test_many_who_open_a_new_store_at_once_migrate_it_once(opener: Callable[[], 
         stores = list(pool.map(lambda _: opener(), range(6)))
     stores[0].put_session(SESSION)
     assert [store.session("s1") for store in stores] == [SESSION] * 6
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_a_row_that_the_database_does_not_take_is_dropped_and_the_others_are_kept(
+    store: Store, caplog: pytest.LogCaptureFixture, place: int
+) -> None:
+    rows = [
+        UsageRow(f"r{number}", "2026-01-01T10:00:00Z", "p", "m", Usage(output_tokens=1), "me")
+        for number in range(4)
+    ]
+    rows[place] = UsageRow("huge", "2026-01-01T10:00:00Z", "p", "m", Usage(output_tokens=2**63), "me")
+    store.add_usage(rows)
+    assert [total.requests for total in store.usage()] == [3]
+    assert "huge" in caplog.text

@@ -105,9 +105,9 @@ def test_many_hits_are_told_the_last_first_and_phrases_are_found_among_all_of_th
     for number in range(60):
         text = "one two" if number == 3 else "two one"
         store.add_message(StoredMessage(f"m{number}", "s", Message("user", (Text(text),))))
-    assert [message.id for message in store.find_messages("one two", limit=3)] == ["m59", "m58", "m57"]
-    assert [message.id for message in store.find_messages('"one two"', limit=3)] == ["m3"]
-    assert [message.id for message in store.find_messages('"two one" "one two"', limit=3)] == []
+    assert [message.id for message in store.find_messages("one two", "", limit=3)] == ["m59", "m58", "m57"]
+    assert [message.id for message in store.find_messages('"one two"', "", limit=3)] == ["m3"]
+    assert [message.id for message in store.find_messages('"two one" "one two"', "", limit=3)] == []
 
 
 def test_a_message_of_any_length_is_kept_and_found_by_its_beginning(store: Store) -> None:

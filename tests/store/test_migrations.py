@@ -100,7 +100,8 @@ def test_everything_in_a_store_of_an_earlier_version_is_kept(
     assert [turn.number for turn in said] == [1, 2]
     assert said[1].content.citations[0].evidence[0].source.url == "https://dom.example/"
     assert [agent.web_search for agent in store.agents()] == [True]
-    assert [(total.provider, total.errors) for total in store.usage()] == [("anthropic", 0), ("gemini", 1)]
+    assert [(total.provider, total.errors) for total in store.usage("")] == [("anthropic", 0)]
+    assert [(total.provider, total.errors) for total in store.usage("me")] == [("gemini", 1)]
 
 
 @pytest.mark.parametrize("version", sorted(ROWS))
@@ -110,8 +111,8 @@ def test_what_was_said_in_an_earlier_version_is_found(
     migrated(version).close()
     write(statements, ROWS[version])
     store = migrated()
-    assert [turn.id for turn in store.find_messages("kolner DOM")] == ["m1"]
-    assert [turn.id for turn in store.find_messages("1880")] == ["m2"]
+    assert [turn.id for turn in store.find_messages("kolner DOM", "")] == ["m1"]
+    assert [turn.id for turn in store.find_messages("1880", "")] == ["m2"]
     assert [turn.id for turn in store.find_messages("dom", "somebody")] == ["m3"]
 
 
@@ -127,7 +128,8 @@ def test_a_store_that_goes_on_is_written_as_before(migrated: Migrated, statement
 
 def _dump(store: Store) -> list[object]:
     messages = [store.messages(name) for name in ("s1", "s2")]
-    return [store.agents(), store.sessions(), store.sessions("somebody"), messages, store.usage()]
+    owned = [(store.sessions(owner), store.usage(owner)) for owner in ("", "somebody", "me")]
+    return [store.agents(), messages, owned]
 
 
 @pytest.mark.parametrize("broken", range(2, NEWEST + 1))

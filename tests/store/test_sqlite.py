@@ -24,7 +24,7 @@ from groundwire.store.sqlite import open_sqlite
 
 PROJECT = Path(__file__).parents[2]
 LIMIT = 60.0
-KEPT = Session("s", "a", title="before")
+KEPT = Session("s", "a", "", title="before")
 DISK_FULL = """
 import resource, sys
 from pathlib import Path

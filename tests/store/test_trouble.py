@@ -18,7 +18,7 @@ from groundwire.store import sqlite as on_sqlite
 from groundwire.store.base import Session, Store, StoredMessage
 from groundwire.store.sqlite import open_sqlite
 
-KEPT = Session("s", "a", title="before")
+KEPT = Session("s", "a", "", title="before")
 
 
 def said(name: str, size: int = 10) -> StoredMessage:
@@ -63,7 +63,7 @@ def test_a_full_disk_is_told_as_one_and_the_store_goes_on_when_there_is_room(sma
         acknowledged, error = fill_up(store)
         assert (error.code, error.status_hint, error.retryable) == ("STORE_UNAVAILABLE", 507, True)
         assert [message.id for message in store.messages("s")] == acknowledged
-        assert store.find_messages("x" * 100) != []
+        assert store.find_messages("x" * 100, "") != []
         ballast.unlink()
         store.add_message(said("after"))
         assert [message.id for message in store.messages("s")] == [*acknowledged, "after"]

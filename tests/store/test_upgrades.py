@@ -130,6 +130,6 @@ def test_a_killed_migration_is_done_step_by_step_and_gone_on_with(runs: int, cop
         ended += done
         with open_store(address) as store:
             assert len(store.messages("s1")) == SIZE
-            assert len(store.find_messages("kolner", limit=2 * SIZE)) == SIZE
+            assert len(store.find_messages("kolner", "", limit=2 * SIZE)) == SIZE
         assert check_half(statements) == NEWEST
     assert ended < runs

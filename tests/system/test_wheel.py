@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -51,6 +52,17 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert any(name == "groundwire/py.typed" for name in names)
     assert all(name.startswith(("groundwire/", "groundwire-")) for name in names)
     assert not any(name.endswith((".pth", ".pyc")) for name in names)
+
+
+def test_the_wheel_lists_every_package_that_it_can_bring_along(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/sboms/sbom.cdx.json"))
+    bill = {item["name"]: item["version"] for item in json.loads(archive.read(name))["components"]}
+    pins = re.findall(r"^([a-z0-9.-]+)==(\S+)", (ROOT / "requirements" / "all.lock").read_text("utf-8"), re.M)
+    assert bill == dict(pins)
+    (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    needed = re.findall(r"^Requires-Dist: ([A-Za-z0-9.-]+)", archive.read(metadata).decode(), re.M)
+    assert set(needed) <= {*bill, "groundwire"}
 
 
 def test_a_question_is_answered_by_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groundwire.text.addresses import canonical_address, domain_of, safe_address
+from groundwire.text.addresses import canonical_address, domain_of, is_host_of, safe_address
 from tests.model.strategies import cases, texts
 
 
@@ -200,3 +200,19 @@ def test_a_safe_address_is_safe_and_stays_so(url: str) -> None:
 @given(texts().map("https://a.example/".__add__))
 def test_making_an_address_safe_does_not_change_its_host(url: str) -> None:
     assert domain_of(safe_address(url)) == domain_of(url) == "a.example"
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("google.com", True),
+        ("www.google.com", True),
+        ("a.b.google.com", True),
+        ("evilgoogle.com", False),
+        ("google.com.evil.example", False),
+        ("google.co", False),
+        ("", False),
+    ],
+)
+def test_a_host_belongs_to_a_domain_only_below_a_dot(host: str, expected: bool) -> None:
+    assert is_host_of(host, "google.com") is expected

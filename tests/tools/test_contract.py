@@ -23,6 +23,7 @@ from groundwire.model import (
     TextDelta,
     TextSettled,
 )
+from groundwire.providers.models import default_model
 from groundwire.tools import run_tool
 from tests.faces.loopback import BOUND, Loopback, loopback
 
@@ -121,9 +122,9 @@ def test_gemini_without_a_key_is_told_and_nothing_is_sent(provider: Loopback, wo
     ("block", "model"),
     [
         ({"websearch": {"model": "gemini-3-flash"}}, "gemini-3-flash"),
-        ({"websearch": {"model": " "}}, "gemini-2.5-flash"),
-        ({"websearch": {"model": 7}}, "gemini-2.5-flash"),
-        ({}, "gemini-2.5-flash"),
+        ({"websearch": {"model": " "}}, default_model("gemini")),
+        ({"websearch": {"model": 7}}, default_model("gemini")),
+        ({}, default_model("gemini")),
     ],
 )
 def test_gemini_is_asked_with_the_configured_model_and_the_native_search(
@@ -318,7 +319,7 @@ def test_openrouter_is_asked_with_its_key_and_its_search(provider: Loopback, wor
     assert request["path"] == "/responses"
     assert request["headers"]["authorization"] == "Bearer or-key-0123456789"
     assert request["headers"]["content-type"] == "application/json"
-    assert request["body"]["model"] == "openai/o4-mini"
+    assert request["body"]["model"] == default_model("openrouter")
     assert "how many?" in json.dumps(request["body"]["input"])
     assert [tool["type"] for tool in request["body"]["tools"]] == ["openrouter:web_search"]
 

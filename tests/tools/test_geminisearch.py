@@ -12,9 +12,11 @@ import pytest
 from groundwire.client import Groundwire
 from groundwire.config.schema import Config, ProviderSettings
 from groundwire.model import JsonObject
+from groundwire.model.value import replace
+from groundwire.providers.models import default_model
 from groundwire.tools import run_tool
 from tests.faces.fakes import LATE
-from tests.faces.loopback import Loopback, loopback
+from tests.faces.loopback import BOUND, Loopback, loopback
 
 
 @pytest.fixture
@@ -54,7 +56,10 @@ def test_an_incomplete_block_falls_back_to_the_variable_and_the_default(
     provider: Loopback, tmp_path: Path, block: dict[str, str]
 ) -> None:
     call(config(provider, block), {"HOME": str(tmp_path), "GEMINI_API_KEY": "variable-key-123"})
-    assert asked(provider) == ("variable-key-123", "/v1beta/models/gemini-2.5-flash:generateContent")
+    assert asked(provider) == (
+        "variable-key-123",
+        f"/v1beta/models/{default_model('gemini')}:generateContent",
+    )
 
 
 def test_other_providers_settings_are_not_looked_at(provider: Loopback, tmp_path: Path) -> None:
@@ -71,7 +76,10 @@ def test_other_providers_settings_are_not_looked_at(provider: Loopback, tmp_path
     }
     assert provider.requests == []
     call(config(provider, {}, model="gemini-3-pro"), {**env, "GEMINI_API_KEY": "variable-key-123"})
-    assert asked(provider) == ("variable-key-123", "/v1beta/models/gemini-2.5-flash:generateContent")
+    assert asked(provider) == (
+        "variable-key-123",
+        f"/v1beta/models/{default_model('gemini')}:generateContent",
+    )
     call(config(provider, {}, model="gemini-3-pro"), env, "websearch_gemini")
     assert asked(provider) == ("opencode-key-1234", "/v1beta/models/gemini-3-pro:generateContent")
 
@@ -104,3 +112,37 @@ def test_it_is_asked_only_by_its_own_tool(provider: Loopback, tmp_path: Path) ->
             assert "geminisearch" not in [status.name for status in groundwire.providers()]
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("wanted", ["true", ""])
+def test_the_raw_metadata_can_be_had(provider: Loopback, tmp_path: Path, wanted: str) -> None:
+    metadata = {
+        "webSearchQueries": ["how many"],
+        "groundingChunks": [{"web": {"uri": "https://a.example/", "title": "A", "custom": 1}}],
+        "groundingSupports": [
+            {
+                "segment": {"endIndex": 4, "text": "Yes."},
+                "groundingChunkIndices": [0],
+                "confidenceScores": [0.5],
+            }
+        ],
+    }
+    candidate = {
+        "content": {"role": "model", "parts": [{"text": "Yes."}]},
+        "finishReason": "STOP",
+        "groundingMetadata": metadata,
+    }
+    provider.raw = json.dumps({"candidates": [candidate]}).encode()
+    block = {"apiKey": "block-key-123456", "groundingMetadata": wanted}
+    result = call(config(provider, block), {"HOME": str(tmp_path)})
+    assert result.get("groundingMetadata") == (metadata if wanted else None)
+
+
+def test_the_configured_timeout_holds_for_it_too(provider: Loopback, tmp_path: Path) -> None:
+    provider.stall_after(0)
+    patient = config(provider, {"apiKey": "block-key-123456"})
+    result = call(replace(patient, timeout=0.2), {"HOME": str(tmp_path)})
+    assert provider.left.wait(BOUND), "the request is given up"
+    error = result["error"]
+    assert isinstance(error, dict)
+    assert error["type"] == "GEMINI_WEB_SEARCH_FAILED"

@@ -18,12 +18,14 @@ from groundwire.errors import (
     Unreachable,
 )
 from groundwire.model import (
+    NOTHING_FOUND,
     Citation,
     Cited,
     Event,
     Evidence,
     Failed,
     Finished,
+    FinishReason,
     JsonObject,
     Location,
     SearchOptions,
@@ -70,6 +72,25 @@ def test_no_answer_is_told_as_nothing_found_without_sources(name: str, text: str
     assert call(name, {"query": "x"}, (Started(), TextDelta(0, text), Finished())) == {
         "llmContent": 'No search results or information found for query: "x"',
         "returnDisplay": "No information found.",
+    }
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_an_engine_that_finds_nothing_says_so_in_the_words_of_the_contract(name: str) -> None:
+    said = (Started(), TextDelta(2, "Nothing was found for “x”."), Finished("stop", NOTHING_FOUND))
+    assert call(name, {"query": "x"}, said) == {
+        "llmContent": 'No search results or information found for query: "x"',
+        "returnDisplay": "No information found.",
+    }
+
+
+@pytest.mark.parametrize("reason", ["filtered", "refused"])
+def test_a_blocked_query_is_a_failure_and_not_nothing_found(reason: FinishReason) -> None:
+    result = call("geminisearch", {"query": "x"}, (Started(), Finished(reason, "PROHIBITED_CONTENT")))
+    assert result["error"] == {
+        "message": "The provider blocked the query or its answer (PROHIBITED_CONTENT). "
+        "Ask in other words, or ask another provider.",
+        "type": "GEMINI_WEB_SEARCH_FAILED",
     }
 
 

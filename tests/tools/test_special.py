@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from groundwire.errors import InvalidArguments, UnsupportedFeature
-from groundwire.model import Location, SearchOptions
-from groundwire.tools.special import DEFINITIONS, convert, read_tools
+from groundwire.model import Json, Location, SearchOptions
+from groundwire.tools.special import APIS, DEFINITIONS, convert, read_tools
 
 WEB: dict[str, Any] = {"id": "webSearch", "isSpecialTool": True}
 GOOGLE: dict[str, Any] = {"id": "googleSearch", "isSpecialTool": True}
@@ -158,6 +160,43 @@ def test_a_special_tool_nobody_knows_is_passed_over(name: str) -> None:
 def test_a_restriction_that_cannot_be_said_is_refused_and_not_dropped(option: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedFeature):
         convert([{**WEB, **option}], "gemini")
+
+
+@pytest.mark.parametrize(
+    "name", ["openai-responses", "openai-chat", "openai", "anthropic", "google", "gemini"]
+)
+def test_an_api_is_known_by_the_name_that_lists_of_tools_give_it(name: str) -> None:
+    assert convert([WEB, FUNCTION], name) == convert([WEB, FUNCTION], APIS[name])
+
+
+def test_an_unknown_api_is_refused_with_those_that_are_known() -> None:
+    with pytest.raises(InvalidArguments, match=r"'bing' is not an API that takes tools.*openai-responses"):
+        convert([WEB], "bing")
+
+
+def test_more_domains_than_an_api_takes_are_refused() -> None:
+    domains: list[Json] = [f"site{number}.example" for number in range(101)]
+    allowed = {**WEB, "filters": {"allowed_domains": domains[:100]}}
+    assert convert([allowed], "openai-responses")
+    with pytest.raises(InvalidArguments, match="webSearch: allowed_domains: 101 domains"):
+        convert([{**WEB, "filters": {"allowed_domains": domains}}], "openai-responses")
+
+
+def test_the_documentation_says_what_each_api_gets() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tools.md").read_text("utf-8")
+    rows = [
+        line.split("|")[1:4] for line in page.splitlines() if line.startswith("| `") and line.count("|") == 4
+    ]
+    said = {
+        name: (web.strip(), google.strip())
+        for names, web, google in rows
+        for name in re.findall(r"`(\w+)`", names)
+        if name in DIALECTS
+    }
+    assert set(said) == set(DIALECTS)
+    for name, texts in said.items():
+        for tool, text in zip((WEB, GOOGLE), texts, strict=True):
+            assert bool(convert([tool], name)) == (not text.startswith("nothing")), (name, text)
 
 
 def test_texts_are_told_in_the_language_asked_for() -> None:

@@ -1,4 +1,4 @@
-"""The agent of somebody who has made none, and how a new one is called."""
+"""The agent of somebody who has made none, how a new one is called, and which target an agent asks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import unicodedata
 from collections.abc import Container
 
 from groundwire.chat.languages import pick
-from groundwire.store.base import Agent
+from groundwire.client import Groundwire
+from groundwire.errors import ConfigError
+from groundwire.routing.engines import ENGINES, no_model
+from groundwire.routing.resolve import AUTO
+from groundwire.store.base import UNKNOWN_OWNER, Agent
 
 DEFAULT = Agent(
     "assistant",
@@ -34,7 +38,12 @@ def id_for(agent: Agent, taken: Container[str]) -> str:
 
 def is_open_to(agent: Agent, owner: str) -> bool:
     """May somebody see an agent and talk to it?"""
-    return agent.owner in ("", owner)
+    return agent.owner in ("", owner) or is_kept_by(agent, owner)
+
+
+def is_kept_by(agent: Agent, owner: str) -> bool:
+    """May somebody remove an agent? One that no longer says whose it is, only where there are no keys."""
+    return agent.owner == owner or (agent.owner == UNKNOWN_OWNER and not owner)
 
 
 def title_of(text: str, longest: int = 60) -> str:
@@ -44,3 +53,16 @@ def title_of(text: str, longest: int = 60) -> str:
         return line
     cut = line[: longest - 1]
     return (cut.rpartition(" ")[0] if " " in cut[longest // 2 :] else cut).rstrip(" ,.;:") + "…"
+
+
+def target_for(agent: Agent, groundwire: Groundwire) -> tuple[str, str]:
+    """The agent's provider and model. Without web search it never asks an engine, which only searches."""
+    provider, model = groundwire.resolve(agent.provider or AUTO, agent.model)
+    if agent.web_search:
+        return provider, model
+    if provider == AUTO:
+        usable = groundwire.usable()
+        provider = next((name for name in groundwire.order if name not in ENGINES and usable.get(name)), "")
+    if not provider or provider in ENGINES:
+        raise ConfigError(no_model("turn on web search for this agent"))
+    return provider, model

@@ -1,21 +1,21 @@
 """Agents as the JSON of apps: `{"id", "name": {"en", "de"}, "systemPrompt", "models", "tools", …}`.
 
-What an app says besides is kept, and stands in its export as it came. Web search is the tool `webSearch`,
-or `googleSearch` where only Gemini's is meant.
+What an app says besides is kept, and stands in its export as it came. Web search is a tool, named or written
+out as an object with its options.
 """
 
 from __future__ import annotations
 
 import re
 
+from groundwire.chat.search_tools import is_search, options_in
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.jsontext import load_json
 from groundwire.errors import ClientWireError
 from groundwire.model import Json, JsonObject
 from groundwire.store.base import Agent, Texts
-from groundwire.tools.special import GOOGLE_SEARCH, WEB_SEARCH
+from groundwire.tools.special import WEB_SEARCH
 
-SEARCHES = (WEB_SEARCH, GOOGLE_SEARCH)
 _OWN = frozenset({"id", "name", "description", "systemPrompt", "provider"})
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _LONGEST = 100_000
@@ -36,7 +36,11 @@ def read_app(text: str) -> Agent:
     if not any(name.values()):
         raise ClientWireError("a name is needed", "$.name")
     models = fields.texts("models")
-    tools = fields.texts("tools")
+    tools = fields.items("tools")
+    for place, tool in enumerate(tools):
+        if not isinstance(tool, str | dict | None):
+            raise fields.fault("expected the name of a tool, or an object", "tools", place)
+    options_in(tools)  # a mistake in them is told now, not with the first question
     return Agent(
         identity,
         name,
@@ -44,7 +48,7 @@ def read_app(text: str) -> Agent:
         _texts(fields, "systemPrompt"),
         fields.text("provider"),
         models[0] if models else "",
-        web_search=any(tool in SEARCHES for tool in tools),
+        web_search=any(map(is_search, tools)),
         rest={key: item for key, item in fields.raw.items() if key not in _OWN},
     )
 
@@ -75,8 +79,8 @@ def _models(agent: Agent, came: Json) -> list[Json]:
 def _tools(agent: Agent, came: Json) -> list[Json]:
     tools = came if isinstance(came, list) else []
     if not agent.web_search:
-        return [tool for tool in tools if tool not in SEARCHES]
-    return tools if any(tool in SEARCHES for tool in tools) else [*tools, WEB_SEARCH]
+        return [tool for tool in tools if not is_search(tool)]
+    return tools if any(map(is_search, tools)) else [*tools, WEB_SEARCH]
 
 
 def _texts(fields: Fields, key: str) -> Texts:

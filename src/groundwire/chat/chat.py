@@ -10,7 +10,8 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from uuid import uuid4
 
-from groundwire.chat.agents import DEFAULT, id_for, is_open_to, title_of
+from groundwire.chat.agents import DEFAULT, id_for, is_kept_by, is_open_to, title_of
+from groundwire.chat.blocking import StoreThreads, generic_errors
 from groundwire.chat.questions import Asked, question
 from groundwire.chat.telling import Ask
 from groundwire.chat.turns import Conversation, Leaves, Turn, Turns, missing, moment
@@ -18,7 +19,6 @@ from groundwire.client import Groundwire
 from groundwire.errors import ClientWireError
 from groundwire.model.value import replace
 from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageTotal
-from groundwire.transport.threads import in_thread
 
 _AT_ONCE = 20
 """Turns that are read together where all are wanted one after the other."""
@@ -33,62 +33,68 @@ class Chat:
         self.groundwire = groundwire
         self._store = store
         self._clock = clock
-        self._turns = Turns(groundwire, store, clock)
+        self._threads = StoreThreads()
+        self._turns = Turns(groundwire, store, self._threads, clock)
 
-    async def agents(self, owner: str = "") -> list[Agent]:
+    async def agents(self, owner: str) -> list[Agent]:
         """The agents of an owner, and those of everybody; there is always one."""
-        found = await in_thread(self._store.agents)
-        return [agent for agent in found if is_open_to(agent, owner)] or [DEFAULT]
+        found = await self._threads.run(self._store.agents)
+        return [agent for agent in found if agent.is_readable and is_open_to(agent, owner)] or [DEFAULT]
 
-    async def agent(self, name: str, owner: str = "") -> Agent:
+    async def unreadable_agents(self, owner: str) -> list[Agent]:
+        """Placeholders for the agents of an owner whose stored rows are damaged."""
+        found = await self._threads.run(self._store.agents)
+        return [agent for agent in found if not agent.is_readable and is_open_to(agent, owner)]
+
+    async def agent(self, name: str, owner: str) -> Agent:
         """An agent that somebody may talk to; raises `TurnedAway` for those of others as for none."""
-        found = await in_thread(lambda: self._store.agent(name))
-        if found is not None and is_open_to(found, owner):
+        found = await self._threads.run(lambda: self._store.agent(name))
+        if found is not None and found.is_readable and is_open_to(found, owner):
             return found
         if name != DEFAULT.id:
             raise missing("agent")
         return DEFAULT
 
-    async def save_agent(self, agent: Agent, owner: str = "") -> Agent:
+    async def save_agent(self, agent: Agent, owner: str) -> Agent:
         """Keep an agent of the owner's. One without an id is new; a change of another's makes a new one."""
         if not any(text.strip() for text in agent.name.values()):
             raise ClientWireError("an agent needs a name", "$.name")
         now = moment(self._clock())
-        known = {one.id: one for one in await in_thread(self._store.agents)}
+        known = {one.id: one for one in await self._threads.run(self._store.agents)}
         old = known.get(agent.id)
         name = agent.id
         if not name or (old is not None and old.owner != owner) or (owner and name == DEFAULT.id):
             old, name = None, id_for(agent, {*known, DEFAULT.id})
         kept = replace(agent, id=name, owner=owner, created=old.created if old else now, updated=now)
-        await in_thread(lambda: self._store.put_agent(kept))
+        await self._threads.run(lambda: self._store.put_agent(kept))
         return kept
 
-    async def remove_agent(self, name: str, owner: str = "") -> None:
+    async def remove_agent(self, name: str, owner: str) -> None:
         """Forget an agent of the owner's; its sessions go on with the default one."""
-        found = await in_thread(lambda: self._store.agent(name))
+        found = await self._threads.run(lambda: self._store.agent(name))
         if (
             found is None
-            or found.owner != owner
-            or not await in_thread(lambda: self._store.remove_agent(name))
+            or not is_kept_by(found, owner)
+            or not await self._threads.run(lambda: self._store.remove_agent(name))
         ):
             raise missing("agent")
 
     async def sessions(self, owner: str, limit: int = 50, before: Session | None = None) -> list[Session]:
         """The sessions of an owner, the last used first."""
-        return await in_thread(lambda: self._store.sessions(owner, limit, before))
+        return await self._threads.run(lambda: self._store.sessions(owner, limit, before))
 
     async def session(self, owner: str, name: str) -> Session:
         """A session of the owner's; raises `TurnedAway` for those of others as for those that are not."""
-        found = await in_thread(lambda: self._store.session(name))
+        found = await self._threads.run(lambda: self._store.session(name))
         if found is None or found.owner != owner:
             raise missing("session")
         return found
 
     async def open(self, owner: str, name: str, until: int = 0, limit: int = 0) -> Conversation:
-        """A session with its turns, or the last of them before a number. Answers that nobody writes any
-        more become interrupted."""
+        """A session with its turns, or the last of them before a number. Answers whose writer died become
+        interrupted."""
         session = await self.session(owner, name)
-        turns = await in_thread(
+        turns = await self._threads.run(
             lambda: self._turns.settled(session, self._store.messages(name, until, limit))
         )
         return Conversation(session, await self._agent_of(session), tuple(turns))
@@ -101,34 +107,42 @@ class Chat:
     def _leaves(self, session: Session) -> Iterator[StoredMessage]:
         after = 0
         while True:
-            some = self._store.messages(session.id, after + _AT_ONCE + 1, _AT_ONCE)
-            fresh = [turn for turn in some if turn.number > after]
+            with generic_errors():
+                some = self._store.messages(session.id, after + _AT_ONCE + 1, _AT_ONCE)
+                fresh = self._turns.settled(session, [turn for turn in some if turn.number > after])
             if not fresh:
                 return
-            yield from self._turns.settled(session, fresh)
+            yield from fresh
             after = fresh[-1].number
 
     async def rename(self, owner: str, name: str, title: str) -> Session:
         """Give a session another title."""
         session = replace(await self.session(owner, name), title=title_of(title, 200))
-        await in_thread(lambda: self._store.put_session(session))
+        await self._threads.run(lambda: self._store.put_session(session))
+        return session
+
+    async def give_agent(self, owner: str, name: str, agent: str) -> Session:
+        """Let another agent of the owner's answer in a session from now on."""
+        found = await self.agent(agent, owner)
+        session = replace(await self.session(owner, name), agent=found.id)
+        await self._threads.run(lambda: self._store.put_session(session))
         return session
 
     async def remove(self, owner: str, name: str) -> None:
         """Forget a session."""
         await self.session(owner, name)
-        await in_thread(lambda: self._store.remove_session(name))
+        await self._threads.run(lambda: self._store.remove_session(name))
 
     async def find(self, owner: str, text: str, limit: int = 50) -> list[tuple[Session, StoredMessage]]:
         """The turns in which all these words and "phrases" stand, the last first, with their sessions."""
-        found = await in_thread(lambda: self._store.find_messages(text[:200], owner, limit))
+        found = await self._threads.run(lambda: self._store.find_messages(text[:200], owner, limit))
         names = {message.session for message in found}
-        sessions = await in_thread(lambda: {name: self._store.session(name) for name in names})
+        sessions = await self._threads.run(lambda: {name: self._store.session(name) for name in names})
         return [(session, turn) for turn in found if (session := sessions[turn.session]) is not None]
 
     async def usage(self, owner: str, since: str = "") -> list[UsageTotal]:
         """What the requests of an owner cost, by day and model."""
-        return await in_thread(lambda: self._store.usage(since, "", owner))
+        return await self._threads.run(lambda: self._store.usage(owner, since))
 
     async def ask(self, asked: Asked, ask: Ask | None = None) -> AsyncGenerator[Turn, None]:
         """A turn as it grows. Leaving the loop stops the provider, and the answer is kept as stopped."""
@@ -138,21 +152,26 @@ class Chat:
                 yield turn
 
     async def _conversation(self, asked: Asked) -> Conversation:
-        if not asked.session:
+        """The session a question belongs to, with its agent; the turns are read when nobody else adds any."""
+        if not asked.replaces:
             question(asked)  # a session is not made for nothing
+        if not asked.session:
+            if asked.replaces:
+                raise missing("question")
             agent = await self.agent(asked.agent or (await self.agents(asked.owner))[0].id, asked.owner)
             now = moment(self._clock())
             session = Session(uuid4().hex, agent.id, asked.owner, title_of(asked.text), now, now)
             return Conversation(session, agent)
-        found = await self.open(asked.owner, asked.session)
-        if not asked.agent or asked.agent == found.agent.id:
-            return found
-        agent = await self.agent(asked.agent, asked.owner)
-        return Conversation(replace(found.session, agent=agent.id), agent, found.turns)
+        session = await self.session(asked.owner, asked.session)
+        agent = await self._agent_of(session)
+        if asked.agent and asked.agent != agent.id:
+            agent = await self.agent(asked.agent, asked.owner)
+        return Conversation(replace(session, agent=agent.id), agent)
 
     async def _agent_of(self, session: Session) -> Agent:
-        found = await in_thread(lambda: self._store.agent(session.agent))
-        return found if found is not None and is_open_to(found, session.owner) else DEFAULT
+        found = await self._threads.run(lambda: self._store.agent(session.agent))
+        readable = found is not None and found.is_readable and is_open_to(found, session.owner)
+        return found if found is not None and readable else DEFAULT
 
 
 def chat_for(groundwire: Groundwire, store: Store) -> Chat:

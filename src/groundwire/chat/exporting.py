@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from groundwire.chat.languages import pick
 from groundwire.chat.links import web_link
 from groundwire.chat.paragraphs import breaks_of
-from groundwire.chat.states import state_of
+from groundwire.chat.states import State, state_of
 from groundwire.chat.turns import Conversation, Leaves
 from groundwire.dialects.jsontext import dump_json
 from groundwire.model import Answer, JsonObject, Message
 from groundwire.model.json import encode
-from groundwire.store.base import StoredMessage
+from groundwire.store.base import StoredMessage, Texts
 from groundwire.text.markers import place_markers, strip_markers
+from groundwire.text.plain import in_markdown
+from groundwire.text.sanitise import escaped_json, visible
 from groundwire.text.sources import label_of, number_answer
 
 _NUMBER = re.compile(r"\[(\d{1,4})\]")
@@ -22,9 +24,17 @@ _MARKS = re.compile(r"([\\`*_\[\]<>])")
 _HIDDEN = "\ufdd0"
 VERSION = 1
 
+_STATES: dict[State, Texts] = {
+    "running": {"en": "running", "de": "läuft"},
+    "stopped": {"en": "stopped", "de": "angehalten"},
+    "interrupted": {"en": "interrupted", "de": "abgebrochen"},
+    "failed": {"en": "failed", "de": "fehlgeschlagen"},
+}
+
 
 def footnoted(answer: Answer, prefix: str = "") -> str:
-    """The text with `[^1]` where sources are cited, and the footnotes below."""
+    """The text as Markdown, with `[^1]` where sources are cited, and the footnotes below."""
+    answer = in_markdown(answer)
     if not answer.citations:
         return answer.text
     numbering = number_answer(answer)
@@ -45,7 +55,11 @@ def footnoted(answer: Answer, prefix: str = "") -> str:
 
 
 def as_markdown(conversation: Conversation | Leaves, language: str = "en") -> Iterator[str]:
-    """A session as a text, turn by turn."""
+    """A session as a text, turn by turn, without what is invisible: the file may be shown in a terminal."""
+    return map(visible, _markdown(conversation, language))
+
+
+def _markdown(conversation: Conversation | Leaves, language: str) -> Iterator[str]:
     name = pick(conversation.agent.name, language)
     yield f"# {' '.join(conversation.session.title.split())}\n\n"
     for turn in conversation.turns:
@@ -54,11 +68,19 @@ def as_markdown(conversation: Conversation | Leaves, language: str = "en") -> It
             continue
         state = state_of(turn.content)
         said = footnoted(turn.content, f"{turn.number}-")
-        yield f"**{name}**" + ("" if state == "done" else f" ({state})") + f"\n\n{said}\n\n"
+        yield f"**{name}**" + ("" if state == "done" else f" ({pick(_STATES[state], language)})")
+        yield f"\n\n{said}\n\n"
 
 
 def as_json(conversation: Conversation | Leaves) -> Iterator[str]:
-    """A session with everything that is kept of it, in the project's own terms, turn by turn."""
+    """A session with everything that is kept of it, in the project's own terms, turn by turn.
+
+    Invisible characters are kept, and escaped.
+    """
+    return map(escaped_json, _json(conversation))
+
+
+def _json(conversation: Conversation | Leaves) -> Iterator[str]:
     session = conversation.session
     head: JsonObject = {
         "version": VERSION,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from groundwire.chat.languages import pick
 from groundwire.chat.questions import EXTRAS, controls_of, options_for
+from groundwire.chat.search_tools import options_of
 from groundwire.chat.states import is_finished
 from groundwire.model import Answer, Citation, Message, Request, SearchOptions, Text, ToolCall
 from groundwire.model.value import replace
@@ -27,7 +28,7 @@ def request_for(
     return Request(
         tuple(conversation(turns)),
         system=(Text(prompt),) if prompt.strip() else (),
-        search=options_for(controls, configured) if agent.web_search else None,
+        search=options_for(controls, options_of(agent), configured) if agent.web_search else None,
         stream=True,
     )
 

@@ -15,6 +15,12 @@ class WebLink(NamedTuple):
 
     href: str
     host: str
+    """The host as it is, with its port."""
+
+    @property
+    def domain(self) -> str:
+        """The host as it is shown: `www.` tells nobody anything."""
+        return self.host.removeprefix("www.")
 
 
 def web_link(url: str) -> WebLink | None:

@@ -8,12 +8,13 @@ from groundwire.dialects.fields import Fields
 from groundwire.errors import ClientWireError, InvalidArguments, InvalidQuery
 from groundwire.model import JsonObject, Location, Message, SearchOptions, Text
 from groundwire.model.value import field_names, replace, value
-from groundwire.text.domains import is_domain
+from groundwire.text.domains import covers_entry, is_domain
 
 EXTRAS = "chat"
 LONGEST = 200_000
 MOST_DOMAINS = 100
 _BETWEEN = re.compile(r"[\s,;]+")
+_SCHEME = re.compile(r"^https?://|/+$")
 
 
 @value
@@ -33,7 +34,7 @@ class Asked:
     """A question of somebody's. `replaces` is the earlier question that it takes the place of."""
 
     text: str
-    owner: str = ""
+    owner: str
     session: str = ""
     agent: str = ""
     controls: Controls = Controls()
@@ -41,12 +42,35 @@ class Asked:
     language: str = "en"
 
 
+class InvalidDomain(InvalidArguments):
+    """An entry of a list of sites that is not a domain."""
+
+    code = "INVALID_DOMAIN"
+
+    def __init__(self, domain: str) -> None:
+        self.domain = domain[:80]
+        super().__init__(f"{self.domain!r} is not a domain; write it like example.org")
+
+
+class OutsideAgent(InvalidArguments):
+    """The sites somebody wants are all outside those that the agent is restricted to."""
+
+    code = "OUTSIDE_AGENT"
+
+    def __init__(self, domains: tuple[str, ...]) -> None:
+        self.domain = ", ".join(domains)[:300]
+        super().__init__(
+            f"this agent searches only {self.domain}; leave the list empty, or choose among them"
+        )
+
+
 def domains_in(text: str) -> tuple[str, ...]:
-    """The domains somebody typed, however they are separated; raises `InvalidArguments` for others."""
-    entries = tuple(dict.fromkeys(entry.lower() for entry in _BETWEEN.split(text) if entry))
+    """The domains somebody typed, however they are separated; raises `InvalidDomain` for others."""
+    typed = (_SCHEME.sub("", entry.lower()) for entry in _BETWEEN.split(text) if entry)
+    entries = tuple(dict.fromkeys(typed))
     for entry in entries:
         if not is_domain(entry):
-            raise InvalidArguments(f"{entry[:80]!r} is no domain; write it like example.org")
+            raise InvalidDomain(entry)
     if len(entries) > MOST_DOMAINS:
         raise InvalidArguments(f"a list of domains has more than {MOST_DOMAINS} entries")
     return entries
@@ -63,7 +87,7 @@ def question(asked: Asked) -> Message:
 
 
 def controls_of(message: Message) -> Controls:
-    """The controls a question was asked with."""
+    """The controls a question was asked with; raises `ClientWireError` where what was stored is damaged."""
     fields = Fields(message.extras.get(EXTRAS, {}), ClientWireError)
     return Controls(
         fields.texts("allowed_domains"),
@@ -72,15 +96,40 @@ def controls_of(message: Message) -> Controls:
     )
 
 
-def options_for(controls: Controls, configured: SearchOptions) -> SearchOptions:
-    """How to search: what the asker says, and what is configured where they say nothing."""
+def readable_controls(message: Message) -> Controls | None:
+    """The same to be shown; None where they cannot be read."""
+    try:
+        return controls_of(message)
+    except ClientWireError:
+        return None
+
+
+def options_for(controls: Controls, agent: SearchOptions, configured: SearchOptions) -> SearchOptions:
+    """How to search: what the asker says, then what the agent says, then what is configured.
+
+    The asker can narrow the restrictions of an agent, not widen them.
+    """
     place = Location(controls.country.upper(), controls.region, controls.city, controls.timezone)
+    blocked = (*configured.blocked_domains, *agent.blocked_domains, *controls.blocked_domains)
     return replace(
         configured,
-        allowed_domains=controls.allowed_domains or configured.allowed_domains,
-        blocked_domains=tuple(dict.fromkeys((*configured.blocked_domains, *controls.blocked_domains))),
-        location=place if place != Location() else configured.location,
+        allowed_domains=_allowed(controls, agent) or configured.allowed_domains,
+        blocked_domains=tuple(dict.fromkeys(blocked)),
+        location=place if place != Location() else agent.location or configured.location,
+        max_uses=configured.max_uses if agent.max_uses is None else agent.max_uses,
+        context_size=agent.context_size or configured.context_size,
+        live=configured.live if agent.live is None else agent.live,
     )
+
+
+def _allowed(controls: Controls, agent: SearchOptions) -> tuple[str, ...]:
+    wanted, outer = controls.allowed_domains, agent.allowed_domains
+    if not wanted or not outer:
+        return wanted or outer
+    inside = tuple(entry for entry in wanted if any(covers_entry(one, entry) for one in outer))
+    if not inside:
+        raise OutsideAgent(outer)
+    return inside
 
 
 def _written(controls: Controls) -> JsonObject:

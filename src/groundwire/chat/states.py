@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from groundwire.errors import GroundwireError, Interrupted
-from groundwire.model import Answer
+from groundwire.model import NOTHING_FOUND, Answer
+from groundwire.store.base import UNREADABLE_MESSAGE
 
 State: TypeAlias = Literal["running", "done", "stopped", "interrupted", "failed"]
 
@@ -26,9 +27,14 @@ def is_finished(answer: Answer) -> bool:
     return state_of(answer) == "done"
 
 
+def is_unreadable(answer: Answer) -> bool:
+    """Does it stand for a damaged row of the store?"""
+    return answer.error is not None and answer.error.code == UNREADABLE_MESSAGE
+
+
 def is_ungrounded(answer: Answer, *, searched: bool) -> bool:
     """Was the web to be searched, and does nothing in the answer lean on a source?"""
-    said = bool(answer.text.strip()) and answer.detail != "nothing_found"
+    said = bool(answer.text.strip()) and answer.detail != NOTHING_FOUND
     return searched and said and is_finished(answer) and not answer.grounded
 
 

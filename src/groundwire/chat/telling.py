@@ -19,6 +19,7 @@ from groundwire.model import (
     SearchStarted,
     Started,
     TextDelta,
+    Warned,
 )
 
 Batches: TypeAlias = AsyncGenerator[Sequence[Event], None]
@@ -27,6 +28,16 @@ Ask: TypeAlias = Callable[..., Batches]
 
 _SEARCHING = (SearchStarted, SearchCalled)
 _GOING_ON = (SearchReturned, TextDelta)
+
+
+async def warned(batches: Batches, warning: Warned) -> Batches:
+    """The same events, with a warning that was known before them."""
+    async with aclosing(batches) as rest:
+        async for batch in rest:
+            yield (*batch, warning) if warning not in batch else batch
+            break
+        async for batch in rest:
+            yield batch
 
 
 class Telling:

@@ -1,36 +1,36 @@
 """Turns: a question and the answer to it, put on disk as they come.
 
 A question is there before it is acknowledged, and so is the empty answer; while the answer grows it is stored
-every second, which is the sign that somebody still writes it.
+every second. The lease of the session says that somebody still writes it, in this process or another.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import ExitStack, aclosing, suppress
 from datetime import UTC, datetime
 from functools import partial
 from uuid import uuid4
 
+from groundwire.chat.agents import target_for
+from groundwire.chat.blocking import StoreThreads
 from groundwire.chat.history import request_for
+from groundwire.chat.leases import SessionLease, busy, renew
 from groundwire.chat.questions import Asked, controls_of, question
+from groundwire.chat.search_tools import named_target
 from groundwire.chat.states import lost, state_of, stopped
-from groundwire.chat.targets import target_for
-from groundwire.chat.telling import Ask, Batches, Telling, telling
+from groundwire.chat.telling import Ask, Batches, Telling, telling, warned
 from groundwire.client import Groundwire
 from groundwire.errors import GroundwireError, RequestError, TurnedAway
 from groundwire.model import Answer, Message, Warned
 from groundwire.model.value import replace, value
 from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageRow
-from groundwire.transport.threads import in_thread
 
 BEAT = 0.8
-"""Seconds between two looks at an answer, however quiet it is; each leaves a sign of life."""
+"""Seconds between two looks at an answer, however quiet it is, and between two times that it is stored."""
 PACE = 0.05
 """Seconds between two tellings of an answer that grows."""
-LEASE = 5.0
-"""Seconds after which an answer without a sign of life is given up."""
 
 
 @value
@@ -66,36 +66,63 @@ class Turn:
 class Turns:
     """Asks, and keeps what is answered."""
 
-    def __init__(self, groundwire: Groundwire, store: Store, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, groundwire: Groundwire, store: Store, threads: StoreThreads, clock: Callable[[], float]
+    ) -> None:
         self._groundwire = groundwire
         self._store = store
+        self._threads = threads
         self._clock = clock
 
     async def run(
         self, asked: Asked, conversation: Conversation, ask: Ask | None
     ) -> AsyncGenerator[Turn, None]:
-        """A turn as it grows. The first is told when the question is on disk, the last when the answer is."""
-        turn, past = await self._begin(asked, conversation)
+        """A turn as it grows. The first is told when the question is on disk, the last when the answer is.
+
+        Raises `TurnedAway` (409) while another answer is being written in the session.
+        """
+        lease = SessionLease(self._store, conversation.session.id)
+        turn, past = await self._threads.run(partial(self._begin, asked, conversation, lease))
+        renewing = asyncio.create_task(renew(lease, self._threads))
         began, answer = self._clock(), turn.answer
         call = partial(self._call, turn.agent, (*past, turn.question), asked.language, ask)
         try:
             yield turn
-            async with telling(call) as told, aclosing(self._grow(turn.answer, told)) as growing:
+            async with telling(call) as told, aclosing(self._grow(turn.answer, told, lease)) as growing:
                 async for answer in growing:
                     yield replace(turn, answer=answer, searching=told.searching)
         finally:
             # Also when nobody listens any more, and whatever else is cancelled with them.
-            answer = await asyncio.shield(self._end(turn, _closed(answer), began))
+            ending = self._end(turn, _closed(answer), began, lease)
+            answer = await asyncio.shield(self._released(ending, lease, renewing))
         yield replace(turn, answer=answer)
 
+    async def _released(
+        self, ending: Coroutine[None, None, StoredMessage], lease: SessionLease, renewing: asyncio.Task[None]
+    ) -> StoredMessage:
+        """Let others ask when the end of an answer is on disk."""
+        try:
+            return await ending
+        finally:
+            renewing.cancel()
+            with suppress(GroundwireError):  # it expires
+                await self._threads.run(lease.release)
+
     def settled(self, session: Session, turns: list[StoredMessage]) -> list[StoredMessage]:
-        """The same, with every answer that nobody writes any more marked as interrupted; blocks."""
-        last = datetime.fromisoformat(session.updated).timestamp() if session.updated else 0.0
-        if self._clock() - last < LEASE:
+        """The same, with every answer whose writer died marked as interrupted; blocks."""
+        lease = SessionLease(self._store, session.id)
+        if not any(map(_is_running, turns)) or not lease.take():
             return turns
-        return [self._given_up(turn) if _is_running(turn) else turn for turn in turns]
+        try:
+            return [self._given_up(turn) if _is_running(turn) else turn for turn in turns]
+        finally:
+            lease.release()
 
     def _given_up(self, turn: StoredMessage) -> StoredMessage:
+        """The answer as it is now: it may have been completed just before the lease was taken."""
+        for kept in self._store.messages(turn.session, turn.number + 1, 1):
+            if kept.id == turn.id and not _is_running(kept):
+                return kept
         ended = replace(turn, content=replace(turn.content, error=lost()))
         self._store.add_message(ended)
         return ended
@@ -103,27 +130,36 @@ class Turns:
     def _call(
         self, agent: Agent, turns: tuple[StoredMessage, ...], language: str, ask: Ask | None
     ) -> Batches:
-        provider, model = target_for(agent, self._groundwire)
+        target = target_for(agent, self._groundwire)
+        (provider, model), warning = named_target(agent, target, self._groundwire)
         request = request_for(agent, turns, language, self._groundwire.config.search)
-        return (ask or self._groundwire.batches)(request, provider=provider, model=model)
+        batches = (ask or self._groundwire.batches)(request, provider=provider, model=model)
+        return warned(batches, warning) if warning else batches
 
-    async def _begin(
-        self, asked: Asked, conversation: Conversation
+    def _begin(
+        self, asked: Asked, conversation: Conversation, lease: SessionLease
     ) -> tuple[Turn, tuple[StoredMessage, ...]]:
-        """Put question and empty answer on disk."""
-        past = conversation.turns
-        if any(_is_running(turn) for turn in past):
-            raise TurnedAway(status=409, message="this session is being answered; wait, or stop it")
+        """Take the lease, and put question and empty answer on disk; blocks."""
+        store, session = self._store, conversation.session
+        if not asked.session:
+            store.put_session(session)
+        if not lease.take():
+            raise busy()
+        with ExitStack() as undo:
+            undo.callback(lease.release)
+            # Read under the lease: what another turn just added belongs to the past of this one.
+            begun = self._put(asked, conversation, store.messages(session.id))
+            undo.pop_all()
+        return begun
+
+    def _put(
+        self, asked: Asked, conversation: Conversation, turns: list[StoredMessage]
+    ) -> tuple[Turn, tuple[StoredMessage, ...]]:
+        store, session, now = self._store, conversation.session, self._now()
+        past = tuple(self._given_up(turn) if _is_running(turn) else turn for turn in turns)
         old = next((turn for turn in past if asked.replaces and turn.id == asked.replaces), None)
         if asked.replaces and (old is None or not isinstance(old.content, Message)):
             raise missing("question")
-        return await in_thread(partial(self._put, asked, conversation, old))
-
-    def _put(
-        self, asked: Asked, conversation: Conversation, old: StoredMessage | None
-    ) -> tuple[Turn, tuple[StoredMessage, ...]]:
-        store, session, now = self._store, conversation.session, self._now()
-        past = conversation.turns
         if old is not None:
             asked = _again(asked, old)
             past = tuple(turn for turn in past if turn.number < old.number)
@@ -136,7 +172,9 @@ class Turns:
         answer = store.add_message(StoredMessage(uuid4().hex, session.id, Answer(), created=now))
         return Turn(session, conversation.agent, put, answer), past
 
-    async def _grow(self, empty: StoredMessage, told: Telling) -> AsyncGenerator[StoredMessage, None]:
+    async def _grow(
+        self, empty: StoredMessage, told: Telling, lease: SessionLease
+    ) -> AsyncGenerator[StoredMessage, None]:
         """The answer whenever there is more of it, stored as it grows."""
         stored = self._clock()
         while not told.over:
@@ -145,16 +183,22 @@ class Turns:
             if self._clock() - stored >= BEAT or not changed:
                 stored = self._clock()
                 with suppress(GroundwireError):  # a full disk silences nobody; it is told at the end
-                    await in_thread(partial(self._keep, answer, self._now()))
+                    await self._threads.run(partial(self._keep, answer, self._now(), lease))
             yield answer
             await asyncio.sleep(PACE)
         yield replace(empty, content=told.answer(), provider=told.provider)
 
-    def _keep(self, answer: StoredMessage, now: str) -> None:
-        """The session is touched by it: the sign of life."""
+    def _keep(self, answer: StoredMessage, now: str, lease: SessionLease) -> None:
+        """Store the answer, unless the lease was lost: then others have marked it as interrupted."""
+        if not lease.renew():
+            if self._store.session(answer.session) is None:
+                raise RequestError("the session was removed")
+            raise GroundwireError("another process took over the session")
         self._store.add_message(replace(answer, created=now))
 
-    async def _end(self, turn: Turn, answer: StoredMessage, began: float) -> StoredMessage:
+    async def _end(
+        self, turn: Turn, answer: StoredMessage, began: float, lease: SessionLease
+    ) -> StoredMessage:
         """Put the end of an answer on disk, and what it cost."""
         content = answer.content
         if not isinstance(content, Answer):
@@ -171,8 +215,8 @@ class Turns:
             self._clock() - began,
         )
         try:
-            await in_thread(lambda: self._keep(answer, self._now()))
-            await in_thread(lambda: self._store.add_usage([row]))
+            await self._threads.run(lambda: self._keep(answer, self._now(), lease))
+            await self._threads.run(lambda: self._store.add_usage([row]))
         except RequestError:
             return answer  # the session was removed while it was answered
         except GroundwireError as error:

@@ -98,6 +98,11 @@ GATEWAY = Table(
         ),
         "hosts": Key(kinds.NAMES, "Names by which clients may reach the gateway.", project="never"),
         "origins": Key(kinds.NAMES, "Web origins whose pages may use it.", project="never"),
+        "trusted_proxies": Key(
+            kinds.NAMES,
+            "Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.",
+            project="never",
+        ),
         "max_body_mb": Key(kinds.COUNT, "The largest body that is read.", project="never"),
         "max_requests": Key(kinds.COUNT, "How many requests may be under way at once.", project="never"),
         "cache_seconds": Key(
@@ -110,8 +115,13 @@ GATEWAY = Table(
 ROOT = Table(
     "Configuration of groundwire.",
     {
-        "order": Key(kinds.ORDER, "Whom provider auto asks, in this order, as far as they can be used."),
-        "timeout": Key(kinds.SECONDS, "Seconds until an answer must be complete, for all providers."),
+        "order": Key(
+            kinds.ORDER, 'The providers that auto asks, in this order, and no others; "*" for all others.'
+        ),
+        "timeout": Key(kinds.SECONDS, "Seconds until an answer must be complete, all attempts together."),
+        "max_answer_mb": Key(
+            kinds.COUNT, "The largest answer of a provider that is read, in megabytes.", project="never"
+        ),
         "data_dir": Key(kinds.PATH, "Where groundwire keeps its data.", project="never"),
         "store": Key(
             kinds.STORE, "Where sessions, keys and the index are kept, if not in data_dir.", project="never"

@@ -94,7 +94,7 @@ def _listed(pattern: str, most: int) -> Read:
 
 
 def _order(item: object, context: Context) -> Json:
-    return _listed(PROVIDER_NAME, 1000)(item, context) or None
+    return _listed(rf"\*|{PROVIDER_NAME}", 1000)(item, context) or None
 
 
 def _seconds(item: object, _: Context) -> Json:

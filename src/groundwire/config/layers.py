@@ -125,7 +125,7 @@ def _named(layer: Layer) -> Iterator[tuple[Path, str]]:
         if path[0] == "providers":
             yield path[:2], path[1]
         elif path == ("order",) and isinstance(entry.value, list):
-            yield from ((path, str(name)) for name in entry.value)
+            yield from ((path, str(name)) for name in entry.value if name != "*")
 
 
 def defined(layer: Layer) -> set[str]:

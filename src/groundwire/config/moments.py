@@ -23,6 +23,13 @@ def moment(text: str, now: float, edge: Edge = "start") -> str:
         raise ConfigError(f"expected {EXPECTS}") from None
 
 
+def written(now: float) -> str:
+    """A time as RFC 3339, in UTC."""
+    from datetime import UTC, datetime  # noqa: PLC0415  few ask for a time
+
+    return datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
 def _moment(text: str, now: float, edge: Edge) -> str:
     from datetime import UTC, datetime, time, timedelta  # noqa: PLC0415  few ask for a time
 

@@ -74,6 +74,8 @@ def read_opencode(env: Mapping[str, str], home: str, cwd: str, managed: str = ""
         block["apiKey"] = key
     if (model := _model(documents, (*options, "model"), warnings)) is not None:
         block["model"] = model
+    if (raw := _flag(documents, (*options, "groundingMetadata"), warnings)) is not None:
+        block["groundingMetadata"] = raw
     return OpenCode(models, block, tuple(dict.fromkeys(warnings)))
 
 
@@ -133,6 +135,16 @@ def _model(documents: list[Document], path: Path, warnings: list[str]) -> Entry 
         )
         return None
     return Entry(text, found.document.origin)
+
+
+def _flag(documents: list[Document], path: Path, warnings: list[str]) -> Entry | None:
+    found = resolve(documents, path)
+    if found is None or _is_broken(found, path, warnings):
+        return None
+    if not isinstance(found.value, bool):
+        warnings.append(f"{found.document.origin}: {'.'.join(path)} must be true or false; it is ignored")
+        return None
+    return Entry("true" if found.value else "", found.document.origin)
 
 
 def _key(documents: list[Document], path: Path, env: Mapping[str, str], warnings: list[str]) -> Entry | None:

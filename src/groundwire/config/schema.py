@@ -58,6 +58,7 @@ class GatewaySettings:
     render: Literal["auto", "structured", "markers", "both"] = "auto"
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
     max_body_mb: int = 10
     max_requests: int = 4000
     cache_seconds: float = 0.0
@@ -79,10 +80,13 @@ class Config:
 
     providers: Mapping[str, ProviderSettings] = {}
     order: tuple[str, ...] = DEFAULT_ORDER
-    """Whom `auto` asks, in this order, as far as they can be used."""
+    """The providers that `auto` asks, as far as they can be used. An order of the user's own is exclusive,
+    except where it says `*`; the default one is followed by the providers that the user configured."""
     search: SearchOptions = SearchOptions()
     aliases: Mapping[str, str] = {}
     timeout: float | None = None
+    max_answer_mb: int = 0
+    """The largest answer of a provider that is read; zero for the default."""
     compose: str = ""
     """The model that writes answers out of what an engine found: `provider/model`; empty to extract."""
     gateway: GatewaySettings = GatewaySettings()
@@ -91,7 +95,7 @@ class Config:
     data_dir: str = ""
     config_dir: str = ""
     geminisearch: Mapping[str, str] = {}
-    """OpenCode's `provider.geminisearch.options`: `apiKey`, `model`."""
+    """OpenCode's `provider.geminisearch.options`: `apiKey`, `model`, `groundingMetadata`."""
     settings: tuple[Setting, ...] = ()
     warnings: tuple[str, ...] = ()
 

@@ -5,7 +5,8 @@ here keep the promises that hold for every dialect, so that no dialect has to re
 
 * a stream has exactly one terminal event, and nothing follows it;
 * bytes that break the dialect become a `Failed` event: what came before stands;
-* a stream that just ends is told as such.
+* a stream that just ends is told as such;
+* sources that no event carried, and an answer without any content, are warned of.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from groundwire.dialects.framing import Frame, FrameReader, encode_comment, encode_frame
 from groundwire.dialects.jsontext import dump_json
 from groundwire.dialects.transcript import Transcript
+from groundwire.dialects.unread import EMPTY, SAYING, SourceAudit, is_silent, says_something
 from groundwire.errors import GroundwireError, Interrupted, UpstreamError, WireError
 from groundwire.model import (
     Answer,
+    Cited,
     Event,
     Failed,
     Finished,
@@ -28,6 +31,8 @@ from groundwire.model import (
     TextDelta,
     Usage,
 )
+from groundwire.model.answer import CITATIONS_CUT
+from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import value
 
 if TYPE_CHECKING:
@@ -77,11 +82,17 @@ _TERMINAL = (Finished, Failed)
 class StreamDecoder(ABC):
     """Bytes in, events out."""
 
+    needs_content = True
+    """Is an answer without any content worth a warning?"""
+
     def __init__(self) -> None:
         self._reader = FrameReader()
         self._events: list[Event] = []
         self._ended = False
         self._parts = 0
+        self._is_empty = True
+        self._audit = SourceAudit()
+        self._room = MAX_EVIDENCE
         self.transcript = Transcript()
 
     def feed(self, data: bytes) -> list[Event]:
@@ -100,9 +111,37 @@ class StreamDecoder(ABC):
             return
         if isinstance(event, TextDelta):
             self.transcript.add(event.part, event.text)
+        elif isinstance(event, SAYING):
+            if self._is_empty:
+                self._is_empty = not says_something(event)
+            self._audit.note(event)
+            if isinstance(event, Cited):
+                self._cite(event)
+                return
         elif isinstance(event, _TERMINAL):
             self._ended = True
+            self._warn(event)
         self._events.append(event)
+
+    def look(self, body: JsonObject) -> None:
+        """Note the sources in a whole body."""
+        self._audit.look(body)
+
+    def _warn(self, end: Event) -> None:
+        if isinstance(end, Finished) and (warning := self._audit.warning()):
+            self._events.append(warning)
+        if self.needs_content and self._is_empty and is_silent(end) and not len(self.transcript):
+            self._events.append(EMPTY)
+
+    def _cite(self, event: Cited) -> None:
+        """Pass a citation on while there is room for it; the first that is not is told as a warning."""
+        if self._room < 0:
+            return
+        self._room -= len(event.citation.evidence)
+        if self._room < 0:
+            self._events.append(CITATIONS_CUT)
+        else:
+            self._events.append(event)
 
     def next_part(self) -> int:
         """A number for a new part."""
@@ -124,6 +163,8 @@ class StreamDecoder(ABC):
     def _collect(self, read: Callable[[bytes], list[Frame]], data: bytes) -> list[Event]:
         try:
             for frame in () if self._ended else read(data):
+                if b'"http' in frame.data:
+                    self._audit.look_in_frame(frame.data)
                 self.on_frame(frame)
         except (WireError, UpstreamError) as error:
             self.emit(Failed(error))
@@ -208,3 +249,5 @@ class Dialect:
     """The dialect as it reads the answer to a request, where answers refer to parts of the request."""
     keyed: Callable[[Dialect, bytes], Dialect] = _as_it_is
     """The dialect as it reads requests that hold what it signed with this key (`Reply.key`)."""
+    forgotten: str = ""
+    """Which evidence of an answer its clients do not send back with the next turn; empty if they send all."""

@@ -67,12 +67,11 @@ def readable_text(message: Message) -> str:
 
 
 def _source_lines(answer: Answer, numbering: Numbering) -> Iterable[str]:
-    quotes: dict[int, list[str]] = {}
+    quotes: dict[int, dict[str, None]] = {}
     for citation in answer.citations:
         for item in citation.evidence:
-            known = quotes.setdefault(numbering.number(item.source) or 0, [])
-            if item.quote and item.quote not in known:
-                known.append(item.quote)
+            if item.quote:
+                quotes.setdefault(numbering.number(item.source) or 0, {})[item.quote] = None
     for number, source in enumerate(numbering.sources, 1):
         yield f"[{number}] {_address_line(source)}"
         for quote in (*quotes.get(number, ()), *source.excerpts):

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from groundwire.dialects.features import Feature, project
+from groundwire.dialects.features import Feature, cited_files, project
 from groundwire.model import Answer, Citation, Json, JsonObject, Search, SearchResult, Source
-from groundwire.text.addresses import domain_of
+from groundwire.text.domains import domain_shown
 
 FIELD = "groundwire"
 VERSION = 1
@@ -45,6 +45,8 @@ def extend(body: JsonObject, answer: Answer, lost: Collection[Feature]) -> JsonO
     if tells_citations:
         places = {_key(source): index for index, source in enumerate(answer.sources)}
         extension["citations"] = [encode_citation(citation, places) for citation in answer.citations]
+    if Feature.FILE_CITATIONS in lost:
+        extension["files"] = cited_files(answer)
     suggestions: list[Json] = [
         part.suggestions for part in answer.parts if isinstance(part, SearchResult) and part.suggestions
     ]
@@ -68,7 +70,7 @@ def encode_source(source: Source) -> JsonObject:
     return {
         "url": source.url,
         "title": source.title,
-        "domain": source.domain or domain_of(source.url),
+        "domain": domain_shown(source),
         "state": source.state,
     }
 

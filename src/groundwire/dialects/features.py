@@ -21,6 +21,7 @@ from groundwire.model import (
     Citation,
     Evidence,
     Image,
+    Json,
     Reasoning,
     SearchCall,
     SearchResult,
@@ -46,6 +47,7 @@ class Feature(Enum):
     UNPLACED = "citations of the answer as a whole"
     QUOTES = "the quoted passage of a page"
     CONFIDENCE = "confidence of a citation"
+    FILE_CITATIONS = "citations of files, which have no address"
     TITLES = "titles of cited pages"
     QUERIES = "the queries searched for"
     SEARCH_CALLS = "which queries belong to one search"
@@ -123,6 +125,16 @@ def _placed(answer: Answer, pick: Callable[[int, int, Evidence], object]) -> obj
     }
 
 
+def cited_files(answer: Answer) -> list[Json]:
+    """The annotations of files, which Responses alone has; they are kept beside the text that they are of."""
+    found: list[Json] = []
+    for part in answer.parts:
+        if isinstance(part, Text):
+            kept = part.extras.get("openai_responses", {}).get("annotations")
+            found += kept if isinstance(kept, list) else []
+    return found
+
+
 def _calls(answer: Answer) -> list[SearchCall]:
     return [part for part in answer.parts if isinstance(part, SearchCall)]
 
@@ -181,6 +193,7 @@ _PROJECTIONS: Mapping[Feature, Projection] = {
     Feature.CONFIDENCE: lambda answer: {
         (item.source.url, item.confidence) for _, item in _evidence(answer) if item.confidence is not None
     },
+    Feature.FILE_CITATIONS: cited_files,
     Feature.TITLES: lambda answer: {
         (item.source.url, item.source.title) for _, item in _evidence(answer) if item.source.title
     },

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 Key: TypeAlias = "str | int"
 
 _LARGEST = 2**63
-"""Counts and offsets beyond it mean nothing, and their sums could not be written again."""
+"""Whole numbers from here on are not taken: databases and other languages end there."""
+
+MAX_COUNT = 10**12
+"""Tokens, searches and characters beyond it are not believed; their sums stay far below any limit."""
+
+MAX_AMOUNT = 10.0**9
+"""The same for money."""
 
 
 class Fields:
@@ -74,7 +80,7 @@ class Fields:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if type(value) is int:
-            if abs(value) > _LARGEST:
+            if abs(value) >= _LARGEST:
                 raise self.fault("expected a whole number, found one too large", key)
             return value
         raise self.fault(f"expected a whole number, found {_kind(value)}", key)
@@ -89,6 +95,31 @@ class Fields:
                 raise self.fault("expected a number, found one too large", key)
             return float(value)
         raise self.fault(f"expected a number, found {_kind(value)}", key)
+
+    def count(self, key: str) -> int | None:
+        """How many there are of something (tokens, searches); None if the number cannot be true.
+
+        What an answer cost is beside the point of it: a number nobody can believe does not end it.
+        """
+        value = self._whole(key)
+        return value if value is None or 0 <= value <= MAX_COUNT else None
+
+    def offset(self, key: str) -> int | None:
+        """A place in a text; None if no text reaches that far. Places before a text are told as they are."""
+        value = self._whole(key)
+        return value if value is None or -MAX_COUNT <= value <= MAX_COUNT else None
+
+    def amount(self, key: str) -> float | None:
+        """An amount of money; None if it cannot be true."""
+        value = self.number(key)
+        return value if value is None or 0 <= value <= MAX_AMOUNT else None
+
+    def _whole(self, key: str) -> int | None:
+        """A whole number of any size."""
+        value = self.get(key)
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+        return value if type(value) is int else self.integer(key)
 
     def flag(self, key: str) -> bool | None:
         """True or false."""

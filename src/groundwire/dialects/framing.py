@@ -16,8 +16,8 @@ from groundwire.errors import UpstreamWireError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAX_PENDING = 64 * 1024 * 1024
-"""Bytes of one unfinished event or value that are kept; a provider that sends more is broken."""
+MAX_PENDING = 16 * 1024 * 1024
+"""Bytes of one unfinished event or value that are kept. The largest events there are hold a picture."""
 
 
 class Frame(NamedTuple):
@@ -99,19 +99,41 @@ class SseReader:
         self._size = 0
 
     def feed(self, data: bytes) -> list[Frame]:
-        if self._rest:
-            self._rest += data
-            if self._rest[-len(data) - 1] != _CR and not _LINE_END.search(data):
-                _check_size(self._size + len(self._rest))
-                return []  # the line goes on: it is looked at again when it ends, not with each piece
-            data = bytes(self._rest)
+        if not data:
+            return []
         frames: list[Frame] = []
+        if self._rest:
+            known = self._finish_line(data, frames)
+            if known is None:
+                return []
+            data = data[known:]
         lines, rest = _split_lines(data)
         for line in lines:
             self._line(line, frames)
         self._rest = bytearray(rest)
         _check_size(self._size + len(rest))
         return frames
+
+    def _finish_line(self, data: bytes, frames: list[Frame]) -> int | None:
+        """Read on in a line that has begun; how much of the data belongs to it, or None if all of it does.
+
+        Only what is new is looked at, and a long line is copied once, when it is whole.
+        """
+        if self._rest[-1] == _CR:
+            del self._rest[-1]
+            known = 1 if data.startswith(b"\n") else 0
+        else:
+            match = _LINE_END.search(data)
+            if match is None or (match[0] == b"\r" and match.end() == len(data)):
+                self._rest += data  # a CR at the very end may be half of a CRLF
+                _check_size(self._size + len(self._rest))
+                return None
+            self._rest += data[: match.start()]
+            known = match.end()
+        _check_size(self._size + len(self._rest))
+        line, self._rest = self._rest, bytearray()
+        self._line(line, frames)
+        return known
 
     def close(self) -> list[Frame]:
         frames: list[Frame] = []
@@ -122,7 +144,7 @@ class SseReader:
         self._line(b"", frames)
         return frames
 
-    def _line(self, line: bytes, frames: list[Frame]) -> None:
+    def _line(self, line: bytes | bytearray, frames: list[Frame]) -> None:
         if not line:
             if self._data:
                 data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
@@ -131,10 +153,14 @@ class SseReader:
                 self._size = 0
             self._event = ""
             return
+        if line.startswith(b"data:"):
+            with memoryview(line) as view:
+                self._data.append(bytes(view[6 if line.startswith(b"data: ") else 5 :]))
+            self._size += len(line)
+            return
         name, _, content = line.partition(b":")
         if name == b"data":
-            self._data.append(content.removeprefix(b" "))
-            self._size += len(line)
+            self._data.append(b"")
         elif name == b"event":
             self._event = content.strip().decode("utf-8", "replace")
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
+from itertools import accumulate
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, NoReturn
 
@@ -23,6 +25,9 @@ MAX_DEPTH = 128
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _BLANKS = " \t\r\n"
+_MEMBERS = b",[{"
+_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # as signed bytes: one deeper, one less deep
 _LINE_BREAKERS = re.compile("[\x85\u2028\u2029]")
 
 
@@ -32,7 +37,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _finite(text: str) -> float:
     number = float(text)
-    if number in (float("inf"), float("-inf")):
+    if number - number:  # 0.0 for every finite number, NaN for an infinite one
         raise ValueError("number out of range")
     return number
 
@@ -55,7 +60,7 @@ def load_json(data: bytes | str, fault: type[WireError]) -> Json:
     if (
         len(data) > 2 * MAX_DEPTH
         and data.count(b"[") + data.count(b"{") > MAX_DEPTH
-        and _depth_exceeded(value)
+        and JsonScan().feed(data).deepest > MAX_DEPTH
     ):
         raise fault("nested too deeply")
     if b"\\u" in data and _ESCAPED_SURROGATE.search(data):
@@ -73,6 +78,49 @@ def _read(text: str) -> Json:
     return value
 
 
+class JsonScan:
+    """How deep a JSON text is nested and how many members it has, found before it is parsed.
+
+    Fed piece by piece, each in a few passes over its bytes in C, so that a text can be refused at the first
+    excess. Text that is not JSON gives figures without a meaning; the parser refuses it.
+    """
+
+    __slots__ = ("_carry", "_depth", "_in_string", "deepest", "members", "strings")
+
+    def __init__(self) -> None:
+        self.deepest = 0
+        self.members = 0
+        """Commas, and opening brackets: about what parsing costs."""
+        self.strings = 0
+        self._depth = 0
+        self._in_string = False
+        self._carry = b""
+
+    def feed(self, data: bytes) -> JsonScan:
+        """Read the next piece."""
+        if self._carry:
+            data, self._carry = self._carry + data, b""
+        if b"\\" in data:
+            data = self._unescape(data)
+        parts = data.split(b'"')
+        outside = b"".join(parts[1 if self._in_string else 0 :: 2])
+        quotes = len(parts) - 1
+        self.strings += (quotes + 1) // 2
+        self._in_string ^= bool(quotes % 2)
+        self.members += len(outside) - len(outside.translate(None, _MEMBERS))
+        if brackets := outside.translate(_STEPS, _NOT_BRACKETS):
+            depths = list(accumulate(array("b", brackets), initial=self._depth))
+            self._depth, deepest = depths[-1], max(depths)
+            self.deepest = max(self.deepest, deepest)
+        return self
+
+    def _unescape(self, data: bytes) -> bytes:
+        """The piece without escaped quotes, which follow a backslash that is not escaped itself."""
+        if data.endswith(b"\\") and (len(data) - len(data.rstrip(b"\\"))) % 2:
+            data, self._carry = data[:-1], b"\\"
+        return data.replace(rb"\\", b"").replace(rb"\"", b"")
+
+
 def dump_json(value: Json) -> str:
     """The JSON text of a value, on one line in everybody's eyes."""
     text = encode_basestring(value) if type(value) is str else _write.encode(value)
@@ -85,21 +133,6 @@ def dump_json(value: Json) -> str:
     if "\u2028" in text or "\u2029" in text or "\x85" in text:
         text = _LINE_BREAKERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     return text
-
-
-def _depth_exceeded(value: Json) -> bool:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        below: list[Json] = []
-        for item in level:
-            if isinstance(item, dict):
-                below.extend(item.values())
-            elif isinstance(item, list):
-                below.extend(item)
-        if not below:
-            return False
-        level = below
-    return any(isinstance(item, dict | list) for item in level)
 
 
 def _mend(value: Json) -> Json:

@@ -5,6 +5,7 @@ A `Request` goes in, a stream of `Event`s comes out, an `Answer` is their fold.
 
 from groundwire.model.answer import Answer, Assembler, Search, assemble
 from groundwire.model.events import (
+    NOTHING_FOUND,
     Cited,
     Event,
     ExtrasSeen,
@@ -46,6 +47,7 @@ from groundwire.model.request import (
     ReasoningOptions,
     Request,
     SearchOptions,
+    StoredContext,
     Tool,
     ToolChoice,
     Wire,
@@ -54,6 +56,7 @@ from groundwire.model.source import Anchor, Citation, Evidence, Source, SourceSt
 from groundwire.model.usage import Usage
 
 __all__ = [
+    "NOTHING_FOUND",
     "NO_EXTRAS",
     "Anchor",
     "Answer",
@@ -94,6 +97,7 @@ __all__ = [
     "SourceState",
     "Span",
     "Started",
+    "StoredContext",
     "Text",
     "TextDelta",
     "TextSettled",

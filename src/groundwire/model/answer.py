@@ -41,7 +41,17 @@ from groundwire.model.parts import (
     ToolCall,
 )
 from groundwire.model.request import Message
-from groundwire.model.source import Anchor, Citation, Evidence, Source, SourceState, Span
+from groundwire.model.source import (
+    MAX_EVIDENCE,
+    Anchor,
+    Citation,
+    Evidence,
+    EvidenceKey,
+    Source,
+    Span,
+    evidence_key,
+)
+from groundwire.model.source_merge import SourceMerge
 from groundwire.model.usage import Usage
 from groundwire.model.value import replace, value
 
@@ -103,6 +113,11 @@ class Answer:
         )
 
 
+CITATIONS_CUT = Warned(
+    "citations_cut", f"The answer has more than {MAX_EVIDENCE} citations; the rest was left out."
+)
+
+
 def assemble(events: Iterable[Event]) -> Answer:
     """The answer that these events tell."""
     assembler = Assembler()
@@ -141,7 +156,8 @@ class Assembler:
 
     def __init__(self) -> None:
         self._drafts: dict[int, _Draft] = {}
-        self._citations: dict[tuple[Span | None, Anchor], list[Evidence]] = {}
+        self._citations: dict[tuple[Span | None, Anchor], dict[EvidenceKey, Evidence]] = {}
+        self._room = MAX_EVIDENCE
         self._head = Answer()
         self._warnings: list[Warned] = []
 
@@ -168,7 +184,7 @@ class Assembler:
         """The answer as far as it has been told."""
         parts = (self._drafts[number].part() for number in sorted(self._drafts))
         citations = (
-            Citation(span, tuple(evidence), anchor)
+            Citation(span, tuple(evidence.values()), anchor)
             for (span, anchor), evidence in sorted(self._citations.items(), key=_position)
         )
         return replace(
@@ -201,8 +217,23 @@ class Assembler:
                 draft.name = event.name or draft.name
 
     def _cite(self, citation: Citation) -> None:
-        known = self._citations.setdefault((citation.span, citation.anchor), [])
-        known.extend(item for item in citation.evidence if item not in known)
+        known = self._citations.get((citation.span, citation.anchor))
+        if known is None and self._room > 0:
+            known = self._citations[citation.span, citation.anchor] = {}
+        for item in citation.evidence:
+            key = evidence_key(item)
+            if known is not None and key in known:
+                continue
+            if known is None or self._room <= 0:
+                self._cut()
+                return
+            known[key] = item
+            self._room -= 1
+
+    def _cut(self) -> None:
+        if self._room == 0:
+            self._room = -1
+            self._warnings.append(CITATIONS_CUT)
 
     def _note(self, event: Event) -> None:
         match event:
@@ -228,12 +259,11 @@ def _with_extras(
     return replace(part, extras=merge_extras(part.extras, extras))
 
 
-def _position(item: tuple[tuple[Span | None, Anchor], list[Evidence]]) -> tuple[bool, Span, str]:
+def _position(
+    item: tuple[tuple[Span | None, Anchor], dict[EvidenceKey, Evidence]],
+) -> tuple[bool, Span, str]:
     (span, anchor), _ = item
     return span is None, span or Span(0, 0), anchor
-
-
-_RANK: dict[SourceState, int] = {"retrieved": 0, "opened": 1, "cited": 2}
 
 
 def sources_of(parts: Iterable[Part], citations: Iterable[Citation]) -> tuple[Source, ...]:
@@ -241,12 +271,15 @@ def sources_of(parts: Iterable[Part], citations: Iterable[Citation]) -> tuple[So
 
     The first mention gives the value; later ones fill what it left open and add their excerpts.
     """
-    merged: dict[tuple[str, str], Source] = {}
+    merged: dict[tuple[str, str], SourceMerge] = {}
     for source in _mentions(parts, citations):
         key = (source.url, "" if source.url else source.title)
         known = merged.get(key)
-        merged[key] = source if known is None else _join(known, source)
-    return tuple(merged.values())
+        if known is None:
+            merged[key] = SourceMerge(source)
+        else:
+            known.add(source)
+    return tuple(merge.source() for merge in merged.values())
 
 
 def _mentions(parts: Iterable[Part], citations: Iterable[Citation]) -> Iterable[Source]:
@@ -260,18 +293,6 @@ def _mentions(parts: Iterable[Part], citations: Iterable[Citation]) -> Iterable[
     for citation in citations:
         for item in citation.evidence:
             yield replace(item.source, state="cited")
-
-
-def _join(known: Source, other: Source) -> Source:
-    return Source(
-        known.url,
-        known.title or other.title,
-        max(known.state, other.state, key=_RANK.__getitem__),
-        known.excerpts + tuple(text for text in other.excerpts if text not in known.excerpts),
-        known.date or other.date,
-        known.domain or other.domain,
-        merge_extras(other.extras, known.extras),
-    )
 
 
 def _searches(call: SearchCall, result: SearchResult | None) -> Iterable[Search]:

@@ -20,6 +20,9 @@ FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "pause", "filt
 """stop: said all; length: a limit cut it; tool_calls: the client must act; pause: continue with the same
 request; filtered: a filter of the provider's cut or blocked it; refused: the model declined."""
 
+NOTHING_FOUND = "nothing_found"
+"""The `detail` of `Finished` when the search ran and no page answers the question."""
+
 
 @value
 class Started:

@@ -6,7 +6,7 @@ only. For any other dialect it does not exist.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -25,3 +25,16 @@ def merge_extras(first: Extras, second: Extras) -> Extras:
         return first
     names = [*first, *(name for name in second if name not in first)]
     return {name: {**first.get(name, {}), **second.get(name, {})} for name in names}
+
+
+def frozen_extras(extras: Extras) -> Hashable:
+    """Hashable, and equal for equal extras."""
+    return frozenset((name, _frozen(held)) for name, held in extras.items()) if extras else None
+
+
+def _frozen(value: Json) -> Hashable:
+    if isinstance(value, dict):
+        return frozenset((key, _frozen(item)) for key, item in value.items())
+    if isinstance(value, list):
+        return tuple(map(_frozen, value))
+    return value

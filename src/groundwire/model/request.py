@@ -126,6 +126,16 @@ class OutputFormat:
 
 
 @value
+class StoredContext:
+    """Text that a request names instead of carrying it, and that only one vendor has."""
+
+    dialect: str
+    """Whose ids the names are."""
+    names: tuple[str, ...]
+    """The fields of the request that hold them."""
+
+
+@value
 class Wire:
     """A request as its client wrote it, so that a provider of the same dialect can be given it unchanged."""
 
@@ -155,6 +165,7 @@ class Request:
     """An earlier answer kept by the provider, which this request continues."""
     extras: Extras = NO_EXTRAS
     wire: Wire | None = None
+    stored: StoredContext | None = None
 
     @property
     def query(self) -> str:

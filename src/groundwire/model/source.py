@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Literal, NamedTuple, TypeAlias
 
-from groundwire.model.extras import NO_EXTRAS, Extras
+from groundwire.model.extras import NO_EXTRAS, Extras, frozen_extras
 from groundwire.model.value import value
 
 SourceState: TypeAlias = Literal["retrieved", "opened", "cited"]
@@ -13,6 +14,12 @@ SourceState: TypeAlias = Literal["retrieved", "opened", "cited"]
 Anchor: TypeAlias = Literal["claim", "marker"]
 """claim: the span is the supported statement; marker: the span is a link or a sign that stands for
 the source and is replaced when the answer is rendered with numbers of our own."""
+
+MAX_EVIDENCE = 10_000
+"""Citations of one answer or message, counted by source: a citation of three sources counts three. Answers of
+providers have some hundreds; more than this is not kept."""
+
+EvidenceKey: TypeAlias = tuple[Hashable, ...]
 
 
 class Span(NamedTuple):
@@ -58,3 +65,20 @@ class Citation:
     span: Span | None
     evidence: tuple[Evidence, ...]
     anchor: Anchor = "claim"
+
+
+def evidence_key(item: Evidence) -> EvidenceKey:
+    """Hashable, and equal for equal evidence: finds duplicates without comparing each with each."""
+    source = item.source
+    return (
+        source.url,
+        source.title,
+        source.state,
+        source.excerpts,
+        source.date,
+        source.domain,
+        item.quote,
+        item.confidence,
+        frozen_extras(source.extras),
+        frozen_extras(item.extras),
+    )

@@ -8,6 +8,7 @@ from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.secret import Credential
 from groundwire.providers.base import Row, path
 from groundwire.providers.capabilities import Capabilities
+from groundwire.providers.models import default_model
 
 API_VERSION = "2023-06-01"
 
@@ -23,14 +24,15 @@ ROW = Row(
     dialect="anthropic_messages",
     base_url="https://api.anthropic.com",
     url=path("/v1/messages"),
-    model="claude-sonnet-4-6",
+    model=default_model("anthropic"),
+    family=r"claude-sonnet-[\d-]+",
     lookups=(
         Lookup("environment", "ANTHROPIC_API_KEY"),
         Lookup("opencode", "anthropic", "api"),
         Lookup("own", "anthropic"),
     ),
     missing="MISSING_ANTHROPIC_API_KEY",
-    advice="Set ANTHROPIC_API_KEY, or log in with OpenCode.",
+    advice="Set ANTHROPIC_API_KEY, run `groundwire login anthropic`, or log in with OpenCode.",
     headers=headers,
     forwards=("anthropic-beta", "anthropic-version"),
     capabilities=Capabilities(

@@ -69,6 +69,9 @@ class Row:
     spelling: Spelling = as_said
     """Chooses among the dialect's spellings of a search, by way of the options' extras."""
     needs_model: bool = True
+    family: str = ""
+    """Names of models that may replace the default when the vendor has turned it off; empty for a model that
+    the user chose, which is never replaced."""
     forwards: tuple[str, ...] = ()
     """Headers of a client of the same dialect that go along with its body."""
 

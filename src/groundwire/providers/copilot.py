@@ -34,7 +34,7 @@ from groundwire.providers.copilot_sandbox import (
     make_folder,
     probe,
 )
-from groundwire.providers.policy import Audit, prepare
+from groundwire.providers.policy import Audit, prepare, refuse_foreign_context
 from groundwire.transport.process import Bounds, Command, running
 
 NAME = "copilot"
@@ -107,6 +107,7 @@ class CopilotProvider:
         try:
             program = self._program()
             query = query_of(request)
+            refuse_foreign_context(request, NAME)
             prepared = prepare(request, CAPABILITIES, NAME)
             model = request.model or self._settings.model
             asked = prompt(prepared.request, query, self._mark)

@@ -18,14 +18,14 @@ from groundwire.dialects.fields import Fields
 from groundwire.dialects.jsontext import load_json
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Citation, Evidence, Json, Source, Span
-from groundwire.model.value import value
+from groundwire.model.value import replace, value
 from groundwire.text.addresses import safe_address
 from groundwire.text.anchors import anchor_kind, place_quote
-from groundwire.text.markers import strip_markers
+from groundwire.text.markers import DAGGER, strip_markers
 from groundwire.text.offsets import to_points
 
 NOTHING_FOUND = "No relevant web results found."
-_MARKER = re.compile("【\\d{1,8}:\\d{1,8}†[^】\\n]{0,40}】")
+_MARKER = re.compile(DAGGER)
 _RETOLD = {"query", "summary", "sources"}
 _BRACES_TRIED = 8
 # Each sign becomes one sign, so that offsets stay what they were.
@@ -160,8 +160,32 @@ def message(content: str, told_citations: Json, query: str) -> Found:
         return Found(told.text, whole, tuple(sources.values()), searched=bool(cited))
     text = clean_text(content)
     if cited:
+        text, cited = _without_strays(text, cited)
         return Found(text, cited, tuple(sources.values()))
     return Found(strip_markers(text), searched=False)
+
+
+def _without_strays(text: str, citations: tuple[Citation, ...]) -> tuple[str, tuple[Citation, ...]]:
+    """The text without markers that no citation covers, and the citations where they are now."""
+    spans = [citation.span for citation in citations if citation.span]
+    strays: list[Span] = []
+
+    def replaced(match: re.Match[str]) -> str:
+        if any(span.start < match.end() and match.start() < span.end for span in spans):
+            return match[0]
+        strays.append(Span(*match.span()))
+        return ""
+
+    def moved(span: Span) -> Span:
+        start, end = (
+            place - sum(stray.end - stray.start for stray in strays if stray.end <= place) for place in span
+        )
+        return Span(start, end)
+
+    text = _MARKER.sub(replaced, text)
+    return text, tuple(
+        replace(citation, span=moved(citation.span)) if citation.span else citation for citation in citations
+    )
 
 
 def _message_citations(content: str, spans: list[Fields], sources: dict[str, Source]) -> Iterator[Citation]:

@@ -27,7 +27,7 @@ from groundwire.model import (
 from groundwire.model.value import replace
 from groundwire.providers.base import Batches
 from groundwire.providers.capabilities import Capabilities, capabilities_of_engine
-from groundwire.providers.policy import prepare
+from groundwire.providers.policy import prepare, refuse_foreign_context
 from groundwire.text.domains import admits
 
 Ask: TypeAlias = Callable[[Request], Batches]
@@ -57,6 +57,7 @@ class EngineProvider:
         query = " ".join(request.query.split())[:_LONGEST_QUERY]
         if not query:
             raise InvalidQuery("the query is empty; ask something")
+        refuse_foreign_context(request, self.name)
         prepared = prepare(
             replace(request, search=request.search or SearchOptions()), self.capabilities, self.name
         )

@@ -15,8 +15,10 @@ from groundwire.errors import UnsupportedFeature
 from groundwire.model import FunctionTool, JsonObject, Request
 from groundwire.providers.base import Row
 from groundwire.providers.capabilities import Capabilities
+from groundwire.providers.models import default_model
 
-_EITHER_OR = re.compile(r"gemini-[12]\b")
+_UP_TO_2 = r"gemini-[12]\b"
+_EITHER_OR = re.compile(_UP_TO_2)
 
 
 def url(base: str, request: Request) -> str:
@@ -46,7 +48,8 @@ ROW = Row(
     dialect="gemini",
     base_url="https://generativelanguage.googleapis.com",
     url=url,
-    model="gemini-2.5-flash",
+    model=default_model("gemini"),
+    family=r"gemini-\d+(?:\.\d+)?-flash",
     lookups=(
         Lookup("opencode", "google", "api"),
         Lookup("environment", "GEMINI_API_KEY"),
@@ -54,16 +57,21 @@ ROW = Row(
         Lookup("own", "gemini"),
     ),
     missing="MISSING_GEMINI_API_KEY",
-    advice="Set GEMINI_API_KEY (a key comes from Google AI Studio), or log in with OpenCode.",
+    advice=(
+        "Set GEMINI_API_KEY (a key comes from Google AI Studio), run `groundwire login gemini`, "
+        "or log in with OpenCode."
+    ),
     headers=headers,
     adjust=adjust,
     capabilities=Capabilities(
         functions_with_search=False,
+        billing=((_UP_TO_2, "prompt"), ("", "query")),
+        coordinates=True,  # `retrievalConfig.latLng` is all it has for a location
         options={
             "allowed_domains": "emulated",
             "blocked_domains": "emulated",
             "language": "native",
-            "location": "native",
+            "location": "emulated",
             "since": "native",
             "until": "native",
         },

@@ -29,7 +29,7 @@ from groundwire.providers.base import Batches, Row
 from groundwire.providers.calls import Ids
 from groundwire.providers.capabilities import RESTRICTIONS, Capabilities
 from groundwire.providers.forwarding import forwarded_headers, is_unchanged
-from groundwire.providers.policy import Audit, prepare
+from groundwire.providers.policy import Audit, prepare, refuse_foreign_context
 from groundwire.providers.refusals import refusal
 from groundwire.transport.http import Call, Http
 
@@ -40,6 +40,9 @@ Renew: TypeAlias = Callable[[Credential], Awaitable[Credential]]
 
 LOOP_HEADER = "x-groundwire-hop"
 """Sent upstream and refused inbound: a gateway that reached itself would answer itself for ever."""
+
+_BINDING = RESTRICTIONS | {"previous_id"}
+"""What a body must say: a request is refused rather than sent without it."""
 
 _SPOKEN = frozenset({Failed, Warned, Finished, Verbatim})
 """Events in which a provider may repeat what was said to it."""
@@ -82,6 +85,7 @@ class HttpProvider:
         """The answer, as it comes."""
         language = dialect(self._row.dialect)
         try:
+            refuse_foreign_context(request, self.name, self._row.dialect)
             prepared = prepare(request, self.capabilities, self.name)
             asked = self._asked(prepared.request)
             forwarded = asked.wire is not None and is_unchanged(request, asked, prepared)
@@ -134,7 +138,7 @@ class HttpProvider:
 
     def _encode(self, language: Dialect, asked: Request) -> tuple[bytes, tuple[Warned, ...]]:
         body, unsaid = language.encode_request(asked)
-        broken = RESTRICTIONS.intersection(unsaid)
+        broken = _BINDING.intersection(unsaid)
         if broken:
             raise UnsupportedFeature(f"{self.name} cannot honour {', '.join(sorted(broken))}")
         adjusted: JsonObject = self._row.adjust(body, asked)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from groundwire.credentials.lookup import Lookup
 from groundwire.providers.base import Row, path
 from groundwire.providers.capabilities import Capabilities, Support
+from groundwire.providers.models import default_model
 
 KEYS = (Lookup("environment", "OPENAI_API_KEY"), Lookup("opencode", "openai", "api"), Lookup("own", "openai"))
-ADVICE = "Set OPENAI_API_KEY, or log in with OpenCode."
+ADVICE = "Set OPENAI_API_KEY, run `groundwire login openai`, or log in with OpenCode."
 
 SEARCH_OPTIONS: dict[str, Support] = {
     "allowed_domains": "native",
@@ -24,7 +25,8 @@ ROW = Row(
     dialect="openai_responses",
     base_url="https://api.openai.com/v1",
     url=path("/responses"),
-    model="gpt-5.5",
+    model=default_model("openai"),
+    family=r"gpt-\d+(?:\.\d+)?(?:-terra)?",
     lookups=KEYS,
     missing="MISSING_OPENAI_API_KEY",
     advice=ADVICE,

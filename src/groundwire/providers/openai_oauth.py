@@ -15,6 +15,7 @@ from groundwire.errors import UnsupportedFeature
 from groundwire.model import Json, JsonObject, Request
 from groundwire.providers.base import Row, bearer, path
 from groundwire.providers.capabilities import Capabilities
+from groundwire.providers.models import default_model
 
 _INSTRUCTIONS = "Answer the question. Search the web where it helps, and cite what you found."
 _REJECTED = (
@@ -84,7 +85,8 @@ ROW = Row(
     dialect="openai_responses",
     base_url="https://chatgpt.com/backend-api/codex",
     url=path("/responses"),
-    model="gpt-5.5",
+    model=default_model("openai_oauth"),
+    family=r"gpt-\d+(?:\.\d+)?(?:-terra)?",
     lookups=(Lookup("opencode", "openai", "oauth"), Lookup("codex", "tokens", "oauth")),
     missing="MISSING_OPENAI_OAUTH_SESSION",
     advice="Log in with `opencode auth login` or `codex login`.",

@@ -12,6 +12,7 @@ from groundwire.model import SearchOptions
 from groundwire.model.value import replace
 from groundwire.providers.base import Row, path
 from groundwire.providers.capabilities import Capabilities
+from groundwire.providers.models import default_model
 
 _DIALECT = "openai_responses"
 _TOOL = "openrouter:web_search"
@@ -31,14 +32,15 @@ ROW = Row(
     dialect=_DIALECT,
     base_url="https://openrouter.ai/api/v1",
     url=path("/responses"),
-    model="openai/o4-mini",
+    model=default_model("openrouter"),
+    family=r"openai/gpt-\d+(?:\.\d+)?(?:-terra)?",
     lookups=(
         Lookup("environment", "OPENROUTER_API_KEY"),
         Lookup("opencode", "openrouter", "api"),
         Lookup("own", "openrouter"),
     ),
     missing="MISSING_OPENROUTER_API_KEY",
-    advice="Set OPENROUTER_API_KEY, or log in with OpenCode.",
+    advice="Set OPENROUTER_API_KEY, run `groundwire login openrouter`, or log in with OpenCode.",
     spelling=spelling,
     capabilities=Capabilities(
         both_domain_lists=False,

@@ -21,8 +21,9 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.model.value import replace, value
-from groundwire.providers.capabilities import OPTIONS, Capabilities, Support
+from groundwire.providers.capabilities import OPTIONS, RESTRICTIONS, Capabilities, Support
 from groundwire.text.domains import admits, covers_entry, domain_shown, is_domain
+from groundwire.text.sources import source_key
 
 MAX_DOMAINS = 100
 
@@ -55,11 +56,12 @@ def prepare(request: Request, capabilities: Capabilities, provider: str) -> Prep
                 )
             case "emulated":
                 emulated.append(name)
-                warnings.append(Warned("option_emulated", f"{provider} has no {name}: asked for and audited"))
+                how = "asked for and audited" if name in RESTRICTIONS else "asked for in words"
+                warnings.append(Warned("option_emulated", f"{provider} has no {name}: {how}"))
             case "ignored":
                 warnings.append(Warned("option_ignored", f"{provider} has no {name}: it was not used"))
                 options = _without(options, name)
-    audited = options if options.allowed_domains or options.blocked_domains else None
+    audited = _audited(options, emulated)
     system = request.system
     if emulated:
         system = (*system, Text(_instruction(options, emulated)))
@@ -68,6 +70,32 @@ def prepare(request: Request, capabilities: Capabilities, provider: str) -> Prep
     if options.live and capabilities.support("live") != "native":
         options = _without(options, "live")  # who has no switch for it is live anyway
     return Prepared(replace(request, search=options, system=system), tuple(warnings), audited)
+
+
+def _audited(options: SearchOptions, emulated: Collection[str]) -> SearchOptions | None:
+    """What the answer must be checked for: the domain lists always, the number of sources if emulated."""
+    if "max_sources" not in emulated:
+        options = _without(options, "max_sources")
+    checked = options.allowed_domains or options.blocked_domains or options.max_sources is not None
+    return options if checked else None
+
+
+def refuse_foreign_context(request: Request, provider: str, dialect: str = "") -> None:
+    """Refuse a request that refers to text which only another vendor has: its answer would be wrong.
+
+    `dialect` is what the provider speaks; whether it still has the text is for the provider to say.
+    """
+    stored = request.stored
+    if stored is None:
+        if request.previous_id and not dialect:
+            raise UnsupportedFeature(f"{provider} keeps no conversations: send the messages, not previous_id")
+        return
+    if stored.dialect != dialect:
+        raise UnsupportedFeature(
+            f"{provider} cannot read what {' and '.join(stored.names)} refers to: only the vendor that "
+            "stored it has the text. Send the messages themselves, or choose a provider that speaks "
+            f"{stored.dialect}"
+        )
 
 
 def _without_search(request: Request, provider: str) -> Prepared:
@@ -81,6 +109,9 @@ def _without_search(request: Request, provider: str) -> Prepared:
 def _support(capabilities: Capabilities, options: SearchOptions, name: str) -> Support:
     if name == "blocked_domains" and options.allowed_domains and not capabilities.both_domain_lists:
         return "emulated"
+    place = options.location
+    if name == "location" and capabilities.coordinates and place and place.latitude is not None:
+        return "native"
     return capabilities.support(name)
 
 
@@ -103,20 +134,30 @@ def check_domains(options: SearchOptions) -> None:
 
 
 class Audit:
-    """Removes sources that the domain lists exclude, and says so once for each domain."""
+    """Removes sources that the domain lists exclude, and citations beyond the limit of sources.
 
-    __slots__ = ("_options", "_told")
+    It says so once for each domain, and once for the limit.
+    """
+
+    __slots__ = ("_cited", "_limit_reached", "_options", "_told")
 
     def __init__(self, options: SearchOptions) -> None:
         self._options = options
         self._told: set[str] = set()
+        self._cited: set[str] = set()
+        self._limit_reached = False
 
     def check(self, event: Event) -> Iterator[Event]:
         """The event as it may be told, after any warning."""
         match event:
             case Cited(citation):
-                kept = tuple(item for item in citation.evidence if self._admits(item.source))
+                allowed = [item for item in citation.evidence if self._admits(item.source)]
                 yield from self._warn(item.source for item in citation.evidence)
+                kept = tuple(item for item in allowed if self._within_limit(item.source))
+                if len(kept) < len(allowed) and not self._limit_reached:
+                    self._limit_reached = True
+                    limit = self._options.max_sources
+                    yield Warned("source_limit", f"citations of more than {limit} sources were left out")
                 if kept:
                     yield Cited(replace(citation, evidence=kept))
             case SearchReturned(part, result):
@@ -133,6 +174,15 @@ class Audit:
 
     def _admits(self, source: Source) -> bool:
         return admits(self._options, source)
+
+    def _within_limit(self, source: Source) -> bool:
+        limit = self._options.max_sources
+        if limit is None:
+            return True
+        key = source_key(source)
+        if key not in self._cited and len(self._cited) < limit:
+            self._cited.add(key)
+        return key in self._cited
 
     def _warn(self, sources: Iterable[Source]) -> Iterator[Warned]:
         for source in sources:
@@ -164,6 +214,13 @@ def _instruction(options: SearchOptions, emulated: Collection[str]) -> str:
     if "since" in emulated or "until" in emulated:
         since, until = options.since or "any time", options.until or "now"
         lines.append(f"Use pages published from {since} until {until}.")
+    if "max_sources" in emulated:
+        lines.append(f"Cite at most {options.max_sources} different pages.")
+    if "location" in emulated and options.location is not None:
+        place = options.location
+        named = ", ".join(part for part in (place.city, place.region, place.country) if part)
+        zone = f"time zone {place.timezone}" if place.timezone else ""
+        lines.append(f"The user is here: {' '.join(filter(None, (named, zone)))}")
     if "language" in emulated:
         lines.append(f"Prefer pages in this language: {options.language}")
     return "\n".join(lines)

@@ -71,11 +71,12 @@ def describe(name: str, dialect: str, base_url: str, key_env: str) -> Row:
         model="",
         lookups=(Lookup("environment", key_env), Lookup("own", name)) if key_env else (),
         missing=f"MISSING_{name.upper()}_API_KEY" if key_env else "",
-        advice=f"Set {key_env}." if key_env else "",
+        advice=f"Set {key_env}, or run `groundwire login {name}`." if key_env else "",
         headers=_headers_of(dialect),
         forwards=_speaker(dialect).forwards,
         capabilities=Capabilities(
             pauses=dialect == "anthropic_messages",
+            billing=_speaker(dialect).capabilities.billing,
             options=_CONTRACT if dialect == "websearch" else _ANYBODY,
         ),
         needs_model=dialect != "websearch",
@@ -104,6 +105,7 @@ def adjusted(
         row,
         base_url=base_url or row.base_url,
         model=model or row.model,
+        family="" if model else row.family,
         capabilities=capabilities,
         spelling=_spelled(row, search_form) if search_form else row.spelling,
     )

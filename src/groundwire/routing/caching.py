@@ -134,6 +134,7 @@ def is_cacheable(request: Request) -> bool:
         request.search is not None
         and not request.tools
         and not request.previous_id
+        and request.stored is None
         and not any(
             isinstance(part, ToolCall | ToolResult) for message in request.messages for part in message.parts
         )

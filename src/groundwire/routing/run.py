@@ -6,6 +6,7 @@ next. After it, nothing is repeated: a broken answer is told as broken.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 
@@ -17,6 +18,7 @@ from groundwire.routing.attempt import Attempt
 from groundwire.routing.health import Health
 from groundwire.routing.reactions import reaction
 from groundwire.routing.retry import RetryBudget, RetryPolicy, delay
+from groundwire.transport.deadlines import Deadlines
 
 
 @value
@@ -29,9 +31,13 @@ class Target:
 
 @value
 class Plan:
-    """Whom to ask, in order."""
+    """Whom to ask, in order, and how long all of it may take."""
 
     targets: tuple[Target, ...]
+    seconds: float = Deadlines().total
+    """For the whole request: all attempts, retries and search rounds together."""
+    warnings: tuple[Warned, ...] = ()
+    """What is to be said about the choice, whoever answers."""
 
 
 class Router:
@@ -54,19 +60,23 @@ class Router:
         self._budget = RetryBudget()
 
     async def batches(self, request: Request, plan: Plan) -> Batches:
-        """The answer of the first target that gives one."""
+        """The answer of the first target that gives one, within the time of the plan."""
         self._budget.request()
+        clock = asyncio.get_running_loop().time
+        ends = clock() + plan.seconds
         course = _Course(self, plan)
         while (attempt := course.next()) is not None:
             asked = replace(request, model=course.model)
             try:
-                async with aclosing(attempt.batches(asked, course.detour())) as batches:
+                async with aclosing(attempt.batches(asked, ends, course.detour())) as batches:
                     async for batch in batches:
                         yield batch
             except GroundwireError as error:
+                left = ends - clock()
                 wait = self.wait(attempt, course.tries, error)
-                course.failed(error, again=wait is not None)
-                if wait is not None:
+                again = wait is not None and wait < left
+                course.failed(error, again=again, late=left <= 0)
+                if wait is not None and again:
                     await self._sleep(wait)
             else:
                 return
@@ -85,11 +95,12 @@ class Router:
 class _Course:
     """How far a plan has come: who is asked now, how often that was tried, and who has failed."""
 
-    __slots__ = ("_attempt", "_failures", "_left", "_router", "model", "tries")
+    __slots__ = ("_attempt", "_failures", "_left", "_router", "_warnings", "model", "tries")
 
     def __init__(self, router: Router, plan: Plan) -> None:
         self._router = router
         self._left = list(reversed(plan.targets))
+        self._warnings = plan.warnings
         self._attempt: Attempt | None = None
         self._failures: list[tuple[str, GroundwireError]] = []
         self.model = ""
@@ -114,24 +125,25 @@ class _Course:
         provider = self._router.providers[target.provider]
         return Attempt(provider, breaker, last=last, probes=admitted and breaker.is_open)
 
-    def failed(self, error: GroundwireError, *, again: bool) -> None:
-        """Whoever is asked now has failed, and is asked `again` or not."""
+    def failed(self, error: GroundwireError, *, again: bool, late: bool) -> None:
+        """The attempt failed, and is made `again` or not; if it is too `late`, it was the last."""
         if again or self._attempt is None:
             return
         self._failures.append((self._attempt.provider.name, error))
         self._attempt = None
-        if reaction(error) == "stop":
+        if late or reaction(error) == "stop":
             self._left.clear()
 
     def detour(self) -> tuple[Warned, ...]:
         """What must be said if this one answers."""
         if self._attempt is None or not self._failures:
-            return ()
+            return self._warnings
         name = self._attempt.provider.name
-        return tuple(
+        failures = (
             Warned("failed_over", f"{failed}: {error.message}; {name} was asked instead")
             for failed, error in self._failures
         )
+        return (*self._warnings, *failures)
 
     def error(self) -> GroundwireError:
         """Why there is no answer."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self, TypeAlias
 
+from groundwire.errors import GroundwireError
 from groundwire.model import Answer, JsonObject, Message, Usage
 from groundwire.model.value import value
 
@@ -19,6 +20,11 @@ Content: TypeAlias = Message | Answer
 
 NO_TEXTS: Texts = {}
 NO_REST: JsonObject = {}
+
+UNKNOWN_OWNER = "?"
+"""The owner of a damaged row that does not say whose it is; equal to the fingerprint of no key."""
+UNREADABLE_MESSAGE = "UNREADABLE_MESSAGE"
+"""The code of the error in the answer that stands for a damaged message."""
 
 
 @value
@@ -38,6 +44,8 @@ class Agent:
     updated: str = ""
     owner: str = ""
     """Who made it; empty for those that everybody may talk to."""
+    is_readable: bool = True
+    """False for a row whose JSON is damaged: only its id is known, and its owner where that can be read."""
 
 
 @value
@@ -46,7 +54,7 @@ class Session:
 
     id: str
     agent: str
-    owner: str = ""
+    owner: str
     title: str = ""
     created: str = ""
     updated: str = ""
@@ -74,7 +82,7 @@ class UsageRow:
     provider: str
     model: str
     usage: Usage
-    owner: str = ""
+    owner: str
     face: str = ""
     outcome: str = ""
     seconds: float = 0.0
@@ -90,6 +98,12 @@ class UsageTotal:
     requests: int
     errors: int
     usage: Usage
+
+
+class RowRefused(GroundwireError):
+    """A value that the database does not take: the row is at fault, not the store."""
+
+    code = "ROW_REFUSED"
 
 
 class Store(Protocol):
@@ -129,12 +143,31 @@ class Store(Protocol):
         """A session by its id."""
         ...
 
-    def sessions(self, owner: str = "", limit: int = 50, before: Session | None = None) -> list[Session]:
+    def sessions(self, owner: str, limit: int = 50, before: Session | None = None) -> list[Session]:
         """The sessions of an owner, the last used first; `before` continues a list."""
         ...
 
     def remove_session(self, id: str) -> bool:  # noqa: A002
         """Forget a session with its messages."""
+        ...
+
+    def take_lease(self, session: str, holder: str, seconds: float) -> bool:
+        """Let a holder alone answer in a session for so long; False while another one does.
+
+        Time is told by the database. Raises `RequestError` if there is no such session.
+        """
+        ...
+
+    def renew_lease(self, session: str, holder: str, seconds: float) -> bool:
+        """Let it answer for so long from now on; False if it no longer has the lease."""
+        ...
+
+    def release_lease(self, session: str, holder: str) -> None:
+        """Let others answer, if the holder has the lease."""
+        ...
+
+    def check(self) -> None:
+        """Ask the database for a sign of life; raises `GroundwireError` where there is none in time."""
         ...
 
     def add_message(self, message: StoredMessage) -> StoredMessage:
@@ -152,7 +185,7 @@ class Store(Protocol):
         """Forget the turns of a session from this number on."""
         ...
 
-    def find_messages(self, wanted: str, owner: str = "", limit: int = 50) -> list[StoredMessage]:
+    def find_messages(self, wanted: str, owner: str, limit: int = 50) -> list[StoredMessage]:
         """The turns of an owner's sessions in which all these words and "phrases" stand, the last first.
 
         Case and accents make no difference; the last word may be the beginning of one.
@@ -160,9 +193,10 @@ class Store(Protocol):
         ...
 
     def add_usage(self, rows: Sequence[UsageRow]) -> None:
-        """Record requests; those already recorded are passed over."""
+        """Record requests. Those already recorded are passed over; one that the database does not take is
+        dropped with a warning in the log, and the others are kept."""
         ...
 
-    def usage(self, since: str = "", until: str = "", owner: str = "") -> list[UsageTotal]:
-        """Totals by day and model, within `[since, until)`; without an owner, of everybody."""
+    def usage(self, owner: str, since: str = "", until: str = "") -> list[UsageTotal]:
+        """Totals of one owner by day and model, within `[since, until)`."""
         ...

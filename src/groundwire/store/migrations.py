@@ -69,6 +69,19 @@ _BOTH = (
     Step(2, ("ALTER TABLE groundwire_messages ADD COLUMN words text NOT NULL DEFAULT ''",)),
 )
 
+_LEASES = Step(
+    4,
+    (
+        """
+        CREATE TABLE groundwire_leases (
+            session text NOT NULL PRIMARY KEY REFERENCES groundwire_sessions (id) ON DELETE CASCADE,
+            holder text NOT NULL,
+            expires double precision NOT NULL
+        )
+        """,
+    ),
+)
+
 # Words are kept apart from what was said. Whatever was said before is filled in when the store is opened.
 _NO_COLUMN: LiteralString = "ALTER TABLE groundwire_messages DROP COLUMN words"
 
@@ -95,6 +108,7 @@ ON_SQLITE = (
             """,
         ),
     ),
+    _LEASES,
 )
 ON_POSTGRES = (
     *_BOTH,
@@ -116,6 +130,7 @@ ON_POSTGRES = (
             "CREATE INDEX groundwire_words_lexemes ON groundwire_words USING gin (lexemes)",
         ),
     ),
+    _LEASES,
 )
 WORDS_SINCE = 3
 """The version that keeps words so that they can be found."""

@@ -8,22 +8,31 @@ from contextlib import contextmanager
 from functools import cache
 from typing import LiteralString
 
+import psycopg
+
+from groundwire.store.base import RowRefused
 from groundwire.store.finding import POSTGRES
+from groundwire.store.leases import POSTGRES as LEASES
 from groundwire.store.migrations import COMPONENT, ON_POSTGRES, WORDS_SINCE
 from groundwire.store.rows import Row, Values
 from groundwire.store.sql import SqlStore
 from groundwire.transport.postgres import Connection, Connections, closed_on_error, migrate
 from groundwire.transport.steps import Step
 
+ANSWER_SECONDS = 12.0
+"""A little more than the server itself allows a statement: beyond it the server hangs."""
+
+_UNLIMITED: LiteralString = "SET LOCAL synchronous_commit = on"
+_LIMITED: LiteralString = f"{_UNLIMITED}; SET LOCAL statement_timeout = 10000"
 _NAMED = re.compile(r":([a-z_]+)")
 
 
 def open_postgres(address: str, steps: Sequence[Step] = ON_POSTGRES) -> SqlStore:
     """The store in the database at an address (`postgresql://…`)."""
-    connections = Connections(address)
+    connections = Connections(address, ANSWER_SECONDS)
     with closed_on_error(connections):
         migrate(connections, COMPONENT, steps)
-        store = SqlStore(PostgresDatabase(connections), POSTGRES)
+        store = SqlStore(PostgresDatabase(connections), POSTGRES, LEASES)
         if steps[-1].version >= WORDS_SINCE:
             store.fill_words()
     return store
@@ -36,11 +45,21 @@ class PostgresDatabase:
         self._connections = connections
 
     @contextmanager
-    def transaction(self) -> Iterator[PostgresTransaction]:
+    def transaction(self, *, limited: bool = True) -> Iterator[PostgresTransaction]:
         """All of it or nothing; on disk when it ends, whatever the server's default is."""
-        with self._connections.transaction() as connection:
-            connection.execute("SET LOCAL synchronous_commit = on")
-            yield PostgresTransaction(connection)
+        with self._connections.transaction(limited=limited) as connection:
+            # For this transaction only: a pooler may give the connection to somebody else after it.
+            connection.execute(_LIMITED if limited else _UNLIMITED)
+            try:
+                yield PostgresTransaction(connection)
+            except (psycopg.DataError, psycopg.IntegrityError) as error:
+                said = error.diag.message_primary or type(error).__name__
+                raise RowRefused(f"PostgreSQL does not take a value: {said}") from error
+
+    def check(self) -> None:
+        """Does the server answer?"""
+        with self._connections.statements() as connection:
+            connection.execute("SELECT 1")
 
     def close(self) -> None:
         """Close the connections."""

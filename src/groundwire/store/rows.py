@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, cast
 
+from groundwire.dialects.fields import Fields
 from groundwire.dialects.jsontext import dump_json, load_json
-from groundwire.errors import ClientWireError
-from groundwire.model import Answer, Json, JsonObject, Message, Usage
+from groundwire.errors import ClientWireError, GroundwireError
+from groundwire.model import Answer, JsonObject, Message, Usage
 from groundwire.model.json import decode, encode
 from groundwire.model.value import field_names
-from groundwire.store.base import Agent, Session, StoredMessage, Texts, UsageRow, UsageTotal
+from groundwire.store.base import (
+    UNKNOWN_OWNER,
+    UNREADABLE_MESSAGE,
+    Agent,
+    Content,
+    Session,
+    StoredMessage,
+    Texts,
+    UsageRow,
+    UsageTotal,
+)
+
+log = logging.getLogger("groundwire.store")
 
 Cell: TypeAlias = str | int | float | None
 Row: TypeAlias = Sequence[object]
@@ -43,21 +57,34 @@ def agent_values(agent: Agent) -> dict[str, Cell]:
 
 
 def agent_of(row: Row) -> Agent:
-    key, text, created, updated = cast("tuple[str, str, str, str]", tuple(row))
-    body = cast("JsonObject", load_json(text, ClientWireError))
-    return Agent(
-        key,
-        _texts(body["name"]),
-        _texts(body["description"]),
-        _texts(body["prompt"]),
-        str(body["provider"]),
-        str(body["model"]),
-        web_search=body["web_search"] is True,
-        rest=cast("JsonObject", body["rest"]),
-        created=created,
-        updated=updated,
-        owner=str(body.get("owner", "")),
-    )
+    """The agent of a row; where its JSON is damaged, a placeholder that keeps the id."""
+    key, text, created, updated = map(_text, row)
+    try:
+        body = Fields.of(load_json(text, ClientWireError), ClientWireError)
+        owner = body.text("owner")
+    except ClientWireError as error:
+        return _unreadable_agent(key, UNKNOWN_OWNER, error)
+    try:
+        return Agent(
+            key,
+            _texts(body, "name"),
+            _texts(body, "description"),
+            _texts(body, "prompt"),
+            body.text("provider"),
+            body.text("model"),
+            web_search=body.get("web_search") is True,
+            rest=body.obj("rest").raw,
+            created=created,
+            updated=updated,
+            owner=owner,
+        )
+    except ClientWireError as error:
+        return _unreadable_agent(key, owner, error)
+
+
+def _unreadable_agent(key: str, owner: str, error: ClientWireError) -> Agent:
+    log.warning("the stored agent %r cannot be read: %s", key, error.message)
+    return Agent(key, {"en": key}, owner=owner, is_readable=False)
 
 
 def session_values(session: Session) -> dict[str, Cell]:
@@ -65,7 +92,7 @@ def session_values(session: Session) -> dict[str, Cell]:
 
 
 def session_of(row: Row) -> Session:
-    return Session(*cast("tuple[str, ...]", tuple(row)))
+    return Session(*map(_text, row))
 
 
 def message_values(message: StoredMessage) -> dict[str, Cell]:
@@ -79,11 +106,23 @@ def message_values(message: StoredMessage) -> dict[str, Cell]:
 
 
 def message_of(row: Row) -> StoredMessage:
-    key, session, text, provider, created, number = cast("tuple[str, str, str, str, str, int]", tuple(row))
-    content = decode(load_json(text, ClientWireError))
-    if not isinstance(content, Message | Answer):
-        raise ClientWireError("expected a message or an answer")
-    return StoredMessage(key, session, content, provider, created, number)
+    """The message of a row; where its JSON is damaged, an answer whose error says so."""
+    key, session, text, provider, created = map(_text, row[:5])
+    return StoredMessage(key, session, _content(key, text), provider, created, cast("int", row[5]))
+
+
+def _content(key: str, text: str) -> Content:
+    try:
+        content = decode(load_json(text, ClientWireError))
+        if isinstance(content, Message | Answer):
+            return content
+        reason = f"it is a {type(content).__name__}"
+    except ClientWireError as error:
+        reason = error.message
+    log.warning("the stored message %r cannot be read: %s", key, reason)
+    failure = GroundwireError("the stored message is damaged and cannot be read")
+    failure.code = UNREADABLE_MESSAGE
+    return Answer(error=failure)
 
 
 def usage_values(row: UsageRow) -> dict[str, Cell]:
@@ -97,5 +136,11 @@ def usage_total_of(row: Row) -> UsageTotal:
     return UsageTotal(str(day), str(provider), str(model), cast("int", requests), cast("int", errors), usage)
 
 
-def _texts(body: Json) -> Texts:
-    return {language: str(text) for language, text in cast("JsonObject", body).items()}
+def _texts(body: Fields, name: str) -> Texts:
+    texts = body.obj(name)
+    return {language: texts.text(language) for language in texts.raw}
+
+
+def _text(cell: object) -> str:
+    """SQLite keeps whatever was put into a column of text."""
+    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -10,8 +11,9 @@ from typing import LiteralString, Protocol, Self, cast
 from groundwire.errors import RequestError
 from groundwire.model.value import replace
 from groundwire.store import statements as say
-from groundwire.store.base import Agent, Session, StoredMessage, UsageRow, UsageTotal
+from groundwire.store.base import Agent, RowRefused, Session, StoredMessage, UsageRow, UsageTotal
 from groundwire.store.finding import FullText, mark_of
+from groundwire.store.leases import RELEASE, LeaseStatements
 from groundwire.store.rows import (
     Row,
     Values,
@@ -26,6 +28,8 @@ from groundwire.store.rows import (
     usage_values,
 )
 from groundwire.store.words import VERSION, kept_words, wanted_in
+
+log = logging.getLogger("groundwire.store")
 
 _ALL = 2**62
 """More than there are."""
@@ -48,8 +52,15 @@ class Transaction(Protocol):
 class Database(Protocol):
     """A database whose schema is up to date."""
 
-    def transaction(self) -> AbstractContextManager[Transaction]:
-        """What was done in it is on disk when it ends, and undone if something is raised."""
+    def transaction(self, *, limited: bool = True) -> AbstractContextManager[Transaction]:
+        """What was done in it is on disk when it ends, and undone if something is raised.
+
+        Statements that take too long are given up, unless it is not limited.
+        """
+        ...
+
+    def check(self) -> None:
+        """Raise `GroundwireError` if it does not answer in time."""
         ...
 
     def close(self) -> None:
@@ -60,9 +71,10 @@ class Database(Protocol):
 class SqlStore:
     """Implements `Store`."""
 
-    def __init__(self, database: Database, words: FullText) -> None:
+    def __init__(self, database: Database, words: FullText, leases: LeaseStatements) -> None:
         self._database = database
         self._words = words
+        self._leases = leases
 
     def __enter__(self) -> Self:
         return self
@@ -100,9 +112,9 @@ class SqlStore:
         """A session by its id."""
         return next(map(session_of, self._rows(say.SESSION, sound(id=id))), None)
 
-    def sessions(self, owner: str = "", limit: int = 50, before: Session | None = None) -> list[Session]:
+    def sessions(self, owner: str, limit: int = 50, before: Session | None = None) -> list[Session]:
         """The sessions of an owner, the last used first."""
-        after = before or Session("", "")
+        after = before or Session("", "", owner)
         values = sound(owner=owner, id=after.id, updated=after.updated, limit=limit)
         return [session_of(row) for row in self._rows(say.SESSIONS, values)]
 
@@ -111,6 +123,26 @@ class SqlStore:
         with self._database.transaction() as transaction:
             self._forget(transaction, id, 0)
             return bool(transaction.rows(say.REMOVE_SESSION, sound(id=id)))
+
+    def take_lease(self, session: str, holder: str, seconds: float) -> bool:
+        """Take the lease of a session, unless another holder has it."""
+        values = sound(session=session, holder=holder, seconds=seconds)
+        with self._database.transaction() as transaction:
+            if not transaction.rows(say.SESSION, sound(id=session)):
+                raise RequestError("there is no such session")
+            return bool(transaction.rows(self._leases.take, values))
+
+    def renew_lease(self, session: str, holder: str, seconds: float) -> bool:
+        """Keep a lease for longer, if the holder still has it."""
+        return bool(self._rows(self._leases.renew, sound(session=session, holder=holder, seconds=seconds)))
+
+    def release_lease(self, session: str, holder: str) -> None:
+        """Let go of a lease, if the holder has it."""
+        self._rows(RELEASE, sound(session=session, holder=holder))
+
+    def check(self) -> None:
+        """Ask the database for a sign of life."""
+        self._database.check()
 
     def add_message(self, message: StoredMessage) -> StoredMessage:
         """Append to a session, or renew; durable when this returns."""
@@ -138,7 +170,7 @@ class SqlStore:
             self._forget(transaction, session, number)
             transaction.rows(say.CUT_MESSAGES, sound(session=session, number=number))
 
-    def find_messages(self, wanted: str, owner: str = "", limit: int = 50) -> list[StoredMessage]:
+    def find_messages(self, wanted: str, owner: str, limit: int = 50) -> list[StoredMessage]:
         """The turns in which all words stand; what must stand together is looked at besides."""
         asked = wanted_in(wanted)
         if not asked:
@@ -163,20 +195,31 @@ class SqlStore:
             return
         sessions = self._rows(say.ALL_SESSIONS, {})
         for some in (sessions[at : at + _SESSIONS] for at in range(0, len(sessions), _SESSIONS)):
-            with self._database.transaction() as transaction:
+            with self._database.transaction(limited=False) as transaction:
                 for name, owner in some:
                     rows = transaction.rows(say.WORDLESS, {"session": str(name)})
                     self._keep_words(transaction, map(message_of, rows), str(owner))
-        with self._database.transaction() as transaction:
+        with self._database.transaction(limited=False) as transaction:
             for statement in (*self._words.filled, say.KEPT_WORDS):
                 transaction.rows(statement, {"version": VERSION})
 
     def add_usage(self, rows: Sequence[UsageRow]) -> None:
-        """Record requests; those already recorded are passed over."""
+        """Record requests; those already recorded are passed over, and those refused are dropped."""
+        try:
+            self._add_usage(rows)
+        except RowRefused as error:
+            if len(rows) == 1:
+                log.warning("The usage of request %s was not stored: %s", rows[0].id, error.message)
+                return
+            middle = len(rows) // 2
+            self.add_usage(rows[:middle])
+            self.add_usage(rows[middle:])
+
+    def _add_usage(self, rows: Sequence[UsageRow]) -> None:
         with self._database.transaction() as transaction:
             transaction.many(say.ADD_USAGE, list(map(usage_values, rows)))
 
-    def usage(self, since: str = "", until: str = "", owner: str = "") -> list[UsageTotal]:
+    def usage(self, owner: str, since: str = "", until: str = "") -> list[UsageTotal]:
         """Totals by day and model."""
         values = sound(since=since, until=until, owner=owner)
         return [usage_total_of(row) for row in self._rows(say.USAGE, values)]

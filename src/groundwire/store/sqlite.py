@@ -16,7 +16,9 @@ from threading import Lock
 from typing import LiteralString
 
 from groundwire.errors import ConfigError, GroundwireError
+from groundwire.store.base import RowRefused
 from groundwire.store.finding import SQLITE
+from groundwire.store.leases import SQLITE as LEASES
 from groundwire.store.migrations import COMPONENT, ON_SQLITE, WORDS_SINCE
 from groundwire.store.rows import Row, Values
 from groundwire.store.sql import SqlStore
@@ -46,7 +48,7 @@ _EXISTS: LiteralString = "SELECT 1 FROM sqlite_schema WHERE name = 'groundwire_m
 
 def open_sqlite(path: Path, steps: Sequence[Step] = ON_SQLITE) -> SqlStore:
     """The store in a file, which is made if it is missing, for its owner's eyes only."""
-    store = SqlStore(SqliteDatabase(path, steps), SQLITE)
+    store = SqlStore(SqliteDatabase(path, steps), SQLITE, LEASES)
     with ExitStack() as undo:
         undo.callback(store.close)
         if steps[-1].version >= WORDS_SINCE:
@@ -74,8 +76,8 @@ class SqliteDatabase:
             undo.pop_all()
 
     @contextmanager
-    def transaction(self) -> Iterator[SqliteTransaction]:
-        """All of it or nothing, one after the other."""
+    def transaction(self, *, limited: bool = True) -> Iterator[SqliteTransaction]:  # noqa: ARG002
+        """All of it or nothing, one after the other. A file is never silent: there is nothing to limit."""
         with self._turn, _told(self._path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -84,6 +86,11 @@ class SqliteDatabase:
             finally:
                 if self._connection.in_transaction:
                     self._connection.rollback()
+
+    def check(self) -> None:
+        """Can the file be read?"""
+        with self._turn, _told(self._path):
+            self._connection.execute(_EXISTS).fetchone()
 
     def close(self) -> None:
         """Close the file."""
@@ -158,11 +165,17 @@ _PASSING = {
 }
 
 
+# A number of more than 64 bits is an OverflowError of Python's, not an error of SQLite's.
+_REFUSALS = (OverflowError, sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError)
+
+
 @contextmanager
 def _told(path: Path) -> Iterator[None]:
     """What goes wrong in the file, in the project's words."""
     try:
         yield
+    except _REFUSALS as error:
+        raise RowRefused(f"the store {path} does not take a value: {error}") from error
     except sqlite3.Error as error:
         raise _translated(path, error) from error
     except OSError as error:

@@ -79,7 +79,7 @@ SELECT substr(at, 1, 10), provider, model, count(*), sum(CASE WHEN outcome = '' 
     CAST(sum(cache_write_tokens) AS bigint), CAST(sum(reasoning_tokens) AS bigint),
     CAST(sum(tool_tokens) AS bigint), CAST(sum(searches) AS bigint), CAST(sum(fetches) AS bigint), sum(cost)
 FROM groundwire_usage
-WHERE (:since = '' OR at >= :since) AND (:until = '' OR at < :until) AND (:owner = '' OR owner = :owner)
+WHERE (:since = '' OR at >= :since) AND (:until = '' OR at < :until) AND owner = :owner
 GROUP BY substr(at, 1, 10), provider, model
 ORDER BY 1, 2, 3
 """

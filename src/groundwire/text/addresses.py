@@ -63,3 +63,8 @@ def _percent_encoded(sign: str) -> str:
 
 def _is_tracking(field: str) -> bool:
     return _TRACKING.fullmatch(field.partition("=")[0]) is not None
+
+
+def is_host_of(host: str, domain: str) -> bool:
+    """Is a host the domain itself, or a name below it? `evilexample.com` is not one of `example.com`."""
+    return host == domain or host.endswith(f".{domain}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from groundwire.model import SearchOptions, Source
-from groundwire.text.addresses import canonical_address, domain_of
+from groundwire.text.addresses import canonical_address, domain_of, is_host_of
 
 _ENTRY = re.compile(r"(?:\*\.)?[^\W_](?:[\w-]*[^\W_])?(?:\.[\w-]*[^\W_])*\.?(?:/[^\s\"'<>\\]*)?")
 
@@ -69,7 +69,7 @@ def _path_of(source: Source) -> str | None:
 
 def _covers(entry: str, host: str, path: str | None, *, unseen: bool) -> bool:
     domain, prefix = entry_parts(entry)
-    if host != domain and not host.endswith(f".{domain}"):
+    if not is_host_of(host, domain):
         return False
     if not prefix:
         return True

@@ -1,20 +1,58 @@
-"""Numbers in the text: placing ours, taking out those of others."""
+"""Numbers in the text: placing ours, reading and taking out those of others."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
-from groundwire.model import Citation, Source
+from groundwire.model import Citation, Source, Span
 from groundwire.text.links import find_links
 
-# Signs that leak from inside providers: `【3:2†source】` (Assistants, Copilot) and U+E200 cite … U+E201
-# (ChatGPT's private form). Neither closes over a line.
+# Signs that leak from inside providers: `【3:2†source】` (Assistants, Copilot), `【4†L12-L15】` (gpt-oss) and
+# U+E200 cite … U+E201 (ChatGPT's private form). None closes over a line.
+DAGGER = "【\\d{1,8}(?::\\d{1,8})?†[^】\ue200\ue201\n]{0,40}】"
 _PRIVATE = re.compile("\ue200[^\ue200\ue201\n]{0,200}\ue201")
-_FOREIGN = re.compile(f"{_PRIVATE.pattern}|【\\d{{1,8}}:\\d{{1,8}}†[^】\ue200\ue201\n]{{0,40}}】")
+_DAGGER = re.compile(DAGGER)
+_FOREIGN = re.compile(f"{_PRIVATE.pattern}|{DAGGER}")
+
+# How answers number the sources they list: `[1]` (Perplexity, Qwen), `[ref_1]` (GLM, Qwen), `[doc1]` (Azure),
+# `[citation:1]` (DeepSeek), `^[1]^` (Baidu), `[^1^]` (Kimi), `【1】`, and `[1,2](@ref)` (Hunyuan).
+NUMBERED = (
+    r"\^?(?<!\[)\[\^?(?:ref_|doc|citation:)?(\d{1,3})\^?\](?![(\]])\^?"
+    r"|\[(\d{1,3}(?:, ?\d{1,3}){0,9})\]\(@ref\)"
+    r"|【(?:ref_)?(\d{1,3})】"
+)
+# Numbers in code are not citations; a number that is the label of a link is part of that link.
+_NUMBERED = re.compile(rf"```.*?(?:```|\Z)|`[^`\n]*`|{NUMBERED}", re.DOTALL)
 _UNFINISHED = re.compile("\ue200[^\ue200\ue201\n]{0,200}$|【[^】\ue200\ue201\n]{0,60}$")
 _UNFINISHED_PRIVATE = re.compile("\ue200[^\ue200\ue201\n]{0,200}$")
+
+
+class NumberMarker(NamedTuple):
+    """A marker that names entries of a numbered list of sources, and where it is in the text."""
+
+    span: Span
+    numbers: tuple[int, ...]
+
+
+def find_number_markers(text: str) -> Iterator[NumberMarker]:
+    """Every marker outside code that may number a source, from left to right."""
+    for match in _NUMBERED.finditer(text) if "[" in text or "【" in text else ():
+        if match.lastindex:
+            numbers = (int(number) for number in match[match.lastindex].split(","))
+            yield NumberMarker(Span(*match.span()), tuple(dict.fromkeys(numbers)))
+
+
+def find_dagger_markers(text: str) -> Iterator[Span]:
+    """Where markers like `【3:2†source】` are, which mean nothing to a reader."""
+    return (Span(*match.span()) for match in _DAGGER.finditer(text)) if "†" in text else iter(())
+
+
+def is_dagger(fragment: str) -> bool:
+    """Is it one marker like `【3:2†source】`, and nothing else?"""
+    return _DAGGER.fullmatch(fragment) is not None
 
 
 def strip_markers(text: str) -> str:
@@ -53,6 +91,11 @@ class MarkerStripper:
         """What was held back and turned out to be text."""
         rest, self._rest = self._rest, ""
         return self._strip(rest)
+
+    @property
+    def taken(self) -> int:
+        """How long the text is that came so far."""
+        return self._raw + len(self._rest)
 
     def place(self, offset: int) -> int:
         """Where a position of the text as it came is in the text as it went."""

@@ -16,6 +16,8 @@ class Marked(NamedTuple):
 
     text: str
     citations: tuple[Citation, ...]
+    place: Callable[[int], int]
+    """Where a position of the text without numbers is in the text with them."""
 
 
 def mark(text: str, citations: Iterable[Citation], number: Callable[[Source], int | None]) -> Marked:
@@ -35,7 +37,7 @@ def mark(text: str, citations: Iterable[Citation], number: Callable[[Source], in
         length += len(signs)
         position = max(end, point)
     pieces.append(text[position:])
-    return Marked("".join(pieces), tuple(_moved(citation, map_) for citation in citations))
+    return Marked("".join(pieces), tuple(_moved(citation, map_) for citation in citations), map_.behind)
 
 
 class _Map:

@@ -6,6 +6,8 @@ point. Offsets outside the text are drawn to its nearest end, offsets inside a c
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -40,6 +42,33 @@ def from_points(text: str, offsets: Iterable[int], unit: Unit) -> list[int]:
         return len(text[start:end].encode(_CODECS[unit], "surrogatepass")) // width
 
     return _accumulate(wanted, units)
+
+
+class Utf16Offsets:
+    """UTF-16 units of one text as code points, one at a time: the text is measured once."""
+
+    __slots__ = ("_text", "_wide")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._wide: list[int] | None = None
+
+    def to_point(self, offset: int) -> int:
+        """The code point at an offset; drawn to the text like those of `to_points`."""
+        if self._wide is None:
+            # Where the characters of two units begin, in units: everything else counts the same.
+            places = _WIDE.finditer(self._text)
+            self._wide = [match.start() + before for before, match in enumerate(places)]
+        if offset <= 0:
+            return 0
+        before = bisect_left(self._wide, offset)
+        if before and self._wide[before - 1] + 1 == offset:
+            before -= 1  # inside a character
+            offset -= 1
+        return min(offset - before, len(self._text))
+
+
+_WIDE = re.compile("[\U00010000-\U0010ffff]")
 
 
 def _accumulate(offsets: list[int], measure: Callable[[int, int], int]) -> list[int]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import get_args
 
-from groundwire.model import Answer, Source, SourceState
-from groundwire.model.value import replace, value
-from groundwire.text.addresses import canonical_address, domain_of
+from groundwire.model import Answer, Source
+from groundwire.model.source_merge import SourceMerge
+from groundwire.model.value import value
+from groundwire.text.addresses import canonical_address
+from groundwire.text.domains import domain_shown
 
 
 @value
@@ -30,16 +31,15 @@ def source_key(source: Source) -> str:
 def number_sources(sources: Iterable[Source]) -> Numbering:
     """Number sources in the order given. Pages that come twice are joined and keep all their excerpts."""
     numbers: dict[str, int] = {}
-    unique: list[Source] = []
+    unique: list[SourceMerge] = []
     for source in sources:
         key = source_key(source)
         if key in numbers:
-            place = numbers[key] - 1
-            unique[place] = _join(unique[place], source)
+            unique[numbers[key] - 1].add(source, with_extras=False)
         else:
-            unique.append(source)
+            unique.append(SourceMerge(source))
             numbers[key] = len(unique)
-    return Numbering(tuple(unique), numbers)
+    return Numbering(tuple(merge.source() for merge in unique), numbers)
 
 
 def number_answer(answer: Answer) -> Numbering:
@@ -66,16 +66,4 @@ def _exact_key(source: Source) -> str:
 
 def label_of(source: Source) -> str:
     """How a source is called: its title, else whose it is, else its address."""
-    return " ".join(source.title.split()) or source.domain or domain_of(source.url) or source.url
-
-
-def _join(known: Source, other: Source) -> Source:
-    new = tuple(text for text in other.excerpts if text not in known.excerpts)
-    return replace(
-        known,
-        title=known.title or other.title,
-        excerpts=known.excerpts + new,
-        date=known.date or other.date,
-        domain=known.domain or other.domain,
-        state=max(known.state, other.state, key=get_args(SourceState).index),
-    )
+    return " ".join(source.title.split()) or domain_shown(source) or source.url

@@ -9,23 +9,34 @@ from __future__ import annotations
 from groundwire.config.schema import Config
 from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.secret import Secret, sendable
+from groundwire.model import Answer, JsonObject
 from groundwire.model.value import replace
 from groundwire.providers import gemini
 from groundwire.providers.base import Row
 
 NAME = "geminisearch"
-MODEL = "gemini-2.5-flash"
+MODEL = gemini.ROW.model
 
 
 def row_of(config: Config) -> Row:
     """The provider."""
+    chosen = config.geminisearch.get("model", "").strip()
     return replace(
         gemini.ROW,
         name=NAME,
         base_url=config.provider(gemini.ROW.name).base_url or gemini.ROW.base_url,
-        model=config.geminisearch.get("model", "").strip() or MODEL,
+        model=chosen or MODEL,
+        family="" if chosen else gemini.ROW.family,
         lookups=(Lookup("environment", "GEMINI_API_KEY"),),
         advice="Set GEMINI_API_KEY, or provider.geminisearch.options.apiKey in OpenCode's configuration.",
+    )
+
+
+def raw_metadata(config: Config, answer: Answer) -> JsonObject:
+    """Gemini's own `groundingMetadata`, as a field of the result, for a block that asks for it."""
+    metadata = answer.extras.get(gemini.ROW.dialect, {}).get("groundingMetadata")
+    return (
+        {"groundingMetadata": metadata} if metadata and config.geminisearch.get("groundingMetadata") else {}
     )
 
 

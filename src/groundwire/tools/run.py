@@ -16,7 +16,14 @@ from groundwire.dialects.websearch.errors import WrongArguments
 from groundwire.dialects.websearch.request import NAME as DIALECT
 from groundwire.dialects.websearch.request import decode_provider_request, decode_request
 from groundwire.dialects.websearch.response import encode_response
-from groundwire.errors import ConfigError, GroundwireError, InvalidArguments, MissingCredential, RequestError
+from groundwire.errors import (
+    ConfigError,
+    GroundwireError,
+    InvalidArguments,
+    MissingCredential,
+    Refused,
+    RequestError,
+)
 from groundwire.model import Answer, Assembler, Event, Failed, JsonObject, Request, SearchOptions
 from groundwire.model.value import field_names, replace, value
 from groundwire.providers.base import Row
@@ -44,6 +51,12 @@ class Searcher(Protocol):
     ) -> AsyncGenerator[Event, None]: ...
 
     def add(self, row: Row, key: Secret | None = None) -> None: ...
+
+
+class _Blocked(Refused):
+    """A filter of the provider's withheld the answer."""
+
+    advice = "Ask in other words, or ask another provider."
 
 
 @value
@@ -78,10 +91,21 @@ async def call_tool(
                 assembler.feed(event)
     except GroundwireError as error:
         assembler.feed(Failed(error))
-    answer = assembler.answer()
+    answer = _with_blocked(assembler.answer())
     if answer.error is not None:
         answer = replace(answer, error=_coded(answer.error, code))
-    return Outcome(encode_response(answer, Reply(request=request)), answer)
+    result = encode_response(answer, Reply(request=request))
+    if name == geminisearch.NAME:
+        result |= geminisearch.raw_metadata(searcher.config, answer)
+    return Outcome(result, answer)
+
+
+def _with_blocked(answer: Answer) -> Answer:
+    """An answer that a filter withheld is a failure; "nothing found" would be untrue."""
+    if answer.error is not None or answer.text.strip() or answer.finish not in ("filtered", "refused"):
+        return answer
+    reason = f" ({answer.detail})" if answer.detail else ""
+    return replace(answer, error=_Blocked(f"The provider blocked the query or its answer{reason}."))
 
 
 def _tool(name: str) -> ToolSpec:
@@ -139,5 +163,6 @@ def _coded(error: GroundwireError, code: str) -> GroundwireError:
     if not isinstance(error, RequestError | MissingCredential):
         error.code = code
         said = error.message.rstrip(". ")
-        error.message = f"{said}{'' if said.endswith('?') else '.'} {_ADVICE}"
+        advice = error.advice if isinstance(error, _Blocked) else _ADVICE
+        error.message = f"{said}{'' if said.endswith('?') else '.'} {advice}"
     return error

@@ -8,18 +8,29 @@ strings or by language; options of a search stand beside them (`filters`, `user_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.registry import dialect
+from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.errors import ClientWireError, InvalidArguments, UnsupportedFeature
 from groundwire.model import FunctionTool, Json, JsonObject, Location, Message, Request, SearchOptions, Text
 from groundwire.model.value import value
 from groundwire.providers.capabilities import RESTRICTIONS
+from groundwire.providers.policy import check_domains
 from groundwire.tools.schemas import EMPTY, KEYWORDS, is_strictable, limited, localized, pick, strict
 
 WEB_SEARCH = "webSearch"
 GOOGLE_SEARCH = "googleSearch"
+
+APIS: Mapping[str, str] = {
+    "openai-responses": "openai_responses",
+    "openai-chat": "openai_chat",
+    "openai": "openai_chat",
+    "anthropic": "anthropic_messages",
+    "gemini": "gemini",
+    "google": "gemini",
+}
+"""The dialects by the names that lists of generic tools give them."""
 
 _GOOGLES = frozenset({"gemini", "gemini_interactions"})
 _STRICT = frozenset({"openai_responses", "openai_chat"})
@@ -127,7 +138,14 @@ def read_tools(tools: Sequence[JsonObject], name: str, language: str = "en") -> 
 
 
 def convert(tools: Sequence[JsonObject], name: str, language: str = "en") -> list[Json]:
-    """The entries of a request's `tools`. Where search is no entry, or there is none, none stands there."""
+    """The entries of a request's `tools`, for a dialect or an API of `APIS`.
+
+    There is no entry for search where the API has none for it, or declares it elsewhere.
+    """
+    name = APIS.get(name, name)
+    if name not in DIALECTS:
+        known = ", ".join(sorted({*APIS, *DIALECTS}))
+        raise InvalidArguments(f"{name!r} is not an API that takes tools; choose one of: {known}")
     offered = read_tools(tools, name, language)
     request = Request((Message("user", (Text("?"),)),), tools=offered.functions, search=offered.search)
     body, unsaid = dialect(name).encode_request(request)
@@ -145,13 +163,15 @@ def _search(tool: JsonObject) -> SearchOptions:
         location = Location(
             place.text("country"), place.text("region"), place.text("city"), place.text("timezone")
         )
-        return SearchOptions(
+        options = SearchOptions(
             allowed_domains=fields.obj("filters").texts("allowed_domains"),
             location=location if location != Location() else None,
             live=fields.flag("external_web_access"),
         )
-    except ClientWireError as error:
+        check_domains(options)
+    except (ClientWireError, InvalidArguments) as error:
         raise InvalidArguments(f"{WEB_SEARCH}: {error.message}") from None
+    return options
 
 
 def _function(tool: JsonObject, identity: str, name: str, language: str) -> FunctionTool:

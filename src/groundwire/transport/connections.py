@@ -65,7 +65,7 @@ class _Opening:
             raise TimedOut(f"no answer from {host_of(call.url)} in time") from None
         except (OSError, ValueError) as error:
             raise trouble(error, host_of(call.url)) from None
-        self._exchange = Exchange(self._pool, place.door, line, head, idle=deadlines.idle, ends=ends)
+        self._exchange = Exchange(self._pool, place.door, line, head, deadlines, ends)
         return self._exchange
 
     async def __aexit__(self, *_: object) -> None:

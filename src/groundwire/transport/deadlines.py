@@ -1,8 +1,11 @@
-"""How long each phase of a call may take, in seconds."""
+"""How long each phase of a call may take, in seconds, and how large its answer may be."""
 
 from __future__ import annotations
 
 from groundwire.model.value import value
+
+MAX_ANSWER = 64 * 1024 * 1024
+"""Some hundred thousand tokens told one by one, with pictures among them."""
 
 
 @value
@@ -17,3 +20,5 @@ class Deadlines:
     first_byte: float = 120.0
     idle: float = 90.0
     total: float = 600.0
+    largest: int = MAX_ANSWER
+    """Bytes of the answer, unpacked."""

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 
 from groundwire.errors import Interrupted, TimedOut, UpstreamWireError
+from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http1.doors import Door
 from groundwire.transport.http1.heads import Head, NotHttp
 from groundwire.transport.http1.line import Line, Torn
@@ -14,7 +15,6 @@ from groundwire.transport.http1.pool import Pool
 from groundwire.transport.troubles import reason_of
 from groundwire.transport.unpack import Inflater
 
-MAX_BODY = 64 * 1024 * 1024
 _PIECE = 32 * 1024
 """Bytes that are given on at once: a client who does not read makes us hold some multiple of it."""
 _GRACE = 0.25
@@ -34,20 +34,25 @@ class Exchange:
         "_idle",
         "_inflater",
         "_kept",
+        "_largest",
         "_line",
         "_pool",
+        "_room",
         "_since",
         "_timer",
         "headers",
         "status",
     )
 
-    def __init__(self, pool: Pool, door: Door, line: Line, head: Head, *, idle: float, ends: float) -> None:
+    def __init__(
+        self, pool: Pool, door: Door, line: Line, head: Head, deadlines: Deadlines, ends: float
+    ) -> None:
         self._pool = pool
         self._door = door
         self._line = line
         self._clock = asyncio.get_running_loop()
-        self._idle = idle
+        self._idle = deadlines.idle
+        self._largest = self._room = deadlines.largest
         self._ends = ends
         self._since = 0.0
         """When the wait began; nobody waits at zero. Time in which nobody reads does not count."""
@@ -59,10 +64,22 @@ class Exchange:
         self._inflater = Inflater(encoding) if encoding else None
 
     async def next(self) -> bytes:
-        """The next bytes, empty at the end. What came before the connection broke is told before that is."""
+        """The next bytes, empty at the end. What came before the connection broke is told before that is.
+
+        Raises `UpstreamWireError` when there are more than an answer may have.
+        """
         if self._kept:
             kept, self._kept = self._kept, b""
             return kept
+        data = await self._next()
+        self._room -= len(data)
+        if self._room < 0:
+            raise UpstreamWireError(
+                f"the answer is larger than {self._largest // 2**20} MB; raise max_answer_mb if it must be"
+            )
+        return data
+
+    async def _next(self) -> bytes:
         if self._clock.time() >= self._ends:
             raise TimedOut(_LATE)  # also where bytes are always there and no wait could run out
         try:
@@ -88,19 +105,19 @@ class Exchange:
                 break
         return self._kept
 
-    async def body(self, limit: int = MAX_BODY) -> bytes:
-        """The whole body, up to a limit."""
+    async def body(self, limit: int = 0) -> bytes:
+        """The whole body, up to a limit of its own if there is one."""
         pieces = bytearray()
         while chunk := await self.next():
             pieces += chunk
-            if len(pieces) > limit:
+            if limit and len(pieces) > limit:
                 raise UpstreamWireError(f"the body is larger than {limit} bytes")
         return bytes(pieces)
 
     async def excerpt(self) -> bytes:
         """The beginning of a body that only explains a status: as much of it as comes soon."""
         pieces = bytearray()
-        with suppress(TimeoutError, TimedOut, Interrupted):
+        with suppress(TimeoutError, TimedOut, Interrupted, UpstreamWireError):
             async with asyncio.timeout(_SOON):
                 while chunk := await self.next():
                     pieces += chunk
@@ -111,7 +128,7 @@ class Exchange:
     async def settle(self) -> bytes:
         """What follows the last word, if its end comes soon: then the connection can serve another call."""
         rest = bytearray()
-        with suppress(TimeoutError, TimedOut, Interrupted):
+        with suppress(TimeoutError, TimedOut, Interrupted, UpstreamWireError):
             while self._line.is_over and (chunk := await self.next()):
                 rest += chunk
             if not self._line.is_over:

@@ -1,6 +1,7 @@
 """PostgreSQL: connections that are kept and renewed, migrations that happen once, errors in our words.
 
-Several threads may ask at the same time; each call has a connection and a transaction of its own.
+Several threads may ask at the same time; each call has a connection and a transaction of its own. Every wait
+is bounded: for a free connection, for a new one, and for the answer to a statement.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ import select
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from threading import BoundedSemaphore, Lock
-from typing import LiteralString, TypeAlias
+from typing import TYPE_CHECKING, Any, LiteralString, TypeAlias, TypeVar
 
 from groundwire.errors import ConfigError, GroundwireError
 from groundwire.transport.steps import Step
+from groundwire.transport.watchdog import Watchdog
 
 try:
     import psycopg
@@ -20,11 +22,35 @@ try:
 except ImportError:
     raise ConfigError("PostgreSQL needs a driver: pip install 'groundwire[postgres]'") from None
 
+if TYPE_CHECKING:
+    from psycopg.abc import PQGen
+
 Row: TypeAlias = tuple[object, ...]
 Connection: TypeAlias = psycopg.Connection[Row]
+T = TypeVar("T")
 
 CONNECTIONS = 8
-CONNECT_SECONDS = 10
+CONNECT_SECONDS = 5
+FREE_SECONDS = 5.0
+"""How long a call waits for one of the connections."""
+ANSWER_SECONDS = 60.0
+"""How long the server may be silent during a statement, unless the user of the connections says otherwise."""
+
+_WATCHDOG = Watchdog()
+
+
+class _LimitedConnection(psycopg.Connection[Row]):
+    """A connection that is shut down when the server does not answer in time."""
+
+    limit: float | None = ANSWER_SECONDS
+
+    def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
+        """Wait as the driver does, within the limit."""
+        if self.limit is None:
+            return super().wait(gen, *args, **kwargs)
+        with _WATCHDOG.limit(self.pgconn.socket, self.limit):
+            return super().wait(gen, *args, **kwargs)
+
 
 # Held while the schema changes, by whoever changes it: "groundwire" in bytes, as far as they go in.
 _SCHEMA_LOCK = int.from_bytes(b"groundwi")
@@ -33,27 +59,39 @@ _SCHEMA_LOCK = int.from_bytes(b"groundwi")
 class Connections:
     """Connections to one database, opened when needed and kept for the next call."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, limit: float = ANSWER_SECONDS) -> None:
         self._address = _complete(address)
-        self._idle: list[Connection] = []
+        self._limit = limit
+        self._idle: list[_LimitedConnection] = []
         self._lock = Lock()
         self._room = BoundedSemaphore(CONNECTIONS)
 
     @contextmanager
-    def statements(self) -> Iterator[Connection]:
+    def statements(self, *, limited: bool = True) -> Iterator[Connection]:
         """A connection on which every statement is a transaction of its own."""
-        with self._room, _told():
+        with self._free(), _told():
             connection = self._taken() or self._opened()
+            connection.limit = self._limit if limited else None
             try:
                 yield connection
             finally:
                 self._returned(connection)
 
     @contextmanager
-    def transaction(self) -> Iterator[Connection]:
+    def transaction(self, *, limited: bool = True) -> Iterator[Connection]:
         """A connection for the time of one transaction, which is committed unless something is raised."""
-        with self.statements() as connection, connection.transaction():
+        with self.statements(limited=limited) as connection, connection.transaction():
             yield connection
+
+    @contextmanager
+    def _free(self) -> Iterator[None]:
+        """Room for one more connection in use."""
+        if not self._room.acquire(timeout=FREE_SECONDS):
+            raise unavailable("all connections to PostgreSQL are in use")
+        try:
+            yield
+        finally:
+            self._room.release()
 
     def close(self) -> None:
         """Close what is idle; what is in use is closed when it comes back."""
@@ -62,7 +100,7 @@ class Connections:
         for connection in idle:
             connection.close()
 
-    def _taken(self) -> Connection | None:
+    def _taken(self) -> _LimitedConnection | None:
         """An idle connection on which the server has not hung up meanwhile."""
         with self._lock:
             while self._idle:
@@ -72,11 +110,11 @@ class Connections:
                 connection.close()
         return None
 
-    def _opened(self) -> Connection:
+    def _opened(self) -> _LimitedConnection:
         # Without prepared statements a pooler may stand between, and every plan knows its values.
-        return psycopg.connect(self._address, autocommit=True, prepare_threshold=None)
+        return _LimitedConnection.connect(self._address, autocommit=True, prepare_threshold=None)
 
-    def _returned(self, connection: Connection) -> None:
+    def _returned(self, connection: _LimitedConnection) -> None:
         if not _is_alive(connection):
             connection.close()
             return
@@ -113,7 +151,8 @@ def migrate(connections: Connections, component: str, steps: Sequence[Step]) -> 
 
 
 def _apply(connections: Connections, component: str, step: Step) -> None:
-    with connections.transaction() as connection:
+    # Without a limit: a large table takes its time, and others wait here until it is done.
+    with connections.transaction(limited=False) as connection:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [_SCHEMA_LOCK])
         connection.execute(_RECORDS)
         if _version(connection, component) >= step.version:
@@ -189,9 +228,13 @@ def _translated(error: psycopg.Error) -> GroundwireError:
     said = error.diag.message_primary or str(error).strip().splitlines()[0]
     if isinstance(error, _CONFIGURATION):
         return ConfigError(f"PostgreSQL refuses: {said}")
-    failure = GroundwireError(f"PostgreSQL failed: {said}")
     if isinstance(error, psycopg.OperationalError):
-        failure.code = "STORE_UNAVAILABLE"
-        failure.status_hint = 507 if isinstance(error, _FULL) else 503
-        failure.retryable = True
+        return unavailable(f"PostgreSQL failed: {said}", 507 if isinstance(error, _FULL) else 503)
+    return GroundwireError(f"PostgreSQL failed: {said}")
+
+
+def unavailable(message: str, status: int = 503) -> GroundwireError:
+    """The database does not answer now; later it may."""
+    failure = GroundwireError(message)
+    failure.code, failure.status_hint, failure.retryable = "STORE_UNAVAILABLE", status, True
     return failure

@@ -1,4 +1,4 @@
-"""Processes: the only module that starts any.
+"""Processes of others: the only module that starts any (`workers.py` starts our own).
 
 A command is a list of arguments, never a line for a shell; it gets the environment, the directory and the
 input it is given and nothing else. It leads a process group of its own, and whatever ends its run (the last

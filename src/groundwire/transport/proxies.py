@@ -12,6 +12,7 @@ from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
 from groundwire.errors import ConfigError
+from groundwire.text.addresses import is_host_of
 
 _SUFFIX = "_proxy"
 _PORTS = {"http": "80", "https": "443"}
@@ -74,7 +75,7 @@ def _covers(entry: str, host: str, port: str) -> bool:
         return _is_within(host, entry)
     name, _, wanted = entry.rpartition(":") if entry.count(":") == 1 else (entry, "", "")
     name = name.removeprefix("*").removeprefix(".").strip("[]")
-    return bool(name) and wanted in ("", port) and (host == name or host.endswith(f".{name}"))
+    return bool(name) and wanted in ("", port) and is_host_of(host, name)
 
 
 def _is_within(host: str, network: str) -> bool:
@@ -85,7 +86,7 @@ def _is_within(host: str, network: str) -> bool:
 
 
 def _is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
+    if is_host_of(host, "localhost"):
         return True
     try:
         return ip_address(host).is_loopback

@@ -7,7 +7,7 @@ answers. These threads end with the program.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from threading import Thread
 from types import TracebackType
@@ -53,3 +53,40 @@ class _Carried:
         if error is not None:
             self._tell(error)
         return error is not None
+
+
+def is_running() -> bool:
+    """Does an event loop run in this thread?"""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def run_apart(main: Callable[[], Coroutine[object, object, T]]) -> T:
+    """The result of a coroutine that runs in a thread with an event loop of its own.
+
+    An interrupt (Ctrl-C, a notebook's stop button) cancels it.
+    """
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  few need it
+
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    def work() -> T:
+        with asyncio.Runner() as runner:
+            loops.append(runner.get_loop())
+            return runner.run(main())
+
+    def cancel(loop: asyncio.AbstractEventLoop) -> None:
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+
+    with ThreadPoolExecutor(1, "groundwire") as pool:
+        future = pool.submit(work)
+        try:
+            return future.result()
+        finally:
+            if not future.done():  # the wait was interrupted
+                for loop in loops:
+                    loop.call_soon_threadsafe(cancel, loop)

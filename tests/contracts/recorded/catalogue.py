@@ -36,6 +36,8 @@ _DIALECTS = (
     ("gemini/*", "gemini"),
     ("openai-chat/*", "openai_chat"),
     ("openrouter-chat/*", "openai_chat"),
+    ("perplexity-chat/*", "openai_chat"),
+    ("groq-chat/*", "openai_chat"),
     ("synthetic/chat-*", "openai_chat"),
     ("synthetic/openrouter-chat-*", "openai_chat"),
     ("synthetic/openrouter-200-*", "openai_chat"),

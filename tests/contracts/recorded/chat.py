@@ -1,14 +1,20 @@
-"""OpenAI Chat Completions, also as OpenRouter speaks it: annotations are nested, nothing else is searched."""
+"""OpenAI Chat Completions, also as OpenRouter, Perplexity and Groq speak it.
+
+OpenAI and OpenRouter nest annotations. Perplexity numbers the list `citations` with `[n]` in the text. Groq
+lists the tools it ran, with what they found, and cites nothing.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable
 
 from groundwire.model import FinishReason, Json, JsonObject, Usage
-from tests.contracts.recorded.raw import at, count, number, objects, string
+from tests.contracts.recorded.raw import at, count, number, objects, string, strings
 from tests.contracts.recorded.refusals import read_refusal
 from tests.contracts.recorded.responses import read_annotation
-from tests.contracts.recorded.told import Told
+from tests.contracts.recorded.told import Call, Mention, Told
 
 _FINISH: dict[str, FinishReason] = {
     "stop": "stop",
@@ -20,7 +26,7 @@ _FINISH: dict[str, FinishReason] = {
 
 def read(body: JsonObject) -> Told:
     """What a completion says."""
-    told = Told(id=string(body, "id"), model=string(body, "model"), usage=_usage(body), queries=[])
+    told = Told(id=string(body, "id"), model=string(body, "model"), usage=_usage(body))
     message = at(body, "choices", 0, "message")
     text = string(message, "content")
     if text:
@@ -31,6 +37,8 @@ def read(body: JsonObject) -> Told:
         if isinstance(citation, dict):
             told.mentions.append(read_annotation(citation, text, 0))
             told.unverified += told.mentions[-1].place is None and not told.mentions[-1].placeless
+    _read_numbered(body, text, told)
+    _read_executed(message, told)
     details = objects(message, "reasoning_details")
     told.reasoning = string(message, "reasoning") or "".join(
         string(detail, "summary") or string(detail, "text") for detail in details
@@ -48,8 +56,30 @@ def read(body: JsonObject) -> Told:
     return told
 
 
+def _read_numbered(body: JsonObject, text: str, told: Told) -> None:
+    """Perplexity: `[3]` is the third address; `search_results` tell titles and dates."""
+    pages = objects(body, "search_results")
+    titles = {string(page, "url"): string(page, "title") for page in pages}
+    addresses = strings(body, "citations")
+    for match in re.finditer(r"\[(\d+)\]", text):
+        place = int(match[1]) - 1
+        if place < len(addresses):
+            url = addresses[place]
+            told.mentions.append(Mention(match.span(), url, titles.get(url, "")))
+    told.found |= set(titles)
+    told.dates |= {(string(page, "url"), string(page, "date")) for page in pages if string(page, "date")}
+
+
+def _read_executed(message: Json, told: Told) -> None:
+    """Groq: the search with its query, and the pages it found."""
+    for tool in objects(message, "executed_tools"):
+        arguments: Json = json.loads(string(tool, "arguments"))
+        told.calls.append(Call("search", (string(arguments, "query"),)))
+        told.found |= {string(page, "url") for page in objects(tool, "search_results", "results")}
+
+
 def _usage(body: JsonObject) -> Usage:
-    usage = at(body, "usage")
+    usage = at(body, "usage") or at(body, "x_groq", "usage")
     return Usage(
         input_tokens=count(usage, "prompt_tokens"),
         output_tokens=count(usage, "completion_tokens"),
@@ -57,23 +87,31 @@ def _usage(body: JsonObject) -> Usage:
         cache_write_tokens=count(usage, "prompt_tokens_details", "cache_write_tokens"),
         reasoning_tokens=count(usage, "completion_tokens_details", "reasoning_tokens"),
         searches=count(usage, "server_tool_use_details", "web_search_requests"),
-        cost=number(usage, "cost"),
+        cost=number(usage, "cost")
+        if number(usage, "cost") is not None
+        else number(usage, "cost", "total_cost"),
     )
 
 
 def gather(frames: Iterable[JsonObject]) -> JsonObject:
-    """The completion that the chunks of a stream tell."""
+    """The completion that the chunks of a stream tell. Its name is that of the first chunk."""
     body: JsonObject = {}
-    text = ""
+    message: JsonObject = {"role": "assistant"}
+    said = {"content": "", "reasoning": ""}
     annotations: list[Json] = []
+    tools: dict[int, JsonObject] = {}
     reason: Json = None
     for frame in frames:
-        for key in ("id", "model", "usage", "error"):
+        for key in ("id", "model"):
+            body.setdefault(key, frame.get(key))
+        for key in ("usage", "x_groq", "error", "citations", "search_results"):
             if frame.get(key) is not None:
                 body[key] = frame[key]
         delta = at(frame, "choices", 0, "delta")
-        text += string(delta, "content")
+        for key in said:
+            said[key] += string(delta, key)
         annotations += objects(delta, "annotations")
+        tools |= {count(tool, "index") or 0: tool for tool in objects(delta, "executed_tools")}
         reason = string(frame, "choices", 0, "finish_reason") or reason
-    message: JsonObject = {"role": "assistant", "content": text, "annotations": annotations}
+    message |= {**said, "annotations": annotations, "executed_tools": [*tools.values()]}
     return {**body, "choices": [{"index": 0, "message": message, "finish_reason": reason}]}

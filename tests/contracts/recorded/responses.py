@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 
 from groundwire.model import FinishReason, Json, JsonObject, Usage
-from tests.contracts.recorded.raw import at, blobs, count, number, objects, string, strings
+from tests.contracts.recorded.raw import at, blobs, count, number, objects, string, strings, total
 from tests.contracts.recorded.refusals import read_refusal
 from tests.contracts.recorded.told import Call, Mention, Told, place_of_link, shown
 
@@ -15,7 +15,11 @@ _FINISH: dict[tuple[str, str], FinishReason] = {
     ("incomplete", "max_output_tokens"): "length",
     ("incomplete", "content_filter"): "filtered",
 }
-_SEARCHES = ("web_search_call", "openrouter:web_search")
+_SEARCHES = ("web_search_call", "openrouter:web_search", "x_search_call")
+_XAI_CALL = "xs_call_"
+"""How xAI names the calls of its search on X, which it runs itself."""
+_DEEPSEEK_MARK = "ws_call_id="
+"""What DeepSeek adds to the queries and to the addresses of pages, so that it knows its call again."""
 
 
 def read(body: JsonObject) -> Told:
@@ -35,8 +39,9 @@ def read(body: JsonObject) -> Told:
             for part in objects(item, "content"):
                 _read_part(part, string(item, "phase"), told)
         elif kind == "reasoning":
-            told.reasoning += "".join(string(part, "text") for part in objects(item, "summary"))
-        elif kind in _SEARCHES:
+            shown_parts = [*objects(item, "summary"), *objects(item, "content")]
+            told.reasoning += "".join(string(part, "text") for part in shown_parts)
+        elif kind in _SEARCHES or string(item, "call_id").startswith(_XAI_CALL):
             _read_search(item, told)
         elif kind == "function_call":
             told.tool_calls.append((string(item, "call_id"), string(item, "name")))
@@ -72,15 +77,18 @@ def read_annotation(annotation: JsonObject, text: str, base: int) -> Mention:
 def _read_search(item: JsonObject, told: Told) -> None:
     action = at(item, "action")
     kind = string(action, "type")
+    # xAI's items have no action, or one without a query; what was meant is in the arguments of a call.
+    arguments: Json = json.loads(string(item, "arguments") or string(item, "input") or "{}")
     if kind == "open_page":
-        told.calls.append(Call("open", (string(action, "url"),)))
+        told.calls.append(Call("open", (string(action, "url").split(f"#{_DEEPSEEK_MARK}")[0],)))
     elif kind in ("find_in_page", "find"):
         told.calls.append(Call("find", (string(action, "url"), string(action, "pattern"))))
+    elif string(item, "name").startswith("view_"):
+        told.calls.append(Call("open", (string(arguments, "video_url") or string(arguments, "image_url"),)))
     else:
-        # Older items of xAI's have no action; the query stands in the arguments of a call.
-        arguments: Json = json.loads(string(item, "arguments") or "{}")
         queries = strings(action, "queries") or [string(action, "query") or string(arguments, "query")]
-        told.calls.append(Call("search", tuple(query for query in queries if query)))
+        asked = (query for query in queries if query and not query.startswith(_DEEPSEEK_MARK))
+        told.calls.append(Call("search", tuple(asked)))
     told.found |= {shown(string(source, "url")) for source in objects(action, "sources") if "url" in source}
 
 
@@ -98,10 +106,16 @@ def _usage(body: JsonObject) -> Usage:
 
 
 def _searches(body: JsonObject) -> int | None:
-    counted = count(body, "tool_usage", "web_search", "num_requests")
-    if counted is None:
-        return count(body, "usage", "server_tool_use_details", "web_search_requests")
-    return counted
+    places = (
+        ("tool_usage", "web_search", "num_requests"),
+        ("usage", "server_tool_use_details", "web_search_requests"),
+    )
+    counted = total(*(count(body, *path) for path in places))
+    if counted is not None:
+        return counted
+    # xAI bills searches of the web and of X apart.
+    details = ("usage", "server_side_tool_usage_details")
+    return total(count(body, *details, "web_search_calls"), count(body, *details, "x_search_calls"))
 
 
 def gather(frames: Iterable[JsonObject]) -> JsonObject:

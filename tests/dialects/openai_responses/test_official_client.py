@@ -133,6 +133,7 @@ def check(response: Response) -> None:
     assert (response.usage.input_tokens, response.usage.total_tokens) == (3, 7)
     assert response.tool_usage is not None
     assert response.tool_usage.web_search.num_requests == 1
+    assert response.tool_usage.image_gen.total_tokens == 0
 
 
 def test_a_whole_response_is_read() -> None:

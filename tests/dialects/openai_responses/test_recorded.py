@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from groundwire.dialects.openai_responses import DIALECT
+from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.model import Answer, Cited, Finished, JsonObject, TextSettled, assemble
 from tests.dialects.openai_responses.wire import at, decode, encode, items_of, payloads
 
@@ -87,3 +90,25 @@ def test_citations_come_before_their_part_is_settled(recordings: Path) -> None:
         settled = [place for place, event in enumerate(told) if isinstance(event, TextSettled)]
         cited = [place for place, event in enumerate(told) if isinstance(event, Cited)]
         assert not cited or max(cited) < max(settled), path.name
+
+
+@pytest.mark.parametrize("name", [name for name in DIALECTS if name != "websearch"])
+def test_an_answer_that_is_sent_back_keeps_every_cited_address_for_the_next_provider(
+    recordings: Path, name: str
+) -> None:
+    question: JsonObject = {"role": "user", "content": "And in Bern?"}
+    checked = 0
+    for body in bodies(recordings):
+        notes = [
+            note
+            for item in items_of(body, "output")
+            if item["type"] == "message"
+            for part in items_of(item, "content")
+            for note in items_of(part, "annotations")
+        ]
+        request = DIALECT.decode_request({"model": "m", "input": [*items_of(body, "output"), question]})
+        sent = json.dumps(dialect(name).encode_request(request).body, ensure_ascii=False)
+        addresses = {str(note["url"]) for note in notes}
+        assert {address for address in addresses if address not in sent} == set()
+        checked += len(addresses)
+    assert checked > 50

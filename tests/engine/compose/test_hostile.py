@@ -15,6 +15,7 @@ from groundwire.engine.pages import Found, Passage
 from groundwire.model import (
     Cited,
     Event,
+    ExtrasSeen,
     Finished,
     SearchCalled,
     SearchReturned,
@@ -35,8 +36,8 @@ from tests.engine.compose.passages import check, passage
 QUERY = "How many piers has the harbour of Brig?"
 PLAIN = passage(FACT, "plain", "Harbours", score=0.5)
 KINDS = {
-    *(Started, SearchStarted, SearchCalled, SearchReturned, TextDelta, Cited),
-    *(TextSettled, Warned, UsageSeen, Finished),
+    *(Started, SearchStarted, SearchCalled, SearchReturned, ExtrasSeen, TextDelta),
+    *(Cited, TextSettled, Warned, UsageSeen, Finished),
 }
 HIDDEN = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060-\u206f\ufeff\ue000-\uf8ff\U000e0000-\U000e0fff]"

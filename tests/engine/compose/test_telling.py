@@ -6,10 +6,12 @@ import pytest
 
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.engine.compose.answer import Composition, compose
-from groundwire.engine.compose.telling import NOTHING_FOUND, tell
+from groundwire.engine.compose.telling import tell
 from groundwire.engine.pages import Found
 from groundwire.model import (
+    NOTHING_FOUND,
     Cited,
+    ExtrasSeen,
     Finished,
     SearchCalled,
     SearchReturned,
@@ -38,7 +40,7 @@ def test_an_answer_is_told_in_order() -> None:
     events = list(tell(QUERY, FOUND, compose(QUERY, PASSAGES)))
     kinds = [type(event) for event in events]
     assert kinds[:4] == [Started, SearchStarted, SearchCalled, SearchReturned]
-    assert kinds[4:8] == [TextDelta, Cited, TextDelta, Cited]
+    assert kinds[4:9] == [ExtrasSeen, TextDelta, Cited, TextDelta, Cited]
     assert kinds[8] is TextSettled
     assert set(kinds[9:-2]) == {Warned}
     assert kinds[-2:] == [UsageSeen, Finished]

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from groundwire.engine.compose.answer import Composition
-from groundwire.engine.compose.telling import NOTHING_FOUND, tell
+from groundwire.engine.compose.telling import tell
 from groundwire.engine.engines.local import LocalEngine
 from groundwire.engine.index.base import Index
 from groundwire.engine.index.open import open_index
 from groundwire.engine.knowledge import Progress, building
 from groundwire.engine.pages import Engine, Found, Page
 from groundwire.errors import ConfigError
-from groundwire.model import SearchOptions, Warned
+from groundwire.model import NOTHING_FOUND, SearchOptions, Warned
 from tests.engine.knowledge.memory import MemoryIndex
 
 ANY = SearchOptions()
@@ -175,7 +175,7 @@ PROCESS = """
 import asyncio, sys
 from pathlib import Path
 from groundwire.engine.compose.answer import Composition
-from groundwire.engine.compose.telling import NOTHING_FOUND, tell
+from groundwire.engine.compose.telling import tell
 from groundwire.engine.engines.local import LocalEngine
 from groundwire.model import SearchOptions, Warned
 async def main():

@@ -1,8 +1,9 @@
 """The matrix: every recorded answer, through the gateway, into the official client of every dialect.
 
-A cell is an inbound dialect, a provider's dialect, and whether the client streams. What the client holds is
-compared with the canonical answer of the recording, as far as the inbound dialect has words for it; in the
-same dialect, where bytes pass through, with what the same client reads from the provider itself.
+A cell is an inbound dialect, a folder of recordings, whether the client streams, and how citations are
+rendered. What the client holds is compared with the canonical answer of the recording, as far as the inbound
+dialect has words for it; in the same dialect, where bytes pass through, with what the same client reads from
+the provider itself. A folder that the catalogue knows is a row.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import NamedTuple
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.features import Feature, project
 from groundwire.dialects.registry import dialect
+from groundwire.faces.gateway.clients import HEADER as RENDER
+from groundwire.faces.gateway.rendering import Rendering
 from groundwire.model import Answer, SearchCall, Span, assemble
 from groundwire.model.value import replace
 from groundwire.routing.continuation import add_usage
@@ -26,33 +29,63 @@ from tests.contracts.recorded.frames import is_sse
 from tests.faces.gateway.sdk_readers import Clients, Read
 from tests.faces.gateway.serving import serving, speaking
 from tests.oracles.expected import claims, claims_by_part, covered
+from tests.oracles.rendering import billed, list_faults, listed, rendered_answer
 
 INBOUND = ("anthropic_messages", "openai_responses", "openai_chat", "gemini", "gemini_interactions")
 PROVIDERS = INBOUND
 """Every dialect of which there are recordings."""
 
 _FINISHES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "anthropic_messages": {"stop": ("end_turn",), "length": ("max_tokens",), "filtered": ("refusal",)},
+    "anthropic_messages": {
+        "stop": ("end_turn",),
+        "length": ("max_tokens",),
+        "filtered": ("refusal",),
+        "tool_calls": ("tool_use",),
+    },
     "openai_responses": {
         "stop": ("completed",),
+        "tool_calls": ("completed",),
         "length": ("max_output_tokens",),
         "filtered": ("content_filter",),
     },
-    "openai_chat": {"stop": ("stop",), "length": ("length",), "filtered": ("content_filter",)},
+    "openai_chat": {
+        "stop": ("stop",),
+        "length": ("length",),
+        "filtered": ("content_filter",),
+        "tool_calls": ("tool_calls",),
+    },
     # A question that was filtered has feedback, but no candidate that could have a reason.
-    "gemini": {"stop": ("STOP",), "length": ("MAX_TOKENS",), "filtered": ("SAFETY", "BLOCKED")},
-    "gemini_interactions": {"stop": ("completed",), "length": ("incomplete",), "filtered": ("failed",)},
+    "gemini": {
+        "stop": ("STOP",),
+        "length": ("MAX_TOKENS",),
+        "filtered": ("SAFETY", "BLOCKED"),
+        "tool_calls": ("STOP",),
+    },
+    "gemini_interactions": {
+        "stop": ("completed",),
+        "length": ("incomplete",),
+        "filtered": ("failed",),
+        "tool_calls": ("requires_action",),
+    },
 }
 _REST = told("That is all.", model="scripted-1")
 """How a turn goes on that its provider paused."""
 
 
+class Row(NamedTuple):
+    """A folder of recordings, and the dialect of those in it."""
+
+    folder: str
+    dialect: str
+
+
 class Cell(NamedTuple):
-    """Who asks, who answers, and whether the client streams."""
+    """Who asks, who answers, whether the client streams, and how it wants citations."""
 
     inbound: str
-    provider: str
+    row: Row
     stream: bool
+    rendering: Rendering = "structured"
 
 
 @dataclass
@@ -83,6 +116,16 @@ def chosen(recordings: Iterable[Recording], most: int) -> list[Recording]:
     return list(dict.fromkeys(found))
 
 
+def row_of(recording: Recording) -> Row:
+    """Where a recording belongs."""
+    return Row(recording.name.partition("/")[0], recording.dialect)
+
+
+def rows_of(recordings: Iterable[Recording]) -> list[Row]:
+    """Every row, those of one dialect together."""
+    return sorted({row_of(recording) for recording in recordings}, key=lambda row: (row.dialect, row.folder))
+
+
 def forms_of(recordings: Iterable[Recording], crossed: bool) -> set[bool]:
     """Whether clients stream, of all who are asked."""
     return {True, False} if crossed else {recording.kind == "stream" for recording in recordings}
@@ -102,23 +145,35 @@ def response_of(recording: Recording) -> Response:
     )
 
 
-async def play(recordings: Sequence[Recording], *, crossed: bool = False) -> dict[Cell, Score]:
+async def play(
+    recordings: Sequence[Recording],
+    *,
+    crossed: bool = False,
+    renderings: Sequence[Rendering] = ("structured",),
+) -> dict[Cell, Score]:
     """Ask for every recording in every dialect; with `crossed` also in the form it was not recorded in."""
     scores: dict[Cell, Score] = {}
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(Upstream(Script()))
         providers = {f"my_{name}": speaking(name, upstream.url) for name in PROVIDERS}
         here = await stack.enter_async_context(serving(providers))
-        through = await stack.enter_async_context(Clients(here.url))
         direct = await stack.enter_async_context(Clients(upstream.url))
-        for recording in recordings:
-            for inbound in INBOUND:
-                for stream in (False, True):
-                    if crossed or stream == (recording.kind == "stream"):
-                        cell = Cell(inbound, recording.dialect, stream)
-                        score = scores.setdefault(cell, Score())
-                        await _ask(cell, recording, upstream, (through, direct), score)
+        for rendering in renderings:
+            through = await stack.enter_async_context(Clients(here.url, {RENDER: rendering}))
+            for cell, recording in _cells(recordings, rendering, crossed=crossed):
+                score = scores.setdefault(cell, Score())
+                await _ask(cell, recording, upstream, (through, direct), score)
     return scores
+
+
+def _cells(
+    recordings: Sequence[Recording], rendering: Rendering, *, crossed: bool
+) -> Iterator[tuple[Cell, Recording]]:
+    for recording in recordings:
+        for inbound in INBOUND:
+            for stream in (False, True):
+                if crossed or stream == (recording.kind == "stream"):
+                    yield Cell(inbound, row_of(recording), stream, rendering), recording
 
 
 async def _ask(
@@ -126,28 +181,52 @@ async def _ask(
 ) -> None:
     through, direct = clients
     _script(upstream, recording)
-    read = await through.ask(cell.inbound, f"my_{cell.provider}/model-1", stream=cell.stream)
+    read = await through.ask(cell.inbound, f"my_{recording.dialect}/model-1", stream=cell.stream)
     native = cell.stream == (recording.kind == "stream") and is_sse(recording.data) == cell.stream
-    if cell.inbound == cell.provider and native:
+    faults: list[str] = []
+    own = Read()
+    if cell.inbound == recording.dialect and native:
         _script(upstream, recording)
-        faults = list(differences(read, await direct.ask(cell.inbound, "model-1", stream=cell.stream)))
-    else:
+        own = await direct.ask(cell.inbound, "model-1", stream=cell.stream)
+        faults = list(differences(read, own)) if cell.rendering == "structured" else []
+    elif cell.rendering == "structured":
         # Also where the provider does not answer in the form it was asked for: then its own client needs us.
-        answer = answer_of(recording)
-        faults = list(misses(cell.inbound, read, _continued(answer) if answer.finish == "pause" else answer))
+        faults = list(misses(cell.inbound, read, _expected(recording)))
+    if cell.rendering != "structured" and not own.broken:  # a vendor's own client may fail to read its answer
+        faults = list(rendering_faults(cell, read, _expected(recording)))
     score.total += 1
     score.failed += bool(faults)
-    score.citations += len(read.spans) + len(read.unplaced)
+    score.citations += len(
+        listed(read.text) if cell.rendering == "markers" else (*read.spans, *read.unplaced)
+    )
     score.faults += [f"{recording.name}: {fault}" for fault in faults]
 
 
+def rendering_faults(cell: Cell, read: Read, answer: Answer) -> Iterator[str]:
+    """What is wrong with an answer whose citations stand in its text."""
+    if answer.error is None and not read.error:
+        yield from list_faults(answer, read.text)
+        answer = rendered_answer(answer, read.text, keep_citations=cell.rendering == "both")
+    yield from misses(cell.inbound, read, answer)
+
+
+def _expected(recording: Recording) -> Answer:
+    answer = answer_of(recording)
+    answer = _continued(answer) if answer.finish == "pause" else answer
+    return replace(answer, usage=replace(answer.usage, searches=billed(answer, recording.dialect)))
+
+
 def _script(upstream: Upstream, recording: Recording) -> None:
+    upstream.script = answer_once(recording, len(upstream.requests))
+
+
+def answer_once(recording: Recording, requests: int) -> Script:
     """Give the recording to the next request, and the rest of a paused turn to the one after."""
     rest = answer(recording.dialect, _REST)
     paused = answer_of(recording).finish == "pause"
     responses = (response_of(recording), rest) if paused else (response_of(recording),)
     # Requests are counted by entry: a pattern of its own begins at the first response.
-    upstream.script = Script(paths={"*" * (1 + len(upstream.requests)): responses})
+    return Script(paths={"*" * (1 + requests): responses})
 
 
 def _continued(first: Answer) -> Answer:

@@ -6,7 +6,7 @@ Everything is read through the types of the client: what it does not find, an ap
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
@@ -188,7 +188,7 @@ def _read_grounding(read: Read, grounding: types.GroundingMetadata) -> None:
         start, end = _points(read.text, segment.start_index or 0, segment.end_index or 0)
         assert read.text[start:end] == segment.text
         for place in support.grounding_chunk_indices or ():
-            page = pages[place] if place < len(pages) else None
+            page = pages[place] if place < len(pages) else None  # providers name chunks that are not there
             if page is not None:
                 read.cite(page.uri or "", start, end)
 
@@ -250,16 +250,22 @@ def _read_ending(interaction: object) -> Read:
 class Clients:
     """One client of each kind for one address. Leaving the block closes their connections."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
         once = types.HttpRetryOptions(attempts=1)
+        more = dict(headers or {})
         self._http = httpx2.AsyncClient()  # left to itself, the library chooses by what is installed
-        self._anthropic = anthropic.AsyncAnthropic(base_url=url, api_key="k", max_retries=0)
-        self._openai = openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0)
+        self._anthropic = anthropic.AsyncAnthropic(
+            base_url=url, api_key="k", max_retries=0, default_headers=more
+        )
+        self._openai = openai.AsyncOpenAI(
+            base_url=f"{url}/v1", api_key="k", max_retries=0, default_headers=more
+        )
         self._google = genai.Client(
             api_key="k",
             http_options=types.HttpOptions(
                 base_url=url,
                 retry_options=once,
+                headers=more,
                 httpx_async_client=self._http,
                 client_args=CLIENT_ARGS,
                 async_client_args=ASYNC_CLIENT_ARGS,

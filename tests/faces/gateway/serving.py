@@ -15,7 +15,7 @@ from groundwire.config.schema import Config, ProviderSettings
 from groundwire.faces.gateway.app import Gateway
 from groundwire.faces.gateway.building import gateway_for
 from groundwire.faces.gateway.replies import Patience
-from groundwire.faces.gateway.server import server_for
+from groundwire.faces.gateway.server import Server, server_for
 from groundwire.model.value import replace
 
 T = TypeVar("T")
@@ -32,6 +32,7 @@ class Here:
     url: str
     groundwire: Groundwire
     gateway: Gateway
+    server: Server
 
 
 def speaking(dialect: str, url: str, *, timeout: float | None = None) -> ProviderSettings:
@@ -65,7 +66,7 @@ async def serving(
                 async with asyncio.timeout(10):
                     while not server.started:
                         await asyncio.sleep(0.005)
-                yield Here(f"http://{HOST}:{port}", groundwire, gateway)
+                yield Here(f"http://{HOST}:{port}", groundwire, gateway, server)
             finally:
                 server.should_exit = True
                 await running

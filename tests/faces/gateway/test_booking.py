@@ -88,11 +88,11 @@ def test_rows_are_written_while_the_gateway_goes_on(store: Store, tmp_path: Path
         gateway = gateway_with(Booking(store, every=0.01), tmp_path)
         await ask(gateway, *CONVERSATIONS["openai_chat"])
         async with asyncio.timeout(10):
-            while not store.usage():
+            while not store.usage(""):
                 await asyncio.sleep(0.01)
 
     asyncio.run(converse())
-    assert store.usage()[0].requests == 1
+    assert store.usage("")[0].requests == 1
 
 
 def test_all_searches_of_one_request_are_added_up(store: Store, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_all_searches_of_one_request_are_added_up(store: Store, tmp_path: Path) 
         await booking.aclose()
 
     asyncio.run(converse())
-    (total,) = store.usage()
+    (total,) = store.usage("")
     assert (total.requests, total.usage.searches) == (1, 2)
 
 
@@ -119,7 +119,7 @@ def test_what_the_store_refuses_is_written_later_and_once(store: Store, tmp_path
         await booking.aclose()
 
     asyncio.run(converse())
-    assert [total.requests for total in store.usage()] == [2]
+    assert [total.requests for total in store.usage("")] == [2]
 
 
 def test_a_store_that_is_gone_keeps_nobody_waiting_and_what_is_lost_is_told(
@@ -150,7 +150,7 @@ def test_an_answer_told_again_costs_nothing(store: Store, tmp_path: Path) -> Non
         await booking.aclose()
 
     asyncio.run(converse())
-    assert [total.requests for total in store.usage()] == [1]
+    assert [total.requests for total in store.usage("")] == [1]
 
 
 def test_what_is_refused_at_the_door_is_not_booked(store: Store, tmp_path: Path) -> None:
@@ -160,4 +160,4 @@ def test_what_is_refused_at_the_door_is_not_booked(store: Store, tmp_path: Path)
         await booking.aclose()
 
     asyncio.run(converse())
-    assert store.usage() == []
+    assert store.usage("") == []

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from groundwire.faces.gateway import asgi, server
+from groundwire.faces.gateway import asgi, connection
 from groundwire.faces.gateway.limits import HEAD_BYTES
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
@@ -52,7 +52,7 @@ async def _end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> by
 def test_a_head_that_does_not_come_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch, beginning: bytes
 ) -> None:
-    monkeypatch.setattr(server, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.3)
 
     async def work(here: Here) -> None:
         reader, writer = await _open(here)
@@ -65,7 +65,7 @@ def test_a_head_that_does_not_come_is_not_waited_for(
 
 
 def test_a_head_that_dribbles_is_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.5)
 
     async def work(here: Here) -> None:
         reader, writer = await _open(here)

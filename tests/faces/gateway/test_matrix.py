@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from groundwire.dialects.registry import dialect
+from groundwire.faces.gateway.rendering import RENDERINGS, Rendering
 from groundwire.model.value import replace
 from tests.contracts.recorded.catalogue import Recording, answer_of
 from tests.faces.gateway.matrix import (
@@ -20,17 +25,23 @@ from tests.faces.gateway.matrix import (
 )
 from tests.faces.gateway.sdk_readers import Read
 from tests.faces.gateway.serving import run
+from tests.faces.gateway.turns import PROTOCOLS, play_turns, with_citations
 from tests.oracles.expected import queries
 
+ROOT = Path(__file__).parents[3]
+IN_THE_TEXT: tuple[Rendering, ...] = ("markers", "both")
 by_provider = pytest.mark.parametrize("provider", PROVIDERS)
 
 
-def faults_of(recordings: list[Recording], *, crossed: bool = False) -> list[str]:
-    scores = run(play(recordings, crossed=crossed), seconds=500)
+def faults_of(
+    recordings: list[Recording], *, crossed: bool = False, renderings: Sequence[Rendering] = ("structured",)
+) -> list[str]:
+    scores = run(play(recordings, crossed=crossed, renderings=renderings), seconds=500)
     asked = {(cell.inbound, cell.stream) for cell in scores}
     assert asked == {(inbound, stream) for inbound in INBOUND for stream in forms_of(recordings, crossed)}
     return [
-        f"{cell.inbound} from {cell.provider}, {'stream' if cell.stream else 'whole'}: {fault[:600]}"
+        f"{cell.inbound} from {cell.row.dialect}, {'stream' if cell.stream else 'whole'}, "
+        f"{cell.rendering}: {fault[:600]}"
         for cell, score in scores.items()
         for fault in score.faults
     ]
@@ -50,11 +61,51 @@ def test_a_provider_that_answers_in_the_other_form_is_understood_too(recordings:
     assert not faults_of(chosen(of(provider, all_recordings()), 1), crossed=True)
 
 
+@pytest.mark.parametrize("rendering", IN_THE_TEXT)
+@by_provider
+def test_citations_that_are_written_into_the_text_are_numbered_and_listed_once(
+    recordings: Path, provider: str, rendering: Rendering
+) -> None:
+    assert not faults_of(chosen(of(provider, all_recordings()), 2), renderings=(rendering,))
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("crossed", [False, True])
 @by_provider
 def test_every_recording_reaches_every_client(recordings: Path, provider: str, crossed: bool) -> None:
-    assert not faults_of(of(provider, all_recordings()), crossed=crossed)
+    assert not faults_of(of(provider, all_recordings()), crossed=crossed, renderings=RENDERINGS)
+
+
+@by_provider
+def test_every_cited_address_can_be_read_in_the_next_turn(recordings: Path, provider: str) -> None:
+    cited = chosen(with_citations(of(provider, all_recordings())), 1)
+    assert cited
+    scores = run(play_turns(cited, ("structured", "markers")), seconds=300)
+    assert {(turn.inbound, turn.target) for turn in scores} == set(product(INBOUND, INBOUND))
+    assert not [fault for score in scores.values() for fault in score.faults]
+
+
+def test_a_client_that_sends_no_citations_back_is_noticed(
+    recordings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = PROTOCOLS["openai_chat"]
+
+    def words_alone(body: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
+        message = said["choices"][0]["message"]
+        return chat.again(body, {"choices": [{"message": {**message, "annotations": []}}]})
+
+    monkeypatch.setitem(PROTOCOLS, "openai_chat", chat._replace(again=words_alone))
+    cited = chosen(with_citations(of("gemini", all_recordings())), 1)[:1]
+    scores = run(play_turns(cited), seconds=300)
+    faulty = {turn.inbound for turn, score in scores.items() if score.faults}
+    assert faulty == {"openai_chat"}
+
+
+def test_what_clients_do_not_send_back_is_documented() -> None:
+    page = (ROOT / "docs" / "losses.md").read_text("utf-8")
+    forgetful = [dialect(name) for name in INBOUND if dialect(name).forgotten]
+    assert [speaker.name for speaker in forgetful] == ["gemini"]
+    assert all(speaker.forgotten in page for speaker in forgetful)
 
 
 def read_well(recording: Recording) -> Read:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 
-from groundwire.faces.gateway.endpoints import finds
+from groundwire.faces.gateway.engine_answers import finds
 from groundwire.faces.gateway.spending import counted
 from groundwire.model import Event, Finished, Started, TextDelta, Usage, UsageSeen, Verbatim, assemble
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -17,9 +18,10 @@ import pytest
 from mcp import Client, MCPError
 
 from groundwire.faces.gateway.keys import KeyFile
+from groundwire.model.value import replace
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.calling import called, gateway_in
+from tests.faces.gateway.calling import Answered, called, gateway_in
 from tests.faces.gateway.processes import served
 from tests.faces.gateway.serving import serving, speaking
 from tests.faces.gateway.test_access import NAMED, TABLE
@@ -123,6 +125,56 @@ def test_a_gateway_killed_in_the_midst_of_a_call_leaves_a_clear_error(
         assert re.search(told, str(error)), error
 
 
+def test_a_call_under_way_is_answered_by_a_gateway_that_was_asked_to_stop(tmp_path: Path) -> None:
+    slow = replace(answer("gemini", told(TEXT, COLOGNE)), delay=2.0)
+
+    async def work() -> None:
+        async with Upstream(slow) as upstream:
+            config = f'[providers.scripted]\ndialect = "gemini"\nbase_url = "{upstream.url}"\nmodel = "m"\n'
+            asked = {"name": "websearch", "arguments": {"query": "x", "provider": "scripted"}}
+            call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+            async with (
+                served(tmp_path, config=config) as gateway,
+                aiohttp.ClientSession() as session,
+                session.post(f"{gateway.url}/mcp", json=call, headers=ACCEPT) as reply,
+            ):
+                await upstream.received(timeout=BOUND)
+                gateway.process.terminate()
+                assert reply.status == 200
+                assert TEXT in await reply.text()
+                assert await gateway.ended() == 0
+
+    asyncio.run(asyncio.wait_for(work(), 2 * BOUND))
+
+
+class Exiting:
+    """A server of somebody else's that is asked to stop, and whose signal handler is still installed."""
+
+    should_exit = True
+
+    def handle(self, *_: object) -> None: ...
+
+
+def test_another_server_that_stops_in_the_same_process_ends_no_answer(tmp_path: Path) -> None:
+    gateway = gateway_in(tmp_path)
+    head = {**ACCEPT, "content-type": "application/json", "host": "localhost"}
+    ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
+
+    async def work() -> Answered:
+        reply = await called(gateway, "POST", "/mcp", head, ping)
+        for close in gateway.at_close:
+            await close()
+        return reply
+
+    before = signal.signal(signal.SIGTERM, Exiting().handle)
+    try:
+        reply = asyncio.run(asyncio.wait_for(work(), BOUND))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert reply.status == 200
+    assert b'"result"' in reply.body
+
+
 def _single(error: BaseException) -> Iterator[BaseException]:
     if isinstance(error, BaseExceptionGroup):
         for one in error.exceptions:
@@ -133,7 +185,7 @@ def _single(error: BaseException) -> Iterator[BaseException]:
 
 def test_a_gateway_without_the_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "groundwire.faces.mcp.server", raising=False)
-    monkeypatch.setitem(sys.modules, "mcp.server.lowlevel.server", None)
+    monkeypatch.setitem(sys.modules, "mcp", None)
 
     async def work() -> None:
         async with mounted() as url, aiohttp.ClientSession() as session:

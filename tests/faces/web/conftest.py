@@ -8,8 +8,9 @@ import pytest
 
 from tests.faces.web.browsing import Browsing
 from tests.memory import tmp_path
+from tests.servers.fixtures import postgres, postgres_server
 
-__all__ = ["browsing", "tmp_path"]
+__all__ = ["browsing", "postgres", "postgres_server", "tmp_path"]
 
 
 @pytest.fixture(scope="session")

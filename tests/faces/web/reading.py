@@ -28,7 +28,7 @@ _LOOK = """() => {
   return {
     state: article.dataset.state, pieces, groups,
     whole: [...article.querySelectorAll('.whole .chip')].map(chip),
-    queries: texts('.query'), warnings: texts('.warnings li'), ungrounded: texts('.ungrounded'),
+    queries: texts('.query > [dir]'), warnings: texts('.warnings li'), ungrounded: texts('.ungrounded'),
     ending: texts('.ending').join(''), summary: texts('.sources summary').join(''),
     suggestions: [...article.querySelectorAll('.suggestions a')].map((link) =>
       [link.textContent, link.getAttribute('href')]),

@@ -20,6 +20,7 @@ from groundwire.faces.web.routes import routes_for
 from groundwire.model.value import replace
 from groundwire.store.base import Store
 from groundwire.store.open import open_store
+from groundwire.store.probe import StoreProbe
 
 HOST = "127.0.0.1"
 
@@ -36,17 +37,21 @@ class Here:
 
 @asynccontextmanager
 async def serving_page(
-    folder: Path, providers: Mapping[str, ProviderSettings], config: Config | None = None
+    folder: Path,
+    providers: Mapping[str, ProviderSettings],
+    config: Config | None = None,
+    address: str = "",
 ) -> AsyncIterator[Here]:
-    """Serve the page until the block ends."""
+    """Serve the page until the block ends, over a store in the folder or at an address."""
     env = {"HOME": str(folder), "GROUNDWIRE_DATA_DIR": str(folder)}
     whole = replace(
         config or Config(), providers=dict(providers), order=(*providers, "local"), data_dir=str(folder)
     )
-    with open_store(f"sqlite:///{folder}/chat.db") as store:
+    with open_store(address or f"sqlite:///{folder}/chat.db") as store:
         async with Groundwire(whole, env=env) as groundwire:
             chat = chat_for(groundwire, store)
             gateway = gateway_for(groundwire, env)
+            gateway.readiness.append(StoreProbe(store).problem)
             gateway.routes = Routes((*gateway.routes.routes, *routes_for(chat)))
             listener = socket.socket(proto=socket.IPPROTO_TCP)
             listener.bind((HOST, 0))

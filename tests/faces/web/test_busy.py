@@ -162,8 +162,8 @@ def test_the_loop_is_never_held_by_those_who_read_much(tmp_path: Path) -> None:
             Upstream(slow) as upstream,
             serving_page(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as here,
         ):
-            await here.chat.save_agent(Agent("plain", {"en": "Plain"}))
-            asking = asyncio.create_task(answered(here.chat, Asked("Go on?", agent="plain")))
+            await here.chat.save_agent(Agent("plain", {"en": "Plain"}), "")
+            asking = asyncio.create_task(answered(here.chat, Asked("Go on?", "", agent="plain")))
             await upstream.received(timeout=20)
             await asyncio.sleep(1)  # what the first answer needs is imported
             async with watching() as lags:

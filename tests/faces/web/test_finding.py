@@ -26,10 +26,10 @@ def test_a_hit_is_marked_in_its_sentence_and_a_session_can_be_taken_along(tmp_pa
             serving_page(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as here,
             aiohttp.ClientSession(here.url) as browser,
         ):
-            await here.chat.save_agent(Agent("plain", {"en": "Plain"}))
-            turns = [await answered(here.chat, Asked("Wohin?", agent="plain"))]
+            await here.chat.save_agent(Agent("plain", {"en": "Plain"}), "")
+            turns = [await answered(here.chat, Asked("Wohin?", "", agent="plain"))]
             name = turns[0].session.id
-            turns += [await answered(here.chat, Asked("Und nun?", session=name)) for _ in range(15)]
+            turns += [await answered(here.chat, Asked("Und nun?", "", session=name)) for _ in range(15)]
             async with browser.get("/find", params={"q": '"strasse b" KOLN'}) as page:
                 found = await page.text()
             assert found.count("<mark>Köln</mark>") == len(turns)

@@ -122,7 +122,9 @@ def fill(store: Store, strings: Sequence[str]) -> list[str]:
             )
             store.add_message(StoredMessage(f"{number}q{place}", session.id, question, "", NOW))
             store.add_message(StoredMessage(f"{number}a{place}", session.id, sinks(payload), payload, NOW))
-        store.add_usage([UsageRow(f"u{number}", NOW, batch[0], batch[1], Usage(5, 5, searches=1, cost=0.1))])
+        store.add_usage(
+            [UsageRow(f"u{number}", NOW, batch[0], batch[1], Usage(5, 5, searches=1, cost=0.1), "")]
+        )
     return names
 
 
@@ -176,7 +178,7 @@ def test_nothing_hostile_comes_alive_while_it_is_streamed(browsing: Browsing, tm
             serving_page(tmp_path, {"p": speaking("anthropic_messages", upstream.url)}) as here,
             browsing.browser() as chromium,
         ):
-            await here.chat.save_agent(Agent("f", {"en": "<script>alert(1)</script>"}, web_search=True))
+            await here.chat.save_agent(Agent("f", {"en": "<script>alert(1)</script>"}, web_search=True), "")
             context = await chromium.new_context(locale="en-US", bypass_csp=True)
             page, seen = await watched(context, here.url)
             await page.goto(here.url)

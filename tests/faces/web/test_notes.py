@@ -11,12 +11,16 @@ from typing import get_args
 import pytest
 
 from groundwire import errors
+from groundwire.chat.blocking import STORE_CODES
+from groundwire.chat.questions import InvalidDomain, OutsideAgent
 from groundwire.errors import GroundwireError, RateLimited, TurnedAway
 from groundwire.faces.web.notes import error_line, error_note, finish_note, warning_note
 from groundwire.faces.web.pages import Pages
 from groundwire.model import Answer, Text, Warned
 from groundwire.model.events import FinishReason
+from groundwire.store.base import UNREADABLE_MESSAGE
 
+CHAT_CODES = {*STORE_CODES, UNREADABLE_MESSAGE, InvalidDomain.code, OutsideAgent.code}
 SOURCE = Path(errors.__file__).parent
 LANGUAGES = ("en", "de")
 TEXTS = Pages().texts
@@ -63,7 +67,7 @@ def error_codes() -> set[str]:
         for keyword in node.keywords
         if keyword.arg == "code"
     )
-    return named | {code for code in given if code}
+    return named | {code for code in given if code} | CHAT_CODES
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -36,7 +36,7 @@ async def visiting(folder: Path) -> AsyncIterator[tuple[Here, aiohttp.ClientSess
         serving_page(folder, {"p": speaking("openai_chat", upstream.url)}) as here,
         aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
     ):
-        await here.chat.save_agent(FINDER)
+        await here.chat.save_agent(FINDER, "")
         yield here, browser
 
 
@@ -52,7 +52,8 @@ async def stream_of(
 ) -> list[tuple[str, dict[str, object]]]:
     headers = {"x-groundwire-token": token}
     async with browser.post("/chat/ask", json=body, headers=headers) as response:
-        assert response.status == 200
+        if response.status != 200:
+            return [("refused", {"status": response.status, **await response.json()})]
         text = await response.text()
     blocks = [block for block in text.split("\n\n") if block.startswith("event: ")]
     return [(block.split("\n")[0][7:], json.loads(block.split("\n")[1][6:])) for block in blocks]
@@ -77,7 +78,7 @@ def test_every_text_of_a_template_is_there() -> None:
 def test_every_answer_has_the_headers_that_keep_others_out(tmp_path: Path) -> None:
     async def run() -> None:
         async with visiting(tmp_path) as (here, browser):
-            turn = await answered(here.chat, Asked("What?"))
+            turn = await answered(here.chat, Asked("What?", ""))
             paths = [page.path.replace("{id}", turn.session.id) for page in PAGES if page.method == "GET"]
             paths += [
                 "/static/x/style.css",
@@ -124,7 +125,7 @@ def test_files_are_kept_by_browsers_until_they_change(tmp_path: Path) -> None:
 def test_forms_of_others_change_nothing(tmp_path: Path) -> None:
     async def run() -> None:
         async with visiting(tmp_path) as (here, browser):
-            turn = await answered(here.chat, Asked("Mine?"))
+            turn = await answered(here.chat, Asked("Mine?", ""))
             token = await token_of(browser)
             posts = [page.path.replace("{id}", turn.session.id) for page in PAGES if page.method == "POST"]
             for path in posts:
@@ -144,7 +145,7 @@ def test_forms_of_others_change_nothing(tmp_path: Path) -> None:
                 assert response.status == 403
             kept = await here.chat.open("", turn.session.id)
             assert kept.session.title == "Mine?"
-            assert [agent.id for agent in await here.chat.agents()] == ["finder"]
+            assert [agent.id for agent in await here.chat.agents("")] == ["finder"]
 
     asyncio.run(run())
 
@@ -178,6 +179,7 @@ def test_what_cannot_be_asked_is_refused_with_a_reason(body: dict[str, str], tmp
         async with visiting(tmp_path) as (here, browser):
             ((name, data),) = await stream_of(browser, await token_of(browser), **body)
             assert name == "refused"
+            assert data["status"] in (400, 404)
             assert data["message"]
             assert await here.chat.sessions("") == []
 
@@ -191,7 +193,7 @@ def test_closing_the_page_stops_the_provider(tmp_path: Path) -> None:
             serving_page(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as here,
             aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
         ):
-            await here.chat.save_agent(FINDER)
+            await here.chat.save_agent(FINDER, "")
             headers = {"x-groundwire-token": await token_of(browser)}
             response = await browser.post("/chat/ask", json={"text": "Go on?"}, headers=headers)
             await upstream.received()
@@ -307,3 +309,27 @@ def test_the_face_needs_nothing_that_is_not_in_its_folder() -> None:
     files = Pages().files
     text = b"".join(file.data for file in files.values()).decode()
     assert re.findall(r"https?://(?!www\.w3\.org)", text) == []
+
+
+def test_a_second_question_in_a_session_under_way_gets_409_with_a_reason(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with (
+            Upstream(Response(delay=60)) as upstream,
+            serving_page(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as here,
+            aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
+        ):
+            await here.chat.save_agent(FINDER, "")
+            token = await token_of(browser)
+            headers = {"x-groundwire-token": token}
+            first = await browser.post("/chat/ask", json={"text": "First?"}, headers=headers)
+            await upstream.received()
+            (session,) = await here.chat.sessions("")
+            found = await asyncio.gather(
+                *(stream_of(browser, token, text="Second?", session=session.id) for _ in range(5))
+            )
+            assert [(name, data["status"]) for ((name, data),) in found] == [("refused", 409)] * 5
+            assert "being answered" in str(found[0][0][1]["message"])
+            assert len(here.store.messages(session.id)) == 2
+            first.close()
+
+    asyncio.run(run())

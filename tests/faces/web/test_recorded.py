@@ -72,7 +72,7 @@ async def looking(browsing: Browsing, folder: Path) -> AsyncIterator[tuple[Upstr
     ):
         for dialect in DIALECTS:
             agent = Agent(dialect, {"en": dialect}, provider=f"my_{dialect}", web_search=True)
-            await here.chat.save_agent(agent)
+            await here.chat.save_agent(agent, "")
         page, seen = await watched(await chromium.new_context(locale="en-US"), here.url)
         yield upstream, here, page
         assert (seen.errors, seen.strangers, seen.dialogs) == ([], [], [])

@@ -27,7 +27,7 @@ async def using(
         serving_page(folder, {"p": speaking("anthropic_messages", upstream.url)}, config) as here,
         browsing.browser() as chromium,
     ):
-        await here.chat.save_agent(FINDER)
+        await here.chat.save_agent(FINDER, "")
         yield upstream, here, chromium
 
 
@@ -286,7 +286,7 @@ def test_whoever_has_no_model_is_told_and_lets_the_agent_search_with_one_click(
             assert not await page.get_by_text("no model is set up").is_visible()
             assert await page.locator("#search-state").text_content() == "Web search on"
             assert await page.locator("#text").input_value() == "What does functools.lru_cache do?"
-            assert (await here.chat.agent("assistant")).web_search
+            assert (await here.chat.agent("assistant", "")).web_search
             assert (seen.errors, seen.strangers) == ([], [])
 
     browsing.run(run())

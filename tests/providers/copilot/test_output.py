@@ -273,6 +273,32 @@ def test_citations_of_a_message_count_utf16_units() -> None:
     assert codes(answered) == []
 
 
+def test_markers_of_a_message_that_no_citation_covers_are_taken_out() -> None:
+    content = "Rain【3:0†source】 today【4†L1-L2】, sun【3:1†source】 later."
+    start = content.index("【3:1")
+    citations = {
+        "sources": [{"id": "s", "provider": "p", "title": "One", "url": ONE}],
+        "spans": [
+            {"startIndex": start, "endIndex": start + 12, "references": [{"sourceId": "s"}]},
+            {"startIndex": 0, "endIndex": 4, "references": [{"sourceId": "s"}]},
+        ],
+    }
+    answered = answer(line("assistant.message", content=content, citations=citations) + result_line())
+    assert answered.text == "Rain today, sun【3:1†source】 later."
+    fragments = [answered.text[slice(*item.span)] for item in answered.citations if item.span]
+    assert fragments == ["Rain", "【3:1†source】"]
+    assert [item.anchor for item in answered.citations] == ["claim", "marker"]
+
+
+@pytest.mark.parametrize("text", ["a【4†L1-L2】 b【4†L1-L2】.", "a【4†source】 b【4†source】."])
+def test_markers_of_other_wordings_are_resolved_or_taken_out_alike(text: str) -> None:
+    label = text[1 : text.index(" ")]
+    answered = answer(search_lines(document(text, [note(1, 1 + len(label), ONE)])))
+    fragments = [answered.text[slice(*item.span)] for item in answered.citations if item.span]
+    assert fragments == [label, label]
+    assert answer(search_lines(document(text, [note(0, 1, ONE)]))).text == "a b."
+
+
 @pytest.mark.parametrize("citations", [[], "x", {"sources": 1}, {"sources": [{"url": 5}]}])
 def test_citations_of_a_message_that_cannot_be_read_do_not_cost_the_message(citations: object) -> None:
     answered = answer(line("assistant.message", content="Words.", citations=citations) + result_line())

@@ -1,16 +1,20 @@
 """Cutting text into blocks: a citation of Anthropic's applies to the whole of its block.
 
 Citations are added in any order; `pieces` then cuts a stretch of text wherever a known claim begins or
-ends, and says what each piece is cited for.
+ends, and says what each piece is cited for. A claim that reaches over several pieces is repeated on each of
+them, up to a budget: claims nested in each other would else grow with the square of their number.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from heapq import heappop, heappush
 from typing import NamedTuple
 
-from groundwire.model import Citation, Span
+from groundwire.model import Citation
+
+MAX_REPEATS = 2_000
+"""How many citations of an answer are told again on a later block of their claim."""
 
 
 class Piece(NamedTuple):
@@ -21,59 +25,72 @@ class Piece(NamedTuple):
 
 
 class Cutter:
-    """Knows the citations whose text is still to come."""
+    """One sweep over the text; knows the citations whose text is still to come."""
 
-    __slots__ = ("_active", "_changed", "_cuts", "_open")
+    __slots__ = ("_active", "_count", "_ends", "_new", "_points", "_repeats", "_starts", "_told")
 
     def __init__(self) -> None:
-        self._open: list[Citation] = []
-        self._cuts: list[int] = []
-        self._active: list[tuple[Citation, ...]] = []
-        self._changed = False
+        self._count = 0
+        self._starts: list[tuple[int, int, Citation]] = []
+        self._ends: list[tuple[int, int]] = []
+        self._active: dict[int, Citation] = {}
+        self._new: dict[int, Citation] = {}
+        self._points: dict[int, dict[int, Citation]] = {}
+        self._told: tuple[Citation, ...] | None = ()
+        self._repeats = MAX_REPEATS
 
     def add(self, citation: Citation) -> None:
         """Take a citation with a span."""
-        self._open.append(citation)
-        self._changed = True
+        if citation.span is None:
+            return
+        start, end = citation.span
+        self._count += 1
+        heappush(self._ends, (end, self._count))
+        if start == end:
+            self._points.setdefault(end, {})[self._count] = citation
+        else:
+            heappush(self._starts, (start, self._count, citation))
+        self._told = None
 
     def pieces(self, text: str, start: int) -> Iterator[Piece]:
         """Cut the text, which begins at position `start` of the answer."""
-        if self._changed:
-            self._prepare(start)
-        if not self._cuts:
-            if text:
-                yield Piece(text, ())
-            return
-        end = start + len(text)
-        index = bisect_right(self._cuts, start) - 1
-        position = start
+        position, end = start, start + len(text)
         while position < end:
-            cut = self._cuts[index + 1] if index + 1 < len(self._cuts) else end
-            stop = min(cut, end)
-            citations = self._active[index] if index >= 0 else ()
-            yield Piece(text[position - start : stop - start], citations)
+            self._move(position)
+            stop = end
+            if self._starts:
+                stop = min(stop, self._starts[0][0])
+            if self._ends:
+                stop = min(stop, self._ends[0][0])
+            yield Piece(text[position - start : stop - start], self._current())
             position = stop
-            index += 1
 
-    def _prepare(self, position: int) -> None:
-        """Sweep once over all cuts from here on; citations that lie behind are forgotten."""
-        self._changed = False
-        self._open = [
-            citation for citation in self._open if citation.span is not None and citation.span.end > position
-        ]
-        ranges = list(self._ranges(position))
-        self._cuts = sorted({cut for span, _ in ranges for cut in span})
-        self._active = [()] * len(self._cuts)
-        for span, citation in ranges:
-            for index in range(bisect_left(self._cuts, span.start), bisect_left(self._cuts, span.end)):
-                self._active[index] = (*self._active[index], citation)
+    def _move(self, position: int) -> None:
+        while self._starts and self._starts[0][0] <= position:
+            _, number, citation = heappop(self._starts)
+            if citation.span is not None and citation.span.end > position:
+                self._active[number] = self._new[number] = citation
+                self._told = None
+        while self._ends and self._ends[0][0] <= position:
+            end, number = heappop(self._ends)
+            self._active.pop(number, None)
+            self._points.pop(end, None)
+            self._told = None
 
-    def _ranges(self, position: int) -> Iterator[tuple[Span, Citation]]:
-        """The text each citation takes up. A point takes all since the claim before it."""
-        ends = sorted({position, *(citation.span.end for citation in self._open if citation.span)})
-        for citation in self._open:
-            if citation.span is not None:
-                start, end = citation.span
-                if start == end:
-                    start = ends[bisect_left(ends, end) - 1]
-                yield Span(max(start, position), end), citation
+    def _current(self) -> tuple[Citation, ...]:
+        if self._told is None:
+            self._new |= self._due_points()
+            repeated = len(self._active) - len(self._new)
+            current = self._new
+            if repeated <= self._repeats:
+                self._repeats -= repeated
+                current = self._active
+            self._told = tuple(current[number] for number in sorted(current))
+            self._new = {}
+        return self._told
+
+    def _due_points(self) -> dict[int, Citation]:
+        """A point takes all text since the claim before it: it is due when its end is the next one."""
+        points = self._points.pop(self._ends[0][0], {}) if self._ends else {}
+        self._active |= points
+        return points

@@ -14,6 +14,7 @@ LOSSES: Mapping[Feature, str] = {
     Feature.TEXT_PARTS: "blocks are cut where claims begin and end",
     Feature.PHASE: "nowhere: commentary is text like any other",
     Feature.CONFIDENCE: "`groundwire.citations`",
+    Feature.FILE_CITATIONS: "`groundwire.files`",
     Feature.SUGGESTIONS: "`groundwire.suggestions`",
     Feature.IMAGES: "nowhere",
     Feature.REFUSAL: "`refusal` stands for both",

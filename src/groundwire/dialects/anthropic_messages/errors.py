@@ -44,6 +44,7 @@ _TYPES: dict[int, str] = {
     402: "billing_error",
     403: "permission_error",
     404: "not_found_error",
+    408: "timeout_error",
     409: "conflict_error",
     413: "request_too_large",
     429: "rate_limit_error",
@@ -106,7 +107,8 @@ def encode_error(error: GroundwireError, reply: Reply) -> ErrorBody:
 
 def encode_error_event(error: GroundwireError) -> JsonObject:
     """The same for the inside of a stream."""
-    kind = _TYPES.get(error.status_hint, "api_error")
+    blames_client = 400 <= error.status_hint < 500
+    kind = _TYPES.get(error.status_hint, "invalid_request_error" if blames_client else "api_error")
     return {"type": "error", "error": {"type": kind, "message": error.message}}
 
 

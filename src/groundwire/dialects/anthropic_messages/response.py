@@ -50,6 +50,7 @@ def decode_response(body: JsonObject, documents: Iterable[Document] = ()) -> lis
     if not message.has("content") and message.text("type") != "message":
         raise message.fault("expected a message")
     decoder = Decoder(documents=documents)
+    decoder.look(body)
     decoder.start(message)
     for index, block in enumerate(message.objs("content")):
         decoder.open(index, block)

@@ -7,6 +7,7 @@ cumulative, and those told last hold. Nothing follows `message_stop` or `error`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
 
 from groundwire.dialects.anthropic_messages.documents import Document, Documents
 from groundwire.dialects.anthropic_messages.encoder import Encoder
@@ -36,7 +37,7 @@ from groundwire.model import (
     UsageSeen,
 )
 from groundwire.model.value import replace
-from groundwire.text.anchors import anchor_kind
+from groundwire.text.anchors import anchor_at, anchor_kind
 
 __all__ = ["Decoder", "Encoder"]
 
@@ -59,7 +60,8 @@ class Decoder(StreamDecoder):
         self._blocks: dict[int, Block] = {}
         self._usage: JsonObject = {}
         self._finish: Finished | None = None
-        self._uncut: list[tuple[Evidence, Span]] = []
+        self._uncut: list[tuple[int, int, Evidence, Span]] = []
+        self._uncut_count = 0
         self._cited: set[str] = set()
         self._pages: list[Source] = []
 
@@ -140,7 +142,8 @@ class Decoder(StreamDecoder):
         """
         self._cited.add(evidence.source.url)
         if span is not None:
-            self._uncut.append((evidence, span))
+            self._uncut_count += 1
+            heappush(self._uncut, (span.end, self._uncut_count, evidence, span))
             self._tell_whole_citations()
             return
         start = self.transcript.start(part)
@@ -159,13 +162,10 @@ class Decoder(StreamDecoder):
 
     def _tell_whole_citations(self) -> None:
         length = len(self.transcript)
-        waiting, self._uncut = self._uncut, []
-        for evidence, span in waiting:
-            if span.end > length:
-                self._uncut.append((evidence, span))
-            else:
-                anchor = anchor_kind(self.transcript.slice(*span))
-                self.emit(Cited(Citation(span, (evidence,), anchor)))
+        while self._uncut and self._uncut[0][0] <= length:
+            *_, evidence, span = heappop(self._uncut)
+            anchor = anchor_at(span, self.transcript.slice)
+            self.emit(Cited(Citation(span, (evidence,), anchor)))
 
     def _on_start(self, event: Fields) -> None:
         self.start(event.obj("message"))

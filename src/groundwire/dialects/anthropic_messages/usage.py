@@ -9,18 +9,18 @@ from groundwire.model import JsonObject, Usage
 
 def decode_usage(usage: Fields) -> Usage:
     """The counts of a message so far."""
-    fresh = usage.integer("input_tokens")
-    cached = usage.integer("cache_read_input_tokens")
-    written = usage.integer("cache_creation_input_tokens")
+    fresh = usage.count("input_tokens")
+    cached = usage.count("cache_read_input_tokens")
+    written = usage.count("cache_creation_input_tokens")
     server = usage.obj("server_tool_use")
     return Usage(
         input_tokens=None if fresh is None else fresh + (cached or 0) + (written or 0),
-        output_tokens=usage.integer("output_tokens"),
+        output_tokens=usage.count("output_tokens"),
         cached_tokens=cached,
         cache_write_tokens=written,
-        reasoning_tokens=usage.obj("output_tokens_details").integer("thinking_tokens"),
-        searches=server.integer("web_search_requests"),
-        fetches=server.integer("web_fetch_requests"),
+        reasoning_tokens=usage.obj("output_tokens_details").count("thinking_tokens"),
+        searches=server.count("web_search_requests"),
+        fetches=server.count("web_fetch_requests"),
     )
 
 

@@ -2,7 +2,7 @@
 
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.gemini.errors import decode_error, encode_error
-from groundwire.dialects.gemini.losses import LOSSES
+from groundwire.dialects.gemini.losses import FORGOTTEN, LOSSES
 from groundwire.dialects.gemini.proto import NAME
 from groundwire.dialects.gemini.request import decode_request, encode_request
 from groundwire.dialects.gemini.response import decode_response, encode_response
@@ -23,4 +23,5 @@ DIALECT = Dialect(
     decode_error=decode_error,
     encode_error=encode_error,
     losses=LOSSES,
+    forgotten=FORGOTTEN,
 )

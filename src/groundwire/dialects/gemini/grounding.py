@@ -29,9 +29,10 @@ from groundwire.model import (
     Span,
     Warned,
 )
+from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import replace
 from groundwire.text.addresses import safe_address
-from groundwire.text.anchors import anchor_kind, place_quote
+from groundwire.text.anchors import QuotePlaces, anchor_at
 from groundwire.text.offsets import from_points, to_points
 
 REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/"
@@ -46,6 +47,10 @@ _QUERIES = ("webSearchQueries", "imageSearchQueries", "retrievalQueries")
 """`retrievalQueries` are those of Google Maps and of private data."""
 _KNOWN = (*_QUERIES[:2], "searchEntryPoint", "groundingChunks", "groundingSupports")
 _LISTS = either_spelling(dict.fromkeys((*_QUERIES, "groundingChunks", "groundingSupports")))
+
+MAX_REPEATED = 1_000_000
+"""Characters of the answer that its segments repeat, beyond twice its length. Claims that overlap a thousand
+times would else repeat the answer a thousand times; what exceeds this has offsets alone."""
 
 _Item = TypeVar("_Item")
 
@@ -102,26 +107,48 @@ class Grounding:
 
     def tell(self, text: str, part_starts: list[int]) -> Iterator[Event]:
         """The citations of a complete text."""
-        unplaced = sourceless = 0
+        unplaced = sourceless = told = 0
         size = len(text.encode("utf-8", "surrogatepass"))
-        edges = [edge for support in self._supports for edge in (support.start, support.end or 0)]
-        points = iter(to_points(text, edges, "utf8"))
-        for support, start, end in zip(self._supports, points, points, strict=True):
+        quotes = QuotePlaces(text)
+        for support, spans in zip(self._supports, self._spans(text, part_starts), strict=True):
+            if told > MAX_EVIDENCE:
+                break
             evidence = tuple(self._evidence(support))
-            sourceless += len(evidence) < len(support.chunks)
+            sourceless += len(evidence) < len(set(support.chunks))
             if not evidence:
                 continue
-            span = _place(text, support, Span(start, end), size, part_starts)
+            told += len(evidence)
+            span = _place(support, spans, size, quotes)
             unplaced += span is None
-            fragment = text[span.start : span.end] if span else ""
-            yield Cited(Citation(span, evidence, anchor_kind(fragment)))
+            kind = anchor_at(span, lambda start, end: text[start:end]) if span else "claim"
+            yield Cited(Citation(span, evidence, kind))
         if unplaced:
             yield Warned("citation_unplaced", f"{unplaced} of the citations could not be placed in the text")
         if sourceless:
             yield Warned("citation_without_source", f"{sourceless} of the citations name no known source")
 
+    def _spans(self, text: str, part_starts: list[int]) -> Iterator[list[Span]]:
+        """What the offsets of each support may mean, in code points; all are converted in one pass.
+
+        By the schema offsets count from the start of the part; no answer has been seen that does so.
+        """
+        bases = [0, *from_points(text, part_starts[1:], "utf8")]
+        edges: list[int] = []
+        counts: list[int] = []
+        for support in self._supports:
+            shifts = [bases[support.part], 0] if 0 < support.part < len(bases) else [0]
+            counts.append(len(shifts))
+            edges += (shift + edge for shift in shifts for edge in (support.start, support.end or 0))
+        points = iter(to_points(text, edges, "utf8"))
+        for count in counts:
+            yield [Span(next(points), next(points)) for _ in range(count)]
+
     def _evidence(self, support: Support) -> Iterator[Evidence]:
+        seen: set[int] = set()
         for position, index in enumerate(support.chunks):
+            if index in seen:
+                continue
+            seen.add(index)
             source = self.sources[index] if 0 <= index < len(self.sources) else None
             if source is None or not (source.url or source.title):
                 continue
@@ -166,26 +193,23 @@ def _decode_chunk(chunk: Fields) -> Source:
 def _decode_support(support: Fields) -> Support:
     segment = support.obj("segment")
     return Support(
-        segment.integer("startIndex") or 0,
-        segment.integer("endIndex"),
+        segment.offset("startIndex") or 0,
+        segment.offset("endIndex"),
         segment.text("text"),
-        segment.integer("partIndex") or 0,
+        segment.offset("partIndex") or 0,
         integers(support, "groundingChunkIndices"),
         numbers(support, "confidenceScores"),
     )
 
 
-def _place(text: str, support: Support, span: Span, size: int, part_starts: list[int]) -> Span | None:
+def _place(support: Support, spans: list[Span], size: int, quotes: QuotePlaces) -> Span | None:
     if not support.quote:
         is_told = support.end is not None and 0 <= support.start <= support.end <= size
-        return span if is_told else None
-    if 0 < support.part < len(part_starts):
-        # By the schema offsets count from the start of that part; no answer has been seen that does so.
-        base = part_starts[support.part]
-        start, end = to_points(text[base:], (support.start, support.end or 0), "utf8")
-        if text[base + start : base + end] == support.quote:
-            return Span(base + start, base + end)
-    return place_quote(text, *span, support.quote)
+        return spans[-1] if is_told else None
+    for span in spans[:-1]:
+        if quotes.holds(span, support.quote):
+            return span
+    return quotes.place(*spans[-1], support.quote)
 
 
 def encode_grounding(answer: Answer, text: str) -> JsonObject:
@@ -267,9 +291,13 @@ def _encode_supports(answer: Answer, text: str, chunks: _Chunks) -> Iterator[Jso
     """One support for each citation, two where only some of its evidence has a score."""
     placed = list(_placed(answer, text))
     edges = iter(from_points(text, [edge for _, span in placed for edge in span], "utf8"))
+    room = MAX_REPEATED + 2 * len(text)
     for (citation, span), start, end in zip(placed, edges, edges, strict=True):
         segment: JsonObject = {"startIndex": start} if start else {}
-        segment |= {"endIndex": end, "text": text[span.start : span.end]}
+        segment["endIndex"] = end
+        room -= span.end - span.start
+        if room >= 0:
+            segment["text"] = text[span.start : span.end]
         for scored in (True, False):
             evidence = [item for item in citation.evidence if (item.confidence is not None) is scored]
             places = [(place, item) for item in evidence if (place := chunks.place(item.source)) is not None]
@@ -287,13 +315,14 @@ def _placed(answer: Answer, text: str) -> Iterator[tuple[Citation, Span]]:
     """The citations that have a place in the words as they went out."""
     whole = answer.text
     in_order = whole == text
+    quotes = QuotePlaces(text)
     for citation in answer.citations:
         span: Span | None = citation.span
         if span is None or not 0 <= span.start <= span.end <= len(whole):
             continue
         if not in_order:
             # Parts were told in another order than they stand in, and what was sent cannot be moved.
-            span = place_quote(text, *span, whole[span.start : span.end])
+            span = quotes.place(*span, whole[span.start : span.end])
         if span is not None:
             yield citation, span
 

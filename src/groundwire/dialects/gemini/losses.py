@@ -11,6 +11,7 @@ LOSSES: Mapping[Feature, str] = {
     Feature.PHASE: "nowhere",
     Feature.UNPLACED: "pages without words that lean on them, and `groundwire.citations`",
     Feature.QUOTES: "`groundwire.citations`",
+    Feature.FILE_CITATIONS: "`groundwire.files`",
     Feature.SEARCH_CALLS: "`groundwire.searches`; all queries stand in one list",
     Feature.PATTERNS: "`groundwire.searches`",
     Feature.RETRIEVED: "the same list as pages cited for the whole answer",
@@ -24,3 +25,8 @@ LOSSES: Mapping[Feature, str] = {
     Feature.SEARCH_COUNT: "nowhere",
     Feature.COST: "nowhere",
 }
+
+FORGOTTEN = (
+    "clients send back the `content` of an answer, without its `groundingMetadata`: citations and searches "
+    "of earlier turns do not come back; with the rendering `markers` or `both` the addresses stay in the text"
+)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TypeVar
 
-from groundwire.dialects.fields import Fields
+from groundwire.dialects.fields import MAX_COUNT, Fields
 from groundwire.errors import WireError
 from groundwire.model import Json, JsonObject
 
@@ -20,6 +20,7 @@ NAME = "gemini"
 _Value = TypeVar("_Value")
 
 _WHOLE = re.compile(r"-?\d{1,15}")
+_ANY_WHOLE = re.compile(r"-?\d{1,100}")
 _DECIMAL = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 
 
@@ -45,11 +46,15 @@ class ProtoFields(Fields):
 
     def integer(self, key: str) -> int | None:
         value = self.get(key)
-        if type(value) is int:
-            return value
         if isinstance(value, str) and _WHOLE.fullmatch(value):
             return int(value)
         return super().integer(key)
+
+    def _whole(self, key: str) -> int | None:
+        value = self.get(key)
+        if isinstance(value, str) and _ANY_WHOLE.fullmatch(value):
+            return int(value)
+        return super()._whole(key)
 
     def number(self, key: str) -> float | None:
         value = self.get(key)
@@ -81,7 +86,7 @@ def integers(fields: Fields, key: str) -> tuple[int, ...]:
     for index, value in enumerate(fields.items(key)):
         if type(value) is not int:
             raise fields.fault("expected a whole number", key, index)
-        found.append(value)
+        found.append(value if abs(value) <= MAX_COUNT else -1)
     return tuple(found)
 
 

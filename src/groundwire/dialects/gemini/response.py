@@ -12,6 +12,7 @@ from groundwire.dialects.gemini.parts import encode_parts, show_part
 from groundwire.dialects.gemini.proto import NAME, read_body
 from groundwire.dialects.gemini.reading import AnswerReader
 from groundwire.dialects.gemini.usage import encode_usage
+from groundwire.dialects.unread import audited
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Answer, Event, Json, JsonObject
 
@@ -22,7 +23,7 @@ def decode_response(body: JsonObject) -> list[Event]:
     reader = AnswerReader(events.append)
     reader.read(read_body(body, UpstreamWireError))
     reader.end(whole=True)
-    return events
+    return audited(body, events)
 
 
 def encode_response(answer: Answer, reply: Reply) -> JsonObject:

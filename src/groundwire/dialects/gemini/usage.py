@@ -14,12 +14,12 @@ from groundwire.model import JsonObject, Usage
 
 def decode_usage(fields: Fields) -> Usage:
     """The counts of a `usageMetadata`."""
-    tools = fields.integer("toolUsePromptTokenCount")
-    thoughts = fields.integer("thoughtsTokenCount")
+    tools = fields.count("toolUsePromptTokenCount")
+    thoughts = fields.count("thoughtsTokenCount")
     return Usage(
-        input_tokens=_total(fields.integer("promptTokenCount"), tools),
-        output_tokens=_total(fields.integer("candidatesTokenCount"), thoughts),
-        cached_tokens=fields.integer("cachedContentTokenCount"),
+        input_tokens=_total(fields.count("promptTokenCount"), tools),
+        output_tokens=_total(fields.count("candidatesTokenCount"), thoughts),
+        cached_tokens=fields.count("cachedContentTokenCount"),
         reasoning_tokens=thoughts,
         tool_tokens=tools,
     )

@@ -27,7 +27,7 @@ _KEYS = {
 def decode_annotations(annotations: Iterable[Fields], text: str, base: int) -> Iterator[Cited | Warned]:
     """The citations of one block, whose text begins at `base` in the whole answer."""
     found = [item for item in annotations if item.text("type", "url_citation") in _KEYS]
-    places = [(item.integer("start_index") or 0, item.integer("end_index")) for item in found]
+    places = [(item.offset("start_index") or 0, item.offset("end_index")) for item in found]
     spans = _to_spans(text, places)
     for item, (_, end), span in zip(found, places, spans, strict=True):
         evidence = _decode_evidence(item)

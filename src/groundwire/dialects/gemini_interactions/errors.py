@@ -83,7 +83,6 @@ _BLOCKED = frozenset(
 )
 
 _CODES: Mapping[type[GroundwireError], str] = {
-    GroundwireError: "api_error",
     RequestError: "invalid_request",
     ClientWireError: "invalid_request",
     MissingCredential: "authentication",
@@ -96,6 +95,18 @@ _CODES: Mapping[type[GroundwireError], str] = {
     TimedOut: "deadline_exceeded",
     Unreachable: "service_unavailable",
 }
+
+_CODES_BY_STATUS: Mapping[int, str] = {
+    401: "authentication",
+    402: "payment_required",
+    403: "permission_denied",
+    404: "not_found",
+    408: "deadline_exceeded",
+    429: "rate_limit_exceeded",
+    503: "service_unavailable",
+    504: "gateway_timeout",
+}
+"""For errors that are known by their status alone; any other 4xx blames the request."""
 
 _PAUSED = "requires_continuation"
 
@@ -169,7 +180,10 @@ def encode_ending(reason: FinishReason | None, detail: str) -> JsonObject:
 
 def encode_error_object(error: GroundwireError) -> JsonObject:
     """`code` and `message`."""
-    code = next(_CODES[kind] for kind in type(error).__mro__ if kind in _CODES)
+    code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), "")
+    if not code:
+        other = "invalid_request" if 400 <= error.status_hint < 500 else "api_error"
+        code = _CODES_BY_STATUS.get(error.status_hint, other)
     return {"code": code, "message": error.message}
 
 

@@ -11,6 +11,7 @@ LOSSES: Mapping[Feature, str] = {
     Feature.PHASE: "nowhere: a new step begins where it changes",
     Feature.QUOTES: "`groundwire.citations`",
     Feature.CONFIDENCE: "`groundwire.citations`",
+    Feature.FILE_CITATIONS: "`groundwire.files`",
     Feature.PATTERNS: "`groundwire.searches`",
     Feature.DATES: "nowhere",
     Feature.SEARCH_ERRORS: "`is_error`, and why in `groundwire.searches`",

@@ -21,6 +21,7 @@ from groundwire.model import (
     OutputFormat,
     ReasoningOptions,
     Request,
+    StoredContext,
     Text,
     ToolChoice,
 )
@@ -93,7 +94,13 @@ def decode_request(body: JsonObject) -> Request:
         bool(fields.flag("stream")),
         fields.text("previous_interaction_id"),
         {NAME: extras} if extras else {},
+        stored=_decode_stored(fields),
     )
+
+
+def _decode_stored(fields: Fields) -> StoredContext | None:
+    name = "previous_interaction_id"
+    return StoredContext(NAME, (name,)) if fields.text(name) else None
 
 
 def encode_request(request: Request) -> Encoded:

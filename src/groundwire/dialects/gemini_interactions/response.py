@@ -21,6 +21,7 @@ from groundwire.dialects.gemini_interactions.notes import Notes, Teller
 from groundwire.dialects.gemini_interactions.parts import NAME, own
 from groundwire.dialects.gemini_interactions.steps import Steps
 from groundwire.dialects.gemini_interactions.usage import decode_usage, encode_usage
+from groundwire.dialects.unread import audited
 from groundwire.errors import UpstreamError, UpstreamWireError
 from groundwire.model import Answer, Event, Failed, Finished, Json, JsonObject, Started, UsageSeen
 
@@ -31,7 +32,7 @@ def decode_response(body: JsonObject) -> list[Event]:
     """The events of a whole interaction."""
     notes = Notes()
     read_whole(Fields.of(body, UpstreamWireError), notes, Steps(notes, UpstreamWireError))
-    return notes.events
+    return audited(body, notes.events)
 
 
 def read_whole(body: Fields, teller: Teller, steps: Steps) -> None:

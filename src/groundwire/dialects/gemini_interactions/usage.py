@@ -49,13 +49,13 @@ def encode_usage(usage: Usage) -> JsonObject:
 
 
 def _count(body: Fields, name: str) -> int | None:
-    count = body.integer(name)
+    count = body.count(name)
     return None if count is None or count < 0 else count
 
 
 def _searches(body: Fields) -> int | None:
     counts = [
-        item.integer("count") or 0 for item in body.objs("grounding_tool_count") if _counts_searches(item)
+        item.count("count") or 0 for item in body.objs("grounding_tool_count") if _counts_searches(item)
     ]
     return sum(counts) if counts else None
 

@@ -1,19 +1,25 @@
 """One annotation, and one found page: decode beside encode.
 
-Chat nests (`{"type": "url_citation", "url_citation": {…}}`); flat ones are read too. Indices are code points
-of `content`, end exclusive. `0/0`, or none, means "somewhere": OpenRouter's own engines list all they found
-like that, with the passage in `content`. Perplexity lists pages as `search_results`.
+Chat nests (`{"type": "url_citation", "url_citation": {…}}`); flat ones are read too. Indices are code
+points of `content`, end exclusive. `0/0`, or none, means "somewhere": OpenRouter's own engines list all
+they found like that, with the passage in `content`. Annotations in the style of Assistants and Copilot have
+their indices beside the `url_citation`, and repeat the marker they are about (`【3:0†source】`) as `text`.
 """
 
 from __future__ import annotations
 
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.openai_chat.parts import NAME, marked, own
-from groundwire.model import Evidence, Json, JsonObject, Source, Span
+from groundwire.model import Evidence, Json, JsonObject, Source, SourceState, Span
 from groundwire.model.value import value
 from groundwire.text.addresses import safe_address
+from groundwire.text.markers import is_dagger
 
-_PAGE = ("url", "title", "date", "snippet")
+# A page under the names of all who list some: Perplexity, Groq, Qwen, Hunyuan, Baidu, GLM, Azure.
+_URL = ("url", "link", "uri")
+_TITLE = ("title", "name")
+_DATE = ("date", "publish_date", "publish_time", "published_date")
+_SNIPPET = ("snippet", "content", "text", "description", "summary")
 
 
 @value
@@ -23,6 +29,8 @@ class Annotation:
     evidence: Evidence
     start: int
     end: int
+    label: str = ""
+    """The marker in the text that it is about, where it says so."""
 
     @property
     def placed(self) -> bool:
@@ -38,10 +46,11 @@ def decode_annotation(annotation: Fields) -> Annotation | None:
     source = Source(safe_address(body.text("url")), body.text("title"), "cited")
     if not source.url and not source.title:
         return None
-    end = body.integer("end_index") or 0
+    place = body if body.has("end_index") else annotation
+    label = annotation.text("text")
     # Some proxies leave a start of 0 out.
-    start = body.integer("start_index") or 0
-    return Annotation(cite(source, body.text("content")), start, end)
+    start, end = place.offset("start_index") or 0, place.offset("end_index") or 0
+    return Annotation(cite(source, body.text("content")), start, end, label if is_dagger(label) else "")
 
 
 def encode_annotation(item: Evidence, span: Span | None) -> JsonObject:
@@ -62,17 +71,22 @@ def cite(source: Source, quote: str = "") -> Evidence:
     return Evidence(source, quote, extras={NAME: {}})
 
 
-def decode_page(page: Fields) -> Source:
-    """An entry of `search_results`."""
-    snippet = page.text("snippet")
-    return Source(
-        safe_address(page.text("url")),
-        page.text("title"),
-        "retrieved",
-        (snippet,) if snippet else (),
-        page.text("date"),
-        extras=marked({key: value for key, value in page.rest(*_PAGE).items() if value is not None}),
+def decode_page(page: JsonObject, state: SourceState = "retrieved") -> Source:
+    """A page that was found; fields of other types than expected are only kept."""
+    names, (url, title, date, snippet) = zip(
+        *(_text(page, *keys) for keys in (_URL, _TITLE, _DATE, _SNIPPET)), strict=True
     )
+    rest: JsonObject = {key: value for key, value in page.items() if key not in names and value is not None}
+    return Source(safe_address(url), title, state, (snippet,) if snippet else (), date, extras=marked(rest))
+
+
+def _text(page: JsonObject, *names: str) -> tuple[str, str]:
+    """The first of these fields that holds words, and its value."""
+    for name in names:
+        value = page.get(name)
+        if isinstance(value, str) and value:
+            return name, value
+    return names[0], ""
 
 
 def encode_page(source: Source) -> JsonObject:

@@ -27,6 +27,12 @@ class CallTold(NamedTuple):
     verbatim: JsonObject
 
 
+def is_for_client(call: Fields) -> bool:
+    """Must the client act? GLM lists searches of its own among the calls."""
+    is_function = call.text("type", "function") in ("function", "custom")
+    return is_function or call.has("function") or call.has("custom")
+
+
 def decode_call(call: Fields) -> CallTold:
     """An entry of `tool_calls`."""
     verbatim: JsonObject = {key: value for key, value in call.rest(*_KNOWN).items() if value is not None}

@@ -1,9 +1,10 @@
 """From chunks to events.
 
-A body is a stream of one chunk whose `message` stands where a chunk has its `delta`, so both are read by the
-same table. The parts of an answer have fixed numbers in the order in which a message lists them, because
-streams do not keep to it: OpenRouter tells encrypted reasoning after the text, Perplexity its pages at the
-end. Only the choice with index 0 is read.
+A body is a stream of one chunk whose `message` stands where a chunk has its `delta`, so both are read by
+the same table. Perplexity sends both: in a body the delta is empty, in a stream every chunk repeats the
+message as far as it has come. The parts of an answer have numbers in the order in which a message lists
+them, because streams do not keep to it: OpenRouter tells encrypted reasoning after the text, Perplexity its
+pages at the end. Only the choice with index 0 is read.
 
 Annotations may come before, between and after the text, and again; citations are told when it is complete.
 """
@@ -13,19 +14,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from groundwire.dialects.base import StreamDecoder
-from groundwire.dialects.fields import Fields
+from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.framing import Frame
 from groundwire.dialects.jsontext import load_json
-from groundwire.dialects.openai_chat.calls import CallTold, decode_call, decode_legacy_call
+from groundwire.dialects.openai_chat.calls import CallTold, decode_call, decode_legacy_call, is_for_client
+from groundwire.dialects.openai_chat.chunks import read_chunks
 from groundwire.dialects.openai_chat.citations import Told, resolve
 from groundwire.dialects.openai_chat.errors import decode_finish, decode_told_error
-from groundwire.dialects.openai_chat.parts import NAME, decode_content, decode_image, marked
+from groundwire.dialects.openai_chat.lists import LIST_FIELDS
+from groundwire.dialects.openai_chat.parts import NAME, decode_image, marked
 from groundwire.dialects.openai_chat.reasoning import (
     DETAILS,
     Details,
     decode_reasoning,
     verbatim_reasoning,
 )
+from groundwire.dialects.openai_chat.searches import ServerSearch, ServerSearches
 from groundwire.dialects.openai_chat.usage import decode_usage
 from groundwire.errors import Interrupted, UpstreamError, UpstreamWireError, WireError
 from groundwire.model import (
@@ -37,17 +41,18 @@ from groundwire.model import (
     JsonObject,
     PartAdded,
     ReasoningDelta,
+    SearchCalled,
     SearchResult,
     SearchReturned,
     Source,
     Started,
-    Text,
     TextDelta,
     TextSettled,
     ToolCallDelta,
     Usage,
     UsageSeen,
 )
+from groundwire.model.value import replace
 from groundwire.text.markers import MarkerStripper
 
 
@@ -56,8 +61,13 @@ class Decoder(StreamDecoder):
 
     def __init__(self) -> None:
         super().__init__()
-        self._search, self._thoughts, self._text, self._refusal = (self.next_part() for _ in range(4))
+        self._search = self.next_part()
+        self._parts = _SEARCH_PARTS
+        self._thoughts, self._text, self._refusal = (self.next_part() for _ in range(3))
         self._told = Told()
+        self._lists = self._told.lists
+        self._searches = ServerSearches()
+        self._searched: dict[str, tuple[int, int]] = {}
         self._stripper = MarkerStripper(private_only=True)
         self._details = Details()
         self._field = ""
@@ -68,13 +78,14 @@ class Decoder(StreamDecoder):
         self._pages: tuple[Source, ...] = ()
         self._usage: Usage | None = None
         self._reason = self._native = ""
-        self._started = self._streamed = self._refused = self._settled = False
+        self._started = self._streamed = self._read = self._refused = self._settled = False
 
     def read(self, body: JsonObject) -> list[Event]:
         """The events of a whole body."""
         answer = Fields.of(body, UpstreamWireError)
         if not answer.items("choices") and not answer.has("error") and answer.get("object") != "error":
             raise answer.fault("expected a choice", "choices")
+        self.look(body)
         self.on_chunk(answer)
         self.conclude()
         events, self._events = self._events, []
@@ -116,10 +127,12 @@ class Decoder(StreamDecoder):
         if not self._started:
             self._started = True
             self.emit(Started(chunk.text("id"), chunk.text("model")))
-        if "citations" in raw or "search_results" in raw:
-            self._told.read_lists(chunk)
+        if not _NO_LISTS(raw):
+            self._lists.read(raw)
         if raw.get("usage") is not None:
             self._usage = decode_usage(chunk.obj("usage"))
+        elif as_object(raw.get("x_groq")).get("usage") is not None:
+            self._usage = decode_usage(chunk.obj("x_groq").obj("usage"))
         error = raw.get("error")
         for choice in chunk.objs("choices"):
             if not choice.integer("index"):
@@ -132,14 +145,29 @@ class Decoder(StreamDecoder):
             self.fail(decode_told_error(error if isinstance(error, dict) else {"error": error}))
 
     def _on_choice(self, choice: Fields) -> None:
-        if choice.raw.get("delta") is not None:
+        delta = choice.obj("delta")
+        if any(value for key, value in delta.raw.items() if key != "role"):
             self._streamed = True
-            self._on_message(choice.obj("delta"))
-        elif not self._streamed and choice.has("message"):
-            # Perplexity repeats the whole message beside its deltas.
-            self._on_message(choice.obj("message"))
+            self._on_message(delta)
+        if choice.has("message"):
+            self._on_whole(choice.obj("message"))
+        if not _NO_LISTS(choice.raw):
+            self._lists.read(choice.raw)
         self._reason = choice.text("finish_reason") or self._reason
         self._native = choice.text("native_finish_reason") or self._native
+
+    def _on_whole(self, message: Fields) -> None:
+        """A message in full; in a stream, the message as far as it has come."""
+        if not self._streamed and not self._read:
+            self._read = True
+            self._on_message(message)
+            return
+        content = message.get("content")
+        if isinstance(content, str) and len(content) > self._stripper.taken:
+            told = self.transcript.text(self._text)
+            if content.startswith(told) or len(told) < self._stripper.taken:
+                self._say(content[self._stripper.taken :])
+        self._on_steps(message)
 
     def _on_message(self, message: Fields) -> None:
         raw = message.raw
@@ -147,6 +175,30 @@ class Decoder(StreamDecoder):
         for key in raw if self._streamed else _READERS:
             if key in _READERS and raw.get(key) is not None:
                 _READERS[key](self, message)
+
+    def _on_lists(self, message: Fields) -> None:
+        self._lists.read(message.raw)
+
+    def _on_tools(self, message: Fields) -> None:
+        for search in self._searches.read_tools(message):
+            self._tell_search(search)
+
+    def _on_steps(self, message: Fields) -> None:
+        for step in self._searches.read_steps(message):
+            if isinstance(step, str):
+                self._think(f"{step}\n", "reasoning_steps")
+            else:
+                self._tell_search(step)
+
+    def _tell_search(self, search: ServerSearch) -> None:
+        parts = self._searched.get(search.call.id)
+        if parts is None:
+            first = 1 + 2 * len(self._searched)
+            parts = (first, first + 1) if first + 1 < _SEARCH_PARTS else (self.next_part(), self.next_part())
+            self._searched[search.call.id] = parts
+        self.emit(SearchCalled(parts[0], search.call))
+        if search.result is not None:
+            self.emit(SearchReturned(parts[1], search.result))
 
     def _on_reasoning_content(self, message: Fields) -> None:
         self._think(message.text("reasoning_content"), "reasoning_content")
@@ -170,13 +222,21 @@ class Decoder(StreamDecoder):
 
     def _on_content(self, message: Fields) -> None:
         content = message.get("content")
-        if not isinstance(content, str):
-            content = "".join(part.text for part in decode_content(message) if isinstance(part, Text))
-        self._say(content)
+        if isinstance(content, str):
+            self._say(content)
+            return
+        for chunk in read_chunks(message):
+            if chunk.thought:
+                self._think(chunk.thought, "thinking")
+            self._say(chunk.text)
+            self._told.annotations += (
+                replace(note, start=self._stripper.taken, end=self._stripper.taken) for note in chunk.notes
+            )
+            self._told.references += ((self._stripper.taken, number) for number in chunk.references)
 
     def _say(self, words: str) -> None:
         if text := self._stripper.feed(words):
-            if self._told.pages is not self._pages:
+            if self._lists.pages is not self._pages:
                 self._tell_pages()
             self.emit(TextDelta(self._text, text))
 
@@ -192,6 +252,8 @@ class Decoder(StreamDecoder):
 
     def _on_calls(self, message: Fields) -> None:
         for position, call in enumerate(message.objs("tool_calls")):
+            if not is_for_client(call):
+                continue
             told = decode_call(call)
             index = call.integer("index")
             self._call(told, self._guess(told, position) if index is None else index)
@@ -227,6 +289,8 @@ class Decoder(StreamDecoder):
 
     def conclude(self) -> None:
         """Everything has been said: tell what could only be told now, and how it ended."""
+        for search in self._searches.pending():
+            self._tell_search(search)
         self.settle()
         said = self._reason or len(self.transcript) or self._calls
         if not said:
@@ -258,7 +322,7 @@ class Decoder(StreamDecoder):
         text = self.transcript.text(self._text)
         if text and (files := self._told.files()):
             self.emit(ExtrasSeen(self._text, {NAME: {"annotations": files}}))
-        for event in resolve(text, self._told, self._stripper.place):
+        for event in resolve(text, self._told, self._stripper.place, self._searches.shown_pages()):
             self.emit(event)
         for part in (self._text, self._refusal):
             if self.transcript.text(part):
@@ -268,11 +332,15 @@ class Decoder(StreamDecoder):
 
     def _tell_pages(self) -> None:
         """Before the first words if they are known by then; again if there came more."""
-        pages = self._told.pages
+        pages = self._lists.pages
         if pages is not self._pages:
             self._pages = pages
             self.emit(SearchReturned(self._search, SearchResult("search_0", pages, extras={NAME: {}})))
 
+
+_SEARCH_PARTS = 100
+"""Parts that are kept for searches, so that they come before the text however late they are told."""
+_NO_LISTS = frozenset(LIST_FIELDS).isdisjoint
 
 _QUIET = frozenset(
     {
@@ -307,6 +375,9 @@ def _words_alone(chunk: Json) -> str:
 
 
 _READERS: Mapping[str, Callable[[Decoder, Fields], None]] = {
+    **dict.fromkeys(LIST_FIELDS, Decoder._on_lists),
+    "executed_tools": Decoder._on_tools,
+    "reasoning_steps": Decoder._on_steps,
     "reasoning_content": Decoder._on_reasoning_content,
     "reasoning": Decoder._on_reasoning,
     DETAILS: Decoder._on_details,

@@ -26,6 +26,7 @@ from groundwire.errors import (
     Refused,
     RequestError,
     TimedOut,
+    TurnedAway,
     Unreachable,
     UpstreamError,
     UpstreamWireError,
@@ -230,6 +231,21 @@ _SHAPES: tuple[tuple[type[GroundwireError], str, str], ...] = (
 )
 
 
+_SHAPES_BY_STATUS: dict[int, tuple[str, Json]] = {
+    401: ("authentication_error", "invalid_api_key"),
+    402: ("insufficient_quota", "insufficient_quota"),
+    403: ("permission_error", "permission_denied"),
+    404: ("invalid_request_error", "not_found"),
+    405: ("invalid_request_error", "method_not_allowed"),
+    408: ("invalid_request_error", "request_timeout"),
+    413: ("invalid_request_error", "request_too_large"),
+    429: ("rate_limit_error", "rate_limit_exceeded"),
+    503: ("server_error", "server_is_overloaded"),
+    504: ("server_error", "timeout"),
+}
+"""For errors that are known by their status alone; any other 4xx blames the request."""
+
+
 def _shape(error: GroundwireError) -> tuple[str, Json]:
     for kind, name, code in _SHAPES:
         if isinstance(error, kind):
@@ -238,4 +254,7 @@ def _shape(error: GroundwireError) -> tuple[str, Json]:
         return "invalid_request_error", error.upstream_code or "invalid_request"
     if isinstance(error, RequestError | WireError) and error.status_hint < 500:
         return "invalid_request_error", error.code.lower()
-    return "server_error", error.code.lower()
+    if isinstance(error, TurnedAway) and error.status_hint in _SHAPES_BY_STATUS:
+        return _SHAPES_BY_STATUS[error.status_hint]
+    blames_client = 400 <= error.status_hint < 500
+    return "invalid_request_error" if blames_client else "server_error", error.code.lower()

@@ -41,6 +41,7 @@ from groundwire.dialects.openai_chat.reasoning import (
 from groundwire.model import (
     Citation,
     Cited,
+    Evidence,
     Extras,
     Image,
     Json,
@@ -49,12 +50,14 @@ from groundwire.model import (
     Opaque,
     Part,
     Reasoning,
+    Span,
     Text,
     ToolCall,
     ToolResult,
 )
 from groundwire.model.extras import merge_extras
 from groundwire.model.request import Role
+from groundwire.model.source import Anchor
 
 _ROLES: dict[str, Role] = {"user": "user", "system": "system", "developer": "developer"}
 _SPOKEN = (
@@ -179,12 +182,10 @@ def _with_others(parts: tuple[Text | Image | Opaque, ...], others: list[Json]) -
 
 def _grouped(citations: Iterable[Citation]) -> tuple[Citation, ...]:
     """One citation for each span, as in an answer."""
-    grouped: dict[object, Citation] = {}
+    grouped: dict[tuple[Span | None, Anchor], list[Evidence]] = {}
     for citation in citations:
-        known = grouped.get((citation.span, citation.anchor))
-        evidence = citation.evidence if known is None else (*known.evidence, *citation.evidence)
-        grouped[citation.span, citation.anchor] = Citation(citation.span, evidence, citation.anchor)
-    return tuple(grouped.values())
+        grouped.setdefault((citation.span, citation.anchor), []).extend(citation.evidence)
+    return tuple(Citation(span, tuple(evidence), anchor) for (span, anchor), evidence in grouped.items())
 
 
 def encode_messages(system: tuple[Text, ...], turns: Iterable[Message]) -> tuple[list[Json], tuple[str, ...]]:

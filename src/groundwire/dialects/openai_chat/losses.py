@@ -14,6 +14,7 @@ LOSSES: Mapping[Feature, str] = {
     Feature.TEXT_PARTS: "one `content`",
     Feature.PHASE: "`content`; only a refusal stands apart, in `refusal`",
     Feature.CONFIDENCE: "`groundwire.citations`",
+    Feature.FILE_CITATIONS: "`groundwire.files`",
     Feature.QUERIES: "`groundwire.searches`",
     Feature.SEARCH_CALLS: "`groundwire.searches`",
     Feature.PAGES_OPENED: "`groundwire.searches`",

@@ -86,11 +86,10 @@ def _written(usage: Fields) -> int | None:
 
 def _cost(usage: Fields) -> float | None:
     if isinstance(usage.get("cost"), dict):  # Perplexity itemises it
-        return usage.obj("cost").number("total_cost")
-    return usage.number("cost")
+        return usage.obj("cost").amount("total_cost")
+    return usage.amount("cost")
 
 
 def _count(holder: Fields, key: str) -> int | None:
-    """A number of things; less than none is no number."""
-    value = holder.integer(key)
-    return value if value is None or value >= 0 else None
+    """A number of things."""
+    return holder.count(key)

@@ -1,4 +1,4 @@
-"""OpenAI Responses, as OpenAI, the Codex backend, OpenRouter, Azure and xAI speak it."""
+"""OpenAI Responses, as all its speakers have it; answers of Perplexity and Mistral agents are read too."""
 
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.openai_responses.errors import decode_error, encode_error

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, islice
 from typing import NamedTuple, TypeAlias
 
 from groundwire.dialects.extension import FIELD
@@ -23,13 +23,19 @@ from groundwire.dialects.openai_responses.wire import NAME, native
 from groundwire.model import Citation, Evidence, Json, JsonObject, Source, Span, Text
 from groundwire.model.source import Anchor
 from groundwire.model.value import replace, value
-from groundwire.text.addresses import canonical_address, domain_of, safe_address
-from groundwire.text.anchors import anchor_kind, is_link, place_link
+from groundwire.text.addresses import domain_of, safe_address
+from groundwire.text.anchors import LinkPlaces, anchor_at, anchor_kind, is_link, is_link_at
 from groundwire.text.links import Link, find_markdown_links
+
+MAX_REPEATS = 2_000
+"""How many pieces of citations are told besides the first: one that reaches over several parts has a piece in
+each, and thousands of them in thousands of parts would grow with the square of their number."""
 
 _KNOWN = ("type", "start_index", "end_index", "url", "title", "content")
 _ANCHORS: dict[str, Anchor] = {"claim": "claim", "marker": "marker"}
 _WHOLE = "answer"
+_NUMBER = re.compile(r"\[(?:web:)?(\d{1,4})\](?!\()")
+"""`[1]` or `[web:1]`, and no label of a link."""
 _NO_TITLE = re.compile(r"[\[\]\d\s]*")
 
 
@@ -65,10 +71,10 @@ def decode_annotation(fields: Fields) -> Annotation | None:
     source = Source(safe_address(url), body.text("title"), "cited")
     own = fields.obj(FIELD)
     anchor = own.text("anchor")
-    start, end = own.integer("start"), own.integer("end")
+    start, end = own.offset("start"), own.offset("end")
     return Annotation(
-        body.integer("start_index") or 0,
-        body.integer("end_index") or 0,
+        body.offset("start_index") or 0,
+        body.offset("end_index") or 0,
         url,
         Evidence(source, body.text("content"), extras={NAME: fields.rest(*_KNOWN, "url_citation", FIELD)}),
         anchor if anchor in _ANCHORS or anchor == _WHOLE else "",
@@ -76,21 +82,22 @@ def decode_annotation(fields: Fields) -> Annotation | None:
     )
 
 
-def place(annotation: Annotation, text: str, shift: Callable[[int], int]) -> list[Citation]:
+def place(
+    annotation: Annotation, text: str, shift: Callable[[int], int], links: LinkPlaces
+) -> list[Citation]:
     """The citations an annotation means, in offsets of its part, whose text is complete."""
     certain = place_early(annotation, text, shift)
     if certain is not None:
         return [certain]
     span = None
     if annotation.end > annotation.start and not annotation.anchor:
-        span = place_link(text, shift(annotation.start), shift(annotation.end), annotation.url)
+        span = links.place(shift(annotation.start), shift(annotation.end), annotation.url)
     if span is not None:
         return [_cite(annotation, text, span)]
     if annotation.end > annotation.start or annotation.anchor or not annotation.url:
         return [Citation(None, (annotation.evidence,))]
-    key = canonical_address(annotation.url)
-    links = [link.span for link in find_markdown_links(text) if canonical_address(link.url) == key]
-    return [_cite(annotation, text, link) for link in links] or [Citation(None, (annotation.evidence,))]
+    spans = links.links_to(annotation.url)
+    return [_cite(annotation, text, span) for span in spans] or [Citation(None, (annotation.evidence,))]
 
 
 def place_early(annotation: Annotation, text: str, shift: Callable[[int], int]) -> Citation | None:
@@ -98,7 +105,7 @@ def place_early(annotation: Annotation, text: str, shift: Callable[[int], int]) 
     start, end = shift(annotation.start), shift(annotation.end)
     if not 0 <= start <= end <= len(text) or end == 0 or annotation.anchor == _WHOLE:
         return None
-    if start == end or annotation.anchor or is_link(text[start:end], annotation.url):
+    if start == end or annotation.anchor or is_link_at(text, start, end, annotation.url):
         return _cite(annotation, text, Span(start, end))
     return None
 
@@ -116,8 +123,18 @@ def derive(text: str) -> Iterator[Citation]:
             yield Citation(link.span, (Evidence(source, extras={NAME: {"derived": True}}),), "marker")
 
 
+def derive_numbers(text: str, numbered: Mapping[str, Source]) -> Iterator[Citation]:
+    """Citations by the numbers in a text whose provider numbered its results and annotated nothing."""
+    for match in _NUMBER.finditer(text):
+        source = numbered.get(match[1])
+        if source is not None:
+            evidence = Evidence(source, extras={NAME: {"derived": True}})
+            yield Citation(Span(*match.span()), (evidence,), "marker")
+
+
 def _cite(annotation: Annotation, text: str, span: Span) -> Citation:
-    return Citation(span, (annotation.evidence,), anchor_of(annotation, text[span.start : span.end]))
+    kind = _ANCHORS.get(annotation.anchor) or anchor_at(span, lambda start, end: text[start:end])
+    return Citation(span, (annotation.evidence,), kind)
 
 
 def anchor_of(annotation: Annotation, words: str) -> Anchor:
@@ -163,9 +180,11 @@ def annotate(texts: Sequence[Text], citations: Iterable[Citation]) -> list[list[
     told = [AnnotationList() for _ in texts]
     takers = [index for index, part in enumerate(texts) if part.phase != "refusal"]
     unplaced: list[Citation] = []
+    repeats = MAX_REPEATS
     for citation in citations:
-        slices = list(cut(citation.span, bounds)) if citation.span else []
-        slices = [item for item in slices if texts[item.part].phase != "refusal"]
+        found = cut(citation.span, bounds) if citation.span else iter(())
+        slices = list(islice((item for item in found if texts[item.part].phase != "refusal"), repeats + 1))
+        repeats -= max(len(slices) - 1, 0)
         for index, start, end in slices:
             told[index].add(citation, start, end, texts[index].text[start:end])
         if not slices:
@@ -211,8 +230,11 @@ def replay(texts: Sequence[Text], citations: Iterable[Citation]) -> list[list[Js
     """The annotations of each text part of an earlier turn, as the provider itself would have them."""
     bounds = bounds_of(texts)
     told = [AnnotationList() for _ in texts]
+    repeats = MAX_REPEATS
     for citation in citations if texts else ():
-        slices = cut(citation.span, bounds) if citation.span else [Slice(len(texts) - 1, 0, 0)]
+        found = cut(citation.span, bounds) if citation.span else [Slice(len(texts) - 1, 0, 0)]
+        slices = list(islice(found, repeats + 1))
+        repeats -= max(len(slices) - 1, 0)
         for index, start, end in slices:
             told[index].add_plain(citation.evidence, start, end)
     return [list(annotations) for annotations in told]

@@ -15,19 +15,27 @@ from groundwire.dialects.extension import FIELD
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.framing import Frame
 from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.openai_responses.conversations import (
+    EVENTS,
+    Conversation,
+    events_of,
+    is_conversation,
+)
 from groundwire.dialects.openai_responses.errors import INCOMPLETE, decode_stream_error
 from groundwire.dialects.openai_responses.reading import (
     CallReader,
+    FetchReader,
     ItemReader,
     MessageReader,
     ReasoningReader,
+    SearchReader,
     open_item,
 )
+from groundwire.dialects.openai_responses.server_tools import ToolUse
 from groundwire.dialects.openai_responses.settling import Settling
 from groundwire.dialects.openai_responses.usage import decode_usage
-from groundwire.dialects.openai_responses.wire import CLIENT_CALLS
 from groundwire.errors import UpstreamWireError, WireError
-from groundwire.model import Failed, Finished, JsonObject, Started, UsageSeen
+from groundwire.model import Failed, Finished, JsonObject, ReasoningDelta, Started, UsageSeen
 
 
 class Decoder(StreamDecoder):
@@ -37,6 +45,8 @@ class Decoder(StreamDecoder):
         super().__init__()
         self._items: dict[int, ItemReader] = {}
         self._settling = Settling(self)
+        self._tools = ToolUse()
+        self._conversation = Conversation()
         self._is_started = False
 
     def on_frame(self, frame: Frame) -> None:
@@ -55,8 +65,14 @@ class Decoder(StreamDecoder):
 
     def whole(self, response: Fields) -> None:
         """A response in full, whatever of it has been told before."""
+        if is_conversation(response):
+            for event in events_of(response):
+                self._on_conversation(response.with_raw(event))
+            return
         self._start(response)
-        for reader, item in self._match(list(response.objs("output"))):
+        items = list(response.objs("output"))
+        self._tools.read_outputs(items)
+        for reader, item in self._match(items):
             reader.done(item)
         usage = decode_usage(response)
         if usage is not None:
@@ -70,6 +86,7 @@ class Decoder(StreamDecoder):
             self.emit(self._finish(response))
 
     def _start(self, response: Fields) -> None:
+        self._tools.read_declared(response)
         if not self._is_started:
             self._is_started = True
             self.emit(Started(response.text("id"), response.text("model")))
@@ -80,12 +97,23 @@ class Decoder(StreamDecoder):
             reason = response.obj("incomplete_details").text("reason")
             finish = INCOMPLETE.get(reason, "other")
             return Finished(finish, "" if reason in ("max_output_tokens", "content_filter") else reason)
-        if status != "completed":
+        if status not in ("completed", "requires_action"):
             return Finished("other", status)
-        if any(item.kind in CLIENT_CALLS for item in self._items.values()):
+        if any(self._is_waiting(index, item) for index, item in self._items.items()):
             return Finished("tool_calls")
         messages = (item for item in self._items.values() if isinstance(item, MessageReader))
         return Finished("refused" if any(item.has_refused for item in messages) else "stop")
+
+    def _is_waiting(self, index: int, item: ItemReader) -> bool:
+        """Is the turn over because the client has to run this call?
+
+        A provider that answered after a tool call of its own kind has run the tool itself.
+        """
+        if not item.waits_for_client or self._tools.is_answered(item.call_id):
+            return False
+        return item.kind == "function_call" or not any(
+            other > index and isinstance(reader, MessageReader) for other, reader in self._items.items()
+        )
 
     def _fail(self, error: JsonObject) -> None:
         self._break_off()
@@ -99,7 +127,11 @@ class Decoder(StreamDecoder):
 
     def _open(self, index: int, item: Fields) -> ItemReader:
         self._start(item.with_raw({}))
-        reader = self._items[index] = open_item(self, item, self._settling, len(self._items))
+        told = next((key for key in self._items if key < 0 and self._items[key].kind == item.text("type")), 0)
+        if told:
+            reader = self._items[index] = self._items.pop(told)
+            return reader
+        reader = self._items[index] = open_item(self, item, self._settling, self._tools, len(self._items))
         return reader
 
     def _match(self, items: list[Fields]) -> Iterator[tuple[ItemReader, Fields]]:
@@ -121,13 +153,17 @@ class Decoder(StreamDecoder):
             else:
                 yield free.pop(spare), item
 
-    def _index(self, event: Fields) -> int:
+    def _index(self, event: Fields, kind: str) -> int:
+        """The place of an item; an event that does not say it is about the last item, or a new one."""
         index = event.integer("output_index")
-        return max(self._items, default=0) if index is None else index
+        if index is not None:
+            return index
+        last = max(self._items, default=-1)
+        return last if last >= 0 and self._items[last].kind == kind else max(last, -1) + 1
 
     def _message(self, event: Fields) -> MessageReader:
         """The message an event is for, begun if nobody announced it."""
-        index = self._index(event)
+        index = self._index(event, "message")
         reader = self._items.get(index)
         if not isinstance(reader, MessageReader):
             reader = MessageReader(self, self._unannounced(event, "message"), self._settling)
@@ -135,14 +171,14 @@ class Decoder(StreamDecoder):
         return reader
 
     def _reasoning(self, event: Fields) -> ReasoningReader:
-        index = self._index(event)
+        index = self._index(event, "reasoning")
         reader = self._items.get(index)
         if not isinstance(reader, ReasoningReader):
             reader = self._items[index] = ReasoningReader(self, self._unannounced(event, "reasoning"))
         return reader
 
     def _call(self, event: Fields) -> CallReader:
-        index = self._index(event)
+        index = self._index(event, "function_call")
         reader = self._items.get(index)
         if not isinstance(reader, CallReader):
             reader = self._items[index] = CallReader(self, self._unannounced(event, "function_call"))
@@ -158,11 +194,12 @@ class Decoder(StreamDecoder):
 
     def _on_item_added(self, event: Fields) -> None:
         index = event.integer("output_index")
-        self._open(len(self._items) if index is None else index, event.obj("item"))
+        self._open(max(self._items, default=-1) + 1 if index is None else index, event.obj("item"))
 
     def _on_item_done(self, event: Fields) -> None:
         item = event.obj("item")
-        index = self._index(event)
+        self._tools.read_outputs((item,))
+        index = self._index(event, item.text("type"))
         reader = self._items.get(index)
         if reader is None or reader.kind != item.text("type"):
             reader = self._open(index, item)
@@ -211,19 +248,69 @@ class Decoder(StreamDecoder):
     def _on_arguments_done(self, event: Fields) -> None:
         self._call(event).complete(event.text("arguments"))
 
+    def _on_thought(self, event: Fields) -> None:
+        """Perplexity tells its thoughts, and what it searches for, beside the list of items."""
+        self._start(event.with_raw({}))
+        if event.text("thought"):
+            self.emit(ReasoningDelta(self.next_part(), event.text("thought")))
+
+    def _on_search_queries(self, event: Fields) -> None:
+        self._on_thought(event)
+        item = event.with_raw({"type": "search_results", "queries": event.get("queries")})
+        reader = self._told_beside(item, new=True)
+        if isinstance(reader, SearchReader):
+            reader.announce(item)
+
+    def _on_search_results(self, event: Fields) -> None:
+        self._on_thought(event)
+        item = event.with_raw({"type": "search_results", "results": event.get("results")})
+        self._told_beside(item).done(item)
+
+    def _on_fetch_queries(self, event: Fields) -> None:
+        self._on_thought(event)
+        reader = self._told_beside(event.with_raw({"type": "fetch_url_results"}), new=True)
+        if isinstance(reader, FetchReader):
+            reader.announce(event.texts("urls"))
+
+    def _on_fetch_results(self, event: Fields) -> None:
+        self._on_thought(event)
+        item = event.with_raw({"type": "fetch_url_results", "contents": event.get("contents")})
+        self._told_beside(item).done(item)
+
+    def _told_beside(self, item: Fields, *, new: bool = False) -> ItemReader:
+        """The first open item of a kind, `new` if its queries are still to be told, or one begun here.
+
+        It has a place below zero until an item of its kind comes, which is the same one.
+        """
+        kind = item.text("type")
+        for reader in self._items.values():
+            if reader.kind == kind and not reader.is_done and not (new and reader.is_called):
+                return reader
+        index = min(0, *self._items) - 1 if self._items else -1
+        reader = self._items[index] = open_item(self, item, self._settling, self._tools, len(self._items))
+        return reader
+
     def _on_finished(self, event: Fields) -> None:
         response = event.obj("response")
         status = _STATUS.get(event.text("type"), "completed")
-        self.whole(response.with_raw({**response.raw, "status": response.get("status") or status}))
+        body = {**response.raw, "status": response.get("status") or status}
+        if event.has("error"):
+            body["error"] = event.get("error")
+        self.whole(response.with_raw(body))
 
     def _on_error(self, event: Fields) -> None:
         self._fail(event.raw)
+
+    def _on_conversation(self, event: Fields) -> None:
+        for told in self._conversation.translate(event):
+            _EVENTS[str(told["type"])](self, event.with_raw(told))
 
     def _on_unnamed(self, event: Fields) -> None:
         """A body instead of a stream: a response, or an error that came with status 200."""
         if event.has("type"):
             return
-        if event.get("object") == "response" or event.has("error") or event.has("detail"):
+        is_response = event.get("object") == "response" or is_conversation(event)
+        if is_response or event.has("error") or event.has("detail"):
             self.whole(event)
 
 
@@ -249,10 +336,17 @@ _EVENTS: dict[str, Callable[[Decoder, Fields], None]] = {
     "response.reasoning_text.delta": Decoder._on_reasoning_delta,
     "response.function_call_arguments.delta": Decoder._on_arguments_delta,
     "response.function_call_arguments.done": Decoder._on_arguments_done,
+    "response.reasoning.started": Decoder._on_thought,
+    "response.reasoning.search_queries": Decoder._on_search_queries,
+    "response.reasoning.search_results": Decoder._on_search_results,
+    "response.reasoning.fetch_url_queries": Decoder._on_fetch_queries,
+    "response.reasoning.fetch_url_results": Decoder._on_fetch_results,
+    "response.reasoning.stopped": Decoder._on_thought,
     "response.completed": Decoder._on_finished,
     "response.done": Decoder._on_finished,
     "response.incomplete": Decoder._on_finished,
     "response.cancelled": Decoder._on_finished,
     "response.failed": Decoder._on_finished,
     "error": Decoder._on_error,
+    **dict.fromkeys(EVENTS, Decoder._on_conversation),
 }

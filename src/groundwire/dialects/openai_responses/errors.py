@@ -179,6 +179,21 @@ _WORDS: dict[type[GroundwireError], tuple[str, str]] = {
 }
 
 
+_WORDS_BY_STATUS: dict[int, tuple[str, str]] = {
+    401: ("authentication_error", "invalid_api_key"),
+    402: ("insufficient_quota", "insufficient_quota"),
+    403: ("permission_error", "permission_denied"),
+    404: ("invalid_request_error", "not_found"),
+    405: ("invalid_request_error", "method_not_allowed"),
+    408: ("invalid_request_error", "request_timeout"),
+    413: ("invalid_request_error", "request_too_large"),
+    429: ("requests", "rate_limit_exceeded"),
+    503: ("server_error", "server_is_overloaded"),
+    504: ("server_error", "timeout"),
+}
+"""For errors that are known by their status alone; any other 4xx blames the request."""
+
+
 def encode_error(error: GroundwireError, _: Reply) -> ErrorBody:
     """An error as the body of an HTTP answer."""
     return ErrorBody(error.status_hint, {"error": encode_problem(error)})
@@ -203,4 +218,6 @@ def _words_of(error: GroundwireError) -> tuple[str, str]:
             word, code = _WORDS[kind]
             own = error.upstream_code if isinstance(error, UpstreamError) else ""
             return word, own if _BY_WORD.get(own, Refused) is kind else code
-    return "server_error", "server_error"
+    status = error.status_hint
+    other = ("invalid_request_error", "") if 400 <= status < 500 else ("server_error", "server_error")
+    return _WORDS_BY_STATUS.get(status, other)

@@ -8,7 +8,8 @@ key `content_part`, so that each goes back to where it was. Text of the past is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TypeAlias
 
 from groundwire.dialects.evidence import is_native, readable_parts
@@ -23,7 +24,8 @@ from groundwire.dialects.openai_responses.parts import (
     reasoning_extras,
     reasoning_texts,
 )
-from groundwire.dialects.openai_responses.wire import NAME, PHASES, SEARCH_ITEMS, native
+from groundwire.dialects.openai_responses.server_tools import ToolUse
+from groundwire.dialects.openai_responses.wire import NAME, PHASES, native
 from groundwire.model import (
     NO_EXTRAS,
     Citation,
@@ -36,6 +38,7 @@ from groundwire.model import (
     Opaque,
     Part,
     Reasoning,
+    SearchCall,
     Span,
     Text,
     ToolResult,
@@ -43,7 +46,9 @@ from groundwire.model import (
 from groundwire.model.extras import merge_extras
 from groundwire.model.parts import Phase
 from groundwire.model.request import Role
+from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import replace
+from groundwire.text.anchors import LinkPlaces
 
 _ROLES: dict[str, Role] = {"user": "user", "system": "system", "developer": "developer"}
 _TEXTS = frozenset({"input_text", "output_text", "text"})
@@ -70,6 +75,9 @@ class _Turn:
         self.citations: list[Citation] = []
         self.length = 0
 
+    def cite(self, citations: Iterable[Citation]) -> None:
+        self.citations += islice(citations, MAX_EVIDENCE - len(self.citations))
+
     def message(self) -> Message:
         return Message(self.role, tuple(self.parts), tuple(self.citations))
 
@@ -81,6 +89,7 @@ class _InputReader:
         self._messages: list[Message] = []
         self._turn: _Turn | None = None
         self._functions: dict[str, str] = {}
+        self._tools = ToolUse()
         self._searches = 0
 
     def take(self, item: Fields) -> None:
@@ -96,7 +105,7 @@ class _InputReader:
             self._say(item)
         elif kind == "function_call_output":
             self._on("user").parts.append(self._result(item))
-        elif kind in SEARCH_ITEMS:
+        elif self._tools.is_search(item):
             self._search(item)
         elif kind == "reasoning":
             text = "\n\n".join(text for _, _, text in reasoning_texts(item) if text)
@@ -143,12 +152,13 @@ class _InputReader:
         is_refusal = part.text("type") == "refusal"
         text = part.text("refusal" if is_refusal else "text")
         others: list[Json] = []
+        links = LinkPlaces(text)
         for fields in part.objs("annotations"):
             annotation = decode_annotation(fields)
             if annotation is None:
                 others.append(fields.raw)
             else:
-                turn.citations += _history(annotation, text, turn.length)
+                turn.cite(_history(annotation, text, turn.length, links))
         extras = merge_extras(beside, part_extras(part, others))
         turn.parts.append(Text(text, "refusal" if is_refusal else phase, extras))
         turn.length += len(text)
@@ -206,9 +216,9 @@ def _decode_image(part: Fields) -> Image:
     return Image(url=url, extras=extras)
 
 
-def _history(annotation: Annotation, text: str, start: int) -> Iterator[Citation]:
+def _history(annotation: Annotation, text: str, start: int, links: LinkPlaces) -> Iterator[Citation]:
     """The citations of an earlier turn, each with the offsets to give back where they are not its span's."""
-    for citation in place(annotation, text, lambda offset: offset):
+    for citation in place(annotation, text, lambda offset: offset, links):
         span = citation.span
         if span == (annotation.start, annotation.end):
             evidence = annotation.evidence
@@ -227,7 +237,8 @@ def encode_input(messages: tuple[Message, ...], unsaid: set[str]) -> list[Json]:
     """The items of an `input`; what has no words here is named in `unsaid`."""
     items: list[Json] = []
     for message in messages:
-        parts = message.parts if is_native(message, NAME) else readable_parts(message, NAME)
+        native_form = is_native(message, NAME) and not any(map(_is_output_only, message.parts))
+        parts = message.parts if native_form else readable_parts(message, NAME)
         if any(isinstance(part, Opaque) and part.dialect != NAME for part in _all_parts(message)):
             unsaid.add("opaque_parts")
         if message.role == "assistant":
@@ -238,6 +249,13 @@ def encode_input(messages: tuple[Message, ...], unsaid: set[str]) -> list[Json]:
         else:
             items += _encode_others(message, parts, unsaid)
     return items
+
+
+def _is_output_only(part: Part) -> bool:
+    """Is it an item that is no input here? Perplexity's results and Mistral's executions are not."""
+    if not isinstance(part, SearchCall):
+        return False
+    return str(native(part.extras).get("type")).endswith(("_results", "tool.execution"))
 
 
 def _all_parts(message: Message) -> Iterator[Part]:

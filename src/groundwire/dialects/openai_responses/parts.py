@@ -1,9 +1,8 @@
 """Items and content parts, both ways: a search, a reasoning, a function call, a picture, a text.
 
-A search and what it found are one item (`web_search_call`) here and two parts in the model. Its action may
-have `queries`, only `query`, neither, or be missing (xAI then has `arguments`). Its sources have addresses;
-feeds of weather and sports have only names. Titles, snippets and dates of what was found are in `results`.
-What the model has no field for is kept as it came, beside the part.
+A search and what it found are one item here and two parts in the model; what it searched for is read in
+`server_tools`. Its sources have addresses; feeds of weather and sports have only names. Titles, snippets and
+dates of what was found are in `results`. What the model has no field for is kept as it came, beside the part.
 """
 
 from __future__ import annotations
@@ -11,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from groundwire.dialects.extension import FIELD
-from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.fields import Fields
+from groundwire.dialects.openai_responses.server_tools import read_act
 from groundwire.dialects.openai_responses.wire import NAME, native
-from groundwire.errors import UpstreamWireError, WireError
 from groundwire.model import (
     NO_EXTRAS,
     Extras,
@@ -28,10 +26,9 @@ from groundwire.model import (
     Text,
     ToolCall,
 )
-from groundwire.model.parts import SearchKind
+from groundwire.model.source_merge import SourceMerge
 from groundwire.text.addresses import safe_address
 
-_KINDS: dict[str, SearchKind] = {"open_page": "open", "find_in_page": "find", "find": "find"}
 _TROUBLE = {"failed": "unavailable", "incomplete": "unavailable"}
 _TEXT_FIELDS = ("type", "text", "refusal", "annotations", "logprobs")
 _MESSAGE_FIELDS = ("id", "status", "type", "role", "content", "phase")
@@ -43,30 +40,47 @@ def decode_search(item: Fields, call_id: str) -> tuple[SearchCall | None, Search
 
     Results of which nobody told the search, which some dialects have, are marked by us.
     """
-    action = item.obj("action")
-    kind = _KINDS.get(action.text("type"), "search")
-    arguments = {} if action.raw else _arguments(item.text("arguments"))
-    url = safe_address(action.text("url") or _word(arguments, "url"))
-    told = [*action.texts("queries")] or [action.text("query") or _word(arguments, "query")]
-    queries = tuple(query for query in told if query)
-    if kind == "search" and url and not queries:
-        kind = "open"
-    extras = {NAME: item.rest("id", FIELD)}
-    call: SearchCall | None
-    if item.obj(FIELD).flag("uncalled"):
-        call = None
-    elif kind == "search":
-        call = SearchCall(call_id, queries, extras=extras)
-    else:
-        pattern = action.text("pattern") if kind == "find" else ""
-        call = SearchCall(call_id, kind=kind, url=url, pattern=pattern, extras=extras)
+    act = read_act(item)
+    call: SearchCall | None = None
+    if not item.obj(FIELD).flag("uncalled"):
+        # What was found is kept by the result, where the speaker lists it as an item of its own.
+        listed = ("results",) if item.text("type").endswith("_results") else ()
+        extras = {NAME: item.rest("id", FIELD, *listed)}
+        call = SearchCall(call_id, act.queries, act.kind, act.url, act.pattern, extras=extras)
     status = item.text("status")
     if status == "in_progress":
         return call, None
-    sources = tuple(_decode_sources(action, item, opened=kind != "search"))
+    sources = tuple(_decode_sources(item, opened=act.kind != "search"))
     others: list[Json] = [found.raw for found in item.objs("results") if not _is_text(found)]
     kept: JsonObject = {"results": others} if others else {}
     return call, SearchResult(call_id, sources, _TROUBLE.get(status, ""), extras={NAME: kept})
+
+
+def decode_numbers(item: Fields) -> dict[str, Source]:
+    """The pages of a search by their numbers, which Perplexity writes into its text."""
+    if not item.text("type").endswith("_results"):
+        return {}
+    found = ((result, result.integer("id")) for result in item.objs("results"))
+    return {
+        str(number): Source(safe_address(result.text("url")), result.text("title"), "cited")
+        for result, number in found
+        if number is not None and safe_address(result.text("url"))
+    }
+
+
+def decode_fetch(url: str, call_id: str) -> SearchCall:
+    """A page of Perplexity's `fetch_url_results`."""
+    return SearchCall(
+        call_id, kind="open", url=safe_address(url), extras={NAME: {"type": "fetch_url_results"}}
+    )
+
+
+def decode_fetched(content: Fields, call_id: str) -> SearchResult:
+    """What Perplexity read on a page."""
+    snippet = content.text("snippet")
+    url, title = safe_address(content.text("url")), content.text("title")
+    source = Source(url, title, "opened", (snippet,) if snippet else ())
+    return SearchResult(call_id, (source,) if url or title else (), extras={NAME: {}})
 
 
 def encode_search(item_id: str, call: SearchCall | None, result: SearchResult | None) -> JsonObject:
@@ -114,23 +128,26 @@ def replay_search(call: SearchCall | None, result: SearchResult | None) -> JsonO
     return {key: value for key, value in item.items() if key not in ("results", FIELD)}
 
 
-def _decode_sources(action: Fields, item: Fields, *, opened: bool) -> Iterator[Source]:
-    found: dict[str, Source] = {}
-    listed = action.objs("sources")
+def _decode_sources(item: Fields, *, opened: bool) -> Iterator[Source]:
+    found: dict[str, SourceMerge] = {}
+    listed = item.obj("action").objs("sources")
     for fields in (*listed, *(result for result in item.objs("results") if _is_text(result))):
         url = safe_address(fields.text("url"))
         title = fields.text("title") or fields.text("name")
-        known = found.get(url or title, Source(url))
         snippet = fields.text("snippet")
-        if url or title:
-            found[url or title] = Source(
-                url,
-                known.title or title,
-                "opened" if opened else "retrieved",
-                known.excerpts + ((snippet,) if snippet and snippet not in known.excerpts else ()),
-                known.date or fields.text("date"),
-            )
-    yield from found.values()
+        source = Source(
+            url,
+            title,
+            "opened" if opened else "retrieved",
+            (snippet,) if snippet else (),
+            fields.text("date"),
+        )
+        known = found.get(url or title)
+        if known is not None:
+            known.add(source)
+        elif url or title:
+            found[url or title] = SourceMerge(source)
+    yield from (merge.source() for merge in found.values())
 
 
 def _encode_source(source: Source) -> JsonObject:
@@ -157,18 +174,6 @@ def _encode_results(call: SearchCall | None, result: SearchResult) -> Iterator[J
 
 def _is_text(found: Fields) -> bool:
     return found.text("type", "text_result") == "text_result"
-
-
-def _arguments(text: str) -> JsonObject:
-    try:
-        return as_object(load_json(text, UpstreamWireError)) if text else {}
-    except WireError:
-        return {}
-
-
-def _word(holder: JsonObject, key: str) -> str:
-    value = holder.get(key)
-    return value if isinstance(value, str) else ""
 
 
 def reasoning_texts(item: Fields) -> list[tuple[str, int, str]]:

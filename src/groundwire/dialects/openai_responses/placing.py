@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import insort
 from heapq import heappop, heappush
 
+from groundwire.dialects.openai_responses.citations import MAX_REPEATS
 from groundwire.dialects.openai_responses.writing import MessageWriter, TextWriter
 from groundwire.model import Citation, Span
 
@@ -44,6 +45,7 @@ class Placing:
         self._waiting: list[tuple[Span, str, int, _Waiting]] = []
         self._count = 0
         self._unplaced: list[Citation] = []
+        self._repeats = MAX_REPEATS
 
     def open(self, text: TextWriter) -> None:
         """A part begins."""
@@ -109,7 +111,9 @@ class Placing:
                 self._tell(entry[-1], text)
             else:
                 entry[-1].tell(text)
-                rest.append(entry)
+                self._repeats -= 1
+                if self._repeats > 0 or not entry[-1].is_told:
+                    rest.append(entry)
         for entry in rest:
             heappush(self._waiting, entry)
         self._base = text.end

@@ -8,26 +8,32 @@ give the same events.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 
 from groundwire.dialects.base import StreamDecoder
 from groundwire.dialects.extension import FIELD
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.openai_responses.parts import (
     call_extras,
+    decode_fetch,
+    decode_fetched,
+    decode_numbers,
     decode_picture,
     decode_search,
     message_extras,
     reasoning_extras,
     reasoning_texts,
 )
+from groundwire.dialects.openai_responses.server_tools import ToolUse
 from groundwire.dialects.openai_responses.settling import Settling, TextReader
-from groundwire.dialects.openai_responses.wire import NAME, PHASES, SEARCH_ITEMS
+from groundwire.dialects.openai_responses.wire import NAME, PHASES
 from groundwire.model import (
     ExtrasSeen,
     JsonObject,
     Opaque,
     PartAdded,
     ReasoningDelta,
+    SearchCall,
     SearchCalled,
     SearchReturned,
     SearchStarted,
@@ -39,10 +45,15 @@ from groundwire.model.parts import Phase
 class ItemReader(ABC):
     """One item."""
 
+    waits_for_client = False
+    """Is it a call that the client has to run?"""
+
     def __init__(self, decoder: StreamDecoder, item: Fields) -> None:
         self.decoder = decoder
         self.kind = item.text("type")
         self.id = item.text("id")
+        self.call_id = item.text("call_id")
+        self.is_called = False
         self.is_done = False
 
     @abstractmethod
@@ -140,16 +151,20 @@ class ReasoningReader(ItemReader):
 
 
 class CallReader(ItemReader):
-    """A function call."""
+    """A function call of the client's.
+
+    Perplexity announces the calls of its own tools as functions too, complete at once; those are never done
+    and not in the response. So what is announced complete is told when it is done.
+    """
 
     def __init__(self, decoder: StreamDecoder, item: Fields) -> None:
         super().__init__(decoder, item)
         self._part = decoder.next_part()
         self._length = 0
         self._is_named = False
-        if self.id:
-            decoder.emit(ExtrasSeen(self._part, {NAME: {"id": self.id}}))
-        self._name(item)
+        self.waits_for_client = not (item.text("status") == "completed" and item.has("arguments"))
+        if self.waits_for_client:
+            self._begin(item)
 
     def feed(self, arguments: str) -> None:
         """More of the arguments."""
@@ -161,9 +176,17 @@ class CallReader(ItemReader):
         if self.is_done:
             return
         self.is_done = True
+        if not self.waits_for_client:
+            self.waits_for_client = True
+            self._begin(item)
         self._name(item)
         self.complete(item.text("arguments"))
         self.decoder.emit(ExtrasSeen(self._part, call_extras(item)))
+
+    def _begin(self, item: Fields) -> None:
+        if self.id:
+            self.decoder.emit(ExtrasSeen(self._part, {NAME: {"id": self.id}}))
+        self._name(item)
 
     def _name(self, item: Fields) -> None:
         if not self._is_named and item.has("name"):
@@ -179,8 +202,9 @@ class CallReader(ItemReader):
 class SearchReader(ItemReader):
     """A search, or the opening of a page, or a look into one: which, is known only at the end."""
 
-    def __init__(self, decoder: StreamDecoder, item: Fields, number: int) -> None:
+    def __init__(self, decoder: StreamDecoder, item: Fields, number: int, settling: Settling) -> None:
         super().__init__(decoder, item)
+        self._settling = settling
         self._call_id = self.id or f"search_{number}"
         self._part = decoder.next_part()
         self._result_part = decoder.next_part()
@@ -188,13 +212,23 @@ class SearchReader(ItemReader):
         if not item.obj(FIELD).flag("uncalled"):
             decoder.emit(SearchStarted(self._part, self._call_id))
 
+    def announce(self, item: Fields) -> None:
+        """The queries, where they are told before the item is done."""
+        call, _ = decode_search(item, self._call_id)
+        self._call(call)
+
+    def _call(self, call: SearchCall | None) -> None:
+        if call is not None and not self.is_called:
+            self.is_called = True
+            self.decoder.emit(SearchCalled(self._part, call))
+
     def done(self, item: Fields) -> None:
         if self.is_done:
             return
         self.is_done = True
         call, result = decode_search(item, self._call_id)
-        if call is not None:
-            self.decoder.emit(SearchCalled(self._part, call))
+        self._call(call)
+        self._settling.numbered.update(decode_numbers(item))
         if result is not None:
             self.decoder.emit(SearchReturned(self._result_part, result))
 
@@ -202,7 +236,36 @@ class SearchReader(ItemReader):
         call, _ = decode_search(self._added, self._call_id)
         if not self.is_done and call is not None and (call.queries or call.url):
             self.is_done = True
-            self.decoder.emit(SearchCalled(self._part, call))
+            self._call(call)
+
+
+class FetchReader(ItemReader):
+    """Pages that Perplexity opened: one item for all of them, each of which is a page opened here."""
+
+    def __init__(self, decoder: StreamDecoder, item: Fields, number: int) -> None:
+        super().__init__(decoder, item)
+        self._name = self.id or f"fetch_{number}"
+        self._calls: dict[str, str] = {}
+
+    def announce(self, urls: Iterable[str]) -> None:
+        """The addresses, perhaps again."""
+        self.is_called = True
+        for url in urls:
+            if url not in self._calls:
+                call_id = self._calls[url] = f"{self._name}_{len(self._calls)}"
+                call = decode_fetch(url, call_id)
+                self.decoder.emit(SearchStarted(part := self.decoder.next_part(), call_id))
+                self.decoder.emit(SearchCalled(part, call))
+
+    def done(self, item: Fields) -> None:
+        if self.is_done:
+            return
+        self.is_done = True
+        contents = list(item.objs("contents"))
+        self.announce(content.text("url") for content in contents)
+        for content in contents:
+            result = decode_fetched(content, self._calls[content.text("url")])
+            self.decoder.emit(SearchReturned(self.decoder.next_part(), result))
 
 
 class OpaqueReader(ItemReader):
@@ -222,13 +285,24 @@ class OpaqueReader(ItemReader):
         )
 
 
-def open_item(decoder: StreamDecoder, item: Fields, settling: Settling, number: int) -> ItemReader:
+def open_item(
+    decoder: StreamDecoder, item: Fields, settling: Settling, tools: ToolUse, number: int
+) -> ItemReader:
     """The reader for an item."""
     kind = item.text("type")
     if kind == "message":
         return MessageReader(decoder, item, settling)
-    if kind in SEARCH_ITEMS:
+    if kind == "reasoning":
+        return ReasoningReader(decoder, item)
+    if kind == "fetch_url_results":
         settling.has_searched = True
-        return SearchReader(decoder, item, number)
-    plain = {"reasoning": ReasoningReader, "function_call": CallReader}
-    return plain.get(kind, OpaqueReader)(decoder, item)
+        return FetchReader(decoder, item, number)
+    if tools.is_search(item):
+        settling.has_searched = True
+        return SearchReader(decoder, item, number, settling)
+    waits = tools.is_client_call(item)
+    if kind == "function_call" and waits:
+        return CallReader(decoder, item)
+    reader = OpaqueReader(decoder, item)
+    reader.waits_for_client = waits
+    return reader

@@ -30,6 +30,7 @@ from groundwire.model import (
     ReasoningOptions,
     Request,
     SearchOptions,
+    StoredContext,
     Text,
     ToolChoice,
 )
@@ -64,13 +65,13 @@ _KNOWN = (
     "previous_response_id",
 )
 _FORMATS = frozenset({"", "text", "json_object", "json_schema"})
-_INSTEAD_OF_INPUT = ("previous_response_id", "conversation", "prompt")
+_STORED = ("previous_response_id", "conversation", "prompt")
 
 
 def decode_request(body: JsonObject) -> Request:
     """A caller's request."""
     fields = Fields.of(body, ClientWireError)
-    if not fields.has("input") and not any(fields.has(key) for key in _INSTEAD_OF_INPUT):
+    if not fields.has("input") and not any(fields.has(key) for key in _STORED):
         raise fields.fault("expected a string or a list of items", "input")
     tools, search = decode_tools(fields)
     extras = fields.rest(*_KNOWN)
@@ -98,7 +99,32 @@ def decode_request(body: JsonObject) -> Request:
         stream=fields.flag("stream") or False,
         previous_id=fields.text("previous_response_id"),
         extras={NAME: extras} if extras else {},
+        stored=_decode_stored(fields),
     )
+
+
+def _decode_stored(fields: Fields) -> StoredContext | None:
+    """The fields that name text which only the vendor has: earlier answers, conversations, prompts, items.
+
+    A reference to reasoning is left out: an answer does not depend on it.
+    """
+    names = [name for name in _STORED if fields.get(name)]
+    listed = fields.get("input")
+    for number, item in enumerate(listed if isinstance(listed, list) else ()):
+        kind = _reference_kind(item)
+        if kind:
+            names.append(f"input[{number}] ({kind})")
+    return StoredContext(NAME, tuple(names)) if names else None
+
+
+def _reference_kind(item: Json) -> str:
+    """`item_reference` or `compaction` for an item that is only a handle to text, else empty."""
+    if not isinstance(item, dict):
+        return ""
+    kind = item.get("type") or ("" if "role" in item else "item_reference")
+    if kind == "item_reference" and not str(item.get("id")).startswith("rs_"):
+        return "item_reference"
+    return "compaction" if kind in ("compaction", "compaction_summary") else ""
 
 
 def _says_more(wire: Json, choice: ToolChoice | None) -> bool:

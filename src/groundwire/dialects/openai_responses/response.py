@@ -44,9 +44,10 @@ _ECHOED: JsonObject = {
 def decode_response(body: JsonObject) -> list[Event]:
     """The events that tell a response."""
     fields = Fields.of(body, UpstreamWireError)
-    if not any(fields.has(key) for key in ("output", "status", "error", "detail")):
+    if not any(fields.has(key) for key in ("output", "outputs", "status", "error", "detail")):
         raise fields.fault("expected a list of items", "output")
     decoder = Decoder()
+    decoder.look(body)
     decoder.whole(fields)
     return decoder.feed(b"")
 

@@ -10,14 +10,19 @@ annotation at all is cited by its links; until that is certain, a part with link
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from heapq import heappop, heappush
+
 from groundwire.dialects.base import StreamDecoder
 from groundwire.dialects.fields import Fields
+from groundwire.dialects.jsontext import dump_json
 from groundwire.dialects.openai_responses.citations import (
     Annotation,
     Key,
     anchor_of,
     decode_annotation,
     derive,
+    derive_numbers,
     is_misplaced,
     place,
     place_early,
@@ -31,13 +36,66 @@ from groundwire.model import (
     Extras,
     ExtrasSeen,
     Json,
+    Source,
     Span,
     TextDelta,
     TextSettled,
     Warned,
 )
 from groundwire.model.parts import Phase
+from groundwire.model.source import MAX_EVIDENCE
+from groundwire.text.anchors import LinkPlaces
 from groundwire.text.markers import MarkerStripper
+
+
+class _Pending:
+    """Annotations that wait for text, by how much of it they need: each is looked at again when it is there,
+    not with every word and every other annotation."""
+
+    __slots__ = ("_count", "_ends", "_new", "_undecided", "_wholes")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._new: list[Annotation] = []
+        self._ends: list[tuple[int, int, Annotation]] = []
+        self._wholes: list[tuple[int, int, Annotation]] = []
+        self._undecided: list[Annotation] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._new or self._ends or self._wholes or self._undecided)
+
+    def add(self, annotation: Annotation) -> None:
+        self._new.append(annotation)
+
+    def hold(self, annotation: Annotation, end: int | None) -> None:
+        """Until the part reaches `end`, or without one until it is complete."""
+        if end is None:
+            self._undecided.append(annotation)
+        else:
+            self._count += 1
+            heappush(self._ends, (end, self._count, annotation))
+
+    def hold_whole(self, annotation: Annotation, end: int) -> None:
+        """Until the whole answer reaches `end`."""
+        self._count += 1
+        heappush(self._wholes, (end, self._count, annotation))
+
+    def take_due(self, is_there: Callable[[int], bool], total: int) -> list[Annotation]:
+        due, self._new = self._new, []
+        while self._ends and is_there(self._ends[0][0]):
+            due.append(heappop(self._ends)[-1])
+        while self._wholes and self._wholes[0][0] <= total:
+            due.append(heappop(self._wholes)[-1])
+        return due
+
+    def take_decided(self, total: int) -> list[Annotation]:
+        """The part is complete: all but those that wait for other parts."""
+        due, self._undecided = self._undecided, []
+        return [*self.take_due(lambda _: True, total), *due]
+
+    def take_all(self) -> list[Annotation]:
+        wholes, self._wholes = sorted(self._wholes), []
+        return [*self.take_decided(0), *(entry[-1] for entry in wholes)]
 
 
 class TextReader:
@@ -46,8 +104,11 @@ class TextReader:
     __slots__ = (
         "_decoder",
         "_is_described",
+        "_kept",
+        "_links",
         "_message",
         "_others",
+        "_pending",
         "_stripper",
         "is_complete",
         "is_done",
@@ -56,7 +117,6 @@ class TextReader:
         "known",
         "length",
         "part",
-        "pending",
         "phase",
         "start",
     )
@@ -66,6 +126,8 @@ class TextReader:
         self._message: Extras = {NAME: {"id": item_id}} if item_id else NO_EXTRAS
         self._stripper = MarkerStripper(private_only=True)
         self._others: list[Json] = []
+        self._kept: set[str] = set()
+        self._links: LinkPlaces | None = None
         self._is_described = False
         self.part = decoder.next_part()
         self.phase = phase
@@ -76,7 +138,7 @@ class TextReader:
         self.is_last = False
         self.is_settled = False
         self.known: set[Key] = set()
-        self.pending: list[Annotation] = []
+        self._pending = _Pending()
 
     def feed(self, delta: str) -> None:
         """More of the text."""
@@ -115,10 +177,14 @@ class TextReader:
             self._message = extras
             self._decoder.emit(ExtrasSeen(self.part, extras))
 
-    def keep(self, annotation: Fields) -> None:
-        """An annotation that is no web citation."""
-        if annotation.raw not in self._others:
-            self._others.append(annotation.raw)
+    def keep(self, annotation: Fields) -> bool:
+        """Keep an annotation that is no web citation; says whether it is new."""
+        key = dump_json(annotation.raw)
+        if key in self._kept:
+            return False
+        self._kept.add(key)
+        self._others.append(annotation.raw)
+        return True
 
     def rename(self, phase: Phase) -> None:
         """Some servers tell the phase of a message only at its end."""
@@ -132,29 +198,44 @@ class TextReader:
         """The text so far."""
         return self._decoder.transcript.text(self.part)
 
+    @property
+    def is_waiting(self) -> bool:
+        """Are there annotations whose place is not certain yet?"""
+        return bool(self._pending)
+
+    def wait(self, annotation: Annotation) -> None:
+        """Take an annotation."""
+        self._pending.add(annotation)
+
     def certain(self) -> list[Citation]:
         """The pending citations whose place is certain by now, in offsets of the part."""
         text = self.text
-        pending, self.pending = self.pending, []
+        total = len(self._decoder.transcript)
         found: list[Citation] = []
-        for annotation in pending:
+        for annotation in self._due(len(text), total):
+            if len(found) >= MAX_EVIDENCE:
+                break  # more is not kept, and an address may be linked to thousands of times
             whole = self._whole(annotation)
-            if whole is not None and whole.end > len(self._decoder.transcript):
-                self.pending.append(annotation)
-                continue
-            if whole is not None:
+            if whole is not None and whole.end > total:
+                self._pending.hold_whole(annotation, whole.end)
+            elif whole is not None:
                 span = Span(whole.start - self.start, whole.end - self.start)
                 found.append(Citation(span, (annotation.evidence,), anchor_of(annotation, "")))
-                continue
-            if self.is_complete:
+            elif self.is_complete:
                 found += self._place(annotation, text)
-                continue
-            citation = place_early(annotation, text, self._stripper.place)
-            if citation is None:
-                self.pending.append(annotation)
-            else:
+            elif (citation := place_early(annotation, text, self._stripper.place)) is not None:
                 found.append(citation)
+            else:
+                is_ahead = self._stripper.place(annotation.end) > len(text)
+                self._pending.hold(annotation, annotation.end if is_ahead else None)
         return found
+
+    def _due(self, length: int, total: int) -> list[Annotation]:
+        if self.is_last:
+            return self._pending.take_all()
+        if self.is_complete:
+            return self._pending.take_decided(total)
+        return self._pending.take_due(lambda end: self._stripper.place(end) <= length, total)
 
     def _whole(self, annotation: Annotation) -> Span | None:
         """The span of which the annotation is a piece, if that is true; cut off where the text broke off."""
@@ -166,7 +247,9 @@ class TextReader:
         return whole if 0 <= whole.start < whole.end else None
 
     def _place(self, annotation: Annotation, text: str) -> list[Citation]:
-        placed = place(annotation, text, self._stripper.place)
+        if self._links is None:
+            self._links = LinkPlaces(text)
+        placed = place(annotation, text, self._stripper.place, self._links)
         if is_misplaced(annotation, placed[0]):
             message = f"The place of a citation of {annotation.url} is not in the text."
             self._decoder.emit(Warned("citation_unplaced", message))
@@ -192,7 +275,9 @@ class Settling:
         self._base = 0
         self._is_annotated = False
         self._pieces: set[tuple[int, int, str, str]] = set()
+        self._files: set[str] = set()
         self.has_searched = False
+        self.numbered: dict[str, Source] = {}
 
     def open(self, item_id: str, phase: Phase) -> TextReader:
         """A new text part."""
@@ -204,7 +289,8 @@ class Settling:
         """An annotation, perhaps told before."""
         annotation = decode_annotation(fields)
         if annotation is None:
-            text.keep(fields)
+            if text.keep(fields):
+                self._warn_of_file(fields)
             return
         if annotation.key in text.known:
             return
@@ -215,15 +301,23 @@ class Settling:
             if piece in self._pieces:
                 return
             self._pieces.add(piece)
-        text.pending.append(annotation)
+        text.wait(annotation)
         if not self._is_annotated:
             self._is_annotated = True
             self.advance()
         self.tell(text)
 
+    def _warn_of_file(self, annotation: Fields) -> None:
+        names = (annotation.get(key) for key in ("filename", "title", "file_id"))
+        name = next((name for name in names if isinstance(name, str) and name), annotation.text("type"))
+        if name not in self._files:
+            self._files.add(name)
+            message = f"The answer cites {name}, which has no address: only clients of Responses can show it."
+            self._decoder.emit(Warned("file_citation", message))
+
     def tell(self, text: TextReader) -> None:
         """The citations of a part that are certain, if it is certain where the part begins."""
-        if not text.pending:
+        if not text.is_waiting:
             return
         if not text.is_settled:
             if text is not self._texts[self._settled]:
@@ -236,7 +330,7 @@ class Settling:
         while self._settled < len(self._texts):
             text = self._texts[self._settled]
             self.tell(text)
-            if not text.is_done or text.pending or self._may_be_derived(text):
+            if not text.is_done or text.is_waiting or self._may_be_derived(text):
                 return
             self._settle(text)
 
@@ -251,12 +345,14 @@ class Settling:
         for text in self._texts if derive_citations and is_bare else ():
             text.start = start
             if text.phase != "refusal":
-                self._cite(text, list(derive(text.text)))
+                self._cite(text, [*derive(text.text), *derive_numbers(text.text, self.numbered)])
             start += text.length
         self.advance()
 
     def _may_be_derived(self, text: TextReader) -> bool:
-        return self.has_searched and not self._is_annotated and "](http" in text.text
+        if not self.has_searched or self._is_annotated:
+            return False
+        return "](http" in text.text or (bool(self.numbered) and "[" in text.text)
 
     def _settle(self, text: TextReader) -> None:
         text.is_settled = True

@@ -1,8 +1,9 @@
 """Counts, both ways.
 
 `input_tokens` and `output_tokens` are totals here as in the model. Billable searches stand beside the usage
-(`tool_usage`), or inside it under OpenRouter's name; OpenRouter adds the price. Clients read the details
-without asking whether they are there, so unknown ones are written as nought.
+(`tool_usage`), or inside it under the names of OpenRouter, xAI and Perplexity; OpenRouter and Perplexity add
+the price. Clients read the details without asking whether they are there, so unknown ones are written as
+nought.
 """
 
 from __future__ import annotations
@@ -15,23 +16,53 @@ from groundwire.model import JsonObject, Usage
 def decode_usage(response: Fields) -> Usage | None:
     """The counts of a response, if it has any."""
     usage = response.obj("usage")
-    searches = response.obj("tool_usage").obj("web_search").integer("num_requests")
-    if searches is None:
-        details = usage.obj("server_tool_use_details")
-        older = usage.obj("server_tool_use")
-        searches = (details if details.raw else older).integer("web_search_requests")
+    searches = _searches(response, usage)
     if not usage.raw and searches is None:
         return None
     read = usage.obj("input_tokens_details")
+    cached, written = read.count("cached_tokens"), read.count("cache_write_tokens")
     return Usage(
-        input_tokens=usage.integer("input_tokens"),
-        output_tokens=usage.integer("output_tokens"),
-        cached_tokens=read.integer("cached_tokens"),
-        cache_write_tokens=read.integer("cache_write_tokens"),
-        reasoning_tokens=usage.obj("output_tokens_details").integer("reasoning_tokens"),
+        input_tokens=usage.count("input_tokens"),
+        output_tokens=usage.count("output_tokens"),
+        cached_tokens=read.count("cache_read_input_tokens") if cached is None else cached,
+        cache_write_tokens=read.count("cache_creation_input_tokens") if written is None else written,
+        reasoning_tokens=usage.obj("output_tokens_details").count("reasoning_tokens"),
+        tool_tokens=usage.count("connector_tokens"),
         searches=searches,
-        cost=usage.number("cost"),
+        fetches=_invocations(usage, "fetch"),
+        cost=_cost(usage),
     )
+
+
+def _searches(response: Fields, usage: Fields) -> int | None:
+    counted = response.obj("tool_usage").obj("web_search").count("num_requests")
+    if counted is not None:
+        return counted
+    details = usage.obj("server_tool_use_details")
+    older = usage.obj("server_tool_use")
+    counted = (details if details.raw else older).count("web_search_requests")
+    if counted is not None:
+        return counted
+    xai = usage.obj("server_side_tool_usage_details")
+    return _total(xai.count("web_search_calls"), xai.count("x_search_calls"), _invocations(usage, "search"))
+
+
+def _invocations(usage: Fields, word: str) -> int | None:
+    """Perplexity counts the calls of each tool: `{"search_web": {"invocation": 2}}`."""
+    tools = usage.obj("tool_calls_details")
+    return _total(*(tools.obj(name).count("invocation") for name in tools.raw if word in name))
+
+
+def _total(*counts: int | None) -> int | None:
+    told = [count for count in counts if count is not None]
+    return sum(told) if told else None
+
+
+def _cost(usage: Fields) -> float | None:
+    """The price: a number at OpenRouter, an object at Perplexity."""
+    if isinstance(usage.get("cost"), dict):
+        return usage.obj("cost").amount("total_cost")
+    return usage.amount("cost")
 
 
 def usage_of(body: JsonObject) -> Usage | None:
@@ -60,5 +91,17 @@ def encode_usage(usage: Usage) -> JsonObject | None:
 
 
 def encode_tool_usage(usage: Usage) -> JsonObject | None:
-    """`tool_usage`, which tells the billable searches."""
-    return None if usage.searches is None else {"web_search": {"num_requests": usage.searches}}
+    """`tool_usage`, which tells the billable searches. Official clients require both kinds of tools in it."""
+    if usage.searches is None:
+        return None
+    return {"image_gen": {**_NO_PICTURES}, "web_search": {"num_requests": usage.searches}}
+
+
+_NO_PICTURES: JsonObject = {
+    "input_tokens": 0,
+    "input_tokens_details": {"image_tokens": 0, "text_tokens": 0},
+    "output_tokens": 0,
+    "output_tokens_details": {"image_tokens": 0, "text_tokens": 0},
+    "total_tokens": 0,
+}
+"""OpenAI gives zero counts for tools that were not used."""

@@ -12,14 +12,6 @@ from groundwire.model.parts import Phase
 
 NAME = "openai_responses"
 
-SEARCH_ITEMS = frozenset({"web_search_call", "openrouter:web_search"})
-"""OpenRouter gives its own name to the searches it runs itself."""
-
-CLIENT_CALLS = frozenset(
-    {"function_call", "custom_tool_call", "local_shell_call", "apply_patch_call", "computer_call"}
-)
-"""Items that wait for the client to act."""
-
 PHASES: dict[str, Phase] = {"commentary": "commentary", "final_answer": "final_answer"}
 
 

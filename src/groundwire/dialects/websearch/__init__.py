@@ -24,6 +24,7 @@ _LOSSES: Mapping[Feature, str] = {
     Feature.SPAN_STARTS: "nowhere: `[n]` stands where a claim ends",
     Feature.QUOTES: "nowhere",
     Feature.CONFIDENCE: "nowhere",
+    Feature.FILE_CITATIONS: "nowhere; a warning names the files",
     Feature.QUERIES: "nowhere: the query asked for stands in their place",
     Feature.SEARCH_CALLS: "nowhere: it is one search, for the query asked for",
     Feature.PAGES_OPENED: "nowhere",

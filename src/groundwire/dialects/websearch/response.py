@@ -12,11 +12,13 @@ from collections.abc import Iterator, Sequence
 from groundwire.dialects.base import Reply
 from groundwire.dialects.extension import FIELD, VERSION, extend
 from groundwire.dialects.fields import Fields, as_object
+from groundwire.dialects.unread import audited
 from groundwire.dialects.websearch.errors import decode_error_result, encode_error_result
 from groundwire.dialects.websearch.parts import Reading, read, render
 from groundwire.dialects.websearch.request import NAME
 from groundwire.errors import UpstreamWireError
 from groundwire.model import (
+    NOTHING_FOUND,
     Answer,
     Citation,
     Cited,
@@ -75,6 +77,11 @@ def _extended(body: JsonObject, more: JsonObject, answer: Answer) -> JsonObject:
 
 def decode_response(body: JsonObject) -> list[Event]:
     """The events of a result."""
+    return audited(body, read_result(body), needs_content=False)
+
+
+def read_result(body: JsonObject) -> list[Event]:
+    """The events of a result, without a look at what they leave out."""
     result = Fields.of(body, UpstreamWireError)
     if not result.has("llmContent") and not result.has("error"):
         raise result.fault("expected the text of a result", "llmContent")
@@ -91,7 +98,7 @@ def decode_response(body: JsonObject) -> list[Event]:
 
 def _encode_result(answer: Answer, query: str) -> tuple[JsonObject, JsonObject]:
     """The result of what was said, and what the extension must say about it."""
-    if not answer.text.strip():
+    if not answer.text.strip() or answer.detail == NOTHING_FOUND:
         return _encode_nothing(query), {}
     prefix = f'Web search results for "{query}":\n\n'
     numbering = number_answer(answer)

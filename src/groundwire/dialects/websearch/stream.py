@@ -9,7 +9,7 @@ from groundwire.dialects.base import Reply, StreamDecoder, StreamEncoder
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.framing import Frame
 from groundwire.dialects.jsontext import dump_json, load_json
-from groundwire.dialects.websearch.response import decode_response, encode_response
+from groundwire.dialects.websearch.response import encode_response, read_result
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Assembler, Event, Failed, Finished
 
@@ -17,10 +17,10 @@ from groundwire.model import Assembler, Event, Failed, Finished
 class Decoder(StreamDecoder):
     """Events of the one body."""
 
+    needs_content = False  # "nothing was found" is a result
+
     def on_frame(self, frame: Frame) -> None:
-        for event in decode_response(
-            Fields.of(load_json(frame.data, UpstreamWireError), UpstreamWireError).raw
-        ):
+        for event in read_result(Fields.of(load_json(frame.data, UpstreamWireError), UpstreamWireError).raw):
             self.emit(event)
 
 

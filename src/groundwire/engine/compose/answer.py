@@ -32,6 +32,8 @@ class Composition:
     citations: tuple[Citation, ...] = ()
     notes: tuple[Warned, ...] = ()
     found: bool = False
+    is_plain: bool = False
+    """Page text, word for word; what a model wrote is Markdown."""
 
 
 def compose(query: str, passages: Sequence[Passage], *, max_sources: int | None = None) -> Composition:
@@ -41,10 +43,12 @@ def compose(query: str, passages: Sequence[Passage], *, max_sources: int | None 
     weighed = weigh(query, stretches, statements)
     choice = choose(weighed, statements, max_sources, len(query_words(query)))
     if not choice.paragraphs:
-        return Composition(phrase("nothing", query).format(query=one_line(query)))
+        return Composition(phrase("nothing", query).format(query=one_line(query)), is_plain=True)
     draft = _Draft(query, sources_in(passages))
     draft.write(choice)
-    return Composition(draft.text, tuple(draft.citations), tuple(_notes(choice, draft)), found=True)
+    return Composition(
+        draft.text, tuple(draft.citations), tuple(_notes(choice, draft)), found=True, is_plain=True
+    )
 
 
 def sources_in(passages: Sequence[Passage]) -> dict[str, Source]:

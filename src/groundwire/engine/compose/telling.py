@@ -9,9 +9,11 @@ from groundwire.engine.compose.phrases import phrase
 from groundwire.engine.compose.polishing import one_line
 from groundwire.engine.pages import Found
 from groundwire.model import (
+    NOTHING_FOUND,
     Citation,
     Cited,
     Event,
+    ExtrasSeen,
     Finished,
     SearchCall,
     SearchCalled,
@@ -25,9 +27,7 @@ from groundwire.model import (
     UsageSeen,
     Warned,
 )
-
-NOTHING_FOUND = "nothing_found"
-"""The code of the warning, and the detail of the ending, when no page answers."""
+from groundwire.text.plain import PLAIN
 
 SEARCH = "search_0"
 _TEXT_PART = 2
@@ -42,6 +42,8 @@ def tell(query: str, found: Found, composition: Composition) -> Iterator[Event]:
     sources = tuple(sources_in(found.passages).values()) if composition.found else ()
     yield SearchReturned(1, SearchResult(SEARCH, sources))
     text = composition.text or nothing_found(query)
+    if composition.is_plain or not composition.text:
+        yield ExtrasSeen(_TEXT_PART, PLAIN)
     yield from _text(text, composition.citations)
     yield TextSettled(_TEXT_PART)
     yield from found.warnings

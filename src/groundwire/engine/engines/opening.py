@@ -8,25 +8,41 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from threading import Thread
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from groundwire.engine.engines.hits import Admits, Hit, chosen, is_timely
 from groundwire.engine.index.cut import cut, trimmed
 from groundwire.engine.index.words import is_stop_word, plain_words
 from groundwire.engine.pages import Found, Page, Passage
-from groundwire.errors import GroundwireError, NotFound
-from groundwire.model import SearchOptions, Source
+from groundwire.errors import GroundwireError, NotFound, TimedOut
+from groundwire.model import SearchOptions, Source, Warned
 from groundwire.model.value import replace
 from groundwire.transport.fetch import Fetched, Fetcher, fetch_all
 from groundwire.transport.threads import in_thread
 
 Read: TypeAlias = Callable[[Fetched], Page | None]
+
+
+@runtime_checkable
+class WarmedReader(Protocol):
+    """A reader that is quicker if it is told beforehand."""
+
+    def __call__(self, fetched: Fetched, /) -> Page | None:
+        """The page."""
+        ...
+
+    def warm(self, count: int) -> None:
+        """Get ready for so many pages at once."""
+        ...
+
+
 Cut: TypeAlias = Callable[[str, Page], Iterable[Passage]]
 """The passages of a page that answer a query, best first."""
 
 ACCEPT = "text/html, application/xhtml+xml, text/plain, text/markdown"
 _PASSAGES_OF_A_PAGE = 3
-_READING = 3.0
+_READING = 3.5
 """Seconds for turning what was fetched into text."""
 
 
@@ -68,9 +84,9 @@ class Opener:
         """What the results come to under the options, best first. A page that a redirect led out of the
         domain lists, or whose date is not one asked for, is not used."""
         kept, warnings = chosen(hits, options, self._admits)
-        pages = await self._opened(kept, options)
+        pages, unread = await self._opened(kept, options)
         passages = passages_of(query, kept, pages, self._cut, options)
-        return Found(tuple(passages[:limit]), (asked,), warnings)
+        return Found(tuple(passages[:limit]), (asked,), (*warnings, *unread))
 
     async def page(self, url: str, within: float = 15.0) -> Page:
         """One page, whole; raises what kept it from being read."""
@@ -79,16 +95,23 @@ class Opener:
         outcome = (await fetch_all(self._fetcher, [url], within=within, accept=ACCEPT))[url]
         if isinstance(outcome, GroundwireError):
             raise outcome
-        pages = await _pages({url: outcome}, self._read)
-        if url not in pages:
+        page = (await _pages({url: outcome}, self._read))[url]
+        if page is None:
             raise NotFound(f"there is nothing to read at {url}")
-        return pages[url]
+        if isinstance(page, GroundwireError):
+            raise NotFound(f"{url} cannot be read: {page.message}")
+        return page
 
-    async def _opened(self, hits: tuple[Hit, ...], options: SearchOptions) -> dict[str, Page]:
-        """Pages by the address under which they were found."""
-        if self._fetcher is None or self._read is None:
-            return {}
+    async def _opened(
+        self, hits: tuple[Hit, ...], options: SearchOptions
+    ) -> tuple[dict[str, Page], list[Warned]]:
+        """Pages by the address under which they were found, and a warning for each that cannot be read."""
         wanted = [hit.url for hit in hits if not hit.text][: self._most]
+        if self._fetcher is None or self._read is None or not wanted:
+            return {}, []
+        if isinstance(self._read, WarmedReader):
+            # While the pages are on their way, the processes that will read them start.
+            Thread(target=self._read.warm, args=(min(len(wanted), 2),), daemon=True).start()
         outcomes = await fetch_all(
             self._fetcher, wanted, at_once=self._most, within=self._within, accept=ACCEPT
         )
@@ -97,22 +120,37 @@ class Opener:
             for url, outcome in outcomes.items()
             if isinstance(outcome, Fetched) and self._admits(options, Source(outcome.url))
         }
-        return await _pages(fetched, self._read)
+        read = await _pages(fetched, self._read)
+        unread = [
+            Warned("page_unreadable", f"{url} was not read: {page.message}")
+            for url, page in read.items()
+            if isinstance(page, GroundwireError)
+        ]
+        return {url: page for url, page in read.items() if isinstance(page, Page)}, unread
 
 
-async def _pages(fetched: Mapping[str, Fetched], read: Read) -> dict[str, Page]:
-    def read_all() -> dict[str, Page]:
-        pages = ((url, read(item)) for url, item in fetched.items())
-        # Its own word for its address is not taken: it might be another's.
-        return {url: replace(page, url=fetched[url].url) for url, page in pages if page is not None}
-
+async def _pages(fetched: Mapping[str, Fetched], read: Read) -> dict[str, Page | GroundwireError | None]:
+    """Each page, read beside the others; one that takes too long, or fails, costs the others nothing."""
     if not fetched:
         return {}
+
+    async def page_of(item: Fetched) -> Page | GroundwireError | None:
+        try:
+            page = await in_thread(lambda: read(item), "groundwire-reading")
+        except GroundwireError as error:
+            return error
+        # Its own word for its address is not taken: it might be another's.
+        return None if page is None else replace(page, url=item.url)
+
+    tasks = {url: asyncio.ensure_future(page_of(item)) for url, item in fetched.items()}
     try:
-        async with asyncio.timeout(_READING):
-            return await in_thread(read_all, "groundwire-reading")
-    except TimeoutError:
-        return {}
+        await asyncio.wait(tasks.values(), timeout=_READING)
+    finally:
+        for task in tasks.values():
+            task.cancel()
+        await asyncio.gather(*tasks.values(), return_exceptions=True)
+    late = TimedOut("it took too long")
+    return {url: late if task.cancelled() else task.result() for url, task in tasks.items()}
 
 
 def passages_of(

@@ -10,7 +10,8 @@ from pathlib import Path
 from groundwire.engine.gathering.addresses import address_of
 from groundwire.engine.gathering.outcomes import Outcome, Scope, Skipped, outcome_of
 from groundwire.engine.gathering.warc import gather_warc, is_warc
-from groundwire.engine.reading import Document, read
+from groundwire.engine.reading import Document
+from groundwire.engine.reading.apart import read_apart
 from groundwire.engine.reading.decoding import decode
 from groundwire.engine.reading.formats import media_type_of
 from groundwire.transport.threads import in_thread
@@ -53,7 +54,7 @@ def _read_file(path: Path, media_type: str, address: str) -> Outcome:
     if isinstance(data, Skipped):
         return data
     title = decode(os.fsencode(path.name), "utf-8")
-    return outcome_of(read(Document(data, media_type, address, title=title)), shown(path))
+    return outcome_of(read_apart(Document(data, media_type, address, title=title)), shown(path))
 
 
 def _bytes(path: Path) -> bytes | Skipped:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from groundwire.engine.gathering import robots
 from groundwire.engine.gathering.outcomes import Outcome, Skipped, outcome_of
 from groundwire.engine.gathering.pace import Pace
-from groundwire.engine.reading import document_of, read
+from groundwire.engine.reading import document_of
+from groundwire.engine.reading.apart import read_apart
 from groundwire.engine.reading.decoding import decode
 from groundwire.errors import FetchRefused, GroundwireError
 from groundwire.model.value import value
@@ -46,7 +47,7 @@ class Visitor:
             return Visit(fetched)
         if within and host_of(fetched.url) != within:
             return Visit(Skipped(url, _ELSEWHERE))
-        reading = await in_thread(lambda: read(document_of(fetched)))
+        reading = await in_thread(lambda: read_apart(document_of(fetched)))
         return Visit(outcome_of(reading, url), reading.links)
 
     async def fetch(self, url: str, *, accept: str, limit: int) -> Fetched | Skipped:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundwire.engine.gathering.outcomes import Outcome, Skipped, outcome_of
-from groundwire.engine.reading import document_of, read
+from groundwire.engine.reading import document_of
+from groundwire.engine.reading.apart import read_apart
 from groundwire.engine.reading.formats import MEDIA_TYPES
 from groundwire.engine.reading.pagemaking import missing_extra
 from groundwire.text.addresses import safe_address
@@ -39,7 +40,7 @@ async def gather_warc(path: Path) -> AsyncGenerator[Outcome, None]:
 
 def _outcomes(path: Path) -> Iterator[Outcome]:
     for found in _records(path):
-        yield found if isinstance(found, Skipped) else outcome_of(read(document_of(found)), found.url)
+        yield found if isinstance(found, Skipped) else outcome_of(read_apart(document_of(found)), found.url)
 
 
 def _records(path: Path) -> Iterator[Fetched | Skipped]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from tempfile import TemporaryFile
 from typing import Literal, TypeAlias
 
@@ -24,6 +25,13 @@ from groundwire.model.value import value
 State: TypeAlias = Literal["ok", "problem", "note"]
 
 _LIBRARIES = ("tantivy", "uvicorn")
+_EXTRAS: Mapping[str, str] = {
+    "documents": "PDF, reStructuredText and web archives for `groundwire index add`",
+    "mcp": "`groundwire mcp`, and MCP in `groundwire serve`",
+    "postgres": "sessions and index in PostgreSQL",
+}
+_EXTRA = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")
+_PACKAGE = re.compile(r"[\w.-]+")
 _QUESTION = Request(
     (Message("user", (Text("Reply with the one word: ok"),)),), limits=Limits(64), stream=True
 )
@@ -60,6 +68,41 @@ def versions() -> Iterator[Check]:
             yield Check("ok", name, version(name))
         except PackageNotFoundError:
             yield Check("problem", name, "not installed; run: pip install --force-reinstall groundwire")
+
+
+def extras(store: str) -> Iterator[Check]:
+    """The optional parts of the package, and the command that adds one that is missing."""
+    for name, packages in _extra_packages().items():
+        about = _EXTRAS.get(name, "")
+        missing = [package for package in packages if not _is_installed(package)]
+        if not missing:
+            yield Check("ok", name, about)
+            continue
+        needed = name == "postgres" and store.startswith("postgres")
+        detail = f"{about}: {', '.join(missing)} not installed; run: pip install 'groundwire[{name}]'"
+        yield Check("problem" if needed else "note", name, detail.removeprefix(": "))
+
+
+def _extra_packages() -> dict[str, list[str]]:
+    """What each extra brings along, as the package itself says."""
+    try:
+        required = requires("groundwire") or []
+    except PackageNotFoundError:
+        return {}
+    found: dict[str, list[str]] = {}
+    for line in required:
+        extra, package = _EXTRA.search(line), _PACKAGE.match(line)
+        if extra and package:
+            found.setdefault(extra[1], []).append(package[0])
+    return found
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def config_files(env: Mapping[str, str], home: str, cwd: str) -> Iterator[Check]:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TextIO
 
+from groundwire.faces.cli.grammar import UsageError
 from groundwire.faces.cli.printable import printable
 
 if TYPE_CHECKING:
@@ -88,6 +89,17 @@ class Console:
         except (OSError, ValueError):
             columns, lines = 0, 0
         return _number(self.env.get("COLUMNS", "")) or columns or 80, lines or 24
+
+    def read(self) -> str:
+        """The text on standard input; `UsageError` where it is not text."""
+        try:
+            text = self.stdin.read()
+        except UnicodeDecodeError:
+            text = "\0"
+        # With a C locale Python lets other bytes through as lone surrogates.
+        if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+            raise UsageError("standard input is not UTF-8 text; pipe in text, not a binary file")
+        return text
 
     def print(self, text: str = "") -> None:
         """A line of data."""

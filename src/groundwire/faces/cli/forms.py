@@ -15,6 +15,7 @@ from groundwire.model.json import encode
 from groundwire.model.value import field_names, value
 from groundwire.text.addresses import safe_address
 from groundwire.text.markdown import render_answer
+from groundwire.text.plain import in_markdown
 from groundwire.text.sources import Numbering, label_of, number_answer
 
 _SIGNS = re.compile(r"([\\\[\]`*_<>])")
@@ -51,6 +52,7 @@ def as_raw(answer: Answer) -> str:
 
 def as_markdown(answer: Answer) -> str:
     """The answer as Markdown: numbers that are links, and a list of sources."""
+    answer = in_markdown(answer)
     numbering = number_answer(answer)
     words = mark(answer.text, answer.citations, numbering.number, paragraph_breaks(answer))
     body = "".join(

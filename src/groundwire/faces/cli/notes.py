@@ -9,12 +9,12 @@ from groundwire.faces.cli.forms import Asked, answered_by
 from groundwire.faces.cli.live import Order
 from groundwire.faces.cli.paper import shortened, text_width
 from groundwire.faces.cli.printable import one_line
-from groundwire.model import Answer, Citation, Source, Usage
+from groundwire.model import NOTHING_FOUND, Answer, Citation, Source, Usage
 from groundwire.model.events import FinishReason
-from groundwire.text.addresses import domain_of, safe_address
+from groundwire.text.addresses import safe_address
+from groundwire.text.domains import domain_shown
 from groundwire.text.sources import label_of
 
-NOTHING_FOUND = "nothing_found"
 """The detail of an answer's end when no page answers: then its text says so, and claims nothing."""
 
 _QUERIES_SHOWN = 6
@@ -90,7 +90,7 @@ def _entry(console: Console, number: int, source: Source, columns: int) -> Itera
     label = shortened(one_line(label_of(source)), columns - len(_indented(number)))
     url = safe_address(source.url)
     mark = f"[{number}]"
-    domain = one_line(source.domain) or domain_of(url)
+    domain = one_line(domain_shown(source))
     shown = linked(label, url) if url and console.linked else label
     yield f"{_faint(console, mark)} {shown}"
     if not url:

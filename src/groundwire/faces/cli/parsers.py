@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+
 from groundwire.faces.cli.grammar import (
     Command,
     Parser,
@@ -70,6 +72,12 @@ def _tool(parser: Parser) -> None:
 def _tools(parser: Parser) -> None:
     parser.add_argument("--format", choices=FORMATS, help="definitions for an API (default: a list to read)")
     parser.add_argument("--lang", choices=LANGUAGES, default="en", help="language of the descriptions")
+    parser.add_argument(
+        "--special",
+        action="store_true",
+        help="webSearch and googleSearch, which the model's provider runs: their definitions, or with "
+        "--format the entry that declares them",
+    )
 
 
 def _providers(parser: Parser) -> None:
@@ -144,6 +152,15 @@ def _keys(parser: Parser) -> None:
     _data_dir(parser)
 
 
+def _login(parser: Parser) -> None:
+    add = parser.add_argument
+    add("provider", nargs="?", default="", metavar="PROVIDER", help="whose key; without one: who takes a key")
+    add("--remove", action="store_true", help="remove the stored key")
+    # A key on the command line would stand in the shell's history; it is refused without being repeated.
+    add("key", nargs="*", help=argparse.SUPPRESS)
+    _data_dir(parser)
+
+
 def _completion(parser: Parser) -> None:
     parser.add_argument("shell", choices=SHELLS, help="the shell to complete in")
 
@@ -174,6 +191,7 @@ COMMANDS: dict[str, Command] = {
         "groundwire tools",
         "groundwire tools --format openai-responses",
         "groundwire tools --format mcp --lang de",
+        "groundwire tools --special --format openai-responses",
     ),
     "providers": Command(
         "show whom you can ask, and what each can do",
@@ -181,6 +199,16 @@ COMMANDS: dict[str, Command] = {
         "Show every provider: whether it can be used, why, with which model, and which options it knows.",
         "groundwire providers",
         "groundwire providers --json | jq '.providers[] | select(.usable) | .name'",
+    ),
+    "login": Command(
+        "store a vendor's key",
+        _login,
+        "Store the key of a vendor in credentials.toml, which only you can read. It is asked for without\n"
+        "being shown, or read from standard input. A key in the environment is used before a stored one.",
+        "groundwire login gemini",
+        "pass show brave | groundwire login brave",
+        "groundwire login openai --remove",
+        "groundwire login    # which providers take a key, and which have one",
     ),
     "doctor": Command(
         "find out what works and what is missing",

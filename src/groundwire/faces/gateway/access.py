@@ -15,7 +15,9 @@ from ipaddress import ip_address
 from typing import cast
 
 from groundwire.errors import ConfigError, TurnedAway
+from groundwire.faces.gateway.addresses import ClientAddresses
 from groundwire.faces.gateway.asgi import Headers, Inbound
+from groundwire.faces.gateway.guesses import Guesses
 
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HOST = re.compile(r"(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
@@ -55,6 +57,8 @@ class Access:
         *,
         hosts: Iterable[str] = (),
         origins: Iterable[str] = (),
+        proxies: Iterable[str] = (),
+        metrics: Callable[[], Collection[str]] = frozenset,
     ) -> None:
         named = {name.lower() for name in hosts}
         self._names = named | _LOCAL_NAMES | (set() if _is_any(host) else {_as_host(host)})
@@ -62,6 +66,9 @@ class Access:
         self._any_host = not self._loopback and not named
         self._origins = {origin.lower().rstrip("/") for origin in origins}
         self._fingerprints = fingerprints
+        self._metrics = metrics
+        self._addresses = ClientAddresses(proxies)
+        self._guesses = Guesses()
 
     def check_address(self, inbound: Inbound) -> None:
         """The Host we are known by, and an Origin of ours or none."""
@@ -81,17 +88,46 @@ class Access:
         known = self._fingerprints()
         if known is None and self._loopback:
             return ""
-        for shown in map(fingerprint, shown_keys(inbound)):
-            # Every key is compared, so that time tells nothing.
-            matches = [hmac.compare_digest(entry, shown) for entry in known or ()]
-            if any(matches):
-                return shown
-        raise TurnedAway(
-            status=401,
-            message="no valid key: send one of `groundwire keys` as Authorization: Bearer, x-api-key or "
+        return self._checked(
+            inbound,
+            known or (),
+            "no valid key: send one of `groundwire keys` as Authorization: Bearer, x-api-key or "
             "x-goog-api-key",
-            code="INVALID_KEY",
         )
+
+    def check_metrics_key(self, inbound: Inbound) -> str:
+        """The same for metrics, which tell about the requests of all: any key will do on this machine, from
+        elsewhere it must be one for metrics."""
+        if self.is_open():
+            return ""
+        local = (self._fingerprints() or ()) if self._addresses.is_local(inbound) else ()
+        return self._checked(
+            inbound,
+            (*self._metrics(), *local),
+            "metrics need a key that is named metrics: `groundwire keys create --name metrics`",
+        )
+
+    def _checked(self, inbound: Inbound, known: Collection[str], message: str) -> str:
+        tried = [fingerprint(key) for key in shown_keys(inbound)]
+        for shown in tried:
+            if _is_among(shown, known):
+                return shown
+        for shown in tried:
+            self._guesses.add_key(self._addresses.client(inbound), shown)
+        raise TurnedAway(status=401, message=message, code="INVALID_KEY")
+
+    def check_login(self, inbound: Inbound, key: str) -> str:
+        """The fingerprint of a key that was typed in."""
+        shown = fingerprint(key)
+        if not self.holds(shown):
+            self._guesses.add_login(self._addresses.client(inbound))
+            raise TurnedAway(status=401, message="the key is not valid", code="INVALID_KEY")
+        return shown
+
+    def note_https(self, inbound: Inbound) -> None:
+        """Take over the scheme that the client used, where a trusted proxy says it."""
+        if self._addresses.is_https(inbound):
+            inbound.scope["scheme"] = "https"
 
     def is_open(self) -> bool:
         """Is no key needed?"""
@@ -99,8 +135,7 @@ class Access:
 
     def holds(self, shown: str) -> bool:
         """Is this the fingerprint of a key that holds now?"""
-        matches = [hmac.compare_digest(entry, shown) for entry in self._fingerprints() or ()]
-        return any(matches)
+        return _is_among(shown, self._fingerprints() or ())
 
     def sharing(self, inbound: Inbound) -> Headers:
         """The headers by which a browser lets a page of a configured origin read the answer."""
@@ -141,6 +176,12 @@ class Access:
     def _admits_origin(self, origin: str, host: str) -> bool:
         origin = origin.lower()
         return origin in self._origins or origin in (f"http://{host}", f"https://{host}")
+
+
+def _is_among(shown: str, known: Iterable[str]) -> bool:
+    # Every key is compared, so that time tells nothing.
+    matches = [hmac.compare_digest(entry, shown) for entry in known]
+    return any(matches)
 
 
 def shown_keys(inbound: Inbound) -> Iterable[str]:

@@ -22,10 +22,13 @@ from groundwire.errors import GroundwireError, TurnedAway
 from groundwire.faces.gateway.access import Access
 from groundwire.faces.gateway.asgi import JSON, Inbound, Left, Receive, Scope, Send
 from groundwire.faces.gateway.draining import Running, closing
+from groundwire.faces.gateway.idempotency import HEADER as IDEMPOTENCY_KEY
+from groundwire.faces.gateway.idempotency import Idempotency
 from groundwire.faces.gateway.limits import check_request
 from groundwire.faces.gateway.measuring import Metrics
-from groundwire.faces.gateway.replies import Patience
-from groundwire.faces.gateway.routes import Routes
+from groundwire.faces.gateway.overload import Overload, overloaded
+from groundwire.faces.gateway.replies import Patience, retry_after
+from groundwire.faces.gateway.routes import Match, Routes
 from groundwire.model import Event, Request, Usage
 from groundwire.model.value import value
 from groundwire.routing.caching import Cache, Note
@@ -81,7 +84,18 @@ class Seen:
 class Call:
     """One request while it is under way: what is learnt of it on the way."""
 
-    __slots__ = ("dialect", "inbound", "key", "model", "outcome", "path", "provider", "request_id", "usage")
+    __slots__ = (
+        "dialect",
+        "failed",
+        "inbound",
+        "key",
+        "model",
+        "outcome",
+        "path",
+        "provider",
+        "request_id",
+        "usage",
+    )
 
     def __init__(self, inbound: Inbound) -> None:
         self.inbound = inbound
@@ -94,10 +108,13 @@ class Call:
         """What it cost; None if nobody was asked."""
         self.outcome = "done"
         self.key = ""
+        self.failed = False
+        """Did the answer end with an error?"""
 
     def learn(self, told: Told) -> None:
         """Note who answered, and what that cost. An answer that was there already cost nothing."""
         self.provider = told.provider
+        self.failed = told.finish == "failed"
         if told.provider and (told.cache is None or told.cache.state == "miss"):
             self.model, self.usage = told.model, told.usage
 
@@ -138,11 +155,15 @@ class Gateway:
         self.open = 0
         """Requests under way."""
         self.running = Running()
+        self.overload = Overload()
+        self.idempotency = Idempotency()
         self.cache = Cache(groundwire.batches, groundwire.config.gateway.cache_seconds, monotonic)
         self.metrics = Metrics()
         self.at_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
         self.booking: Booking | None = None
-        self._observers = (self.metrics.observe, *observers)
+        self.readiness: list[Callable[[], Awaitable[str]]] = []
+        """Checks of what the gateway depends on: each answers with what is wrong, or with nothing."""
+        self.observers = (self.metrics.observe, *observers)
 
     @property
     def settings(self) -> GatewaySettings:
@@ -176,22 +197,25 @@ class Gateway:
         began = monotonic()
         self.open += 1
         try:
-            await self._answer(call)
+            await self._answer(call, self._admitted(call))
         except Left:
             call.outcome = "left"
         finally:
             self.open -= 1
+            line = call.inbound.line
+            if line is not None and line.cut:
+                call.outcome = "stalled" if line.stalled else "left"
             seconds = monotonic() - began
             seen = call.seen(seconds)
-            for observe in self._observers:
+            for observe in self.observers:
                 observe(seen)
             if self.booking is not None:
                 self.booking.add(call, seconds)
 
-    async def _answer(self, call: Call) -> None:
+    async def _answer(self, call: Call, work: Awaitable[None]) -> None:
         """The outermost edge: beyond it there are only responses."""
         try:
-            await self._admitted(call)
+            await work
         except GroundwireError as error:
             call.outcome = error.code
             await self.refuse(call, error)
@@ -206,6 +230,7 @@ class Gateway:
         inbound = call.inbound
         call.dialect = spoken_by(inbound)
         self.access.check_address(inbound)
+        self.access.note_https(inbound)
         inbound.shared = self.access.sharing(inbound)
         if allowed := self.access.preflight(inbound):
             inbound.shared = ()
@@ -219,21 +244,46 @@ class Gateway:
                 status=405, message=f"{inbound.method} is not possible here; use {match.instead}"
             )
         if match.route.access == "key":
+            if not match.route.always:
+                self.check_room()
             call.key = self.access.check_key(inbound)
-            self.check_room()
-        await match.route.endpoint(self, call, match.names)
+        elif match.route.access == "metrics":
+            call.key = self.access.check_metrics_key(inbound)
+        elif self.open > self.settings.max_requests and not match.route.always:
+            raise overloaded()
+        if match.route.dialect and IDEMPOTENCY_KEY in inbound.headers and inbound.method == "POST":
+            await self._answer_once(call, match)
+        else:
+            await match.route.endpoint(self, call, match.names)
+
+    async def _answer_once(self, call: Call, match: Match) -> None:
+        """Answer a request that may be sent twice; what it costs belongs to the one that is handled."""
+
+        async def handle(inbound: Inbound) -> bool:
+            began = monotonic()
+            own = Call(inbound)
+            own.request_id, own.path, own.dialect, own.key = (
+                *(call.request_id, call.path),
+                *(call.dialect, call.key),
+            )
+            try:
+                await self._answer(own, match.route.endpoint(self, own, match.names))
+            finally:
+                if self.booking is not None:
+                    self.booking.add(own, monotonic() - began)
+            call.provider, call.outcome = own.provider, own.outcome
+            return inbound.status < 400 and own.outcome == "done" and not own.failed
+
+        limit = self.settings.max_body_mb * 2**20
+        if not await self.idempotency.answer(call.inbound, call.key, limit, handle):
+            call.outcome = "left"
 
     def check_room(self) -> None:
-        """Shed load at the door: a request that waits is worse than one that comes again."""
+        """Refuse a request while the gateway closes, or has too many."""
         if self.draining:
             raise closing()
         if self.open > self.settings.max_requests:
-            raise TurnedAway(
-                status=503,
-                message="too many requests are under way; come again",
-                code="OVERLOADED",
-                retry_after=1,
-            )
+            raise overloaded()
 
     async def refuse(self, call: Call, error: GroundwireError) -> None:
         """Tell an error in the words of the dialect, if the response has not begun."""
@@ -244,9 +294,7 @@ class Gateway:
         if isinstance(error, TurnedAway):
             status = error.status_hint
         head = [("content-type", JSON), ("x-request-id", call.request_id)]
-        wait = getattr(error, "retry_after", None)
-        if wait is not None:
-            head.append(("retry-after", str(max(1, round(wait)))))
+        head += retry_after(error)
         if status in _UNREAD:
             head.append(("connection", "close"))
         await inbound.respond(status, tuple(head), dump_json(body).encode())

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias, cast
 from urllib.parse import parse_qsl, unquote
 
 from groundwire.errors import TurnedAway
-from groundwire.faces.gateway.limits import BODY_RATE, BODY_SECONDS, check_document
+from groundwire.faces.gateway.limits import BODY_RATE, BODY_SECONDS, DocumentLimits
 
 Scope: TypeAlias = MutableMapping[str, object]
 Message: TypeAlias = MutableMapping[str, object]
@@ -22,6 +22,8 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 JSON = "application/json"
+_CLOSE = (b"connection", b"close")
+_PIECE = 256 * 1024
 
 
 LINE = "groundwire.line"
@@ -33,6 +35,13 @@ class Line(Protocol):
 
     is_read: bool
     """Is all of the request there?"""
+    stalled: bool
+    """Was it cut because the client did not read?"""
+
+    @property
+    def cut(self) -> bool:
+        """Was the connection lost before the response was complete?"""
+        ...
 
     def hold(self) -> None:
         """Keep what is written next until there is more."""
@@ -89,16 +98,19 @@ class Inbound:
         return dict(parse_qsl(self.query, keep_blank_values=True)).get(name, "")
 
     async def body(self, limit: int) -> bytes:
-        """The whole body; a larger one is refused before it is read."""
+        """The whole body, a JSON text within the limits; others are refused before they are read."""
+        return await self.form(limit, DocumentLimits().feed)
+
+    async def form(self, limit: int, look: Callable[[bytes], None] = lambda _: None) -> bytes:
+        """The whole body, whatever it is; a larger one is refused before it is read. `look` sees each piece
+        as it comes, and may raise."""
         told = self.headers.get("content-length", "")
         if told.isascii() and told.isdigit() and int(told[:20]) > limit:
             raise _too_large(limit)
         try:
-            data = await self._whole(limit)
+            return await self._whole(limit, look)
         except TimeoutError:
             raise TurnedAway(status=408, message="the body did not come in time", code="TOO_SLOW") from None
-        check_document(data)
-        return data
 
     def again(self, data: bytes) -> Receive:
         """For an application that reads for itself: the body that was read already, then what follows."""
@@ -109,11 +121,12 @@ class Inbound:
 
         return receive
 
-    async def _whole(self, limit: int) -> bytes:
+    async def _whole(self, limit: int, look: Callable[[bytes], None]) -> bytes:
         if self.line is not None and self.line.is_read:
             chunk, _ = await self._chunk()
             if len(chunk) > limit:
                 raise _too_large(limit)
+            look(chunk)
             return chunk
         chunks: list[bytes] = []
         size = 0
@@ -124,6 +137,7 @@ class Inbound:
                 size += len(chunk)
                 if size > limit:
                     raise _too_large(limit)
+                look(chunk)
                 chunks.append(chunk)
                 if not more:
                     return b"".join(chunks)
@@ -142,6 +156,8 @@ class Inbound:
         self.status = status
         told = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in (*headers, *self.shared)]
         if self.line is not None:
+            if not self.line.is_read:
+                told.append(_CLOSE)  # the rest of the body must not be taken for a request
             if not alone:
                 self.line.hold()
             if self.method == "POST" and status == 200 and all(name != b"content-length" for name, _ in told):
@@ -157,7 +173,10 @@ class Inbound:
     async def respond(self, status: int, headers: Headers, body: bytes) -> None:
         """Send a whole response."""
         await self.begin(status, (*headers, ("content-length", str(len(body)))), alone=False)
-        await self.write(body, more=False)
+        # In pieces, each of which waits for the client: one that does not read is noticed.
+        for start in range(0, len(body) - _PIECE, _PIECE):
+            await self.write(body[start : start + _PIECE])
+        await self.write(body[(len(body) - 1) // _PIECE * _PIECE :], more=False)
 
     async def gone(self) -> None:
         """Return when the client has hung up."""
@@ -173,7 +192,7 @@ class Inbound:
 def _too_large(limit: int) -> TurnedAway:
     return TurnedAway(
         status=413,
-        message=f"the body is larger than {limit // 2**20} MB; raise gateway.max_body_mb if it must be",
+        message=f"the body is larger than {limit / 2**20:g} MB; raise gateway.max_body_mb if it must be",
     )
 
 

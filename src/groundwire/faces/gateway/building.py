@@ -42,7 +42,14 @@ def gateway_for(
     gateway = Gateway(
         groundwire,
         Routes((*ROUTES, mcp_route(tools))),
-        Access(host or settings.host, keys, hosts=settings.hosts, origins=settings.origins),
+        Access(
+            host or settings.host,
+            keys,
+            hosts=settings.hosts,
+            origins=settings.origins,
+            proxies=settings.trusted_proxies,
+            metrics=keys.metrics,
+        ),
         secret=secret,
         patience=patience,
         observers=observers,

@@ -49,12 +49,15 @@ def rendering_for(headers: Mapping[str, str], dialect: str, request: Request, co
     """How the citations of an answer are shown: what the header says, else the settings, else the habit."""
     if request.search is None:
         return "structured"
-    said = headers.get(HEADER, configured)
-    if said in RENDERINGS:
-        return said
-    if HEADER in headers and said != "auto":
-        raise InvalidArguments(f"{HEADER}: {said[:40]!r} is none of {', '.join(RENDERINGS)}, auto")
-    return _habit(headers.get("user-agent", ""), dialect, request)
+    return chosen_rendering(headers, configured) or _habit(headers.get("user-agent", ""), dialect, request)
+
+
+def chosen_rendering(headers: Mapping[str, str], configured: str) -> Rendering | None:
+    """The rendering that the header or the settings ask for; None where they leave it to the client."""
+    chosen = headers.get(HEADER, configured)
+    if HEADER in headers and chosen not in (*RENDERINGS, "auto"):
+        raise InvalidArguments(f"{HEADER}: {chosen[:40]!r} is none of {', '.join(RENDERINGS)}, auto")
+    return next((mode for mode in RENDERINGS if mode == chosen), None)
 
 
 def is_shown_as_told(headers: Mapping[str, str], dialect: str, configured: str) -> bool:

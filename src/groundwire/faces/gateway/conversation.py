@@ -39,6 +39,7 @@ from groundwire.routing.continuation import add_usage
 Batches: TypeAlias = AsyncGenerator[Sequence[Event], None]
 Ask: TypeAlias = Callable[[Request], Batches]
 
+CITATIONS_HEADER = "x-groundwire-citations"
 _POLICIES = ("exact", "live")
 _LONGEST_HEADER = 2000
 _TERMINAL = (Finished, Failed)
@@ -105,9 +106,9 @@ def check_head(inbound: Inbound) -> None:
 
 
 def _policy(inbound: Inbound, default: CitationPolicy) -> CitationPolicy:
-    said = inbound.headers.get("x-groundwire-citations", default)
+    said = inbound.headers.get(CITATIONS_HEADER, default)
     if said not in _POLICIES:
-        raise InvalidArguments(f"x-groundwire-citations: {said[:40]!r} is neither exact nor live")
+        raise InvalidArguments(f"{CITATIONS_HEADER}: {said[:40]!r} is neither exact nor live")
     return cast("CitationPolicy", said)
 
 

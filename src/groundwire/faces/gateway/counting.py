@@ -12,7 +12,7 @@ from groundwire.faces.gateway.asgi import JSON, attended
 from groundwire.faces.gateway.conversation import check_head, shown
 from groundwire.faces.gateway.routes import Route
 from groundwire.model import Json, JsonObject, Request, Warned, Wire
-from groundwire.routing.targets import target_of
+from groundwire.routing.resolve import resolve
 
 if TYPE_CHECKING:
     from groundwire.faces.gateway.app import Call, Gateway
@@ -69,7 +69,7 @@ async def _count(gateway: Gateway, call: Call, model: str, field: str) -> None:
 
 async def _counted(gateway: Gateway, call: Call, request: Request) -> int | None:
     groundwire = gateway.groundwire
-    provider, model = target_of(request.model, groundwire.config.aliases, groundwire.usable())
+    provider, model = resolve(request.model, groundwire.config.aliases, groundwire.usable())
     if not isinstance(groundwire, Counting):
         return None
     count = await groundwire.count_tokens(request, provider=provider, model=model)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from groundwire.errors import TurnedAway
 from groundwire.faces.gateway.asgi import attended
-from groundwire.faces.gateway.clients import is_shown_as_told, rendering_for
+from groundwire.faces.gateway.clients import chosen_rendering, is_shown_as_told, rendering_for
 from groundwire.faces.gateway.codex_search import CODEX
 from groundwire.faces.gateway.contract_search import CONTRACT
 from groundwire.faces.gateway.conversation import (
+    CITATIONS_HEADER,
     Batches,
     Exchange,
     Form,
@@ -19,6 +20,8 @@ from groundwire.faces.gateway.conversation import (
     answer_whole,
     understand,
 )
+from groundwire.faces.gateway.decoding import decoded
+from groundwire.faces.gateway.engine_answers import check_searches, finds, with_engine_warning
 from groundwire.faces.gateway.rendering import rendered
 from groundwire.faces.gateway.routes import Endpoint, Route
 from groundwire.faces.gateway.side_request import OFF, search_target, side_answer
@@ -26,10 +29,8 @@ from groundwire.faces.gateway.spending import counted
 from groundwire.model import SearchOptions
 from groundwire.model.value import replace
 from groundwire.routing.caching import Note
-from groundwire.routing.engines import ENGINES
 from groundwire.routing.intent import as_search, side_query
-from groundwire.routing.plan import AUTO
-from groundwire.routing.targets import target_of
+from groundwire.routing.resolve import resolve
 
 if TYPE_CHECKING:
     from groundwire.faces.gateway.app import Call, Gateway
@@ -66,7 +67,8 @@ async def converse(gateway: Gateway, call: Call, form: Form) -> None:
     """One request, from its bytes to the last byte of its answer."""
     inbound = call.inbound
     body = await inbound.body(gateway.settings.max_body_mb * 2**20)
-    exchange = understand(inbound, form, body, gateway.settings.citations, gateway.secret)
+    policy = gateway.settings.citations
+    exchange = await decoded(body, lambda: understand(inbound, form, body, policy, gateway.secret))
     told = Told(call.request_id)
     try:
         if not await attended(inbound, _answer(gateway, exchange, call, told)):
@@ -88,32 +90,46 @@ def ask(
 ) -> tuple[Exchange, Batches]:
     """Ask whom the request means: Claude Code's own searches go to the search target, all others where
     their model's name leads. The answer comes in the rendering that its client can show."""
+    if exchange.form.dialect == "anthropic_messages" and gateway.settings.search != OFF:
+        query = side_query(exchange.request)
+        if query:
+            return _ask_search(gateway, exchange, headers, query, note)
+    return _ask_model(gateway, exchange, headers, note)
+
+
+def _ask_search(
+    gateway: Gateway, exchange: Exchange, headers: Mapping[str, str], query: str, note: Note
+) -> tuple[Exchange, Batches]:
+    provider, model = search_target(gateway, exchange.request.model)
+    chosen = chosen_rendering(headers, gateway.settings.render)
+    request = as_search(exchange.request, query)
+    if chosen not in (None, "structured"):
+        request = replace(request, wire=None)  # the provider's own bytes would not do
+    exchange = replace(exchange, reply=replace(exchange.reply, citations="exact"))
+    return exchange, side_answer(
+        lambda: gateway.batches(request, provider=provider, model=model, note=note), query, chosen or "both"
+    )
+
+
+def _ask_model(
+    gateway: Gateway, exchange: Exchange, headers: Mapping[str, str], note: Note
+) -> tuple[Exchange, Batches]:
     request, dialect = exchange.request, exchange.form.dialect
-    query = side_query(request) if dialect == "anthropic_messages" else ""
-    if query and gateway.settings.search != OFF:
-        provider, model = search_target(gateway, request.model)
-        exchange = replace(exchange, reply=replace(exchange.reply, citations="exact"))
-        plain = as_search(request, query)
-        return exchange, side_answer(
-            lambda: gateway.batches(plain, provider=provider, model=model, note=note), query
-        )
     usable, configured = gateway.groundwire.usable(), gateway.settings.render
-    provider, model = target_of(request.model, gateway.groundwire.config.aliases, usable)
+    provider, model = resolve(request.model, gateway.groundwire.config.aliases, usable)
+    check_searches(request, provider, usable)
     searching = request if request.search or not finds(provider, usable) else replace(request, search=SEARCH)
+    if searching.search is None and CITATIONS_HEADER not in headers:
+        # Text is held back for the sake of citations, and there will be none.
+        exchange = replace(exchange, reply=replace(exchange.reply, citations="live"))
     mode = rendering_for(headers, dialect, searching, configured)
     passes = mode == "structured" or is_shown_as_told(headers, dialect, configured)
     if not passes or exchange.form.array:
         request = replace(request, wire=None)  # the provider's own bytes would not do
     batches = gateway.batches(request, provider=provider, model=model, note=note)
+    batches = batches if searching.search is None else with_engine_warning(batches, request)
     batches = batches if mode == "structured" else rendered(batches, mode, passes=passes)
     return exchange, counted(batches) if dialect == "openai_responses" else batches
-
-
-def finds(provider: str, usable: Mapping[str, bool]) -> bool:
-    """Is this an engine, which searches whether the client has asked for it or not?"""
-    if provider != AUTO:
-        return provider in ENGINES
-    return not any(ok and name not in ENGINES for name, ok in usable.items())
 
 
 def _gemini(version: str) -> Sequence[Route]:

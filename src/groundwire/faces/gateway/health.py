@@ -21,13 +21,14 @@ async def healthz(_: Gateway, call: Call, __: Mapping[str, str]) -> None:
 
 
 async def readyz(gateway: Gateway, call: Call, _: Mapping[str, str]) -> None:
-    """Requests are welcome: the gateway does not close, and there is somebody to ask."""
+    """Requests are welcome: the gateway does not close, a provider can be used, and the store answers."""
     if gateway.draining:
         await _say(call, 503, "closing")
     elif not any(gateway.groundwire.usable().values()):
         await _say(call, 503, "no provider can be used; `groundwire doctor` says why")
     else:
-        await _say(call, 200, "ready")
+        problems = [problem for check in gateway.readiness if (problem := await check())]
+        await _say(call, 503 if problems else 200, "; ".join(problems) or "ready")
 
 
 async def hello(_: Gateway, call: Call, __: Mapping[str, str]) -> None:
@@ -47,8 +48,24 @@ async def _say(call: Call, status: int, word: str) -> None:
 
 
 HEALTH: tuple[Route, ...] = (
-    Route("GET", "/healthz", healthz, access="public", about="Is the process there?"),
-    Route("GET", "/readyz", readyz, access="public", about="Are requests welcome? 503 while it closes."),
-    Route("GET", "/api/hello", hello, access="public", about="Answers the probe of Claude Code."),
-    Route("GET", "/metrics", metrics, about="Counts and durations for Prometheus."),
+    Route("GET", "/healthz", healthz, access="public", always=True, about="Is the process there?"),
+    Route(
+        "GET",
+        "/readyz",
+        readyz,
+        access="public",
+        always=True,
+        about="Are requests welcome? 503 while it closes, or its store does not answer.",
+    ),
+    Route(
+        "GET", "/api/hello", hello, access="public", always=True, about="Answers the probe of Claude Code."
+    ),
+    Route(
+        "GET",
+        "/metrics",
+        metrics,
+        access="metrics",
+        always=True,
+        about="Counts and durations for Prometheus.",
+    ),
 )

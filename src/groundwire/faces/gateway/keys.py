@@ -30,6 +30,8 @@ log = logging.getLogger("groundwire.gateway")
 FILE = "keys.json"
 PREFIX = "sk-gw-"
 """Like everybody's, so that clients take it for a key and logs mask it."""
+METRICS = "metrics"
+"""Keys of this name open the metrics, and nothing else."""
 _VERSION = 1
 _SIZE = 32
 
@@ -120,14 +122,20 @@ class Keyring:
         self._file = file
         self._seen: tuple[int, ...] | None = ()
         self._held: frozenset[str] | None = None
+        self._metrics: frozenset[str] = frozenset()
 
     def __call__(self) -> frozenset[str] | None:
         """Cheap enough for every request."""
         seen = self._look()
         if seen != self._seen:
-            self._held = self._read() if seen is not None else None
+            self._held, self._metrics = self._read() if seen is not None else (None, frozenset())
             self._seen = seen
         return self._held
+
+    def metrics(self) -> frozenset[str]:
+        """The fingerprints that open the metrics."""
+        self()
+        return self._metrics
 
     def _look(self) -> tuple[int, ...] | None:
         try:
@@ -136,13 +144,15 @@ class Keyring:
             return None
         return found.st_mtime_ns, found.st_ino, found.st_size, found.st_mode
 
-    def _read(self) -> frozenset[str] | None:
+    def _read(self) -> tuple[frozenset[str] | None, frozenset[str]]:
         try:
             keys = self._file.entries()
         except ConfigError as error:
             log.error("no key is accepted: %s", error.message)  # noqa: TRY400  the sentence says it all
-            return frozenset()
-        return frozenset(key.fingerprint for key in keys if not key.revoked) if keys else None
+            return frozenset(), frozenset()
+        valid = [key for key in keys if not key.revoked]
+        metrics = frozenset(key.fingerprint for key in valid if key.name == METRICS)
+        return (frozenset(key.fingerprint for key in valid) - metrics if keys else None), metrics
 
 
 def _free_id(taken: set[str]) -> str:

@@ -1,13 +1,13 @@
 """What is refused before it is looked into: how large, how deep, how many, how slow.
 
-Everything here costs one or two passes over the bytes, so refusing is cheaper than sending.
+Everything here costs a few passes over the bytes, so refusing is cheaper than sending.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from groundwire.dialects.jsontext import JsonScan
 from groundwire.errors import ClientWireError, InvalidArguments, InvalidQuery, TurnedAway
 from groundwire.model import Request
 
@@ -19,48 +19,40 @@ BODY_SECONDS = 30.0
 BODY_RATE = 50_000
 
 MAX_DEPTH = 64
-MAX_MEMBERS = 250_000
-"""Members of all objects and lists of a body: what parsing costs. Whole libraries are one string."""
+MAX_MEMBERS = 100_000
+"""Members of all objects and lists of a body: what parsing costs, in one step that nothing interrupts. Whole
+libraries are one string."""
+MAX_MESSAGES = 10_000
+MAX_TOOLS = 1_000
 MAX_DOMAINS = 100
 MAX_QUERY = 8 * 1024
 
-_MARKS = b",[{"
-_SKELETON = bytes(byte for byte in range(256) if byte not in b'[]{}"')
-_STRING = re.compile(rb'"[^"]*"')
-_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_PIECE = 64 * 1024
+
+
+class DocumentLimits:
+    """Refuses a JSON text that would cost too much to read, at the first piece that exceeds a limit."""
+
+    __slots__ = ("_scan",)
+
+    def __init__(self) -> None:
+        self._scan = JsonScan()
+
+    def feed(self, data: bytes) -> None:
+        """Look at the next piece."""
+        for start in range(0, len(data), _PIECE):
+            seen = self._scan.feed(data[start : start + _PIECE] if len(data) > _PIECE else data)
+            # A member is at most two strings: its name and its value.
+            if seen.members > MAX_MEMBERS or seen.strings > 2 * MAX_MEMBERS + 1:
+                raise TurnedAway(status=413, message=f"the body has more than {MAX_MEMBERS:,} members")
+            if seen.deepest > MAX_DEPTH:
+                raise ClientWireError(f"nested deeper than {MAX_DEPTH}")
 
 
 def check_document(data: bytes) -> None:
     """Refuse a JSON text that would cost too much to read."""
-    if len(data) > MAX_MEMBERS and _marks(data) > MAX_MEMBERS and _has_too_many_members(data):
-        raise TurnedAway(status=413, message=f"the body has more than {MAX_MEMBERS:,} members")
-    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and depth_of(data) > MAX_DEPTH:
-        raise ClientWireError(f"nested deeper than {MAX_DEPTH}")
-
-
-def depth_of(data: bytes) -> int:
-    """How deep a JSON text is nested; brackets in strings do not count."""
-    deepest = depth = 0
-    for byte in _STRING.sub(b"", _unescaped(data).translate(None, _SKELETON)):
-        depth += _STEPS.get(byte, 0)
-        deepest = max(deepest, depth)
-    return deepest
-
-
-def _has_too_many_members(data: bytes) -> bool:
-    plain = _unescaped(data)
-    if plain.count(b'"') > 4 * MAX_MEMBERS:
-        return True
-    return _marks(b"".join(plain.split(b'"')[::2])) > MAX_MEMBERS
-
-
-def _unescaped(data: bytes) -> bytes:
-    """The text without escaped quotes, which are those behind a backslash that is not escaped itself."""
-    return data.replace(rb"\\", b"").replace(rb"\"", b"")
-
-
-def _marks(data: bytes) -> int:
-    return len(data) - len(data.translate(None, _MARKS))
+    if len(data) > MAX_DEPTH:
+        DocumentLimits().feed(data)
 
 
 def check_domains(*lists: Sequence[str]) -> None:
@@ -71,6 +63,12 @@ def check_domains(*lists: Sequence[str]) -> None:
 
 def check_request(request: Request) -> None:
     """Refuse what no provider should be asked."""
+    for name, count, most in (
+        ("messages", len(request.messages), MAX_MESSAGES),
+        ("tools", len(request.tools), MAX_TOOLS),
+    ):
+        if count > most:
+            raise InvalidArguments(f"the request has {count:,} {name}; at most {most:,} are possible")
     if request.search is not None:
         check_domains(request.search.allowed_domains, request.search.blocked_domains)
 

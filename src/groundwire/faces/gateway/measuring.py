@@ -31,10 +31,12 @@ _REQUESTS = "groundwire_requests_total"
 _BUCKETS = "groundwire_request_seconds_bucket"
 _COUNT = "groundwire_request_seconds_count"
 _SUM = "groundwire_request_seconds_sum"
+_REFUSED = "groundwire_refused_requests_total"
 OPEN = "groundwire_open_requests"
 _ABOUT = (
     (_REQUESTS, "counter", "Requests that are over, by dialect, provider, status and outcome."),
     ("groundwire_request_seconds", "histogram", "How long they took, from head to last byte."),
+    (_REFUSED, "counter", "Requests that were refused at once, because the event loop was late."),
     (OPEN, "gauge", "Requests under way."),
 )
 _EVERY = 1.0
@@ -70,6 +72,10 @@ class Metrics:
         place = bisect_left(BOUNDS, seen.seconds)
         if place < len(BOUNDS):
             self._samples[_BUCKETS, _bound(seen.dialect, place)] += 1
+
+    def refuse(self) -> None:
+        """Count one request that was refused before it was handled."""
+        self._samples[_REFUSED, ""] += 1
 
     def leave(self, under_way: int) -> None:
         """Put the counts where others find them, now and then."""

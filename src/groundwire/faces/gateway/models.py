@@ -10,7 +10,7 @@ from groundwire.faces.gateway.asgi import JSON
 from groundwire.faces.gateway.routes import Endpoint, Route
 from groundwire.model import JsonObject
 from groundwire.model.value import value
-from groundwire.routing.targets import target_of
+from groundwire.routing.resolve import resolve
 
 if TYPE_CHECKING:
     from groundwire.faces.gateway.app import Asker, Call, Gateway
@@ -106,7 +106,7 @@ async def show_model(gateway: Gateway, call: Call, names: Mapping[str, str]) -> 
     listed = {model.id: model for model in models_of(groundwire)}
     found = listed.get(name)
     if found is None:
-        provider, _ = target_of(name, groundwire.config.aliases, groundwire.usable())
+        provider, _ = resolve(name, groundwire.config.aliases, groundwire.usable())
         found = Model(name, name, provider if provider != AUTO else "groundwire")
     _all, shape = _SHAPES.get(call.dialect, _ANYBODY)
     await _answer(call, shape(found))

@@ -69,7 +69,7 @@ def _operation(route: Route) -> JsonObject:
     operation: JsonObject = {
         "summary": route.about,
         "tags": [route.dialect or "groundwire"],
-        "security": [{name: []} for name in _KEYS] if route.access == "key" else [],
+        "security": [{name: []} for name in _KEYS] if route.access != "public" else [],
         "responses": {
             "200": {"description": "The answer."},
             "default": {"description": "An error in the shape of the dialect."},
@@ -88,7 +88,7 @@ def page(routes: tuple[Route, ...]) -> str:
     """One table. No script, nothing from elsewhere."""
     rows = "".join(
         f"<tr><td>{escape(route.method)}<td><code>{escape(route.path)}</code>"
-        f"<td>{escape(route.about)}<td>{'key' if route.access == 'key' else 'open'}"
+        f"<td>{escape(route.about)}<td>{'open' if route.access == 'public' else 'key'}"
         for route in routes
     )
     return (

@@ -10,6 +10,7 @@ from groundwire.faces.gateway.booking import Booking
 from groundwire.faces.gateway.routes import Routes
 from groundwire.faces.web.routes import routes_for
 from groundwire.store.open import open_store
+from groundwire.store.probe import StoreProbe
 
 if TYPE_CHECKING:
     from groundwire.client import Groundwire
@@ -21,6 +22,7 @@ def add_page(gateway: Gateway, groundwire: Groundwire) -> None:
     config = groundwire.config
     store = open_store(config.store or f"sqlite:///{config.data_dir}/groundwire.db")
     booking = gateway.booking = Booking(store)
+    gateway.readiness.append(StoreProbe(store).problem)
     gateway.routes = Routes((*gateway.routes.routes, *routes_for(chat_for(groundwire, store))))
 
     async def close() -> None:

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable
 from time import monotonic
 
+from groundwire.errors import GroundwireError
 from groundwire.faces.gateway.asgi import Headers, Inbound
 from groundwire.model.value import replace, value
 
@@ -30,6 +31,17 @@ class Patience:
 def unhurried(patience: Patience) -> Patience:
     """For a whole answer: its status is worth a longer wait, and then life is shown every second."""
     return replace(patience, head=2 * patience.head, quiet=min(patience.quiet, 1.0))
+
+
+_LONGEST_WAIT = 24 * 3600
+
+
+def retry_after(error: GroundwireError) -> Headers:
+    """The header for an error that says when to try again: between a second and a day."""
+    wait = getattr(error, "retry_after", None)
+    if not isinstance(wait, int | float) or wait != wait:  # noqa: PLR0124  NaN
+        return ()
+    return (("retry-after", str(round(min(max(1, wait), _LONGEST_WAIT)))),)
 
 
 class Outgoing:

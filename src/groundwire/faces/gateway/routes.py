@@ -39,7 +39,9 @@ class Route:
     endpoint: Endpoint
     dialect: str = ""
     """Whose shape errors have."""
-    access: Literal["key", "public"] = "key"
+    access: Literal["key", "public", "metrics"] = "key"
+    always: bool = False
+    """Answered even while the gateway is overloaded or closing."""
     about: str = ""
     """One sentence for the documentation."""
 

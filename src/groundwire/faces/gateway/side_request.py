@@ -1,8 +1,9 @@
 """Claude Code's own web search: who serves it, and what its answer looks like.
 
 The answer is one search block and one result block for each search, then the text: that is what Claude Code
-counts and reads. What cannot be mended by asking again is told as the result of the search, with its
-reason: an HTTP error would make the client ask again without the restriction that could not be kept.
+counts and reads. Of the text blocks it reads the words alone, so citations are also written into the text.
+What cannot be mended by asking again is told as the result of the search, with its reason: an HTTP error
+would make the client ask again without the restriction that could not be kept.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING
 
 from groundwire.errors import GroundwireError, InvalidArguments, InvalidQuery, QuotaExhausted
 from groundwire.faces.gateway.conversation import Batches
+from groundwire.faces.gateway.rendering import Renderer, Rendering
 from groundwire.model import (
     Answer,
+    Cited,
     Event,
     Failed,
     Finished,
@@ -31,8 +34,7 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import replace
-from groundwire.routing.plan import AUTO
-from groundwire.routing.targets import target_of
+from groundwire.routing.resolve import AUTO, resolve
 
 if TYPE_CHECKING:
     from groundwire.faces.gateway.app import Gateway
@@ -52,12 +54,12 @@ def search_target(gateway: Gateway, model: str) -> tuple[str, str]:
     config, usable = gateway.groundwire.config, gateway.groundwire.usable()
     chosen = gateway.settings.search
     if chosen and chosen != OFF:
-        return target_of(chosen, config.aliases, usable)
-    provider, own = target_of(model, config.aliases, usable)
+        return resolve(chosen, config.aliases, usable)
+    provider, own = resolve(model, config.aliases, usable)
     return (AUTO, "") if config.provider(provider).search == "none" else (provider, own)
 
 
-async def side_answer(ask: Callable[[], Batches], query: str) -> Batches:
+async def side_answer(ask: Callable[[], Batches], query: str, mode: Rendering = "both") -> Batches:
     """The answer in the form that is read; bytes of the vendor's own pass as they are."""
     held: list[Event] = []
     passing = False
@@ -76,7 +78,8 @@ async def side_answer(ask: Callable[[], Batches], query: str) -> Batches:
         yield list(refused(query, error))
         return
     if held:
-        yield list(arranged(held, query))
+        events = list(arranged(held, query))
+        yield events if mode == "structured" else Renderer(keep_citations=mode == "both").feed(events)
 
 
 def refused(query: str, error: GroundwireError) -> Iterator[Event]:
@@ -91,7 +94,7 @@ def refused(query: str, error: GroundwireError) -> Iterator[Event]:
 
 
 def arranged(events: Sequence[Event], query: str) -> Iterator[Event]:
-    """Searches, each with its result, then the text; then the end as it was told."""
+    """Searches, each with its result, then the text with its citations; then the end as it was told."""
     answer = assemble(events)
     yield Started(answer.id, answer.model, _provider(events))
     number = 0
@@ -101,6 +104,7 @@ def arranged(events: Sequence[Event], query: str) -> Iterator[Event]:
         number += 2
     if answer.text:
         yield TextDelta(number, answer.text)
+        yield from map(Cited, answer.citations)
         yield TextSettled(number)
     yield from answer.warnings
     yield UsageSeen(answer.usage)

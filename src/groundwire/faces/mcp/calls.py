@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from groundwire.dialects.extension import FIELD
+from groundwire.dialects.fields import as_object
 from groundwire.dialects.jsontext import dump_json
 from groundwire.dialects.websearch.errors import encode_error_result
 from groundwire.dialects.websearch.request import decode_provider_request
@@ -11,9 +13,10 @@ from groundwire.errors import FetchRefused, GroundwireError, InvalidArguments, N
 from groundwire.faces.mcp.addresses import Addresses
 from groundwire.faces.mcp.offering import FETCH, SEARCH, Asker
 from groundwire.faces.mcp.progress import Watched
-from groundwire.model import Answer, Event, JsonObject, Source
+from groundwire.model import Answer, Event, Json, JsonObject, Source
 from groundwire.model.value import value
 from groundwire.text.addresses import safe_address
+from groundwire.text.sanitise import shown, visible, visible_json
 from groundwire.text.sources import label_of, number_answer, number_sources
 from groundwire.tools import call_tool
 from groundwire.tools.registry import WEBSEARCH
@@ -46,7 +49,13 @@ class Told:
 async def call(
     asker: Asker, addresses: Addresses, name: str, arguments: JsonObject, see: Callable[[Event], None]
 ) -> Told:
-    """Run a tool."""
+    """Run a tool. Nothing invisible of what strangers wrote reaches the model."""
+    return _visible(await _called(asker, addresses, name, arguments, see))
+
+
+async def _called(
+    asker: Asker, addresses: Addresses, name: str, arguments: JsonObject, see: Callable[[Event], None]
+) -> Told:
     if name == FETCH:
         return await _fetch(asker, addresses, arguments)
     watched = Watched(asker, see)
@@ -58,6 +67,22 @@ async def call(
     links = tuple(_links(outcome.answer, number_answer(outcome.answer).sources))
     failed = outcome.answer.error is not None
     return Told(str(outcome.result["llmContent"]), outcome.result, () if failed else links, failed)
+
+
+def _visible(told: Told) -> Told:
+    """The same without invisible characters; places in the text, which the extension tells, move along."""
+    text, place = shown(told.text)
+    structured = as_object(visible_json(told.structured))
+    extension = as_object(structured.get(FIELD))
+    if structured.get("llmContent") == text and isinstance(inserted := extension.get("inserted"), list):
+        moved: list[Json] = [
+            [place(offset) for offset in pair if isinstance(offset, int)]
+            for pair in inserted
+            if isinstance(pair, list)
+        ]
+        structured[FIELD] = {**extension, "inserted": moved}
+    links = tuple(Link(link.url, visible(link.title), visible(link.passage)) for link in told.links)
+    return Told(text, structured, links, told.failed)
 
 
 async def _search(watched: Watched, addresses: Addresses, arguments: JsonObject) -> Told:

@@ -64,15 +64,28 @@ def greeting(line: str) -> Greeting | None:
 
 def listing(line: str, greeted: Greeting, tools: Callable[[], list[JsonObject]]) -> JsonObject | None:
     """The answer to a line of somebody who was greeted and asks for the tools; None to everything else."""
+    return _listed(line, tools, modern=greeted.modern)
+
+
+def first_answer(body: str, tools: Callable[[], list[JsonObject]], *, modern: bool) -> JsonObject | None:
+    """The answer to a request that is sent over HTTP, where none depends on another; None if the package
+    must give it."""
+    greeted = greeting(body)
+    if greeted is None:
+        return _listed(body, tools, modern=modern)
+    return greeted.answer if greeted.modern == modern else None
+
+
+def _listed(line: str, tools: Callable[[], list[JsonObject]], *, modern: bool) -> JsonObject | None:
     asked = _request(line)
     if asked is None or asked["method"] != "tools/list":
         return None
     params = asked.get("params", {})
     if not isinstance(params, dict) or params.keys() - {"_meta"}:
         return None
-    if not (_is_modern(params) if greeted.modern else _version(params) is None):
+    if not (_is_modern(params) if modern else _version(params) is None):
         return None
-    result: JsonObject = {**(_KEPT if greeted.modern else {}), "tools": [*tools()]}
+    result: JsonObject = {**(_KEPT if modern else {}), "tools": [*tools()]}
     return {"jsonrpc": "2.0", "id": asked["id"], "result": result}
 
 

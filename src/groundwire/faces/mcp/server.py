@@ -15,6 +15,7 @@ from mcp import MCPError, types
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.types.version import is_version_at_least
+from sse_starlette.sse import AppStatus
 
 from groundwire import __version__
 from groundwire.faces.mcp.calls import Told, call
@@ -104,6 +105,9 @@ class SearchServer:
 
 def manager_of(tools: SearchServer) -> StreamableHTTPSessionManager:
     """Serves the tools over HTTP, each request for itself."""
+    # Its responses would end, empty and with status 200, as soon as a uvicorn server of this process is asked
+    # to exit. The gateway lets them go on until it has drained.
+    AppStatus.enable_automatic_graceful_drain = False
     return StreamableHTTPSessionManager(tools.server, stateless=True)
 
 

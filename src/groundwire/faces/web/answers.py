@@ -8,7 +8,7 @@ from html import escape
 from groundwire.chat.links import web_link
 from groundwire.chat.paragraphs import breaks_of
 from groundwire.chat.states import State, is_ungrounded, state_of
-from groundwire.faces.web.notes import Note, error_note, finish_note, warning_note
+from groundwire.faces.web.notes import Note, error_note, finish_note, search_failure, warning_note
 from groundwire.faces.web.prose import REL, write_prose
 from groundwire.faces.web.suggestions import Suggestion, read_suggestions
 from groundwire.faces.web.visible import one_line, seen, shown
@@ -25,6 +25,7 @@ from groundwire.model import (
 )
 from groundwire.model.value import replace, value
 from groundwire.store.base import StoredMessage
+from groundwire.text.plain import in_markdown
 from groundwire.text.sources import Numbering, label_of, number_answer, number_sources
 
 _LONGEST_PASSAGE = 400
@@ -48,6 +49,14 @@ class SourceView:
 
 
 @value
+class SearchView:
+    """A search that was made, and why it failed if it did."""
+
+    query: str
+    failure: str = ""
+
+
+@value
 class AnswerView:
     """Everything that is shown of an answer."""
 
@@ -59,7 +68,7 @@ class AnswerView:
     cited: tuple[SourceView, ...]
     opened: tuple[SourceView, ...]
     retrieved: tuple[SourceView, ...]
-    queries: tuple[str, ...]
+    searches_made: tuple[SearchView, ...]
     searching: str | None
     """What is being searched for; empty where that is not known, None where nothing is."""
     suggestions: tuple[Suggestion, ...]
@@ -82,6 +91,11 @@ class AnswerView:
         """How many sources there are."""
         return len(self.cited) + len(self.opened) + len(self.retrieved)
 
+    @property
+    def found(self) -> tuple[SourceView, ...]:
+        """All sources, for a look at them before the answer is complete."""
+        return (*self.cited, *self.opened, *self.retrieved)
+
 
 def view_of(
     message: StoredMessage, texts: Mapping[str, str], *, searched: bool, searching: bool = False
@@ -103,7 +117,7 @@ def view_of(
         tuple(_source(source, number) for number, source in enumerate(numbering.sources, 1)),
         tuple(_source(source) for source in others if source.state == "opened"),
         tuple(_source(source) for source in others if source.state != "opened"),
-        tuple(dict.fromkeys(one_line(query) for query in _queries(answer))),
+        _searches_made(answer, texts),
         _searching(answer) if searching and state == "running" else None,
         _suggestions(answer),
         tuple(dict.fromkeys(warning_note(warning, texts) for warning in answer.warnings)),
@@ -122,6 +136,7 @@ def view_of(
 
 
 def _written(answer: Answer, numbering: Numbering, name: str, label: str) -> tuple[tuple[str, ...], str]:
+    answer = in_markdown(answer)
     text, place = shown(answer.text)
     citations = [_moved(citation, place) for citation in answer.citations]
     breaks = sorted({place(point) for point in breaks_of(answer)})
@@ -175,13 +190,13 @@ def _chip(number: int, item: Evidence, numbering: Numbering, name: str, label: s
 
 def _source(source: Source, number: int | None = None) -> SourceView:
     link = web_link(source.url)
-    host = link.host if link else ""
-    domain = one_line(source.domain)
+    host = link.domain if link else ""
+    domain = one_line(source.domain).lower().removeprefix("www.")
     return SourceView(
         one_line(label_of(source))[:300] or host or "?",
         link.href if link else "",
         host,
-        domain if domain.lower() not in (host, host.removeprefix("www.")) else "",
+        domain if domain != host else "",
         one_line(source.date)[:60],
         tuple(filter(None, map(_passage, source.excerpts[:_MOST_PASSAGES]))),
         number,
@@ -191,6 +206,30 @@ def _source(source: Source, number: int | None = None) -> SourceView:
 def _passage(text: str) -> str:
     line = one_line(text)
     return line if len(line) <= _LONGEST_PASSAGE else line[: _LONGEST_PASSAGE - 1].rstrip() + "…"
+
+
+def _searches_made(answer: Answer, texts: Mapping[str, str]) -> tuple[SearchView, ...]:
+    """Every search once, and every page that could not be opened; a failure is shown with its reason."""
+    failures = {
+        part.call_id: search_failure(part.error, texts)
+        for part in answer.parts
+        if isinstance(part, SearchResult) and part.error
+    }
+    made: dict[SearchView, None] = {}
+    for part in answer.parts:
+        if isinstance(part, SearchCall):
+            failure = failures.pop(part.id, "")
+            subjects = (
+                part.queries if part.kind == "search" else (part.pattern or part.url,) if failure else ()
+            )
+            made |= dict.fromkeys(
+                SearchView(line, failure) for subject in subjects if (line := one_line(subject))
+            )
+            if failure and not any(map(one_line, subjects)):
+                made[SearchView(texts["search"], failure)] = None
+    # A failure of a call that nobody told of.
+    made |= dict.fromkeys(SearchView(texts["search"], failure) for failure in failures.values())
+    return tuple(made)
 
 
 def _queries(answer: Answer) -> list[str]:

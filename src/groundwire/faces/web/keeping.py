@@ -6,12 +6,16 @@ from collections.abc import Mapping
 
 from groundwire.chat.apps import is_id, read_app, write_app
 from groundwire.chat.languages import LANGUAGES
+from groundwire.chat.questions import Controls
+from groundwire.chat.search_tools import names_google, options_of
 from groundwire.dialects.jsontext import dump_json
-from groundwire.errors import GroundwireError, TurnedAway
+from groundwire.errors import ClientWireError, GroundwireError, TurnedAway
 from groundwire.faces.web.face import Face, Page, PageRequest
+from groundwire.faces.web.pages import limits_of
 from groundwire.faces.web.replying import send_away, send_file
 from groundwire.faces.web.visible import one_line
 from groundwire.faces.web.visits import read_form
+from groundwire.model import Location
 from groundwire.model.value import replace
 from groundwire.store.base import Agent, Texts
 
@@ -20,7 +24,9 @@ _PLACE = "agents"
 
 async def listing(face: Face, request: PageRequest) -> None:
     """All agents."""
-    await face.send(request, "agents", agents=await face.chat.agents(request.visit.owner), place=_PLACE)
+    owner = request.visit.owner
+    agents, unreadable = await face.chat.agents(owner), await face.chat.unreadable_agents(owner)
+    await face.send(request, "agents", agents=agents, unreadable=unreadable, place=_PLACE)
 
 
 async def blank(face: Face, request: PageRequest) -> None:
@@ -48,11 +54,17 @@ async def save(face: Face, request: PageRequest) -> None:
 async def turn_on(face: Face, request: PageRequest) -> None:
     """Let an agent search, and go on where that was wanted."""
     form = await read_form(request.visit, request.inbound)
-    kept = await face.chat.save_agent(
-        replace(await face.chat.agent(request.names["id"], request.visit.owner), web_search=True)
-    )
-    session = form.get("session", "")
-    await send_away(request.inbound, f"/chat/{session}" if is_id(session) else f"/?agent={kept.id}")
+    owner, session = request.visit.owner, form.get("session", "")
+    agent = await face.chat.agent(request.names["id"], owner)
+    if session:
+        await face.chat.session(owner, session)
+    kept = await face.chat.save_agent(replace(agent, web_search=True), owner)
+    if not session:
+        await send_away(request.inbound, f"/?agent={kept.id}")
+        return
+    # An agent of everybody's is copied: the session goes on with the copy.
+    held = await face.chat.give_agent(owner, session, kept.id)
+    await send_away(request.inbound, f"/chat/{held.id}")
 
 
 async def remove(face: Face, request: PageRequest) -> None:
@@ -91,9 +103,28 @@ async def _form(face: Face, request: PageRequest, agent: Agent, trouble: str = "
         item=agent,
         providers=sorted(providers, key=lambda row: (not row[2], row[0])),
         trouble=trouble,
+        limits=_app_limits(agent, face.pages.texts[request.visit.language]),
+        google=names_google(agent),
         kept=agent.id in kept,
         place=_PLACE,
     )
+
+
+def _app_limits(agent: Agent, texts: Mapping[str, str]) -> str:
+    """The search options that came with the app, on one line."""
+    try:
+        options = options_of(agent)
+    except ClientWireError as error:
+        return error.message
+    place = options.location or Location()
+    said = limits_of(
+        Controls(
+            options.allowed_domains,
+            options.blocked_domains,
+            *(place.country, place.region, place.city, place.timezone),
+        )
+    )
+    return " · ".join(filter(None, (said, texts["app_not_live"] if options.live is False else "")))
 
 
 async def _save(face: Face, request: PageRequest, form: Mapping[str, str], agent: Agent) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
+from groundwire.chat.questions import InvalidDomain, OutsideAgent
 from groundwire.errors import GroundwireError
 from groundwire.faces.web.visible import one_line
 from groundwire.model import Answer, Warned
@@ -19,6 +20,7 @@ _WHOLE = frozenset(
     {
         *("not_live", "thin_evidence", "not_cited", "nothing_found", "estimated", "search_limit"),
         *("CLOSING", "INVALID_KEY", "NOT_FOUND", "OVERLOADED", "STALE_FORM"),
+        *("SESSION_BUSY", "STORE_FAILED", "STORE_FULL", "STORE_UNAVAILABLE", "UNREADABLE_MESSAGE"),
     }
 )
 """Codes whose sentence says all there is to say."""
@@ -39,7 +41,9 @@ def warning_note(warning: Warned, texts: Mapping[str, str]) -> Note:
 
 
 def error_note(error: GroundwireError, texts: Mapping[str, str]) -> Note:
-    """Why an answer broke off."""
+    """Why an answer broke off, or a question was refused."""
+    if isinstance(error, InvalidDomain | OutsideAgent):
+        return Note(texts[f"error_{error.code}"].format(domain=one_line(error.domain)))
     return _note("error", error.code, error.message, texts)
 
 
@@ -47,6 +51,11 @@ def error_line(error: GroundwireError, texts: Mapping[str, str]) -> str:
     """Why something cannot be done, on one line."""
     note = error_note(error, texts)
     return " ".join(filter(None, (note.sentence, note.detail)))
+
+
+def search_failure(code: str, texts: Mapping[str, str]) -> str:
+    """Why a search failed: a sentence for the codes of the wire, and the code itself for any other."""
+    return texts.get(f"search_{code}", "") or f"{texts['search_failed']} ({one_line(code)[:80]})"
 
 
 def finish_note(answer: Answer, texts: Mapping[str, str]) -> Note:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from groundwire.chat.exporting import footnoted
 from groundwire.chat.languages import LANGUAGES, pick
-from groundwire.chat.questions import Controls, controls_of
+from groundwire.chat.questions import Controls, readable_controls
 from groundwire.chat.states import state_of
 from groundwire.chat.turns import Turn
 from groundwire.faces.web.answers import AnswerView, view_of
@@ -78,7 +78,10 @@ class Pages:
     def question(self, visit: Visit, message: StoredMessage) -> Markup:
         """A question in the log."""
         content = message.content if isinstance(message.content, Message) else Message("user", ())
-        text, limits = seen(content.text), limits_of(controls_of(content))
+        text, controls = seen(content.text), readable_controls(content)
+        limits = (
+            self.texts[visit.language]["unreadable_controls"] if controls is None else limits_of(controls)
+        )
         return Markup(self.render("question", visit, message=message, text=text, limits=limits))  # noqa: S704  ours
 
     def answer(self, visit: Visit, agent: Agent, message: StoredMessage, question: str) -> Markup:
@@ -110,6 +113,10 @@ class Pages:
     def status(self, visit: Visit, view: AnswerView) -> str:
         """What is being done, while it is."""
         return self.render("status", visit, view=view, live=True).strip()
+
+    def progress(self, visit: Visit, view: AnswerView) -> str:
+        """What was searched for and found so far."""
+        return self.render("progress", visit, view=view).strip()
 
     def _keep(self, key: Hashable, html: Markup) -> None:
         while len(self._kept) >= _MOST_KEPT:

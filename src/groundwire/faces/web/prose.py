@@ -7,14 +7,17 @@ Nothing is ever loaded from elsewhere: a picture becomes a link, and a link show
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from html import escape
+from types import FunctionType, GeneratorType, ModuleType
 from typing import Any
 
 import nh3
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from groundwire.chat.links import web_link
@@ -38,6 +41,15 @@ _TAGS = {
 }
 _ATTRIBUTES = {"a": {"href", "target", "class"}, "span": {"class"}, "ol": {"start"}}
 _LONGEST = 200_000
+_NAME = re.compile(r"__[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*__(?!\w)")
+_KINDS = (object, type, int, str, dict, set, BaseException, FunctionType, ModuleType, GeneratorType)
+_PYTHON_NAMES = frozenset(name for kind in _KINDS for name in dir(kind) if _NAME.fullmatch(name)) | {
+    *("__main__", "__file__", "__path__", "__all__", "__slots__", "__version__", "__future__", "__import__"),
+    *("__enter__", "__exit__", "__aenter__", "__aexit__", "__aiter__", "__anext__", "__await__", "__del__"),
+    *("__get__", "__set__", "__delete__", "__set_name__", "__post_init__", "__fspath__", "__missing__"),
+    *("__copy__", "__deepcopy__", "__bytes__", "__complex__", "__prepare__", "__getattr__"),
+}
+"""Names that Python gives a meaning to, so that nobody means emphasis by them."""
 _SETTLING: tuple[Callable[[str, int], int], ...] = (to_words_before, to_word_end, to_line_end)
 _MOST_MOVED = 60
 
@@ -171,10 +183,27 @@ def _clean(html: str) -> str:
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}, renderer_cls=_Renderer)
     parser.enable(["table", "strikethrough"])
+    parser.inline.ruler.before("emphasis", "name", _read_name)
     # Which links are safe is decided where they are written, by the parser of everybody's addresses.
     parser.validateLink = _any_link  # type: ignore[method-assign]
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     return parser
+
+
+def _read_name(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  as the parser calls it
+    """A name between double underscores is no emphasis where it is code: `object.__init__`, `__main__`."""
+    match = _NAME.match(state.src, state.pos)
+    if match is None or not _is_code(state.src, match):
+        return False
+    if not silent:
+        state.pending += match[0]
+    state.pos = match.end()
+    return True
+
+
+def _is_code(text: str, name: re.Match[str]) -> bool:
+    beside = text[name.start() - 1 : name.start()], text[name.end() : name.end() + 1]
+    return beside[0] == "." or beside[1] in ("(", ".", "[") or name[0] in _PYTHON_NAMES
 
 
 def _any_link(url: str) -> bool:  # noqa: ARG001
@@ -192,7 +221,7 @@ class _Renderer(RendererHTML):
         token.meta = {"link": link}
         closing = _closing(tokens, place)
         if closing is not None:
-            closing.meta = {"host": "" if link is None or link.host in label else link.host, "open": link}
+            closing.meta = {"host": "" if link is None or link.domain in label else link.domain, "open": link}
         return _anchor(link.href) if link else "<span>"
 
     def link_close(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
@@ -210,7 +239,7 @@ class _Renderer(RendererHTML):
         link = web_link(str(token.attrs.get("src", "")))
         if link is None:
             return escape(label)
-        return f'{_anchor(link.href)}{escape(label)}</a> <span class="host">({escape(link.host)})</span>'
+        return f'{_anchor(link.href)}{escape(label)}</a> <span class="host">({escape(link.domain)})</span>'
 
     def fence(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
         """Code as it stands."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from groundwire.dialects.jsontext import dump_json
 from groundwire.errors import GroundwireError
 from groundwire.faces.gateway.asgi import JSON, Headers, Inbound
+from groundwire.faces.gateway.replies import retry_after
 from groundwire.model import Json
 
 CSP = "; ".join(
@@ -53,9 +54,7 @@ async def send_file(inbound: Inbound, name: str, kind: str, text: str) -> None:
 
 async def send_refusal(inbound: Inbound, error: GroundwireError, message: str) -> None:
     """Why something was not done, for the script of the page."""
-    wait = getattr(error, "retry_after", None)
-    again: Headers = (("retry-after", str(max(1, round(wait)))),) if wait is not None else ()
-    head = (("content-type", JSON), *again, *SECURITY, *PRIVATE)
+    head = (("content-type", JSON), *retry_after(error), *SECURITY, *PRIVATE)
     await inbound.respond(error.status_hint, head, dump_json({"message": message}).encode())
 
 

@@ -7,10 +7,11 @@ from html.parser import HTMLParser
 from groundwire.chat.links import web_link
 from groundwire.faces.web.visible import one_line
 from groundwire.model.value import value
+from groundwire.text.addresses import is_host_of
 
 _LONGEST = 100_000
 _MOST = 20
-_GOOGLES = ("google.com", ".google.com")
+_GOOGLE = "google.com"
 
 
 @value
@@ -39,7 +40,7 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "a":
             link = web_link(dict(attrs).get("href") or "")
-            ours = link is not None and link.host.endswith(_GOOGLES) and link.href.startswith("https:")
+            ours = link is not None and is_host_of(link.host, _GOOGLE) and link.href.startswith("https:")
             self._href = link.href if link is not None and ours else ""
             self._words = []
 

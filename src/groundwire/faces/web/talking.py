@@ -1,8 +1,9 @@
 """Sessions, and the stream of an answer to the page.
 
 The stream tells HTML that was rendered here: `turn` when the question is on disk, `body` when blocks changed
-(`keep` of the first stay), `status` when something else is done, `done` with the answer as it will be read
-again. `refused` tells why nothing was asked.
+(`keep` of the first stay), `status` when something else is done, `progress` when more was found, `done` with
+the answer as it will be read again. Why nothing was asked is told with the status of an error, or, if the
+stream has begun, by `refused`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
 
+from groundwire.chat.agents import target_for
 from groundwire.chat.extracts import extract
-from groundwire.chat.questions import Asked, Controls, controls_of, domains_in
-from groundwire.chat.targets import target_for
+from groundwire.chat.questions import Asked, Controls, domains_in, readable_controls
 from groundwire.chat.turns import Conversation, Turn
 from groundwire.client import Groundwire
 from groundwire.dialects.fields import Fields
@@ -148,6 +149,9 @@ async def _stream(face: Face, request: PageRequest, body: Json) -> None:
                     await outgoing.write(piece)
         except GroundwireError as error:
             request.call.outcome = error.code
+            if not request.inbound.begun:
+                await send_refusal(request.inbound, error, face.line(request, error))
+                return
             await outgoing.write(event("refused", {"message": face.line(request, error)}))
         await outgoing.write(b"", more=False)
 
@@ -167,6 +171,8 @@ async def _told(face: Face, request: PageRequest, asked: Asked) -> AsyncGenerato
             view = await asyncio.to_thread(look)
             if (status := pages.status(visit, view)) != pages.status(visit, before):
                 yield event("status", {"html": status})
+            if (progress := pages.progress(visit, view)) != pages.progress(visit, before):
+                yield event("progress", {"html": progress})
             if view.blocks != before.blocks:
                 yield event("body", _difference(before.blocks, view.blocks))
             before = view
@@ -216,7 +222,7 @@ def _asked(visit: Visit, fields: Fields) -> Asked:
 def _last_controls(conversation: Conversation) -> Controls:
     asked = (turn.content for turn in reversed(conversation.turns) if isinstance(turn.content, Message))
     last = next(asked, None)
-    return controls_of(last) if last is not None else Controls()
+    return (readable_controls(last) if last is not None else None) or Controls()
 
 
 PAGES: tuple[Page, ...] = (

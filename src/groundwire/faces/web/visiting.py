@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from groundwire.errors import TurnedAway
+from groundwire.faces.gateway.replies import retry_after
 from groundwire.faces.web.face import Face, Page, PageRequest
 from groundwire.faces.web.pages import STATIC
 from groundwire.faces.web.replying import SECURITY, send_away, send_page
-from groundwire.faces.web.visits import keep_language, log_out, read_form
+from groundwire.faces.web.visits import keep_language, read_form
 
+_LARGEST_LOGIN = 4096
 _FOR_EVER = ("cache-control", "public, max-age=31536000, immutable")
 
 
@@ -21,21 +23,22 @@ async def ask_for_key(face: Face, request: PageRequest) -> None:
 
 async def log_in(face: Face, request: PageRequest) -> None:
     """Let somebody in who shows a key."""
-    form = await read_form(request.visit, request.inbound)
+    form = await read_form(request.visit, request.inbound, _LARGEST_LOGIN)
     try:
         cookies = face.desk.log_in(request.gateway, request.inbound, form.get("key", ""))
     except TurnedAway as error:
         request.call.outcome = error.code
         html = face.pages.render("login", request.visit, trouble=face.line(request, error))
-        await send_page(request.inbound, html, status=error.status_hint, more=request.visit.cookies)
+        more = (*retry_after(error), *request.visit.cookies)
+        await send_page(request.inbound, html, status=error.status_hint, more=more)
         return
     await send_away(request.inbound, "/", cookies)
 
 
-async def leave(_: Face, request: PageRequest) -> None:
-    """Forget who somebody is."""
-    await read_form(request.visit, request.inbound)
-    await send_away(request.inbound, "/login", log_out(request.inbound))
+async def leave(face: Face, request: PageRequest) -> None:
+    """End a login."""
+    await read_form(request.visit, request.inbound, _LARGEST_LOGIN)
+    await send_away(request.inbound, "/login", face.desk.log_out(request.gateway, request.inbound))
 
 
 async def choose_language(_: Face, request: PageRequest) -> None:

@@ -16,8 +16,8 @@ from urllib.parse import parse_qsl
 
 from groundwire.chat.languages import LANGUAGES, preferred
 from groundwire.errors import TurnedAway
-from groundwire.faces.gateway.access import fingerprint
 from groundwire.faces.gateway.asgi import Headers, Inbound
+from groundwire.faces.web.logouts import Logouts
 from groundwire.model.value import value
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ LANGUAGE = "groundwire_language"
 HOLDS = 30 * 24 * 3600
 """Seconds until somebody has to show their key again."""
 LARGEST = 2 * 2**20
+FORM = "application/x-www-form-urlencoded"
 _FLAGS = "; Path=/; HttpOnly; SameSite=Strict"
 
 
@@ -54,7 +55,7 @@ class Desk:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._failures: list[float] = []
+        self._ended: Logouts | None = None
 
     def visit(self, gateway: Gateway, inbound: Inbound) -> Visit:
         """Who sent a request."""
@@ -73,28 +74,31 @@ class Desk:
 
     def log_in(self, gateway: Gateway, inbound: Inbound, key: str) -> Headers:
         """The cookie of somebody who shows a key; raises `TurnedAway` for one that does not hold."""
-        now = self._clock()
-        self._failures = [moment for moment in self._failures if now - moment < 60][-10:]
-        if len(self._failures) >= 10:
-            raise TurnedAway(status=429, message="too many attempts; wait a minute", retry_after=60)
-        shown = fingerprint(key.strip())
-        if not gateway.access.holds(shown):
-            self._failures.append(now)
-            raise TurnedAway(status=401, message="this key does not hold", code="INVALID_KEY")
-        body = f"{shown}.{int(now) + HOLDS}"
+        shown = gateway.access.check_login(inbound, key.strip())
+        body = f"{shown}.{int(self._clock()) + HOLDS}.{secrets.token_hex(16)}"
         return (_cookie(LOGIN, f"{body}.{_sign(gateway, body)}", inbound, HOLDS),)
 
     def _owner(self, gateway: Gateway, cookie: str) -> str:
         body, _, signature = cookie.rpartition(".")
         if not hmac.compare_digest(_sign(gateway, body).encode(), signature.encode("utf-8", "replace")):
             return ""
-        shown, _, until = body.partition(".")
-        return shown if float(until) > self._clock() and gateway.access.holds(shown) else ""
+        shown, until, session = (*body.split("."), "", "")[:3]
+        if not session or float(until) <= self._clock() or not gateway.access.holds(shown):
+            return ""
+        return "" if self._logouts(gateway).holds(session) else shown
 
+    def log_out(self, gateway: Gateway, inbound: Inbound) -> Headers:
+        """End the login of a browser: its cookie is not accepted any more, whoever has a copy."""
+        cookie = _cookies(inbound).get(LOGIN, "")
+        if self._owner(gateway, cookie):
+            _, until, session, _ = cookie.split(".")
+            self._logouts(gateway).add(session, int(until))
+        return (_cookie(LOGIN, "", inbound, 0),)
 
-def log_out(inbound: Inbound) -> Headers:
-    """The cookie that ends another."""
-    return (_cookie(LOGIN, "", inbound, 0),)
+    def _logouts(self, gateway: Gateway) -> Logouts:
+        if self._ended is None:
+            self._ended = Logouts(gateway.groundwire.config.data_dir, self._clock)
+        return self._ended
 
 
 def keep_language(inbound: Inbound, language: str) -> Headers:
@@ -110,9 +114,14 @@ def check_token(visit: Visit, given: str) -> None:
         )
 
 
-async def read_form(visit: Visit, inbound: Inbound) -> Mapping[str, str]:
+async def read_form(visit: Visit, inbound: Inbound, largest: int = LARGEST) -> Mapping[str, str]:
     """The fields of a form of the visitor's."""
-    data = await inbound.body(LARGEST)
+    kind = inbound.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != FORM:
+        raise TurnedAway(status=415, message=f"a form is sent as {FORM}")
+    if visit.cookies:  # without the cookie of its page no form can be valid
+        check_token(visit, "")
+    data = await inbound.form(largest)
     fields = dict(parse_qsl(data.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=200))
     check_token(visit, fields.get("token", ""))
     return fields

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from groundwire.chat.states import is_unreadable
 from groundwire.model import Message
 from groundwire.model.value import value
 from groundwire.store.base import StoredMessage
@@ -52,4 +53,7 @@ def window_of(turns: Sequence[StoredMessage], reach: Reach) -> Window:
 
 
 def _begins(turn: StoredMessage, reach: Reach) -> bool:
-    return isinstance(turn.content, Message) and turn.number >= reach.until - reach.limit
+    content = turn.content
+    # A damaged row does not say what it was; questions have odd numbers.
+    damaged = not isinstance(content, Message) and is_unreadable(content) and turn.number % 2 == 1
+    return (isinstance(content, Message) or damaged) and turn.number >= reach.until - reach.limit

@@ -16,8 +16,12 @@ from groundwire.tools.registry import TOOLS
 _VALUES: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("search", "--provider"): ("auto", *KNOWN_PROVIDERS),
     ("tool", "name"): tuple(TOOLS),
+    ("login", "provider"): tuple(
+        name for name in KNOWN_PROVIDERS if name not in ("openai_oauth", "copilot", "searxng", "web", "local")
+    ),
 }
 """Names that the parsers do not list, because they depend on the configuration."""
+_FILES = frozenset({"what", "--data-dir"})
 
 
 @value
@@ -28,6 +32,10 @@ class Word:
     help: str
     takes_value: bool
     values: tuple[str, ...] = ()
+    many: bool = False
+    """May it stand several times? Only the last argument by its place can."""
+    files: bool = False
+    """Are names of files offered?"""
 
 
 def run(arguments: Namespace, console: Console) -> int:
@@ -42,8 +50,16 @@ def words_of(command: str) -> Iterator[Word]:
     for action in COMMANDS[command].parser(command)._actions:
         name = action.option_strings[-1] if action.option_strings else action.dest
         values = _VALUES.get((command, name)) or tuple(map(str, action.choices or ()))
-        takes = bool(action.option_strings) and action.nargs != 0
-        yield Word(name, action.help or "", takes, () if action.help == argparse.SUPPRESS else values)
+        if action.help == argparse.SUPPRESS:
+            continue
+        yield Word(
+            name,
+            action.help or "",
+            takes_value=bool(action.option_strings) and action.nargs != 0,
+            values=values,
+            many=action.nargs in ("*", "+"),
+            files=name in _FILES,
+        )
 
 
 def bash() -> str:
@@ -88,7 +104,7 @@ def zsh() -> str:
         "  case $words[2] in",
     ]
     for command in COMMANDS:
-        specs = " ".join(_single(spec) for spec in map(_zsh_spec, words_of(command)))
+        specs = " ".join(_single(spec) for spec in _zsh_specs(command))
         lines.append(f"    {command}) shift words; ((CURRENT--)); _arguments {specs} ;;")
     return "\n".join([*lines, "  esac", "}", "compdef _groundwire groundwire", ""])
 
@@ -103,20 +119,28 @@ def fish() -> str:
         for word in words_of(name):
             line = f"complete -c groundwire -n {_single(f'__fish_seen_subcommand_from {name}')}"
             if word.name.startswith("-"):
-                line += f" -l {word.name.lstrip('-')}" + (" -x" if word.takes_value else "")
-            elif not word.values:
+                takes = " -rF" if word.files else " -x"
+                line += f" -l {word.name.lstrip('-')}" + (takes if word.takes_value else "")
+            elif not word.values and not word.files:
                 continue
+            elif word.files:
+                line += " -F"
             values = f" -a {_single(' '.join(word.values))}" if word.values else ""
             lines.append(f"{line}{values} -d {_single(word.help)}")
     return "\n".join([*lines, ""])
 
 
-def _zsh_spec(word: Word) -> str:
-    about = word.help.replace("[", "(").replace("]", ")").replace(":", "")
-    values = f"({' '.join(word.values)})" if word.values else ""
-    if not word.name.startswith("-"):
-        return f"*:{word.name}:{values}"
-    return f"{word.name}[{about}]" + (f":value:{values}" if word.takes_value else "")
+def _zsh_specs(command: str) -> Iterator[str]:
+    """What `_arguments` is told: places by their number, and one that takes the rest."""
+    place = 0
+    for word in words_of(command):
+        about = word.help.replace("[", "(").replace("]", ")").replace(":", "")
+        values = "_files" if word.files else f"({' '.join(word.values)})" if word.values else ""
+        if word.name.startswith("-"):
+            yield f"{word.name}[{about}]" + (f":value:{values}" if word.takes_value else "")
+        else:
+            place += 1
+            yield f"{'*' if word.many else place}:{word.name}:{values}"
 
 
 def _single(text: str) -> str:

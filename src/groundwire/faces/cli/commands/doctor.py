@@ -34,6 +34,7 @@ def run(arguments: Namespace, console: Console) -> int:
         if not arguments.json:
             _print_sections(console, checks)
         return report(error, console)
+    checks["extras"] = list(checkup.extras(asker.config.store))
     checks["data"] = [checkup.data_directory(asker.config.data_dir)]
     statuses = asker.providers()
     asked = asyncio.run(_live(asker, statuses)) if arguments.ask else []
@@ -98,13 +99,18 @@ def _print_answers(console: Console, asked: list[Asked]) -> None:
 
 def _print_verdict(console: Console, asker: Asker, statuses: list[ProviderStatus]) -> None:
     usable = [status.name for status in statuses if status.usable]
-    first = next((name for name in asker.config.order if name in usable), "")
+    first = next((name for name in asker.order if name in usable), "")
     if first:
         console.print(f"You can ask {', '.join(usable)}; `groundwire search` asks {first} first.")
+        if not any(status.usable and status.dialect != "engine" for status in statuses):
+            console.print("To add a vendor, set its variable above or run `groundwire login PROVIDER`.")
     elif usable:
         console.print(f"You can ask {', '.join(usable)}, by name: groundwire search --provider {usable[0]} …")
     else:
-        console.print("Nobody can be asked yet: set one of the keys above, for example GEMINI_API_KEY.")
+        console.print(
+            "No provider can be used yet: set one of the variables above, or store a key with "
+            "`groundwire login PROVIDER`."
+        )
 
 
 def _print_checks(console: Console, checks: Iterable[Check], indent: str = "") -> None:

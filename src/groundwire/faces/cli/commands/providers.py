@@ -29,8 +29,8 @@ _COLUMNS: Mapping[str, str] = {
 }
 _WORDS: Mapping[Support, str] = {"native": "yes", "emulated": "asked", "ignored": "-", "refused": "no"}
 _LEGEND = (
-    "yes: the provider does it   asked: asked for in words, and checked in the answer\n"
-    "-: not used, with a warning   no: refused, because nobody would keep to it"
+    "yes: the provider does it   asked: asked for in words; domains are checked in the answer\n"
+    "-: not used, with a warning   no: the request is refused, because it would not be kept"
 )
 SWITCHED_OFF = "switched off in the configuration"
 

@@ -16,11 +16,11 @@ from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.edge import report
 from groundwire.faces.cli.forms import Asked
 from groundwire.faces.cli.live import Live
-from groundwire.faces.cli.notes import NOTHING_FOUND, write_notes, write_sources
+from groundwire.faces.cli.notes import write_notes, write_sources
 from groundwire.faces.cli.parsers import UsageError
 from groundwire.faces.cli.session import Asker, connect
 from groundwire.faces.cli.status import Status, describe
-from groundwire.model import Answer, Assembler, Event, Failed, Request
+from groundwire.model import NOTHING_FOUND, Answer, Assembler, Event, Failed, Request
 from groundwire.model.value import replace
 
 _FORMS = ("json", "jsonl", "markdown", "raw")
@@ -181,7 +181,7 @@ def _form(arguments: Namespace) -> str:
 
 def _query(arguments: Namespace, console: Console) -> str:
     words: list[str] = arguments.query
-    query = console.stdin.read() if words == ["-"] else " ".join(words)
+    query = console.read() if words == ["-"] else " ".join(words)
     return query.strip()
 
 

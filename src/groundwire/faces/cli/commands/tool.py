@@ -13,7 +13,7 @@ from groundwire.faces.cli.edge import report
 from groundwire.faces.cli.parsers import UsageError
 from groundwire.faces.cli.printable import printable_json
 from groundwire.faces.cli.session import configure
-from groundwire.model import Json
+from groundwire.model import NOTHING_FOUND, Json
 from groundwire.tools import TOOLS, Outcome, call_tool
 
 
@@ -21,7 +21,7 @@ def run(arguments: Namespace, console: Console) -> int:
     """Call the tool; its result is printed whatever happened, and the exit code says how it went."""
     if arguments.name not in TOOLS:
         raise UsageError(f"there is no tool {arguments.name!r}; there are {', '.join(TOOLS)}")
-    text = console.stdin.read() if arguments.arguments == "-" else arguments.arguments
+    text = console.read() if arguments.arguments == "-" else arguments.arguments
     try:
         given = load_json(text, ClientWireError)
     except ClientWireError:
@@ -31,7 +31,8 @@ def run(arguments: Namespace, console: Console) -> int:
     answer = outcome.answer
     if answer.error is not None:
         return report(answer.error, console)
-    return exits.OK if answer.text.strip() else exits.NOTHING_FOUND
+    found = answer.text.strip() and answer.detail != NOTHING_FOUND
+    return exits.OK if found else exits.NOTHING_FOUND
 
 
 async def _call(arguments: Namespace, console: Console, given: Json) -> Outcome:

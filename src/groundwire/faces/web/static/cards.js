@@ -9,7 +9,9 @@ export function watchCards(page) {
       if (cite && !cite.contains(event.relatedTarget)) open(cite);
     });
   }
-  page.addEventListener("scroll", () => shown(page).forEach((card) => place(card.parentElement)), { capture: true, passive: true });
+  const again = () => shown(page).forEach((card) => place(card.parentElement));
+  page.addEventListener("scroll", again, { capture: true, passive: true });
+  window.addEventListener("resize", again, { passive: true });
   page.addEventListener("keydown", (event) => {
     if (event.key === "Escape") for (const card of shown(page)) card.classList.add("shut");
   });
@@ -24,15 +26,23 @@ function open(cite) {
   place(cite);
 }
 
-// Above the chip if there is room below the title of the page, else below it; never beyond an edge.
+// Above the chip if there is room below the title of the page, else below it, else where there is more room;
+// never beyond an edge, even if it covers the chip.
 function place(cite) {
   const card = cite.querySelector(".card");
   const chip = cite.querySelector(".chip").getBoundingClientRect();
-  const head = pageHead();
+  const screen = document.documentElement;
   const above = chip.top - GAP - card.offsetHeight;
-  const most = document.documentElement.clientWidth - EDGE - card.offsetWidth;
-  card.style.top = `${above > head ? above : chip.bottom + GAP}px`;
-  card.style.left = `${Math.max(EDGE, Math.min(chip.left, most))}px`;
+  const below = chip.bottom + GAP;
+  const lowest = screen.clientHeight - EDGE - card.offsetHeight;
+  const first = above > pageHead() || (below > lowest && chip.top > screen.clientHeight - chip.bottom);
+  card.style.bottom = "auto";
+  card.style.top = `${between(EDGE, first ? above : below, lowest)}px`;
+  card.style.left = `${between(EDGE, chip.left, screen.clientWidth - EDGE - card.offsetWidth)}px`;
+}
+
+function between(least, wanted, most) {
+  return Math.max(least, Math.min(wanted, most));
 }
 
 function pageHead() {

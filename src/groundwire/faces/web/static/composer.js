@@ -93,6 +93,7 @@ export function watchComposer(page) {
       nameSession(data);
     } else if (name === "body") log.grow(seen.article, data);
     else if (name === "status") log.tell(seen.article, data.html);
+    else if (name === "progress") log.preview(seen.article, data.html);
     else if (name === "done") {
       seen.article = log.end(seen.article, data.html);
       seen.ended = true;

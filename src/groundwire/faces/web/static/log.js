@@ -51,6 +51,13 @@ export function tell(article, html) {
   article.querySelector(".status").replaceChildren(nodes(html));
 }
 
+// What was found, before the answer is complete.
+export function preview(article, html) {
+  const follows = nearEnd();
+  article.querySelector(".progress").replaceChildren(nodes(html));
+  if (follows) toEnd();
+}
+
 export function end(article, html) {
   const follows = nearEnd();
   const held = article.contains(document.activeElement);

@@ -1,0 +1,213 @@
+"""Mistral's Conversations API, told in the events of a response.
+
+`POST /v1/conversations` answers with entries (`outputs`) or with events of its own names. An entry is a
+message, the execution of a tool of Mistral's, or a function call. The content of a message is a string or
+a list of chunks, and a citation is a chunk too: `tool_reference`, after the text that it is about.
+
+Whole answers become the events of a stream, and those become the events of a response, by one table each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from groundwire.dialects.extension import FIELD
+from groundwire.dialects.fields import Fields, as_object
+from groundwire.dialects.jsontext import dump_json
+from groundwire.model import JsonObject
+
+BODY = "conversation.response"
+EXECUTION = "tool.execution"
+
+
+def is_conversation(body: Fields) -> bool:
+    """Is it a whole answer of the Conversations API?"""
+    return body.get("object") == BODY or body.has("outputs")
+
+
+def events_of(body: Fields) -> Iterator[JsonObject]:
+    """The events that tell a whole answer."""
+    entries = list(body.objs("outputs"))
+    model = next((entry.text("model") for entry in entries if entry.text("model")), "")
+    yield {"type": f"{BODY}.started", "conversation_id": body.get("conversation_id"), "model": model}
+    for number, entry in enumerate(entries):
+        named: JsonObject = {**entry.raw, "id": entry.text("id") or f"entry_{number}"}
+        match entry.text("type"):
+            case "message.output":
+                yield {**named, "type": "message.output.delta"}
+            case "tool.execution":
+                yield {**named, "type": f"{EXECUTION}.started"}
+                yield {**named, "type": f"{EXECUTION}.done"}
+            case "function.call":
+                yield {**named, "type": "function.call.delta"}
+            case _:
+                yield {"type": "entry", "entry": entry.raw}
+    yield {"type": f"{BODY}.done", "usage": body.get("usage")}
+
+
+class _Words:
+    """The text of a message since its last citation, in the content part where it stands."""
+
+    __slots__ = ("chunks", "cited", "is_cited", "length", "part")
+
+    def __init__(self) -> None:
+        self.part = 0
+        self.length = 0
+        self.chunks: list[str] = []
+        self.is_cited = False
+        self.cited: tuple[int, int, int] | None = None
+
+    def add(self, part: int, text: str) -> None:
+        if part != self.part or self.is_cited:
+            self.chunks.clear()
+            self.is_cited = False
+        if part != self.part:
+            self.part, self.length = part, 0
+        self.chunks.append(text)
+        self.length += len(text)
+
+    def cite(self) -> tuple[int, int, int] | None:
+        """Content part, start and end of what a citation here is about; None without text before it."""
+        words = "".join(self.chunks)
+        if words.strip() and not self.is_cited:
+            end = self.length - (len(words) - len(words.rstrip()))
+            self.cited = (self.part, self.length - len(words.lstrip()), end)
+        self.is_cited = True
+        return self.cited
+
+
+class Conversation:
+    """One answer of the Conversations API while it comes in."""
+
+    def __init__(self) -> None:
+        self._head: JsonObject = {}
+        self._is_begun = False
+        self._places: dict[str, int] = {}
+        self._texts: dict[str, _Words] = {}
+        self._running: dict[str, JsonObject] = {}
+
+    def translate(self, event: Fields) -> Iterator[JsonObject]:
+        """The events of a response that say the same."""
+        kind = event.text("type")
+        if kind == f"{BODY}.started":
+            self._head = {"id": event.get("conversation_id"), "model": event.get("model")}
+            return
+        if not self._is_begun:
+            self._is_begun = True
+            self._head["model"] = self._head.get("model") or event.get("model")
+            yield {"type": "response.created", "response": self._head}
+        yield from _TABLE.get(kind, Conversation._pass)(self, event)
+
+    def _pass(self, event: Fields) -> Iterator[JsonObject]:
+        """An entry that is told whole."""
+        if event.has("entry"):
+            yield self._whole(event.obj("entry").raw)
+
+    def _whole(self, item: JsonObject) -> JsonObject:
+        place = self._place(f"item {len(self._places)}")
+        return {"type": "response.output_item.done", "output_index": place, "item": item}
+
+    def _place(self, name: str) -> int:
+        return self._places.setdefault(name, len(self._places))
+
+    def _execute(self, event: Fields) -> Iterator[JsonObject]:
+        item = self._running[event.text("id")] = {**event.raw, "type": EXECUTION}
+        place = self._place(event.text("id"))
+        added: JsonObject = {**item, "status": "in_progress"}
+        yield {"type": "response.output_item.added", "output_index": place, "item": added}
+
+    def _continue(self, event: Fields) -> Iterator[JsonObject]:
+        item = self._running.get(event.text("id"), {})
+        earlier = item.get("arguments")
+        item["arguments"] = (earlier if isinstance(earlier, str) else "") + event.text("arguments")
+        yield from ()
+
+    def _executed(self, event: Fields) -> Iterator[JsonObject]:
+        running = self._running.pop(event.text("id"), {})
+        item: JsonObject = {**running, **event.raw, "type": EXECUTION, "status": "completed"}
+        place = self._place(event.text("id"))
+        yield {"type": "response.output_item.done", "output_index": place, "item": item}
+
+    def _say(self, event: Fields) -> Iterator[JsonObject]:
+        content = event.get("content")
+        for number, chunk in enumerate(content if isinstance(content, list) else [content]):
+            text: JsonObject = {"type": "text", "text": chunk}
+            fields = event.with_raw(text if isinstance(chunk, str) else as_object(chunk))
+            yield from self._say_chunk(event, fields, (event.integer("content_index") or 0) + number)
+
+    def _say_chunk(self, event: Fields, chunk: Fields, part: int) -> Iterator[JsonObject]:
+        name = event.text("id")
+        match chunk.text("type", "text"):
+            case "text":
+                text = chunk.text("text")
+                self._texts.setdefault(name, _Words()).add(part, text)
+                yield {"type": "response.output_text.delta", **self._at(name, part), "delta": text}
+            case "tool_reference":
+                yield self._cite(name, chunk)
+            case "thinking":
+                place = self._at(f"{name} thinking", 0)
+                for thought in chunk.objs("thinking"):
+                    yield {"type": "response.reasoning_text.delta", **place, "delta": thought.text("text")}
+            case _:
+                yield self._whole(chunk.raw)
+
+    def _at(self, name: str, part: int) -> JsonObject:
+        return {"item_id": name, "output_index": self._place(name), "content_index": part}
+
+    def _cite(self, name: str, chunk: Fields) -> JsonObject:
+        """A reference is about the text since the one before it."""
+        span = self._texts.setdefault(name, _Words()).cite()
+        part, start, end = span or (0, 0, 0)
+        annotation = dict(chunk.raw)
+        if chunk.text("url"):
+            annotation |= {"type": "url_citation", "start_index": start, "end_index": end}
+            annotation[FIELD] = {"anchor": "claim" if span else "answer"}
+        event = "response.output_text.annotation.added"
+        return {"type": event, **self._at(name, part), "annotation": annotation}
+
+    def _call(self, event: Fields) -> Iterator[JsonObject]:
+        name, arguments = event.text("id") or event.text("tool_call_id"), event.get("arguments")
+        if name not in self._places:
+            item: JsonObject = {"type": "function_call", "id": name, "name": event.get("name")}
+            item["call_id"] = event.get("tool_call_id")
+            added = self._place(name)
+            yield {"type": "response.output_item.added", "output_index": added, "item": item}
+        text = arguments if isinstance(arguments, str) else dump_json(arguments) if arguments else ""
+        place = self._at(name, 0)
+        yield {"type": "response.function_call_arguments.delta", **place, "delta": text}
+
+    def _end(self, event: Fields) -> Iterator[JsonObject]:
+        for item in list(self._running.values()):
+            yield from self._executed(event.with_raw(item))
+        yield {"type": "response.completed", "response": {**self._head, **_usage(event.obj("usage"))}}
+
+    def _fail(self, event: Fields) -> Iterator[JsonObject]:
+        yield {**event.raw, "type": "error"}
+
+
+def _usage(usage: Fields) -> JsonObject:
+    """What the tools of Mistral gave the model to read is counted apart from the prompt."""
+    if not usage.raw:
+        return {}
+    read = [usage.integer(name) for name in ("prompt_tokens", "connector_tokens")]
+    counts: JsonObject = {
+        "input_tokens": sum(count for count in read if count is not None),
+        "output_tokens": usage.get("completion_tokens"),
+        "connector_tokens": read[1],
+    }
+    connectors = usage.obj("connectors")
+    searches = [connectors.integer(name) or 0 for name in connectors.raw if "search" in name]
+    tools: JsonObject = {"web_search": {"num_requests": sum(searches)}}
+    return {"usage": counts, "tool_usage": tools} if searches else {"usage": counts}
+
+
+_TABLE: dict[str, Callable[[Conversation, Fields], Iterator[JsonObject]]] = {
+    f"{EXECUTION}.started": Conversation._execute,
+    f"{EXECUTION}.delta": Conversation._continue,
+    f"{EXECUTION}.done": Conversation._executed,
+    "message.output.delta": Conversation._say,
+    "function.call.delta": Conversation._call,
+    f"{BODY}.done": Conversation._end,
+    f"{BODY}.error": Conversation._fail,
+}
+EVENTS = (*_TABLE, f"{BODY}.started")

@@ -1,0 +1,184 @@
+"""One answer at a time in a session, whichever of the processes that share the store is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from groundwire.chat import leases
+from groundwire.chat.chat import Chat
+from groundwire.chat.questions import Asked
+from groundwire.chat.states import state_of
+from groundwire.errors import TurnedAway
+from groundwire.store.open import open_store
+from groundwire.testing.answers import told
+from groundwire.testing.script import Response
+from groundwire.testing.upstream import Upstream, answer
+from tests.chat.speaking import answered, chatting, expire_leases, said
+from tests.faces.gateway.serving import speaking
+
+# Asks one question in a session, and prints how that ended: `done`, or the status of the refusal.
+ASKER = """
+import asyncio, sys
+from pathlib import Path
+from groundwire.chat.questions import Asked
+from groundwire.chat.states import state_of
+from groundwire.errors import TurnedAway
+from tests.chat.speaking import answered, chatting, said
+from tests.faces.gateway.serving import speaking
+
+async def run(folder, store, url, session):
+    async with chatting(Path(folder), {"p": speaking("openai_chat", url)}, address=store) as chat:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        try:
+            turn = await answered(chat, Asked("And?", "", session))
+            print(state_of(said(turn.answer)))
+        except TurnedAway as error:
+            print(error.status_hint)
+
+asyncio.run(run(*sys.argv[1:]))
+"""
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where the chats keep their sessions."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres"))
+    return f"sqlite:///{tmp_path}/chat.db"
+
+
+async def outcome(chat: Chat, session: str) -> str:
+    try:
+        turn = await answered(chat, Asked("And?", "", session))
+    except TurnedAway as error:
+        return str(error.status_hint)
+    return state_of(said(turn.answer))
+
+
+def test_of_six_questions_at_once_one_is_answered_and_five_are_refused(tmp_path: Path, address: str) -> None:
+    async def run() -> None:
+        slow = answer("openai_chat", told("Said."))
+        async with (
+            Upstream(slow) as upstream,
+            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}, address=address) as chat,
+        ):
+            turn = await answered(chat, Asked("First?", ""))
+            name = turn.session.id
+            began: asyncio.Event = asyncio.Event()
+
+            async def hold() -> None:
+                """The first of them goes on until all others were refused."""
+                async with aclosing(chat.ask(Asked("And?", "", name))) as turns:
+                    await anext(turns)
+                    began.set()
+                    await refused.wait()
+                    async for _ in turns:
+                        pass
+
+            refused = asyncio.Event()
+            holding = asyncio.create_task(hold())
+            await asyncio.wait_for(began.wait(), 20)
+            found = await asyncio.gather(*(outcome(chat, name) for _ in range(5)))
+            assert found == ["409"] * 5
+            refused.set()
+            await asyncio.wait_for(holding, 20)
+            turns = (await chat.open("", name)).turns
+            assert [turn.content.text for turn in turns] == ["First?", "Said.", "And?", "Said."]
+            # Free again at once.
+            assert await outcome(chat, name) == "done"
+
+    asyncio.run(run())
+
+
+def test_questions_at_the_same_moment_never_interleave(tmp_path: Path, address: str) -> None:
+    async def run() -> None:
+        async with (
+            Upstream(answer("openai_chat", told("Said."))) as upstream,
+            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}, address=address) as chat,
+        ):
+            name = (await answered(chat, Asked("First?", ""))).session.id
+            found = Counter(await asyncio.gather(*(outcome(chat, name) for _ in range(6))))
+            assert found["done"] >= 1
+            assert found["done"] + found["409"] == 6
+            turns = (await chat.open("", name)).turns
+            kinds = [type(turn.content).__name__ for turn in turns]
+            assert kinds == ["Message", "Answer"] * (found["done"] + 1)
+            assert all(state_of(said(turn)) == "done" for turn in turns[1::2])
+
+    asyncio.run(run())
+
+
+def test_processes_that_share_a_store_answer_one_at_a_time(tmp_path: Path, address: str) -> None:
+    async def run() -> None:
+        async with (
+            Upstream(Response(delay=60)) as upstream,
+            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}, address=address) as chat,
+            aclosing(chat.ask(Asked("First?", ""))) as turns,
+        ):
+            name = (await anext(turns)).session.id
+            asker = [sys.executable, "-c", ASKER, str(tmp_path), address, upstream.url, name]
+            process = await asyncio.create_subprocess_exec(
+                *asker, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+            )
+            async with asyncio.timeout(60):
+                out, _ = await process.communicate(b"\n")
+            assert out.split() == [b"ready", b"409"]
+
+    asyncio.run(run())
+
+
+def test_the_lease_is_renewed_while_nobody_reads_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "RENEWAL", 0.02)
+
+    async def run() -> None:
+        async with (
+            Upstream(Response(delay=60)) as upstream,
+            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
+            aclosing(chat.ask(Asked("First?", ""))) as turns,
+        ):
+            name = (await anext(turns)).session.id
+            renewals = 0
+            renew = chat._store.renew_lease
+
+            def counted(session: str, holder: str, seconds: float) -> bool:
+                nonlocal renewals
+                renewals += 1
+                return renew(session, holder, seconds)
+
+            chat._store.renew_lease = counted  # type: ignore[method-assign]
+            async with asyncio.timeout(20):
+                while renewals < 3:
+                    await asyncio.sleep(0.01)
+            assert await outcome(chat, name) == "409"
+
+    asyncio.run(run())
+
+
+def test_an_answer_whose_lease_was_taken_over_does_not_overwrite_what_others_wrote(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with (
+            Upstream(answer("openai_chat", told("Said."))) as upstream,
+            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
+        ):
+            async with aclosing(chat.ask(Asked("First?", ""))) as turns:
+                turn = await anext(turns)
+                name = turn.session.id
+                expire_leases(chat)
+                with open_store(f"sqlite:///{tmp_path}/chat.db") as other:
+                    assert other.take_lease(name, "somebody else", 1000)
+                    late = [one async for one in turns][-1]
+            # Its reader sees all of it, and that it was not kept.
+            assert said(late.answer).text == "Said."
+            assert said(late.answer).warnings[-1].code == "not_stored"
+            assert said((await chat.open("", name)).turns[-1]).text == ""
+
+    asyncio.run(run())

@@ -1,0 +1,195 @@
+"""Search among the tools of an app: objects with options, and tools that name whose search is meant."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundwire.chat.apps import read_app, write_app
+from groundwire.chat.questions import Asked, Controls, OutsideAgent, domains_in, options_for
+from groundwire.chat.search_tools import names_google, options_of
+from groundwire.config.schema import ProviderSettings
+from groundwire.errors import ClientWireError, UnsupportedFeature
+from groundwire.model import Location, SearchOptions
+from groundwire.testing.answers import told
+from groundwire.testing.upstream import Upstream, answer
+from tests.chat.speaking import answered, chatting, said
+from tests.faces.gateway.serving import speaking
+
+OPENAI = {
+    "type": "web_search",
+    "filters": {"allowed_domains": ["python.org", "sqlite.org"], "blocked_domains": ["wiki.python.org"]},
+    "user_location": {"type": "approximate", "country": "DE", "city": "Köln", "timezone": "Europe/Berlin"},
+    "external_web_access": False,
+    "search_context_size": "low",
+}
+SEED = {"id": "webSearch", "isSpecialTool": True, "filters": {"allowed_domains": ["python.org"]}}
+ANTHROPIC = {"type": "web_search_20250305", "name": "web_search", "allowed_domains": ["a.org"], "max_uses": 3}
+
+
+def app(*tools: object) -> str:
+    return json.dumps({"id": "a", "name": {"en": "A"}, "models": [], "tools": list(tools)})
+
+
+@pytest.mark.parametrize(
+    ("tool", "options"),
+    [
+        ("webSearch", SearchOptions()),
+        (
+            OPENAI,
+            SearchOptions(
+                ("python.org", "sqlite.org"),
+                ("wiki.python.org",),
+                Location("DE", "", "Köln", "Europe/Berlin"),
+                context_size="low",
+                live=False,
+            ),
+        ),
+        (SEED, SearchOptions(("python.org",))),
+        (ANTHROPIC, SearchOptions(("a.org",), max_uses=3)),
+        (
+            {"type": "openrouter:web_search", "parameters": {"allowed_domains": ["b.org"]}},
+            SearchOptions(("b.org",)),
+        ),
+        ({"type": "web_search", "user_location": None, "filters": None}, SearchOptions()),
+        ({"google_search": {}}, SearchOptions()),
+    ],
+)
+def test_a_search_tool_is_read_with_its_options_and_exported_as_it_came(
+    tool: object, options: SearchOptions
+) -> None:
+    agent = read_app(app("calculator", tool))
+    assert agent.web_search
+    assert options_of(agent) == options
+    assert write_app(agent)["tools"] == ["calculator", tool]
+
+
+@pytest.mark.parametrize(
+    ("tool", "path"),
+    [
+        (5, "$.tools[1]"),
+        (["webSearch"], "$.tools[1]"),
+        ({"type": "web_search", "filters": []}, "$.tools[1].filters"),
+        (
+            {"type": "web_search", "filters": {"allowed_domains": ["not a domain"]}},
+            "$.tools[1].filters.allowed",
+        ),
+        ({"type": "web_search", "external_web_access": "no"}, "$.tools[1].external_web_access"),
+        ({"id": "webSearch", "user_location": {"city": 7}}, "$.tools[1].user_location.city"),
+    ],
+)
+def test_a_mistake_in_a_search_tool_is_told_with_its_place(tool: object, path: str) -> None:
+    with pytest.raises(ClientWireError) as caught:
+        read_app(app("calculator", tool))
+    assert caught.value.path.startswith(path)
+
+
+def test_tools_that_are_not_searches_are_left_alone() -> None:
+    tools: list[Any] = ["calculator", {"type": "function", "name": "web_searcher"}, {"id": "sheets"}, None]
+    agent = read_app(app(*tools))
+    assert not agent.web_search
+    assert write_app(agent)["tools"] == tools
+
+
+def test_an_asker_narrows_the_sites_of_an_agent_and_never_widens_them() -> None:
+    agent = SearchOptions(("python.org",), ("wiki.python.org",), live=False)
+    configured = SearchOptions(blocked_domains=("spam.example",), max_uses=4)
+    plain = options_for(Controls(), agent, configured)
+    assert (plain.allowed_domains, plain.live, plain.max_uses) == (("python.org",), False, 4)
+    assert plain.blocked_domains == ("spam.example", "wiki.python.org")
+    narrowed = options_for(Controls(("docs.python.org", "sqlite.org")), agent, configured)
+    assert narrowed.allowed_domains == ("docs.python.org",)
+    with pytest.raises(OutsideAgent, match=r"python\.org"):
+        options_for(Controls(("sqlite.org",)), agent, configured)
+    assert options_for(Controls(("sqlite.org",)), SearchOptions(), configured).allowed_domains == (
+        "sqlite.org",
+    )
+
+
+def test_what_is_typed_as_an_address_is_taken_for_its_domain() -> None:
+    assert domains_in("https://docs.python.org/ , http://sqlite.org/docs") == (
+        "docs.python.org",
+        "sqlite.org/docs",
+    )
+
+
+async def asked_with(folder: Path, dialect: str, *tools: object) -> tuple[list[str], str]:
+    """The codes of the warnings, and the body that was sent."""
+    async with (
+        Upstream(answer(dialect, told("So it is."))) as upstream,
+        chatting(folder, {"p": speaking(dialect, upstream.url)}) as chat,
+    ):
+        agent = await chat.save_agent(read_app(app(*tools)), "")
+        turn = await answered(chat, Asked("What?", "", agent=agent.id))
+        return [warning.code for warning in said(turn.answer).warnings], upstream.requests[0].body.decode()
+
+
+def test_the_options_of_an_app_reach_the_provider(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with (
+            Upstream(answer("openai_responses", told("So."))) as upstream,
+            chatting(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
+        ):
+            agent = await chat.save_agent(read_app(app(OPENAI)), "")
+            await answered(chat, Asked("What?", "", agent=agent.id))
+            (tool,) = json.loads(upstream.requests[0].body)["tools"]
+            assert tool["filters"] == OPENAI["filters"]
+            assert tool["user_location"]["city"] == "Köln"
+            assert tool["external_web_access"] is False
+
+    asyncio.run(run())
+
+
+def test_a_restriction_of_an_app_that_a_provider_cannot_honour_is_refused(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with (
+            Upstream(answer("openai_responses", told("So."))) as upstream,
+            chatting(tmp_path, {"p": speaking("openai_responses", upstream.url)}) as chat,
+        ):
+            agent = await chat.save_agent(read_app(app(OPENAI)), "")
+            turn = await answered(chat, Asked("What?", "", agent=agent.id))
+            assert isinstance(said(turn.answer).error, UnsupportedFeature)
+            assert not upstream.requests
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("tools", "dialect", "warned"),
+    [
+        (["googleSearch"], "openai_responses", True),
+        ([{"google_search": {}}], "anthropic_messages", True),
+        (["googleSearch"], "gemini", False),
+        (["webSearch"], "openai_responses", False),
+        (["webSearch", "googleSearch"], "openai_responses", False),
+    ],
+)
+def test_a_search_that_is_not_the_one_an_agent_names_is_told(
+    tools: list[object], dialect: str, warned: bool, tmp_path: Path
+) -> None:
+    codes, _ = asyncio.run(asked_with(tmp_path, dialect, *tools))
+    assert ("other_search" in codes) == warned
+
+
+def test_an_agent_that_names_google_and_no_provider_is_answered_by_gemini(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with (
+            Upstream(answer("openai_responses", told("So."))) as other,
+            Upstream(answer("gemini", told("So."))) as google,
+            chatting(tmp_path, _providers(other.url, google.url)) as chat,
+        ):
+            agent = await chat.save_agent(read_app(app("googleSearch")), "")
+            assert names_google(agent)
+            turn = await answered(chat, Asked("What?", "", agent=agent.id))
+            assert turn.answer.provider == "g"
+            assert not other.requests
+
+    asyncio.run(run())
+
+
+def _providers(other: str, google: str) -> dict[str, ProviderSettings]:
+    return {"p": speaking("openai_responses", other), "g": speaking("gemini", google)}

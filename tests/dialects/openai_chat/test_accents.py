@@ -1,0 +1,453 @@
+"""How other vendors tell sources and searches in Chat Completions: whole, and streamed byte by byte."""
+
+from __future__ import annotations
+
+import json
+from typing import cast
+
+import pytest
+
+from groundwire.dialects.openai_chat import DIALECT
+from groundwire.model import Answer, Json, JsonObject, SearchCall, SearchResult, assemble
+
+A, B, C = "https://a.example/x", "https://b.example/y", "https://c.example/z"
+DONE = b"data: [DONE]\n\n"
+
+
+def _whole(message: object, choice: object = None, **fields: object) -> Answer:
+    body = {
+        "id": "r",
+        "model": "m",
+        "choices": [
+            {"index": 0, "message": message, "finish_reason": "stop", **cast("JsonObject", choice or {})}
+        ],
+        **fields,
+    }
+    return assemble(DIALECT.decode_response(cast("JsonObject", body)))
+
+
+def _streamed(*chunks: object, done: bytes = DONE) -> Answer:
+    """The answer of a stream that arrives byte by byte."""
+    data = b"".join(
+        b"data: " + json.dumps({"id": "r", "model": "m", **cast("JsonObject", chunk)}).encode() + b"\n\n"
+        for chunk in chunks
+    )
+    decoder = DIALECT.decoder()
+    events = [
+        event for place in range(len(data + done)) for event in decoder.feed((data + done)[place : place + 1])
+    ]
+    return assemble([*events, *decoder.close()])
+
+
+def _delta(delta: object, finish: str | None = None, **fields: object) -> JsonObject:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return cast("JsonObject", {"object": "chat.completion.chunk", "choices": [choice], **fields})
+
+
+def _pieces(text: str, size: int = 5) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _cited(answer: Answer) -> list[tuple[str | None, list[str]]]:
+    return [
+        (
+            answer.text[citation.span.start : citation.span.end] if citation.span else None,
+            [item.source.url for item in citation.evidence],
+        )
+        for citation in answer.citations
+    ]
+
+
+def _codes(answer: Answer) -> list[str]:
+    return [warning.code for warning in answer.warnings]
+
+
+# Perplexity
+
+PAGES = [
+    {"title": "A", "url": A, "date": "2026-01-02", "snippet": "a"},
+    {"title": "B", "url": B, "snippet": "b"},
+]
+SONAR = "Sun[1]. Rain[2][1]."
+
+
+def _sonar_chunk(delta: str, so_far: str, kind: str, finish: str | None = None) -> JsonObject:
+    choice = {
+        "index": 0,
+        "delta": {"role": "assistant", "content": delta},
+        "message": {"role": "assistant", "content": so_far},
+        "finish_reason": finish,
+    }
+    return cast(
+        "JsonObject", {"object": kind, "choices": [choice], "citations": [A, B], "search_results": PAGES}
+    )
+
+
+def test_an_empty_delta_next_to_a_message_does_not_hide_the_message() -> None:
+    answer = _whole(
+        {"role": "assistant", "content": SONAR},
+        {"delta": {"role": "assistant", "content": ""}},
+        citations=[A, B],
+        search_results=PAGES,
+    )
+    assert answer.text == SONAR
+    assert _cited(answer) == [("[1]", [A]), ("[2]", [B]), ("[1]", [A])]
+    assert {citation.anchor for citation in answer.citations} == {"marker"}
+    assert answer.citations[0].evidence[0].source.title == "A"
+
+
+def test_a_message_repeated_in_every_chunk_is_said_once() -> None:
+    pieces = _pieces(SONAR)
+    chunks = [
+        _sonar_chunk(piece, "".join(pieces[: place + 1]), "chat.completion.chunk")
+        for place, piece in enumerate(pieces)
+    ]
+    answer = _streamed(*chunks, _sonar_chunk("", SONAR, "chat.completion.done", "stop"), done=b"")
+    whole = _whole({"content": SONAR}, citations=[A, B], search_results=PAGES)
+    assert (answer.text, answer.finish) == (SONAR, "stop")
+    assert (answer.parts, answer.citations) == (whole.parts, whole.citations)
+
+
+def test_what_a_repeated_message_has_more_than_the_deltas_is_said() -> None:
+    answer = _streamed(
+        _sonar_chunk("Sun", "Sun", "chat.completion.chunk"),
+        _sonar_chunk("", SONAR, "chat.completion.done", "stop"),
+    )
+    assert answer.text == SONAR
+
+
+def test_messages_without_deltas_grow() -> None:
+    chunks: list[object] = [
+        {"choices": [{"index": 0, "message": {"content": SONAR[:end]}, "finish_reason": finish}]}
+        for end, finish in ((4, None), (9, None), (len(SONAR), "stop"))
+    ]
+    assert _streamed(*chunks).text == SONAR
+
+
+def test_perplexity_tells_its_searches_as_steps_of_reasoning() -> None:
+    steps = [
+        {
+            "type": "web_search",
+            "thought": "Look first.",
+            "web_search": {"search_keywords": ["rain rome", "sun rome"], "search_results": PAGES},
+        },
+        {
+            "type": "fetch_url_content",
+            "thought": "",
+            "fetch_url_content": {"contents": [{"title": "C", "url": C}]},
+        },
+    ]
+    whole = _whole({"content": "Sun.", "reasoning_steps": steps})
+    streamed = _streamed(
+        _delta({"reasoning_steps": steps[:1]}, object="chat.reasoning"),
+        {
+            "object": "chat.reasoning.done",
+            "choices": [{"index": 0, "delta": {"content": ""}, "message": {"reasoning_steps": steps}}],
+        },
+        _delta({"content": "Sun."}, "stop"),
+    )
+    for answer in (whole, streamed):
+        assert [(search.query, search.kind, search.state) for search in answer.searches] == [
+            ("rain rome", "search", "done"),
+            ("sun rome", "search", "done"),
+            (C, "open", "done"),
+        ]
+        assert {source.url: source.state for source in answer.sources} == {
+            A: "retrieved",
+            B: "retrieved",
+            C: "opened",
+        }
+    assert whole.parts == streamed.parts
+
+
+# Groq
+
+TOOL = {
+    "index": 0,
+    "type": "search",
+    "arguments": '{"query": "rain rome"}',
+    "search_results": {"results": []},
+}
+FOUND = {
+    **TOOL,
+    "output": "Title: A",
+    "search_results": {"results": [{"title": "A", "url": A, "content": "page a", "score": 0.9}]},
+}
+VISIT = {"index": 1, "type": "visit", "arguments": json.dumps({"url": B}), "output": "page b"}
+CODE = {"index": 2, "type": "python", "arguments": '{"code": "1+1"}', "output": "2"}
+
+
+def test_groq_tells_its_searches_with_queries_and_pages() -> None:
+    whole = _whole({"content": "Sun.", "executed_tools": [FOUND, VISIT, CODE], "reasoning": "hm"})
+    streamed = _streamed(
+        _delta({"reasoning": "h"}),
+        _delta({"executed_tools": [TOOL]}),
+        _delta({"executed_tools": [FOUND]}),
+        _delta({"reasoning": "m"}),
+        _delta({"executed_tools": [VISIT, CODE]}),
+        _delta({"content": "Sun."}),
+        _delta({}, "stop", x_groq={"usage": {"prompt_tokens": 3, "completion_tokens": 4}}),
+    )
+    for answer in (whole, streamed):
+        assert [(search.query, search.kind, search.state) for search in answer.searches] == [
+            ("rain rome", "search", "done"),
+            (B, "open", "done"),
+        ]
+        assert answer.sources[0].excerpts == ("page a",)
+        assert {source.url: source.state for source in answer.sources} == {A: "retrieved", B: "opened"}
+        assert (answer.citations, answer.warnings, answer.finish) == ((), (), "stop")
+    assert whole.parts == streamed.parts
+    assert (streamed.usage.input_tokens, streamed.usage.output_tokens) == (3, 4)
+
+
+def test_a_search_that_found_nothing_is_done_when_the_answer_is() -> None:
+    answer = _streamed(_delta({"executed_tools": [TOOL]}), _delta({"content": "Sun."}, "stop"))
+    assert [(search.query, search.state) for search in answer.searches] == [("rain rome", "done")]
+
+
+def test_a_search_is_running_when_the_stream_breaks() -> None:
+    answer = _streamed(_delta({"executed_tools": [TOOL]}), done=b"")
+    assert [(search.query, search.state) for search in answer.searches] == [("rain rome", "running")]
+    assert answer.error is not None
+
+
+def test_searches_come_before_the_text_however_many_there_are() -> None:
+    tools = [
+        {**FOUND, "index": index, "arguments": json.dumps({"query": f"q{index}"})} for index in range(70)
+    ]
+    answer = _whole({"content": "Sun.", "executed_tools": tools})
+    assert len(answer.searches) == 70
+    assert [part.id for part in answer.parts if isinstance(part, SearchCall)] == [
+        part.call_id for part in answer.parts if isinstance(part, SearchResult)
+    ]
+
+
+def test_gpt_oss_cites_the_pages_its_browser_opened() -> None:
+    tools = [
+        {
+            "index": 0,
+            "type": "browser.search",
+            "arguments": '{"query": "q"}',
+            "output": "[0] q (web-search://)",
+        },
+        {
+            "index": 1,
+            "type": "browser.open",
+            "arguments": json.dumps({"id": A}),
+            "output": "[1] A (a.example)",
+        },
+        {"index": 2, "type": "browser.find", "arguments": '{"pattern": "sun"}', "output": "[2] find results"},
+    ]
+    text = "Sun【1†L3-L4】. Rain【0†L1-L2】. Wind【7†L1-L1】."
+    whole = _whole({"content": text, "executed_tools": tools})
+    streamed = _streamed(
+        _delta({"executed_tools": tools}),
+        *(_delta({"content": piece}) for piece in _pieces(text)),
+        _delta({}, "stop"),
+    )
+    for answer in (whole, streamed):
+        assert answer.text == text
+        assert _cited(answer) == [("【1†L3-L4】", [A])]
+        assert answer.citations[0].anchor == "marker"
+        assert _codes(answer) == ["citation_unresolved"]
+        assert [search.kind for search in answer.searches] == ["search", "open", "find"]
+    assert whole.citations == streamed.citations
+
+
+# Lists with numbers of their own
+
+
+def _qwen(*numbers: int) -> list[JsonObject]:
+    urls = {1: A, 2: B, 3: C}
+    return [{"index": n, "title": f"T{n}", "url": urls[n], "site_name": "S"} for n in numbers]
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "expected"),
+    [
+        ("Sun[ref_2].", {"search_info": {"search_results": _qwen(1, 2)}}, [("[ref_2]", [B])]),
+        ("Sun[3][1].", {"search_info": {"search_results": _qwen(3, 1)}}, [("[3]", [C]), ("[1]", [A])]),
+        ("Sun[1,2](@ref).", {"search_info": {"search_results": _qwen(1, 2)}}, [("[1,2](@ref)", [A, B])]),
+        (
+            "Sun[ref_2], rain[ref_1].",
+            {
+                "web_search": [
+                    {"title": "T1", "link": A, "content": "a", "refer": "ref_1", "index": 0},
+                    {"title": "T2", "link": "", "content": "b", "media": "M", "refer": "ref_2", "index": 0},
+                ]
+            },
+            [("[ref_2]", [""]), ("[ref_1]", [A])],
+        ),
+        ("Sun^[1]^.", {"search_results": _qwen(1, 2)}, [("^[1]^", [A])]),
+        (
+            "Sun[1].",
+            {
+                "search_results": [
+                    {"index": 0, "title": "T1", "url": A},
+                    {"index": 1, "title": "T2", "url": B},
+                ]
+            },
+            [("[1]", [A])],
+        ),
+        (
+            "Sun[0].",
+            {
+                "search_results": [
+                    {"index": 0, "title": "T1", "url": A},
+                    {"index": 1, "title": "T2", "url": B},
+                ]
+            },
+            [("[0]", [A])],
+        ),
+    ],
+    ids=["qwen", "unsorted", "hunyuan", "glm", "baidu", "zero-based list", "zero-based markers"],
+)
+def test_numbers_name_entries_of_the_list(
+    text: str, fields: JsonObject, expected: list[tuple[str | None, list[str]]]
+) -> None:
+    pieces = [_delta({"content": piece}) for piece in _pieces(text, 3)]
+    answers = {
+        "whole": _whole({"content": text}, **fields),
+        "in the first chunk": _streamed(_delta({"content": ""}, **fields), *pieces, _delta({}, "stop")),
+        "in the last chunk": _streamed(*pieces, _delta({}, "stop", **fields)),
+        "in every chunk": _streamed(*({**piece, **fields} for piece in pieces), _delta({}, "stop", **fields)),
+        "in the message": _whole({"content": text, **fields}),
+        "in a delta": _streamed(_delta({"role": "assistant", **fields}), *pieces, _delta({}, "stop")),
+    }
+    for name, answer in answers.items():
+        assert _cited(answer) == expected, name
+        assert {citation.anchor for citation in answer.citations} == {"marker"}, name
+        assert answer.warnings == (), name
+        assert answer.parts == answers["whole"].parts, name
+    listed = next(part for part in answers["whole"].parts if isinstance(part, SearchResult))
+    assert len(listed.sources) == 2
+
+
+def test_a_list_that_comes_entry_by_entry_is_put_together() -> None:
+    first, second = _qwen(1), _qwen(2)
+    answer = _streamed(
+        _delta({"content": "Sun[1]"}, search_info={"search_results": first}),
+        _delta({"content": "[2]."}, search_info={"search_results": second}),
+        _delta({}, "stop"),
+    )
+    assert _cited(answer) == [("[1]", [A]), ("[2]", [B])]
+
+
+def test_azure_numbers_documents() -> None:
+    context = {
+        "citations": [{"title": "A", "url": A, "content": "page a", "filepath": "a.pdf", "chunk_id": "0"}]
+    }
+    whole = _whole({"content": "Sun [doc1].", "context": context})
+    streamed = _streamed(
+        _delta({"role": "assistant", "context": context}), _delta({"content": "Sun [doc1]."}, "stop")
+    )
+    assert _cited(whole) == _cited(streamed) == [("[doc1]", [A])]
+
+
+@pytest.mark.parametrize("value", [True, "yes", 7, {"enabled": True}, [1, "x", None], []])
+@pytest.mark.parametrize("field", ["web_search", "search_info", "search_results", "citations", "context"])
+def test_a_field_of_the_same_name_that_is_no_list_of_sources_breaks_nothing(field: str, value: Json) -> None:
+    answer = _whole({"content": "Sun[1].", field: value}, **{field: value})
+    assert (answer.text, answer.citations, answer.finish) == ("Sun[1].", (), "stop")
+
+
+def test_searches_among_the_calls_are_not_for_the_client() -> None:
+    calls = [{"id": "s", "type": "search_intent", "search_intent": [{"query": "rain"}]}]
+    answer = _whole({"content": "Sun.", "tool_calls": calls})
+    assert [type(part).__name__ for part in answer.parts] == ["Text"]
+    assert answer.finish == "stop"
+
+
+# Mistral
+
+CHUNKS: list[JsonObject] = [
+    {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+    {"type": "text", "text": "Sun today."},
+    {"type": "tool_reference", "tool": "web_search", "title": "A", "url": A, "description": "page a"},
+    {"type": "tool_reference", "tool": "web_search", "title": "B", "url": B},
+    {"type": "text", "text": " Rain later."},
+    {"type": "tool_reference", "tool": "web_search", "title": "C", "url": C},
+]
+
+
+def test_mistral_cites_between_chunks() -> None:
+    whole = _whole({"content": CHUNKS})
+    streamed = _streamed(
+        *(_delta({"content": [chunk]}) for chunk in CHUNKS[:1]),
+        _delta({"content": "Sun "}),
+        _delta({"content": "today."}),
+        *(_delta({"content": [chunk]}) for chunk in CHUNKS[2:]),
+        _delta({"content": ""}, "stop"),
+    )
+    for answer in (whole, streamed):
+        assert answer.text == "Sun today. Rain later."
+        assert [
+            (citation.span, [item.source.url for item in citation.evidence]) for citation in answer.citations
+        ] == [
+            ((10, 10), [A, B]),
+            ((22, 22), [C]),
+        ]
+        assert answer.citations[0].evidence[0].source.title == "A"
+        assert answer.warnings == ()
+    assert whole.parts == streamed.parts
+
+
+def test_references_to_what_the_client_sent_are_told_as_unresolved() -> None:
+    chunks = [{"type": "text", "text": "Sun."}, {"type": "reference", "reference_ids": [0, "1", "x"]}]
+    answer = _whole({"content": chunks})
+    assert (answer.text, answer.citations, _codes(answer)) == ("Sun.", (), ["citation_unresolved"])
+
+
+def test_references_name_entries_of_a_list() -> None:
+    chunks = [{"type": "text", "text": "Sun."}, {"type": "reference", "reference_ids": [2]}]
+    answer = _whole({"content": chunks}, citations=[A, B], search_results=PAGES)
+    assert [(citation.span, citation.evidence[0].source.url) for citation in answer.citations] == [
+        ((4, 4), B)
+    ]
+
+
+# Markers in the style of Assistants and Copilot
+
+
+def _note(label: str, start: int | None, end: int | None, url: str = A) -> JsonObject:
+    note: JsonObject = {"type": "url_citation", "text": label, "url_citation": {"url": url, "title": "A"}}
+    return note if start is None else {**note, "start_index": start, "end_index": end}
+
+
+LABEL = "【3:0†source】"
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [(3, 15), (None, None), (5, 17), (0, 0)], ids=["exact", "absent", "wrong", "zero"]
+)
+def test_an_annotation_that_repeats_its_marker_is_placed_there(start: int | None, end: int | None) -> None:
+    answer = _whole({"content": f"Sun{LABEL}.", "annotations": [_note(LABEL, start, end)]})
+    assert _cited(answer) == [(LABEL, [A])]
+    assert (answer.citations[0].anchor, answer.warnings) == ("marker", ())
+
+
+def test_markers_of_the_same_wording_cite_the_same() -> None:
+    answer = _whole({"content": f"Sun{LABEL}. Rain{LABEL}.", "annotations": [_note(LABEL, 3, 15)]})
+    assert _cited(answer) == [(LABEL, [A]), (LABEL, [A])]
+
+
+def test_markers_of_the_same_wording_that_disagree_cite_only_where_they_were_placed() -> None:
+    notes = [_note(LABEL, 3, 15), _note(LABEL, 21, 33, B)]
+    answer = _whole({"content": f"Sun{LABEL}. Rain{LABEL}. Fog{LABEL}.", "annotations": notes})
+    assert _cited(answer) == [(LABEL, [A]), (LABEL, [B])]
+    assert _codes(answer) == ["citation_unresolved"]
+
+
+def test_a_marker_that_names_nothing_known_is_never_a_citation() -> None:
+    text = f"Sun{LABEL}. Rain【9:1†source】."
+    whole = _whole({"content": text, "annotations": [_note(LABEL, 3, 15)]})
+    streamed = _streamed(
+        *(_delta({"content": piece}) for piece in _pieces(text)),
+        _delta({"annotations": [_note(LABEL, 3, 15)]}, "stop"),
+    )
+    for answer in (whole, streamed):
+        assert answer.text == text
+        assert _cited(answer) == [(LABEL, [A])]
+        assert [warning.message for warning in answer.warnings] == [
+            "citation markers without a known source: 1, for example 【9:1†source】"
+        ]

@@ -1,0 +1,208 @@
+"""Load shedding: when it begins and ends, what it refuses, and what large documents do to others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from itertools import pairwise
+from time import process_time
+
+import pytest
+
+from groundwire.faces.gateway import connection
+from groundwire.faces.gateway.decoding import LARGE
+from groundwire.faces.gateway.overload import TARGET, Overload
+from groundwire.testing.answers import told
+from groundwire.testing.script import answer
+from groundwire.testing.upstream import Upstream
+from tests.faces.gateway.calling import CONVERSATIONS
+from tests.faces.gateway.raw import Got, check_error, fetch, parsed, request_of
+from tests.faces.gateway.serving import Here, run, serving, speaking
+
+HEALTH = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+BOUND = 20.0
+
+
+def _while_serving(work: Callable[[Here], Awaitable[None]]) -> None:
+    async def main() -> None:
+        async with (
+            Upstream(answer("openai_chat", told("Yes."))) as upstream,
+            serving({"mine": speaking("openai_chat", upstream.url)}) as here,
+        ):
+            await work(here)
+
+    run(main())
+
+
+def _refusing(here: Here) -> None:
+    """Make the gateway refuse everything that it may."""
+    here.server.delay.stop()
+    here.gateway.overload.admitted = 1e-9
+
+
+def test_a_single_slow_step_is_no_overload_and_a_lasting_delay_is() -> None:
+    overload = Overload()
+    for delay in (0.0, 5 * TARGET, 0.0, 5 * TARGET, 0.0):
+        overload.observe(delay)
+        assert overload.admitted == 1
+    parts = []
+    for _ in range(8):
+        overload.observe(3 * TARGET)
+        parts.append(overload.admitted)
+    assert all(later <= earlier for earlier, later in pairwise(parts))
+    assert 0 < parts[-1] < 0.1
+    for _ in range(60):
+        overload.observe(0.0)
+    assert overload.admitted == 1
+
+
+def test_the_part_that_is_admitted_is_the_part_that_is_served() -> None:
+    overload = Overload()
+    overload.admitted = 0.25
+    assert sum(overload.sheds(b"/v1/messages") for _ in range(1000)) == pytest.approx(750, abs=1)
+    assert not any(overload.sheds(b"/healthz") for _ in range(100))
+
+
+def test_refusals_have_the_shape_of_the_dialect_and_keep_the_connection() -> None:
+    async def work(here: Here) -> None:
+        _refusing(here)
+        for dialect, (path, body) in CONVERSATIONS.items():
+            data = json.dumps(body).encode()
+            head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(data)}\r\n\r\n".encode()
+            host, port = here.url.removeprefix("http://").split(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            for _ in range(3):  # on one connection
+                writer.write(head + data)
+                async with asyncio.timeout(BOUND):
+                    said = await reader.readuntil(b"\r\n\r\n")
+                    length = int(said.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+                    got = parsed(said + await reader.readexactly(length))
+                assert (got.status, got.headers["retry-after"], got.complete) == (503, "1", True)
+                check_error(dialect, got.status, got.body)
+            writer.write(HEALTH)
+            async with asyncio.timeout(BOUND):
+                assert (await reader.read()).startswith(b"HTTP/1.1 200")
+            writer.close()
+        assert here.gateway.open == 0
+        assert "groundwire_refused_requests_total 15" in here.gateway.metrics.text(0)
+
+    _while_serving(work)
+
+
+def test_pages_are_refused_too_and_health_never() -> None:
+    async def work(here: Here) -> None:
+        _refusing(here)
+        for path in ("/", "/docs", "/v1/models", "/nowhere"):
+            got = await fetch(
+                here.url, f"GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode()
+            )
+            assert got.status == 503, path
+        for path in ("/healthz", "/readyz", "/metrics"):
+            got = await fetch(
+                here.url, f"GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode()
+            )
+            assert got.status == 200, path
+
+    _while_serving(work)
+
+
+def test_a_body_that_is_still_to_come_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "LINGER_SECONDS", 0.2)
+
+    async def work(here: Here) -> None:
+        _refusing(here)
+        head = b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n"
+        got = await fetch(here.url, head + b"{")
+        assert (got.status, got.headers["connection"]) == (503, "close")
+
+    _while_serving(work)
+
+
+def test_a_loop_that_is_blocked_again_and_again_sheds_and_recovers() -> None:
+    async def work(here: Here) -> None:
+        question = request_of("openai_chat", "mine/m", stream=False)
+        assert (await fetch(here.url, question)).status == 200
+        async with asyncio.timeout(BOUND):
+            while here.gateway.overload.admitted > 0.5:
+                _spin(2.5 * TARGET)
+                await asyncio.sleep(0)
+        statuses = {(await fetch(here.url, question)).status for _ in range(5)}
+        assert 503 in statuses
+        async with asyncio.timeout(BOUND):
+            while here.gateway.overload.admitted < 1:
+                await asyncio.sleep(0.05)
+        assert (await fetch(here.url, question)).status == 200
+
+    _while_serving(work)
+
+
+def _spin(seconds: float) -> None:
+    """Use so much CPU time."""
+    until = process_time() + seconds
+    while process_time() < until:
+        pass
+
+
+def _posted(path: str, data: bytes) -> bytes:
+    head = (
+        f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(data)}\r\nconnection: close\r\n\r\n"
+    )
+    return head.encode() + data
+
+
+USER = {"role": "user", "content": "?"}
+LARGE_DOCUMENTS: dict[str, tuple[Callable[[], object], int]] = {
+    "240,000 keys": (
+        lambda: {"model": "mine/m", "messages": [USER], **{f"k{n}": 1 for n in range(240_000)}},
+        413,
+    ),
+    "40,000 tools": (
+        lambda: {
+            "model": "mine/m",
+            "messages": [USER],
+            "tools": [{"type": "function", "function": {"name": f"t{n}"}} for n in range(40_000)],
+        },
+        413,
+    ),
+    "10,000 tools": (
+        lambda: {
+            "model": "mine/m",
+            "messages": [USER],
+            "tools": [{"type": "function", "function": {"name": f"t{n}"}} for n in range(10_000)],
+        },
+        400,
+    ),
+    "30,000 messages": (lambda: {"model": "mine/m", "messages": [USER] * 30_000}, 400),
+    "5,000 messages": (lambda: {"model": "mine/m", "messages": [USER] * 5_000}, 200),
+}
+
+
+@pytest.mark.parametrize("what", LARGE_DOCUMENTS)
+def test_large_documents_do_not_hold_the_loop(what: str) -> None:
+    document, status = LARGE_DOCUMENTS[what]
+    data = json.dumps(document()).encode()
+    assert len(data) > LARGE
+
+    async def work(here: Here) -> None:
+        beats: list[float] = []
+        loop = asyncio.get_running_loop()
+
+        async def beat() -> None:
+            while True:
+                beats.append(loop.time())
+                await asyncio.sleep(0.005)
+
+        beating = asyncio.create_task(beat())
+        got: list[Got] = await asyncio.gather(
+            *(fetch(here.url, _posted("/v1/chat/completions", data)) for _ in range(4))
+        )
+        took = beats[-1] - beats[0]
+        beating.cancel()
+        assert [one.status for one in got] == [status] * 4
+        # A figure in seconds would depend on the machine: no step may be most of the whole.
+        longest = max(later - earlier for earlier, later in pairwise(beats))
+        assert longest < max(0.25, took / 2), (longest, took)
+
+    _while_serving(work)

@@ -1,0 +1,203 @@
+"""The next turn: a recorded answer goes to a client, and back with its next question to another provider.
+
+What the client sends back is what its protocol has a place for: the content blocks, the output items, the
+message, the content, the steps of the answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from groundwire.client import Groundwire
+from groundwire.config.schema import Config
+from groundwire.dialects.features import Feature
+from groundwire.dialects.registry import dialect
+from groundwire.faces.gateway.app import Gateway
+from groundwire.faces.gateway.building import gateway_for
+from groundwire.faces.gateway.clients import HEADER as RENDER
+from groundwire.faces.gateway.rendering import Rendering
+from groundwire.model import Answer
+from groundwire.testing.answers import told
+from groundwire.testing.script import answer
+from groundwire.testing.upstream import Upstream
+from tests.contracts.recorded.catalogue import Recording, answer_of
+from tests.faces.gateway.calling import LOCAL, Answered, called
+from tests.faces.gateway.matrix import INBOUND, Row, Score, answer_once, row_of
+from tests.faces.gateway.serving import speaking
+
+Body = dict[str, Any]
+FIRST, NEXT = "What is new?", "And what else?"
+HEAD = {**LOCAL, "content-type": "application/json"}
+
+
+class Turn(NamedTuple):
+    """Which client goes on after which provider's answer, with which provider, in which rendering."""
+
+    inbound: str
+    row: Row
+    target: str
+    rendering: Rendering
+
+
+class Protocol(NamedTuple):
+    """How a client of a dialect asks, and how it goes on after an answer."""
+
+    path: str
+    first: Body
+    again: Callable[[Body, Body], Body]
+
+
+def _user(text: str) -> Body:
+    return {"role": "user", "content": text}
+
+
+def _contents(text: str) -> Body:
+    return {"role": "user", "parts": [{"text": text}]}
+
+
+PROTOCOLS: dict[str, Protocol] = {
+    "anthropic_messages": Protocol(
+        "/v1/messages",
+        {
+            "max_tokens": 99,
+            "messages": [_user(FIRST)],
+            "tools": [{"type": "web_search_20250305", "name": "web_search"}],
+        },
+        lambda body, said: {
+            **body,
+            "messages": [_user(FIRST), {"role": "assistant", "content": said["content"]}, _user(NEXT)],
+        },
+    ),
+    "openai_responses": Protocol(
+        "/v1/responses",
+        {"input": [_user(FIRST)], "tools": [{"type": "web_search"}]},
+        lambda body, said: {**body, "input": [_user(FIRST), *said["output"], _user(NEXT)]},
+    ),
+    "openai_chat": Protocol(
+        "/v1/chat/completions",
+        {"messages": [_user(FIRST)], "web_search_options": {}},
+        lambda body, said: {
+            **body,
+            "messages": [_user(FIRST), said["choices"][0]["message"], _user(NEXT)],
+        },
+    ),
+    "gemini": Protocol(
+        "/v1beta/models/{}:generateContent",
+        {"contents": [_contents(FIRST)], "tools": [{"googleSearch": {}}]},
+        lambda body, said: {
+            **body,
+            "contents": [_contents(FIRST), said["candidates"][0]["content"], _contents(NEXT)],
+        },
+    ),
+    "gemini_interactions": Protocol(
+        "/v1beta/interactions",
+        {"input": FIRST, "tools": [{"type": "google_search"}]},
+        lambda body, said: {
+            **body,
+            "input": [_step(FIRST), *said["steps"], _step(NEXT)],
+        },
+    ),
+}
+
+
+def _step(text: str) -> Body:
+    return {"type": "user_input", "content": [{"type": "text", "text": text}]}
+
+
+def with_citations(recordings: Iterable[Recording]) -> list[Recording]:
+    """The recorded answers that cite something."""
+    return [item for item in recordings if answer_of(item).citations and answer_of(item).error is None]
+
+
+def readable(inbound: str, rendering: Rendering, said: Answer) -> set[str]:
+    """The cited addresses that a client of this dialect sends back."""
+    speaker = dialect(inbound)
+    if rendering == "structured" and speaker.forgotten:
+        return set()
+    whole = rendering != "structured" or Feature.UNPLACED not in speaker.losses
+    return {
+        item.source.url
+        for citation in said.citations
+        if whole or citation.span is not None
+        for item in citation.evidence
+    }
+
+
+async def play_turns(
+    recordings: Sequence[Recording], renderings: Sequence[Rendering] = ("structured",)
+) -> dict[Turn, Score]:
+    """Go on after every recorded answer that cites something, in every dialect, with every provider."""
+    scores: dict[Turn, Score] = {}
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory())
+        first = await stack.enter_async_context(Upstream(answer("gemini", told("Yes."))))
+        targets = {
+            name: await stack.enter_async_context(Upstream(answer(name, told("Still so."))))
+            for name in INBOUND
+        }
+        gateway = await stack.enter_async_context(_Serving(Path(folder), first, targets))
+        for recording in recordings:
+            for inbound in INBOUND:
+                for rendering in renderings:
+                    await _go_on(Turn(inbound, row_of(recording), "", rendering), recording, gateway, scores)
+    return scores
+
+
+class _Serving:
+    """A gateway before the provider of the first answer and those of the next."""
+
+    def __init__(self, folder: Path, first: Upstream, targets: Mapping[str, Upstream]) -> None:
+        self.first = first
+        self.targets = targets
+        providers = {f"to_{name}": speaking(name, target.url) for name, target in targets.items()}
+        providers |= {f"from_{name}": speaking(name, first.url) for name in INBOUND}
+        config = Config(providers, data_dir=str(folder))
+        self._groundwire = Groundwire(config, env={"HOME": str(folder)})
+        self.gateway: Gateway = gateway_for(self._groundwire, {})
+
+    async def __aenter__(self) -> _Serving:
+        await self._groundwire.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._groundwire.aclose()
+
+    async def post(self, protocol: Protocol, model: str, body: Body, rendering: Rendering) -> Answered:
+        """One request of a client."""
+        path = protocol.path.format(model.replace("/", "%2F"))
+        data = json.dumps({**body, "model": model}).encode()
+        return await called(self.gateway, "POST", path, {**HEAD, RENDER: rendering}, data)
+
+
+async def _go_on(turn: Turn, recording: Recording, here: _Serving, scores: dict[Turn, Score]) -> None:
+    protocol = PROTOCOLS[turn.inbound]
+    here.first.script = answer_once(recording, len(here.first.requests))
+    model = f"from_{recording.dialect}/model-1"
+    said = await here.post(protocol, model, protocol.first, turn.rendering)
+    expected = readable(turn.inbound, turn.rendering, answer_of(recording))
+    following = protocol.again(protocol.first, said.json) if said.status == 200 else None
+    for name, target in here.targets.items():
+        score = scores.setdefault(turn._replace(target=name), Score())
+        faults = [f"the first answer has status {said.status}"]
+        if following is not None:
+            reply = await here.post(protocol, f"to_{name}/model-1", following, turn.rendering)
+            sent = target.requests[-1].body.decode() if reply.status == 200 else ""
+            faults = list(_missing(expected, sent, reply))
+        score.total += 1
+        score.citations += len(expected)
+        score.failed += bool(faults)
+        score.faults += [f"{recording.name}: {fault}" for fault in faults]
+
+
+def _missing(expected: set[str], sent: str, reply: Answered) -> Iterator[str]:
+    if reply.status != 200:
+        yield f"the next turn has status {reply.status}: {reply.body[:200]!r}"
+        return
+    text = json.dumps(json.loads(sent), ensure_ascii=False)
+    if lost := {url for url in expected if json.dumps(url, ensure_ascii=False)[1:-1] not in text}:
+        yield f"not readable: {lost}"

@@ -1,0 +1,209 @@
+"""The same names lead to the same target, whichever face they are given to."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from groundwire.chat.chat import Chat
+from groundwire.chat.questions import Asked
+from groundwire.client import Groundwire
+from groundwire.config.load import load
+from groundwire.errors import UnknownModel
+from groundwire.faces.cli.console import Console
+from groundwire.faces.cli.edge import perform
+from groundwire.faces.cli.main import parse
+from groundwire.faces.gateway.building import gateway_for
+from groundwire.faces.mcp.addresses import Addresses
+from groundwire.faces.mcp.calls import call
+from groundwire.model import Source
+from groundwire.store.base import Agent
+from groundwire.store.open import open_store
+from groundwire.testing.answers import told
+from groundwire.testing.script import Script, answer
+from groundwire.testing.upstream import Received, Upstream
+from groundwire.tools import call_tool
+from tests.chat.speaking import answered
+from tests.faces.gateway.calling import LOCAL, called
+from tests.transport.bounded import run
+
+QUESTION = "How long is the Nile?"
+EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
+PATHS = {
+    "/v1/messages": "anthropic",
+    "/openrouter/responses": "openrouter",
+    "/house/chat/completions": "house",
+}
+DIALECTS = {"anthropic": "anthropic_messages", "openrouter": "openai_responses", "house": "openai_chat"}
+SCRIPT = Script(
+    (answer("gemini", EVENTS),),
+    paths={path: (answer(DIALECTS[name], EVENTS),) for path, name in PATHS.items()},
+)
+
+
+class World(NamedTuple):
+    """One user, whose providers are played by one server."""
+
+    home: Path
+    env: Mapping[str, str]
+
+    def client(self) -> Groundwire:
+        return Groundwire(load(self.env, str(self.home), str(self.home)), env=self.env)
+
+
+def world(home: Path, url: str) -> World:
+    folder = home / ".config" / "groundwire"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.toml").write_text(
+        f"""
+        [aliases]
+        quick = "gemini/gemini-9-alias"
+        [providers.anthropic]
+        base_url = "{url}"
+        [providers.gemini]
+        base_url = "{url}"
+        [providers.openrouter]
+        base_url = "{url}/openrouter"
+        [providers.house]
+        dialect = "openai_chat"
+        base_url = "{url}/house"
+        model = "house-default"
+        """
+    )
+    keys = {"ANTHROPIC_API_KEY": "k-a", "GEMINI_API_KEY": "k-g", "OPENROUTER_API_KEY": "k-o"}
+    return World(home, {"HOME": str(home), **keys})
+
+
+async def library(here: World, provider: str, model: str) -> None:
+    async with here.client() as groundwire:
+        await groundwire.asearch(QUESTION, provider=provider, model=model)
+
+
+async def command_line(here: World, provider: str, model: str) -> None:
+    words = ["search", QUESTION, "--provider", provider, "--model", model]
+    console = Console(stdout=io.StringIO(), stderr=io.StringIO(), env=here.env, cwd=str(here.home))
+    code = await asyncio.to_thread(perform, "search", parse(words), console)
+    assert code == 0, console.stderr
+
+
+async def tool(here: World, provider: str, model: str) -> None:
+    async with here.client() as groundwire:
+        arguments = {"query": QUESTION, "provider": provider, "model": model}
+        assert (await call_tool(groundwire, "websearch", arguments)).answer.error is None
+
+
+async def mcp(here: World, provider: str, model: str) -> None:
+    async with here.client() as groundwire:
+        arguments = {"query": QUESTION, "provider": provider, "model": model}
+        found = await call(groundwire, Addresses(b"secret"), "websearch", dict(arguments), lambda _: None)
+        assert not found.failed
+
+
+async def gateway(here: World, provider: str, model: str) -> None:
+    async with here.client() as groundwire:
+        name = model if provider == "auto" else f"{provider}/{model}" if model else provider
+        body = {"model": name, "input": QUESTION, "tools": [{"type": "web_search"}]}
+        head = {**LOCAL, "content-type": "application/json"}
+        served = gateway_for(groundwire, here.env)
+        found = await called(served, "POST", "/v1/responses", head, json.dumps(body).encode())
+        assert found.status == 200, found.body
+
+
+async def chat(here: World, provider: str, model: str) -> None:
+    agent = Agent("finder", {"en": "Finder"}, provider=provider, model=model, web_search=True)
+    with open_store(f"sqlite:///{here.home}/chat.db") as store:
+        async with here.client() as groundwire:
+            talk = Chat(groundwire, store)
+            await talk.save_agent(agent, owner="")
+            await answered(talk, Asked(QUESTION, owner="", agent="finder"))
+
+
+FACES: tuple[Callable[[World, str, str], Awaitable[None]], ...] = (
+    library,
+    command_line,
+    tool,
+    mcp,
+    gateway,
+    chat,
+)
+
+
+def target_of(request: Received) -> tuple[str, str]:
+    """The provider and the model that a request reached."""
+    if found := re.fullmatch(r"/v1beta/models/(.+):\w+", request.path.partition("?")[0]):
+        return "gemini", found[1]
+    return PATHS[request.path], str(json.loads(request.body)["model"])
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "expected"),
+    [
+        ("auto", "gemini-2.5-pro", ("gemini", "gemini-2.5-pro")),
+        ("auto", "claude-opus-4-8", ("anthropic", "claude-opus-4-8")),
+        ("auto", "gemini/gemini-2.5-pro", ("gemini", "gemini-2.5-pro")),
+        ("auto", "quick", ("gemini", "gemini-9-alias")),
+        ("auto", "house", ("house", "house-default")),
+        ("auto", "house/other", ("house", "other")),
+        ("auto", "meta-llama/llama-4", ("openrouter", "meta-llama/llama-4")),
+        ("openrouter", "openai/gpt-5.5", ("openrouter", "openai/gpt-5.5")),
+        ("gemini", "gemini-2.5-pro", ("gemini", "gemini-2.5-pro")),
+        ("house", "claude-opus-4-8", ("house", "claude-opus-4-8")),
+    ],
+)
+def test_every_face_asks_the_same_target(
+    provider: str, model: str, expected: tuple[str, str], tmp_path: Path
+) -> None:
+    async def main() -> None:
+        async with Upstream(SCRIPT) as upstream:
+            for face in FACES:
+                await face(world(tmp_path, upstream.url), provider, model)
+            reached = {
+                face.__name__: target_of(request)
+                for face, request in zip(FACES, upstream.requests, strict=True)
+            }
+            assert reached == dict.fromkeys(reached, expected)
+
+    run(main())
+
+
+def test_every_face_asks_the_first_provider_for_the_default_and_for_a_vendor_without_a_key(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        async with Upstream(SCRIPT) as upstream:
+            for model in ("auto", "gpt-5.5"):
+                upstream.requests.clear()
+                for face in FACES:
+                    await face(world(tmp_path, upstream.url), "auto", model)
+                assert [target_of(request)[0] for request in upstream.requests] == ["anthropic"] * len(FACES)
+                assert len({target_of(request) for request in upstream.requests}) == 1
+
+    run(main())
+
+
+def test_a_model_whose_vendor_has_no_key_is_answered_with_a_warning(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Upstream(SCRIPT) as upstream, world(tmp_path, upstream.url).client() as groundwire:
+            found = await groundwire.asearch(QUESTION, model="gpt-5.5")
+            assert [warning.code for warning in found.warnings] == ["model_substituted"]
+            assert "gpt-5.5" in found.warnings[0].message
+            assert not (await groundwire.asearch(QUESTION, model="claude-opus-4-8")).warnings
+
+    run(main())
+
+
+def test_an_unknown_model_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Upstream(SCRIPT) as upstream, world(tmp_path, upstream.url).client() as groundwire:
+            with pytest.raises(UnknownModel, match="unknown model 'llama'"):
+                await groundwire.asearch(QUESTION, model="llama")
+            assert not upstream.requests
+
+    run(main())

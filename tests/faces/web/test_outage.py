@@ -1,0 +1,106 @@
+"""A PostgreSQL that is gone or hangs: readiness tells, threads stay few, and all is back when it is."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from groundwire.chat import blocking
+from groundwire.store import postgres as store_postgres
+from groundwire.testing.answers import told
+from groundwire.testing.upstream import Upstream, answer
+from groundwire.transport import postgres as transport_postgres
+from tests.faces.gateway.serving import speaking
+from tests.faces.web.serving import serving_page
+from tests.faces.web.test_pages import stream_of, token_of
+from tests.servers.postgres import PostgresServer
+
+REQUESTS = 60
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same limits, shorter."""
+    monkeypatch.setattr(transport_postgres, "CONNECT_SECONDS", 2)
+    monkeypatch.setattr(transport_postgres, "FREE_SECONDS", 0.5)
+    monkeypatch.setattr(store_postgres, "ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(blocking, "PATIENCE", 0.5)
+
+
+@asynccontextmanager
+async def visiting(folder: Path, address: str) -> AsyncIterator[aiohttp.ClientSession]:
+    async with (
+        Upstream(answer("openai_chat", told("Said."))) as upstream,
+        serving_page(folder, {"p": speaking("openai_chat", upstream.url)}, address=address) as here,
+        aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
+    ):
+        assert await status(browser, "/readyz") == 200
+        told_events = await stream_of(browser, await token_of(browser), text="What?")
+        assert told_events[-1][0] == "done"
+        yield browser
+
+
+async def status(browser: aiohttp.ClientSession, path: str) -> int:
+    async with asyncio.timeout(30), browser.get(path) as response:
+        await response.read()
+        return response.status
+
+
+async def recovered(browser: aiohttp.ClientSession) -> None:
+    async with asyncio.timeout(30):
+        while await status(browser, "/readyz") != 200:
+            await asyncio.sleep(0.05)
+        while await status(browser, "/") != 200:
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("how", ["hanging", "away"])
+def test_readiness_and_pages_tell_of_a_database_that_does_not_answer_and_threads_stay_few(
+    how: str, tmp_path: Path, postgres: str, postgres_server: PostgresServer
+) -> None:
+    async def run() -> None:
+        async with visiting(tmp_path, postgres) as browser:
+            before = threading.active_count()
+            with getattr(postgres_server, how)():
+                assert await status(browser, "/readyz") == 503
+                assert await status(browser, "/healthz") == 200
+                calls = [status(browser, "/" if n % 2 else "/readyz") for n in range(REQUESTS)]
+                asking = asyncio.gather(*calls)
+                most = 0
+                while not asking.done():
+                    most = max(most, threading.active_count())
+                    await asyncio.sleep(0.01)
+                assert set(await asking) == {503}
+                # A thread for each call of the store at most, whatever is asked for.
+                assert most - before <= blocking.AT_ONCE + 4
+            await recovered(browser)
+            told_events = await stream_of(browser, await token_of(browser), text="And now?")
+            assert told_events[-1][0] == "done"
+
+    asyncio.run(run())
+
+
+def test_an_error_of_the_database_does_not_name_its_host_on_the_page(
+    tmp_path: Path, postgres: str, postgres_server: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = postgres.partition("host=")[2]
+
+    async def run() -> None:
+        async with visiting(tmp_path, postgres) as browser:
+            with postgres_server.away():
+                async with browser.get("/") as response:
+                    html = await response.text()
+            await recovered(browser)
+        assert response.status == 503
+        assert folder not in html
+        assert "PostgreSQL" not in html
+        assert "does not answer" in html
+
+    asyncio.run(run())
+    assert "PostgreSQL" in caplog.text

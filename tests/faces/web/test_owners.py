@@ -1,0 +1,147 @@
+"""Two keys on one gateway: what one of them makes is neither seen nor changed by the other, on any route."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import time
+
+import aiohttp
+
+from groundwire.faces.gateway.access import fingerprint
+from groundwire.faces.gateway.keys import KeyFile
+from groundwire.faces.web.routes import PAGES
+from groundwire.store.base import Agent
+from groundwire.testing.answers import told
+from groundwire.testing.upstream import Upstream, answer
+from tests.faces.gateway.serving import speaking
+from tests.faces.web.serving import Here, serving_page
+from tests.faces.web.test_pages import log_in, stream_of, token_of
+
+SECRET = "hazelnut"  # noqa: S105  a word to look for
+PRIVATE = Agent("", {"en": f"Private {SECRET}"}, prompt={"en": f"The password is {SECRET}."})
+SHARED = Agent("shared", {"en": "Shared"}, prompt={"en": "Be brief."})
+
+
+@dataclass
+class Person:
+    """Somebody who is logged in with a key."""
+
+    browser: aiohttp.ClientSession
+    owner: str
+    token: str
+
+    async def get(self, path: str) -> tuple[int, str]:
+        async with self.browser.get(path) as response:
+            return response.status, await response.text()
+
+    async def post(self, path: str, **fields: str) -> tuple[int, str]:
+        """Send a form; says where it leads."""
+        data = {"token": self.token, **fields}
+        async with self.browser.post(path, data=data, allow_redirects=False) as response:
+            return response.status, response.headers.get("location", "")
+
+
+@asynccontextmanager
+async def two_people(folder: Path) -> AsyncIterator[tuple[Here, Person, Person]]:
+    """A gateway with two keys, and a browser logged in with each."""
+    keys = [KeyFile(str(folder)).create(name, time())[0] for name in ("mine", "theirs")]
+    async with AsyncExitStack() as stack:
+        upstream = await stack.enter_async_context(Upstream(answer("openai_chat", told("Said."))))
+        providers = {"p": speaking("openai_chat", upstream.url)}
+        here = await stack.enter_async_context(serving_page(folder, providers))
+        people = []
+        for key in keys:
+            jar = aiohttp.CookieJar(unsafe=True)
+            browser = await stack.enter_async_context(aiohttp.ClientSession(here.url, cookie_jar=jar))
+            await log_in(browser, key)
+            people.append(Person(browser, fingerprint(key), await token_of(browser)))
+        yield here, people[0], people[1]
+
+
+def test_turning_on_web_search_changes_the_own_agent_and_publishes_nothing(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with two_people(tmp_path) as (here, me, you):
+            kept = await here.chat.save_agent(PRIVATE, me.owner)
+            status, location = await me.post(f"/agents/{kept.id}/search", session="")
+            assert (status, location) == (303, f"/?agent={kept.id}")
+            assert [(agent.id, agent.web_search) for agent in await here.chat.agents(me.owner)] == [
+                (kept.id, True)
+            ]
+            assert {agent.owner for agent in here.store.agents()} == {me.owner}
+            for path in ("/", "/agents", f"/?agent={kept.id}"):
+                assert SECRET not in (await you.get(path))[1]
+
+    asyncio.run(run())
+
+
+def test_turning_on_web_search_of_a_shared_agent_goes_on_with_the_copy_in_that_session(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        async with two_people(tmp_path) as (here, me, you):
+            await here.chat.save_agent(SHARED, "")
+            began = await stream_of(me.browser, me.token, text="What?", agent="shared")
+            session = str(began[0][1]["session"])
+            assert await me.post("/agents/shared/search", session=session) == (303, f"/chat/{session}")
+            opened = await here.chat.open(me.owner, session)
+            assert (opened.agent.web_search, opened.agent.owner) == (True, me.owner)
+            assert [agent.web_search for agent in await here.chat.agents(you.owner)] == [False]
+            # Neither can it be used to reach into the session of somebody else.
+            await you.post("/agents/shared/search", session=session)
+            assert (await here.chat.open(me.owner, session)).agent == opened.agent
+
+    asyncio.run(run())
+
+
+def test_no_route_shows_or_changes_what_belongs_to_the_other_key(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with two_people(tmp_path) as (here, me, you):
+            agent = await here.chat.save_agent(PRIVATE, me.owner)
+            told_events = await stream_of(me.browser, me.token, text=f"{SECRET}?", agent=agent.id)
+            session = str(told_events[0][1]["session"])
+            before = (here.store.agents(), here.store.messages(session), here.store.session(session))
+            fields = {"title": "Theirs", "name_en": "Theirs", "q": SECRET, "session": session}
+            for page in PAGES:
+                if page.is_open or page.path == "/chat/ask":
+                    continue
+                for name in (session, agent.id):
+                    path = page.path.replace("{id}", name)
+                    query = f"?q={SECRET}&agent={agent.id}" if page.method == "GET" else ""
+                    call = you.get(path + query) if page.method == "GET" else you.post(path, **fields)
+                    status, text = await call
+                    assert SECRET not in text.replace(f'value="{SECRET}"', ""), path
+                    if "{id}" in page.path:
+                        assert status == 404, path
+            assert (await you.get(f"/find?before={session}"))[0] == 404
+            for body in (
+                {"session": session},
+                {"agent": agent.id},
+                {"session": session, "replaces": str(told_events[0][1]["question"])},
+            ):
+                assert (await stream_of(you.browser, you.token, text="x", **body))[0][0] == "refused"
+            kept = [one for one in here.store.agents() if one.owner == me.owner]
+            assert (kept, here.store.messages(session), here.store.session(session)) == before
+            assert [total.requests for total in here.store.usage(me.owner)] == [1]
+            assert here.store.usage(you.owner) == []
+            assert (await me.get(f"/chat/{session}"))[0] == 200
+
+    asyncio.run(run())
+
+
+def test_importing_an_app_with_the_id_of_another_key_s_agent_leaves_that_agent_alone(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with two_people(tmp_path) as (here, me, you):
+            kept = await here.chat.save_agent(PRIVATE, me.owner)
+            app = json.dumps({"id": kept.id, "name": "Mine now"})
+            status, location = await you.post("/agents/import", app=app)
+            assert status == 303
+            assert location != f"/agents/{kept.id}"
+            assert await here.chat.agent(kept.id, me.owner) == kept
+            assert SECRET not in (await you.get(f"{location}/app.json"))[1]
+
+    asyncio.run(run())

@@ -1,0 +1,52 @@
+"""An agent with changes that are not saved is not left without a question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from groundwire.store.base import Agent
+from tests.faces.web.browsing import Browsing, watched
+from tests.faces.web.serving import serving_page
+
+AGENT = Agent("finder", {"en": "Finder"}, web_search=True)
+
+
+def test_changes_of_an_agent_are_not_left_without_a_question(browsing: Browsing, tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving_page(tmp_path, {}) as here, browsing.browser() as chromium:
+            await here.chat.save_agent(AGENT, "")
+            page, seen = await watched(await chromium.new_context(locale="en-US"), here.url)
+            form = f"{here.url}/agents/finder"
+            await page.goto(form)
+            # Without a change nobody asks.
+            await page.get_by_role("link", name="Usage").click()
+            await page.wait_for_url(f"{here.url}/usage")
+            assert seen.dialogs == []
+            await page.goto(form)
+            await page.locator("[name=model]").fill("another")
+            # Dialogs are dismissed here: whoever says no stays.
+            await page.get_by_role("link", name="Usage").click()
+            assert seen.dialogs == ["What you changed is not saved. Leave this page?"]
+            assert page.url == form
+            await page.get_by_role("button", name="Deutsch").click()
+            assert len(seen.dialogs) == 2
+            assert await page.locator("[name=model]").input_value() == "another"
+            # Closing and reloading are asked about by the browser itself.
+            await page.evaluate("setTimeout(() => location.reload(), 0)")
+            async with page.expect_event("dialog"):
+                pass
+            assert len(seen.dialogs) == 3
+            assert await page.locator("[name=model]").input_value() == "another"
+            # Changed back, or saved, there is nothing to lose.
+            await page.locator("[name=model]").fill("")
+            await page.get_by_role("link", name="Agents").click()
+            await page.wait_for_url(f"{here.url}/agents")
+            await page.goto(form)
+            await page.locator("[name=model]").fill("another")
+            await page.get_by_role("button", name="Save").click()
+            await page.wait_for_url(f"{here.url}/?agent=finder")
+            assert len(seen.dialogs) == 3
+            assert (await here.chat.agent("finder", "")).model == "another"
+            assert seen.errors == []
+
+    browsing.run(run())

@@ -1,0 +1,180 @@
+"""Model name resolution, and the plans that follow from it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundwire.config.schema import DEFAULT_ORDER
+from groundwire.errors import MissingCredential, RequestError, UnknownModel
+from groundwire.routing.engines import ENGINES
+from groundwire.routing.resolve import AUTO, plan_for, ranked, resolve, substituted
+from groundwire.routing.run import Plan, Target
+
+ORDER = ("anthropic", "openai", "gemini")
+ALL = dict.fromkeys(ORDER, True)
+NONE = dict.fromkeys(ORDER, False)
+EVERYBODY = dict.fromkeys((*DEFAULT_ORDER, "house"), True)
+ALIASES = {"quick": "gemini/gemini-3-flash", "big": "claude-opus-4-8", "any": "auto", "broken": "llama"}
+
+NAMES = [
+    ("", AUTO, ""),
+    ("auto", AUTO, ""),
+    ("Default", AUTO, ""),
+    ("groundwire", AUTO, ""),
+    ("any", AUTO, ""),
+    ("gemini", "gemini", ""),
+    ("local", "local", ""),
+    ("gemini/gemini-2.5-pro", "gemini", "gemini-2.5-pro"),
+    ("house/qwen3", "house", "qwen3"),
+    ("quick", "gemini", "gemini-3-flash"),
+    ("big", "anthropic", "claude-opus-4-8"),
+    ("claude-opus-4-8", "anthropic", "claude-opus-4-8"),
+    ("gpt-5.5", "openai", "gpt-5.5"),
+    ("o4-mini", "openai", "o4-mini"),
+    ("gemini-2.5-pro", "gemini", "gemini-2.5-pro"),
+    ("models/gemini-2.5-pro", "gemini", "gemini-2.5-pro"),
+    ("meta-llama/llama-4", "openrouter", "meta-llama/llama-4"),
+    ("openrouter/openai/gpt-5.5", "openrouter", "openai/gpt-5.5"),
+    ("openrouter/auto", "openrouter", "openrouter/auto"),
+]
+
+
+@pytest.mark.parametrize(("name", "provider", "model"), NAMES)
+def test_a_name_means_one_target(name: str, provider: str, model: str) -> None:
+    assert resolve(name, ALIASES, EVERYBODY) == (provider, model)
+
+
+@pytest.mark.parametrize(
+    ("name", "provider", "model"),
+    [
+        ("", "gemini", ""),
+        ("gemini-2.5-pro", "gemini", "gemini-2.5-pro"),
+        ("gemini/gemini-2.5-pro", "gemini", "gemini-2.5-pro"),
+        ("quick", "gemini", "gemini-3-flash"),
+        ("anything", "house", "anything"),
+        ("openai/gpt-5.5", "openrouter", "openai/gpt-5.5"),
+        ("openrouter/auto", "openrouter", "openrouter/auto"),
+        ("claude-opus-4-8", "house", "claude-opus-4-8"),
+    ],
+)
+def test_a_provider_that_was_chosen_keeps_its_own_names_of_models(
+    name: str, provider: str, model: str
+) -> None:
+    assert resolve(name, ALIASES, EVERYBODY, provider) == (provider, model)
+
+
+def test_a_vendor_that_cannot_be_used_is_replaced_by_the_default_target_with_a_warning() -> None:
+    able = {**ALL, "gemini": False}
+    assert resolve("gemini-2.5-pro", {}, able) == (AUTO, "")
+    (warning,) = substituted("gemini-2.5-pro", {}, able)
+    assert warning.code == "model_substituted"
+    assert "gemini-2.5-pro" in warning.message
+
+
+def test_a_name_that_is_not_replaced_gets_no_warning() -> None:
+    for name in ("", "auto", "any", "gemini-2.5-pro", "gemini", "llama"):
+        assert substituted(name, ALIASES, ALL) == ()
+
+
+def test_openai_models_go_to_whichever_openai_provider_can_be_used() -> None:
+    usable = dict.fromkeys(EVERYBODY, False)
+    assert resolve("gpt-5.5", {}, {**usable, "openai_oauth": True}) == ("openai_oauth", "gpt-5.5")
+    assert resolve("gpt-5.5", {}, {**usable, "openai_chat": True}) == ("openai_chat", "gpt-5.5")
+
+
+@pytest.mark.parametrize("name", ["llama", "broken", "nobody/llama"])
+def test_an_unknown_model_is_refused_with_what_there_is(name: str) -> None:
+    with pytest.raises(UnknownModel, match="providers that can be used: anthropic, gemini, openai; aliases"):
+        resolve(name, ALIASES, ALL)
+
+
+def test_an_unknown_provider_is_refused_with_those_that_are_known() -> None:
+    with pytest.raises(RequestError, match="unknown provider 'bing'; known are: anthropic, gemini, openai"):
+        resolve("", {}, ALL, "bing")
+    with pytest.raises(RequestError, match="known are: none"):
+        resolve("", {}, {}, "bing")
+
+
+def test_an_alias_of_another_provider_is_not_sent_to_the_one_that_was_chosen() -> None:
+    with pytest.raises(
+        RequestError, match="'quick' is gemini/gemini-3-flash, which is not a model of openai"
+    ):
+        resolve("quick", ALIASES, EVERYBODY, "openai")
+
+
+@given(
+    st.sampled_from([name for name, *_ in NAMES]) | st.text(alphabet="aglo4-/.", max_size=12),
+    st.sampled_from([AUTO, *EVERYBODY]),
+    st.sets(st.sampled_from(sorted(EVERYBODY))),
+)
+def test_resolving_a_resolved_target_changes_nothing(name: str, provider: str, usable: set[str]) -> None:
+    able = {known: known in usable for known in EVERYBODY}
+    try:
+        found = resolve(name, {}, able, provider)
+    except RequestError:
+        return
+    assert resolve(found[1], {}, able, found[0]) == found
+
+
+@pytest.mark.parametrize(
+    ("target", "usable", "expected"),
+    [
+        ((AUTO, ""), ALL, (("anthropic", ""), ("openai", ""), ("gemini", ""))),
+        ((AUTO, ""), {**ALL, "openai": False}, (("anthropic", ""), ("gemini", ""))),
+        ((AUTO, ""), {**NONE, "gemini": True}, (("gemini", ""),)),
+        ((AUTO, ""), {**NONE, "gemini": True, "unlisted": True}, (("gemini", ""),)),
+        (("gemini", ""), ALL, (("gemini", ""),)),
+        (("gemini", "m"), ALL, (("gemini", "m"),)),
+        (("gemini", ""), NONE, (("gemini", ""),)),
+    ],
+)
+def test_a_plan_is_the_one_named_or_all_that_can_be_used_in_order(
+    target: tuple[str, str], usable: dict[str, bool], expected: tuple[tuple[str, str], ...]
+) -> None:
+    assert plan_for(target, ORDER, usable) == Plan(tuple(Target(*each) for each in expected))
+
+
+def test_without_a_provider_the_error_names_the_order_and_says_what_to_do() -> None:
+    with pytest.raises(MissingCredential, match=r"\(anthropic, openai, gemini\).*GEMINI_API_KEY.*login"):
+        plan_for((AUTO, ""), ORDER, NONE)
+
+
+@pytest.mark.parametrize(
+    ("order", "configured", "expected"),
+    [
+        (" ".join(DEFAULT_ORDER), "", " ".join(DEFAULT_ORDER)),
+        ("anthropic", "house", "anthropic"),
+        ("anthropic anthropic web", "house", "anthropic web"),
+        ("web anthropic local", "house", "web anthropic local"),
+        ("house", "house", "house"),
+    ],
+)
+def test_an_order_that_was_written_asks_nobody_else(order: str, configured: str, expected: str) -> None:
+    assert ranked(order.split(), configured.split(), DEFAULT_ORDER) == tuple(expected.split())
+
+
+def test_the_usual_order_asks_configured_providers_after_the_models_and_before_the_engines() -> None:
+    found = ranked(DEFAULT_ORDER, ("house", "openai", "copilot", "searxng"), DEFAULT_ORDER)
+    models = [name for name in DEFAULT_ORDER if name not in ENGINES]
+    assert found == (*models, "house", "copilot", *DEFAULT_ORDER[len(models) :])
+
+
+def test_a_star_in_the_order_stands_for_all_the_others() -> None:
+    found = ranked(("gemini", "*", "openai"), ("house",), DEFAULT_ORDER)
+    assert found[0] == "gemini"
+    assert found[-1] == "openai"
+    assert sorted(found) == sorted((*DEFAULT_ORDER, "house"))
+
+
+def test_the_engines_are_those_at_the_end_of_the_usual_order() -> None:
+    assert set(DEFAULT_ORDER[-len(ENGINES) :]) == ENGINES
+
+
+def test_engines_are_not_asked_to_converse_while_a_model_can_be() -> None:
+    usable = {"openai": True, "web": True, "local": True}
+    plan = plan_for((AUTO, ""), ("openai", "web", "local"), usable, searching=False)
+    assert [target.provider for target in plan.targets] == ["openai"]
+    plan = plan_for((AUTO, ""), ("web", "local"), usable, searching=False)
+    assert [target.provider for target in plan.targets] == ["web", "local"]

@@ -1,0 +1,185 @@
+"""The Python API: options as people write them, and programs with and without an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent import futures
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundwire import Groundwire, Location, SearchOptions
+from groundwire.config.load import load
+from groundwire.config.options import checked_options
+from groundwire.config.schema import Config, ProviderSettings
+from groundwire.errors import InvalidArguments, InvalidQuery
+from groundwire.faces.cli.grammar import UsageError
+from groundwire.faces.cli.main import parse
+from groundwire.model import Source
+from groundwire.testing.answers import told
+from groundwire.testing.upstream import Upstream, answer
+from groundwire.transport.threads import run_apart
+from tests.transport.bounded import run
+
+NOW = datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp()
+EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
+
+
+def options(**said: Any) -> SearchOptions:
+    return SearchOptions(**said)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ({}, {}),
+        ({"allowed_domains": ["x"]}, {"allowed_domains": ("x",)}),
+        ({"allowed_domains": "example.com"}, {"allowed_domains": ("example.com",)}),
+        ({"blocked_domains": {"example.com"}}, {"blocked_domains": ("example.com",)}),
+        (
+            {"allowed_domains": ["a.example"], "blocked_domains": ["b.example"]},
+            {"allowed_domains": ("a.example",), "blocked_domains": ("b.example",)},
+        ),
+        ({"since": "7d"}, {"since": "2026-11-09T12:00:00Z", "until": "2026-11-16T12:00:00Z"}),
+        (
+            {"since": date(2026, 1, 31), "until": "2026-02-01"},
+            {"since": "2026-01-31T00:00:00Z", "until": "2026-02-01T23:59:59Z"},
+        ),
+        ({"location": Location("de", city="Köln")}, {"location": Location("DE", city="Köln")}),
+        ({"context_size": "high", "live": False}, {"context_size": "high", "live": False}),
+        ({"max_sources": 3, "max_uses": 1}, {"max_sources": 3, "max_uses": 1}),
+    ],
+)
+def test_options_are_taken_as_they_are_obviously_meant(said: dict[str, Any], meant: dict[str, Any]) -> None:
+    found = checked_options(options(**said), NOW)
+    assert found == options(**meant)
+    assert checked_options(found, NOW) == found
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"max_sources": -1}, "max_sources: expected a whole number from 1, found -1"),
+        ({"max_sources": "three"}, "max_sources: expected a whole number from 1"),
+        ({"max_uses": 0}, "max_uses: expected a whole number from 1, found 0"),
+        ({"max_uses": True}, "max_uses: expected a whole number from 1, found true or false"),
+        (
+            {"context_size": "huge"},
+            "context_size: expected one of low, medium, high, found this text: 'huge'",
+        ),
+        ({"since": "yesterday"}, "since: expected a time such as 7d .*: 'yesterday'"),
+        ({"since": "2026-03-01", "until": "2026-02-01"}, "since: 2026-03-01T00:00:00Z is later than until"),
+        (
+            {"allowed_domains": ["https://example.com"]},
+            "allowed_domains: write 'https://example.com' as a bare",
+        ),
+        ({"allowed_domains": 7}, "allowed_domains: expected a list of bare hosts"),
+        ({"allowed_domains": [7]}, "allowed_domains: expected a list of bare hosts"),
+        (
+            {"allowed_domains": ["a.example"], "blocked_domains": "a.example"},
+            "a.example: allowed and blocked at once",
+        ),
+        ({"location": Location("Germany")}, "country: expected a country as two letters.*: 'Germany'"),
+        ({"location": "Berlin"}, "location: expected Location"),
+        ({"live": "no"}, "live: expected true or false"),
+        ({"language": 5}, "language: expected a text"),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused_by_name(said: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArguments, match=message):
+        checked_options(options(**said), NOW)
+
+
+def test_options_must_be_options() -> None:
+    with pytest.raises(InvalidArguments, match="options: expected SearchOptions, found dict"):
+        checked_options({"since": "7d"}, NOW)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--max-sources", "-1"],
+        ["--max-uses", "0"],
+        ["--context", "huge"],
+        ["--since", "yesterday"],
+        ["--country", "Germany"],
+        ["--allow", "https://example.com"],
+    ],
+)
+def test_the_command_line_refuses_the_same(words: list[str]) -> None:
+    with pytest.raises(UsageError):
+        parse(["search", "why?", *words])
+
+
+def test_the_client_checks_before_anybody_is_asked(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Upstream(answer("openai_chat", EVENTS)) as upstream, client(tmp_path, upstream) as here:
+            with pytest.raises(InvalidArguments, match="max_sources"):
+                await here.asearch("how long?", options=options(max_sources=-1))
+            with pytest.raises(InvalidQuery):
+                await here.asearch(None)  # type: ignore[arg-type]
+            assert not upstream.requests
+            found = await here.asearch("how long?", options=options(allowed_domains="alpha.example"))
+            assert found.grounded
+
+    run(main())
+
+
+def client(home: Path, upstream: Upstream) -> Groundwire:
+    house = ProviderSettings("openai_chat", f"{upstream.url}/v1", model="m")
+    config = Config(providers={"house": house}, order=("house",), data_dir=str(home))
+    return Groundwire(config, env={"HOME": str(home)})
+
+
+def test_search_works_while_an_event_loop_runs_and_leaves_its_connections_alone(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Upstream(answer("openai_chat", EVENTS)) as upstream, client(tmp_path, upstream) as here:
+            assert (await here.asearch("how long?")).text == "The Nile is 6650 km long."
+            # As a notebook does: a plain call, in a cell that a running loop executes. The upstream lives in
+            # this loop, so the call is made beside it, in a thread whose own loop runs.
+            found = await asyncio.to_thread(lambda: asyncio.run(cell(here)))
+            assert found == "The Nile is 6650 km long."
+            assert (await here.asearch("how long?")).text == "The Nile is 6650 km long."
+
+    async def cell(here: Groundwire) -> str:
+        return here.search("how long?").text
+
+    run(main())
+
+
+def test_the_function_works_while_an_event_loop_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    async def cell() -> str:
+        with pytest.raises(InvalidQuery):
+            Groundwire(load({}, str(tmp_path), str(tmp_path)), env={"HOME": str(tmp_path)}).search(" ")
+        return "raised as usual"
+
+    assert asyncio.run(cell()) == "raised as usual"
+
+
+def test_an_interrupt_cancels_what_runs_apart() -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    async def forever() -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    class Stopped(BaseException):
+        pass
+
+    def interrupted(self: object, timeout: float | None = None) -> None:
+        assert began.wait(10)
+        raise Stopped
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(futures.Future, "result", interrupted)
+        with pytest.raises(Stopped):
+            run_apart(forever)
+    assert ended.wait(10)

@@ -1,0 +1,241 @@
+"""Every code block of README.md and docs/ does what it shows.
+
+The first word after the fence says what a block is; a second one says which kind of JSON or TOML:
+`python` is run as a script, `sh` is read by the real parser and run where no network is needed, `console` is
+a command with its output, `toml` and `json` are read by their own loaders, `text` is a sample of output.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import re
+import shlex
+import sys
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from groundwire.chat.apps import read_app
+from groundwire.config.load import load
+from groundwire.credentials.lookup import Lookup, Places, find
+from groundwire.dialects.websearch.response import decode_response
+from groundwire.faces.cli.console import Console
+from groundwire.faces.cli.edge import perform
+from groundwire.faces.cli.main import parse
+from groundwire.model import Source, assemble
+from groundwire.testing.answers import told
+from groundwire.testing.script import answer, load_script
+from groundwire.testing.upstream import Upstream
+from tests.credentials.builders import write_private
+from tests.transport.bounded import run
+
+ROOT = Path(__file__).parents[1]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+FENCE = re.compile(r"^( *)```([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+OTHER_PROGRAMS = {"npx", "claude", "eval"}
+NEEDS_NETWORK = {"serve", "mcp"}
+EVENTS = told("The Nile is 6650 km long.", Source("https://docs.python.org/3/"), query="nile")
+
+
+class Block(NamedTuple):
+    """A code block, and where it stands."""
+
+    place: str
+    language: str
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.place
+
+
+def blocks() -> list[Block]:
+    found = []
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        for match in FENCE.finditer(text):
+            language, _, kind = match[2].partition(" ")
+            line = text.count("\n", 0, match.start()) + 1
+            found.append(Block(f"{page.name}:{line}", language, kind, match[3]))
+    return found
+
+
+BLOCKS = blocks()
+
+
+def of(*languages: str) -> list[Block]:
+    return [block for block in BLOCKS if block.language in languages]
+
+
+def test_every_block_says_what_it_is() -> None:
+    unknown = [
+        f"{block}: {block.language!r}"
+        for block in BLOCKS
+        if block.language not in ("python", "sh", "console", "toml", "json", "text")
+    ]
+    assert not unknown
+    assert all(of(language) for language in ("python", "sh", "console", "toml", "json"))
+
+
+def environment(home: Path, upstream: Upstream) -> dict[str, str]:
+    """Somebody with one key, whose provider is played on this machine."""
+    return {
+        "HOME": str(home),
+        "PATH": os.environ["PATH"],
+        "ANTHROPIC_API_KEY": "sk-test",
+        "GROUNDWIRE_ANTHROPIC_BASE_URL": upstream.url,
+        "GROUNDWIRE_ORDER": "anthropic",
+    }
+
+
+@pytest.mark.parametrize("block", of("python"), ids=str)
+def test_python_runs_as_it_stands(block: Block, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Upstream(answer("anthropic_messages", EVENTS)) as upstream:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-X", "dev", "-W", "error", "-c", block.text),
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=environment(tmp_path, upstream),
+                cwd=tmp_path,
+            )
+            try:
+                out, err = await process.communicate()
+            finally:
+                if process.returncode is None:
+                    process.kill()
+            assert process.returncode == 0, err.decode()
+            if "print(" in block.text:
+                assert out.strip()
+
+    run(main())
+
+
+def translation() -> str:
+    return next(block.text for block in of("python") if "encode_response" in block.text)
+
+
+def test_the_translation_of_the_readme_keeps_the_citation() -> None:
+    scope: dict[str, object] = {}
+    exec(translation(), scope)  # noqa: S102  our own README
+    message = scope["message"]
+    assert isinstance(message, dict)
+    texts = [item for item in message["content"] if item["type"] == "text"]
+    assert [item["text"] for item in texts] == ["Köln", " liegt am Rhein."]
+    assert texts[0]["citations"][0]["url"] == "https://stadt.example/"
+
+
+def test_the_translation_of_the_readme_takes_a_citation_without_a_place(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code = translation().replace('"endIndex": 5, "text": "Köln"', '"endIndex": 5, "text": "Bonn"')
+    assert code != translation()
+    exec(code, {})  # noqa: S102  our own README
+    assert "the whole answer ['https://stadt.example/']" in capsys.readouterr().out
+
+
+def commands(text: str) -> list[list[str]]:
+    """The arguments of every `groundwire` that a piece of shell runs, up to a pipe or redirection."""
+    found = []
+    for line in text.splitlines():
+        inner = re.findall(r"\$\((groundwire [^)]*)\)", line)
+        words = shlex.split(line.removeprefix("$ "), comments=True)
+        while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):
+            words.pop(0)
+        found += [shlex.split(part)[1:] for part in inner]
+        if not words or inner:
+            continue
+        if words[0] != "groundwire":
+            assert words[0] in OTHER_PROGRAMS, line
+            continue
+        ends = [at for at, word in enumerate(words) if word in ("|", ">", ">>", "&&", ";")]
+        found.append(words[1 : min(ends, default=len(words))])
+    return found
+
+
+def shell_of(block: Block) -> str:
+    if block.language == "sh":
+        return block.text
+    return "\n".join(line for line in block.text.splitlines() if line.startswith("$ "))
+
+
+@pytest.mark.parametrize("block", of("sh", "console"), ids=str)
+def test_shell_commands_are_understood_and_run(block: Block, tmp_path: Path) -> None:
+    lines = commands(shell_of(block))
+    assert lines or any(program in block.text for program in OTHER_PROGRAMS)
+    for folder in ("docs", "handbook"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "install.md").write_text("# Install\n\nRun the installer and follow it.\n")
+
+    async def main() -> None:
+        async with Upstream(answer("anthropic_messages", EVENTS)) as upstream:
+            for words in lines:
+                arguments = parse(words)
+                if words[0] in NEEDS_NETWORK or any(word.startswith("https://") for word in words[2:3]):
+                    continue
+                out, err = io.StringIO(), io.StringIO()
+                console = Console(
+                    stdin=io.StringIO("a-key-of-somebody"),
+                    stdout=out,
+                    stderr=err,
+                    env=environment(tmp_path, upstream),
+                    cwd=str(tmp_path),
+                )
+                code = await asyncio.to_thread(perform, words[0], arguments, console)
+                assert code == 0, (words, err.getvalue())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        run(main())
+
+
+def config(text: str, home: Path) -> None:
+    write_private(home / ".config" / "groundwire" / "config.toml", text)
+    loaded = load({}, str(home), str(home))
+    assert not loaded.warnings
+    assert any(setting.origin != "default" for setting in loaded.settings)
+
+
+def credentials(text: str, home: Path) -> None:
+    write_private(home / "credentials.toml", text)
+    places = Places({}, str(home), str(home))
+    for name in tomllib.loads(text)["providers"]:
+        assert find([Lookup("own", name)], places) is not None
+
+
+def app(text: str, _: Path) -> None:
+    agent = read_app(text)
+    assert agent.web_search
+    assert agent.name
+
+
+def script(text: str, folder: Path) -> None:
+    for name in re.findall(r'"file": "([^"]+)"', text):
+        (folder / name).write_bytes(b"data: {}\n\n")
+    assert load_script(text, folder).paths
+
+
+def result(text: str, _: Path) -> None:
+    found = assemble(decode_response(json.loads(text)))
+    assert found.error is None
+    assert found.sources
+
+
+LOADERS: Mapping[tuple[str, str], Callable[[str, Path], None]] = {
+    ("toml", ""): config,
+    ("toml", "credentials"): credentials,
+    ("json", "app"): app,
+    ("json", "script"): script,
+    ("json", "result"): result,
+}
+
+
+@pytest.mark.parametrize("block", of("toml", "json"), ids=str)
+def test_data_is_read_by_its_own_loader(block: Block, tmp_path: Path) -> None:
+    LOADERS[block.language, block.kind](block.text, tmp_path)
