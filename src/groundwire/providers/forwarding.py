@@ -12,7 +12,8 @@ from collections.abc import Collection, Mapping
 from groundwire.model import Request, Wire
 from groundwire.providers.policy import Prepared
 
-_OURS = b'"gw1.'
+_OURS = (b'"gw1.', b'"srvtoolu_gw')
+"""Tokens, and ids of searches: a search that found nothing has no token."""
 
 
 def is_unchanged(request: Request, asked: Request, prepared: Prepared) -> bool:
@@ -25,7 +26,7 @@ def is_unchanged(request: Request, asked: Request, prepared: Prepared) -> bool:
         and asked.system == request.system
         and asked.tool_choice == request.tool_choice
         and asked.stream == request.stream
-        and _OURS not in wire.data
+        and not any(mark in wire.data for mark in _OURS)
     )
 
 

@@ -28,10 +28,15 @@ def read(body: JsonObject) -> Told:
         usage=_usage(body),
         blobs=blobs(body),
     )
+    fetched = [
+        string(block, "content", "url")
+        for block in objects(body, "content")
+        if string(block, "content", "content", "type") == "document"
+    ]
     for block in objects(body, "content"):
         kind = string(block, "type")
         if kind == "text":
-            _read_text(block, told)
+            _read_text(block, told, fetched)
         elif kind == "thinking":
             told.reasoning += string(block, "thinking")
         elif kind == "tool_use":
@@ -43,21 +48,29 @@ def read(body: JsonObject) -> Told:
     return told
 
 
-def _read_text(block: JsonObject, told: Told) -> None:
+def _read_text(block: JsonObject, told: Told, fetched: list[str]) -> None:
     start = len(told.text)
     text = string(block, "text")
     for citation in objects(block, "citations"):
         told.mentions.append(
             Mention(
                 (start, start + len(text)),
-                string(citation, "url"),
-                string(citation, "title"),
+                _address(citation, fetched),
+                string(citation, "title") or string(citation, "document_title"),
                 string(citation, "cited_text"),
             )
         )
     if text:
         told.texts.append(text)
         told.phases.append("")
+
+
+def _address(citation: JsonObject, fetched: list[str]) -> str:
+    """Documents are cited by number; in a recorded answer those that were fetched are all there are."""
+    index = count(citation, "document_index")
+    if index is not None:
+        return fetched[index] if index < len(fetched) else ""
+    return string(citation, "url") or string(citation, "source")
 
 
 def _read_call(block: JsonObject, told: Told) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import anthropic.types
 import pytest
+from anthropic.types import CitationCharLocation, TextBlock
+from pydantic import TypeAdapter
 
 from groundwire.dialects.anthropic_messages import DIALECT
 from groundwire.dialects.base import Reply
@@ -292,3 +295,8 @@ def test_a_source_without_an_address_is_cited_as_a_document_the_request_does_not
         ("char_location", 1, "The almanac"),
     ]
     assert assemble(DIALECT.decode_response(body)).citations == answer.citations
+    message = TypeAdapter(anthropic.types.Message).validate_python(body)
+    kinds = [
+        type(item) for part in message.content if isinstance(part, TextBlock) for item in part.citations or ()
+    ]
+    assert kinds == [CitationCharLocation] * 3
