@@ -41,7 +41,7 @@ class Documents:
     def source_of(self, citation: Fields) -> Source:
         """The cited document: an address if it was fetched, else the title that the citation gives."""
         number = citation.get("document_index")
-        index = number if isinstance(number, int) and 0 <= number <= _MAX_INDEX else -1
+        index = number if type(number) is int and 0 <= number <= _MAX_INDEX else -1
         title = citation.text("document_title")
         quote = citation.text("cited_text")
         document = self._find(index, title, quote)
