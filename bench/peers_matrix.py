@@ -42,7 +42,6 @@ from tests.contracts.recorded.frames import is_sse  # noqa: E402
 from tests.faces.gateway.matrix import (  # noqa: E402
     INBOUND,
     PROVIDERS,
-    Cell,
     all_recordings,
     chosen,
     differences,
@@ -126,6 +125,14 @@ def aspects_of(inbound: str, answer: Answer) -> Iterator[str]:
     if Feature.QUERIES not in dialect(inbound).losses and any(item.query for item in answer.searches):
         yield "queries"
     yield "finish"
+
+
+class Cell(NamedTuple):
+    """Who asks, who answers, and whether the client streams."""
+
+    inbound: str
+    provider: str
+    stream: bool
 
 
 def arrived(cell: Cell, heard: Heard, answer: Answer, own: Read | None) -> Mapping[str, bool]:

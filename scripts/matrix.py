@@ -60,9 +60,9 @@ _TITLES: Mapping[Rendering, tuple[str, str]] = {
 _NEXT = """\
 ## The next turn
 
-Each recorded answer that cites something goes back with the next question, as the client's protocol has it, to
-a provider of each dialect. A cell tells after how many answers every cited address could be read in the
-request to that provider, and in brackets how many addresses that are. Clients of Gemini do not send citations
+Each recorded answer that cites something goes back with the next question, as the client's protocol has it,
+to a provider of each dialect. A cell tells after how many answers every cited address could be read in the
+request to that provider, and in brackets how many addresses that are. Clients of Gemini send no citations
 back ([losses.md](losses.md)).
 """
 

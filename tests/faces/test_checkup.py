@@ -78,7 +78,7 @@ def test_a_provider_that_breaks_off_or_never_answers_has_failed(monkeypatch: pyt
     assert isinstance(silent.error, TimedOut)
 
 
-@pytest.mark.parametrize("extra", ["documents", "mcp", "postgres"])
+@pytest.mark.parametrize("extra", ["documents", "postgres"])
 def test_an_extra_that_is_missing_is_named_with_the_command_that_adds_it(
     extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

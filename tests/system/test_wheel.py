@@ -65,6 +65,14 @@ def test_the_wheel_lists_every_package_that_it_can_bring_along(wheel: Path) -> N
     assert set(needed) <= {*bill, "groundwire"}
 
 
+def test_what_connect_writes_starts_with_the_base_install(wheel: Path) -> None:
+    """`groundwire connect` tells clients to run `groundwire mcp`, so its package is not an extra."""
+    archive = zipfile.ZipFile(wheel)
+    (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    (needed,) = re.findall(r"^Requires-Dist: mcp\b(.*)$", archive.read(metadata).decode(), re.M)
+    assert "extra" not in needed
+
+
 def test_a_question_is_answered_by_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
     venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
     python = str(tmp_path / "venv" / "bin" / "python")

@@ -53,7 +53,7 @@ async def read_answer(language: Dialect, exchange: Exchange, *, verbatim: Form =
 async def _read_body(language: Dialect, exchange: Exchange, *, verbatim: bool) -> Batches:
     data = await exchange.body()
     body = as_object(load_json(data, UpstreamWireError))
-    if verbatim and (seen := glance_at_body(language, body)) is not None:
+    if verbatim and (seen := glance_at_body(language, body, data)) is not None:
         yield [Verbatim(data), *seen]
         return
     told = language.decode_response(body)

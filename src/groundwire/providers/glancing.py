@@ -7,13 +7,23 @@ few frames, which are read by the dialect's own decoder.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.jsontext import dump_json, load_json
 from groundwire.errors import UpstreamWireError, WireError
-from groundwire.model import Event, Failed, Finished, JsonObject, Started, UsageSeen
+from groundwire.model import (
+    Event,
+    Failed,
+    Finished,
+    JsonObject,
+    SearchCalled,
+    SearchReturned,
+    Started,
+    UsageSeen,
+)
 from groundwire.model.value import value
 from groundwire.providers.frames import SENTINEL, closed, data_of, frame_at, frames_in, is_usual
 
@@ -59,6 +69,8 @@ class Glance:
     """What may follow an error, besides the sentinel."""
     told_always: bool = False
     """Is the cost told with every frame? Then it is read when all is said."""
+    searched: Sign | None = None
+    """What reports a search, where the usage may not count them: such frames are decoded for the count."""
 
 
 def _field(*names: bytes, holds: bytes) -> Sign:
@@ -92,6 +104,7 @@ GLANCES = {
         end=_kind(b"type", b"response.completed", b"response.incomplete"),
         key="type",
         follows=_kind(b"type", b"response.failed"),
+        searched=_kind(b"type", b"web_search_call"),
     ),
     "openai_chat": Glance(
         "choices",
@@ -107,6 +120,7 @@ GLANCES = {
         _field(b"usageMetadata", holds=b"{"),
         settled=_field(b"finishReason", b"blockReason", holds=b'"'),
         told_always=True,
+        searched=_field(b"webSearchQueries", b"groundingChunks", holds=b"["),
     ),
     "gemini_interactions": Glance(
         "steps",
@@ -124,6 +138,7 @@ def _notable(glance: Glance) -> tuple[bytes, ...]:
         glance.end,
         glance.settled,
         _SENTINEL,
+        glance.searched,
         None if glance.told_always else glance.usage,
     )
     return tuple(spelling for sign in signs if sign is not None for spelling in sign.spellings)
@@ -149,14 +164,17 @@ class Seen(NamedTuple):
     """Is all said with these frames or before, though the stream does not end with them?"""
 
 
-def glance_at_body(language: Dialect, body: JsonObject) -> list[Event] | None:
-    """What can be seen of a whole answer; None if it must be read."""
+def glance_at_body(language: Dialect, body: JsonObject, data: bytes = b"") -> list[Event] | None:
+    """What can be seen of a whole answer; None if it must be read. `data` are its bytes."""
     glance = GLANCES.get(language.name)
     if glance is None or not body.get(glance.content) or body.get("error"):
         return None
     model = body.get("model") or body.get("modelVersion")
     started, usage = Started(model=model if isinstance(model, str) else ""), language.usage_of(body)
-    return [started, UsageSeen(usage), Finished()] if usage else [started, Finished()]
+    seen: list[Event] = [started]
+    if (usage is None or usage.searches is None) and glance.searched and glance.searched.places(data):
+        seen += _searches_of(language.decode_response(body))
+    return [*seen, UsageSeen(usage), Finished()] if usage else [*seen, Finished()]
 
 
 def tells_nothing(language: Dialect, data: bytes) -> bool:
@@ -182,9 +200,24 @@ def glance_at_frames(language: Dialect, data: bytes, *, settled: bool = False) -
         if end is not None and stop == length and told and _is_unreadable(told[-1]):
             return Seen([told[-1]], start, settled)
         seen += (event for event in (*told, *decoder.close()) if isinstance(event, UsageSeen))
+    if glance.searched is not None:
+        seen += _searches_in(language, glance.searched, data[:length])
     if end is not None:
         seen.append(end)
     return Seen(seen, length, settled)
+
+
+def _searches_in(language: Dialect, sign: Sign, data: bytes) -> list[Event]:
+    """The searches that frames report. One that is reported twice has the same id."""
+    found: list[Event] = []
+    for start, stop in dict.fromkeys(frame_at(data, place) for place in sign.places(data)):
+        decoder = language.decoder()
+        found += _searches_of([*decoder.feed(closed(data[start:stop])), *decoder.close()])
+    return found
+
+
+def _searches_of(events: Iterable[Event]) -> list[Event]:
+    return [event for event in events if isinstance(event, SearchCalled | SearchReturned)]
 
 
 def is_settled(language: Dialect, data: bytes) -> bool:

@@ -88,9 +88,14 @@ class SqliteDatabase:
                     self._connection.rollback()
 
     def check(self) -> None:
-        """Can the file be read?"""
-        with self._turn, _told(self._path):
-            self._connection.execute(_EXISTS).fetchone()
+        """Can the file be read? While a call of this process reads or writes it, it can."""
+        if not self._turn.acquire(blocking=False):
+            return
+        try:
+            with _told(self._path):
+                self._connection.execute(_EXISTS).fetchone()
+        finally:
+            self._turn.release()
 
     def close(self) -> None:
         """Close the file."""

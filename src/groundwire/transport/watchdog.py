@@ -19,6 +19,11 @@ class Watchdog:
     """One daemon thread for any number of sockets, started with the first deadline."""
 
     def __init__(self) -> None:
+        self._begin()
+        # A worker that was forked has neither the thread nor the sockets that were watched.
+        os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
         self._changed = Condition()
         self._due: dict[object, tuple[float, int]] = {}
         self._thread: Thread | None = None

@@ -308,7 +308,7 @@ def test_numbers_name_entries_of_the_list(
     pieces = [_delta({"content": piece}) for piece in _pieces(text, 3)]
     answers = {
         "whole": _whole({"content": text}, **fields),
-        "in the first chunk": _streamed(_delta({"content": ""}, **fields), *pieces, _delta({}, "stop")),
+        "in the first chunk": _streamed(_delta({"content": ""}, None, **fields), *pieces, _delta({}, "stop")),
         "in the last chunk": _streamed(*pieces, _delta({}, "stop", **fields)),
         "in every chunk": _streamed(*({**piece, **fields} for piece in pieces), _delta({}, "stop", **fields)),
         "in the message": _whole({"content": text, **fields}),

@@ -192,7 +192,8 @@ def test_a_gateway_without_the_package_says_what_to_install(monkeypatch: pytest.
             for _ in range(2):
                 async with session.post(url, json=LISTING, headers=ACCEPT) as response:
                     assert response.status == 501
-                    assert "pip install 'groundwire[mcp]'" in (await response.json())["error"]["message"]
+                    message = (await response.json())["error"]["message"]
+                    assert "pip install --force-reinstall groundwire" in message
 
     asyncio.run(asyncio.wait_for(work(), BOUND))
 

@@ -249,6 +249,7 @@ def test_without_the_package_one_sentence_says_what_to_install(
     bench = Bench(env={"HOME": str(tmp_path)})
     assert perform("mcp", parse(["mcp"]), bench.console) == 4
     assert bench.stderr == (
-        "groundwire: MCP needs a package that is not installed: pip install 'groundwire[mcp]'\n"
+        "groundwire: The package `mcp` is missing or incomplete; "
+        "run: pip install --force-reinstall groundwire\n"
     )
     assert bench.stdout == ""

@@ -24,10 +24,9 @@ from groundwire.model.value import value
 
 State: TypeAlias = Literal["ok", "problem", "note"]
 
-_LIBRARIES = ("tantivy", "uvicorn")
+_LIBRARIES = ("tantivy", "uvicorn", "mcp")
 _EXTRAS: Mapping[str, str] = {
     "documents": "PDF, reStructuredText and web archives for `groundwire index add`",
-    "mcp": "`groundwire mcp`, and MCP in `groundwire serve`",
     "postgres": "sessions and index in PostgreSQL",
 }
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")
@@ -73,14 +72,16 @@ def versions() -> Iterator[Check]:
 def extras(store: str) -> Iterator[Check]:
     """The optional parts of the package, and the command that adds one that is missing."""
     for name, packages in _extra_packages().items():
-        about = _EXTRAS.get(name, "")
+        if name not in _EXTRAS:
+            continue  # `all` has what the others have
+        about = _EXTRAS[name]
         missing = [package for package in packages if not _is_installed(package)]
         if not missing:
             yield Check("ok", name, about)
             continue
         needed = name == "postgres" and store.startswith("postgres")
         detail = f"{about}: {', '.join(missing)} not installed; run: pip install 'groundwire[{name}]'"
-        yield Check("problem" if needed else "note", name, detail.removeprefix(": "))
+        yield Check("problem" if needed else "note", name, detail)
 
 
 def _extra_packages() -> dict[str, list[str]]:

@@ -46,8 +46,10 @@ class ClientAddresses:
 
     def is_https(self, inbound: Inbound) -> bool:
         """Did the client use https, as a trusted proxy says?"""
+        if not self._trusted:
+            return False
         said = inbound.headers.get("x-forwarded-proto", "").strip().lower()
-        return bool(self._trusted) and said == "https" and self._trusts(self._peer(inbound))
+        return said == "https" and self._trusts(self._peer(inbound))
 
     def _peer(self, inbound: Inbound) -> Address | None:
         peer = cast("tuple[str, int] | None", inbound.scope.get("client"))

@@ -173,10 +173,12 @@ class Inbound:
     async def respond(self, status: int, headers: Headers, body: bytes) -> None:
         """Send a whole response."""
         await self.begin(status, (*headers, ("content-length", str(len(body)))), alone=False)
-        # In pieces, each of which waits for the client: one that does not read is noticed.
-        for start in range(0, len(body) - _PIECE, _PIECE):
-            await self.write(body[start : start + _PIECE])
-        await self.write(body[(len(body) - 1) // _PIECE * _PIECE :], more=False)
+        if len(body) > _PIECE:  # each piece waits for the client: one that does not read is noticed
+            last = len(body) - _PIECE
+            for start in range(0, last, _PIECE):
+                await self.write(body[start : start + _PIECE])
+            body = body[-(-last // _PIECE) * _PIECE :]
+        await self.write(body, more=False)
 
     async def gone(self) -> None:
         """Return when the client has hung up."""

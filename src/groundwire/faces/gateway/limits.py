@@ -33,15 +33,26 @@ _PIECE = 64 * 1024
 class DocumentLimits:
     """Refuses a JSON text that would cost too much to read, at the first piece that exceeds a limit."""
 
-    __slots__ = ("_scan",)
+    __slots__ = ("_first", "_scan")
 
     def __init__(self) -> None:
-        self._scan = JsonScan()
+        self._scan: JsonScan | None = None
+        self._first = b""
+        """A piece that exceeds nothing by itself, not scanned before there is another."""
 
     def feed(self, data: bytes) -> None:
         """Look at the next piece."""
+        if self._scan is not None:
+            self._check(self._scan, data)
+        elif not self._first and _is_small(data):
+            self._first = data
+        else:
+            self._scan = JsonScan()
+            self._check(self._scan, self._first + data)
+
+    def _check(self, scan: JsonScan, data: bytes) -> None:
         for start in range(0, len(data), _PIECE):
-            seen = self._scan.feed(data[start : start + _PIECE] if len(data) > _PIECE else data)
+            seen = scan.feed(data[start : start + _PIECE] if len(data) > _PIECE else data)
             # A member is at most two strings: its name and its value.
             if seen.members > MAX_MEMBERS or seen.strings > 2 * MAX_MEMBERS + 1:
                 raise TurnedAway(status=413, message=f"the body has more than {MAX_MEMBERS:,} members")
@@ -49,10 +60,14 @@ class DocumentLimits:
                 raise ClientWireError(f"nested deeper than {MAX_DEPTH}")
 
 
+def _is_small(data: bytes) -> bool:
+    """Can the text not exceed a limit, whatever it says?"""
+    return len(data) <= MAX_MEMBERS and data.count(b"[") + data.count(b"{") <= MAX_DEPTH
+
+
 def check_document(data: bytes) -> None:
     """Refuse a JSON text that would cost too much to read."""
-    if len(data) > MAX_DEPTH:
-        DocumentLimits().feed(data)
+    DocumentLimits().feed(data)
 
 
 def check_domains(*lists: Sequence[str]) -> None:

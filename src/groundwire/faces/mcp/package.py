@@ -1,4 +1,4 @@
-"""The official package `mcp`, which only those have who installed the extra."""
+"""The official package `mcp`, which is imported late because that takes a second."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from groundwire.errors import ConfigError
 
-_MISSING = "MCP needs a package that is not installed: pip install 'groundwire[mcp]'"
+_MISSING = "The package `mcp` is missing or incomplete; run: pip install --force-reinstall groundwire"
 
 
 def need_package() -> None:

@@ -216,8 +216,10 @@ def _searches_made(answer: Answer, texts: Mapping[str, str]) -> tuple[SearchView
         if isinstance(part, SearchResult) and part.error
     }
     made: dict[SearchView, None] = {}
+    returned = {part.call_id for part in answer.parts if isinstance(part, SearchResult)}
+    is_running = state_of(answer) == "running"
     for part in answer.parts:
-        if isinstance(part, SearchCall):
+        if isinstance(part, SearchCall) and (part.id in returned or not is_running):
             failure = failures.pop(part.id, "")
             subjects = (
                 part.queries if part.kind == "search" else (part.pattern or part.url,) if failure else ()

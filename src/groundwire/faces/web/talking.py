@@ -171,8 +171,8 @@ async def _told(face: Face, request: PageRequest, asked: Asked) -> AsyncGenerato
             view = await asyncio.to_thread(look)
             if (status := pages.status(visit, view)) != pages.status(visit, before):
                 yield event("status", {"html": status})
-            if (progress := pages.progress(visit, view)) != pages.progress(visit, before):
-                yield event("progress", {"html": progress})
+            if (view.searches_made, view.found) != (before.searches_made, before.found):
+                yield event("progress", {"html": pages.progress(visit, view)})
             if view.blocks != before.blocks:
                 yield event("body", _difference(before.blocks, view.blocks))
             before = view

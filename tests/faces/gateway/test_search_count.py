@@ -1,0 +1,100 @@
+"""Searches are counted for clients and in the books, also where the provider has no counter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aiohttp
+import pytest
+
+from groundwire.model import (
+    Citation,
+    Cited,
+    Event,
+    Evidence,
+    Finished,
+    SearchCall,
+    SearchCalled,
+    SearchResult,
+    SearchReturned,
+    Source,
+    Span,
+    Started,
+    TextDelta,
+    Usage,
+    UsageSeen,
+)
+from groundwire.testing.upstream import Upstream, answer
+from tests.faces.gateway.calling import CONVERSATIONS
+from tests.faces.gateway.serving import Here, run, serving, speaking
+from tests.faces.gateway.test_without_model import SEARCH
+
+PAGE = Source("https://a.example/", "A")
+
+
+def answering(model: str) -> list[Event]:
+    """One search with two queries, by a provider that counts tokens and no searches."""
+    return [
+        Started("1", model),
+        SearchCalled(0, SearchCall("s", ("one", "two"))),
+        SearchReturned(1, SearchResult("s", (PAGE,))),
+        TextDelta(2, "It is so."),
+        Cited(Citation(Span(0, 9), (Evidence(PAGE),))),
+        UsageSeen(Usage(input_tokens=5, output_tokens=2)),
+        Finished(),
+    ]
+
+
+async def booked(here: Here, dialect: str, *, stream: bool) -> tuple[dict[str, Any], int | None]:
+    """What a client of a dialect reads, if it reads it whole, and what is put down for the request."""
+    seen: list[int | None] = []
+    learn = here.gateway.booking
+    assert learn is None
+
+    class Book:
+        def add(self, call: Any, _: float) -> None:
+            seen.append(call.usage.searches if call.usage else None)
+
+    here.gateway.booking = Book()  # type: ignore[assignment]
+    path, body = CONVERSATIONS[dialect]
+    named = {"model": "scripted/model-1"} if "model" in body else {}
+    path = path.replace("auto", "scripted%2Fmodel-1")
+    if stream:
+        path = path.replace(":generateContent", ":streamGenerateContent?alt=sse")
+    more = {"stream": True} if stream and dialect != "gemini" else {}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{here.url}{path}", json={**body, **named, **more, **SEARCH[dialect]}) as reply,
+    ):
+        assert reply.status == 200
+        read = {} if stream else await reply.json()
+        await reply.read()
+    (count,) = seen
+    here.gateway.booking = None
+    return read, count
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize(
+    ("provider", "model", "count"),
+    [
+        ("gemini", "gemini-2.5-flash", 1),
+        ("gemini", "gemini-3-flash-preview", 2),
+        ("openai_responses", "gpt-5.5", 1),
+    ],
+)
+@pytest.mark.parametrize("client", ["anthropic_messages", "openai_responses", "openai_chat", "gemini"])
+def test_every_client_s_request_has_the_same_count(
+    client: str, provider: str, model: str, count: int, stream: bool
+) -> None:
+    async def work() -> None:
+        async with (
+            Upstream(answer(provider, answering(model))) as upstream,
+            serving({"scripted": speaking(provider, upstream.url)}) as here,
+        ):
+            read, put_down = await booked(here, client, stream=stream)
+        assert put_down == count
+        if client == "anthropic_messages" and not stream:
+            assert read["usage"]["server_tool_use"]["web_search_requests"] == count
+
+    run(work())
