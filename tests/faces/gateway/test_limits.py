@@ -142,6 +142,14 @@ def test_more_requests_than_there_is_room_for_are_sent_away(tmp_path: Path) -> N
     assert posted(gateway, *CONVERSATIONS["openai_chat"]).status == 200
 
 
+def test_pages_have_a_limit_too_and_health_has_none(tmp_path: Path) -> None:
+    gateway = gateway_in(tmp_path, config=Config(gateway=GatewaySettings(max_requests=3)))
+    for open_now, status in ((3, 200), (300, 503)):
+        gateway.open = open_now
+        assert asyncio.run(called(gateway, "GET", "/docs", LOCAL)).status == status
+        assert asyncio.run(called(gateway, "GET", "/healthz", LOCAL)).status == 200
+
+
 def test_a_closing_gateway_sends_everybody_away(tmp_path: Path) -> None:
     gateway: Gateway = gateway_in(tmp_path)
     gateway.draining = True

@@ -45,16 +45,29 @@ def test_a_single_slow_step_is_no_overload_and_a_lasting_delay_is() -> None:
     overload = Overload()
     for delay in (0.0, 5 * TARGET, 0.0, 5 * TARGET, 0.0):
         overload.observe(delay)
-        assert overload.admitted == 1
+        assert not any(overload.sheds(b"/v1/messages") for _ in range(10))
     parts = []
-    for _ in range(8):
+    for _ in range(20):
         overload.observe(3 * TARGET)
         parts.append(overload.admitted)
     assert all(later <= earlier for earlier, later in pairwise(parts))
     assert 0 < parts[-1] < 0.1
-    for _ in range(60):
+    for _ in range(100):
         overload.observe(0.0)
     assert overload.admitted == 1
+
+
+def test_a_loop_that_is_late_again_admits_nothing_at_this_moment() -> None:
+    overload = Overload()
+    now = [0.0]
+    overload.current = lambda: now[0]
+    overload.observe(TARGET)
+    assert not overload.sheds(b"/v1/messages")
+    now[0] = 2 * TARGET
+    assert overload.sheds(b"/v1/messages")
+    assert not overload.sheds(b"/healthz")
+    overload.observe(0.0)
+    assert not overload.sheds(b"/v1/messages")
 
 
 def test_the_part_that_is_admitted_is_the_part_that_is_served() -> None:

@@ -42,6 +42,8 @@ log = logging.getLogger("groundwire.gateway")
 
 _ANY_DIALECT = "openai_chat"
 """Errors at paths of nobody's have this shape: most clients understand it."""
+_PAGES = 256
+"""Requests of the chat page, beyond `max_requests`: it can still say that the gateway is full."""
 _UNREAD = frozenset({408, 413, 415})
 """After these the rest of the body must not be taken for a request."""
 
@@ -249,7 +251,7 @@ class Gateway:
             call.key = self.access.check_key(inbound)
         elif match.route.access == "metrics":
             call.key = self.access.check_metrics_key(inbound)
-        elif self.open > self.settings.max_requests and not match.route.always:
+        elif self.open > self.settings.max_requests + _PAGES and not match.route.always:
             raise overloaded()
         if match.route.dialect and IDEMPOTENCY_KEY in inbound.headers and inbound.method == "POST":
             await self._answer_once(call, match)

@@ -117,7 +117,6 @@ class Idempotency:
             raise TurnedAway(
                 status=422,
                 message=f"this {HEADER} was used for another request; use a new one",
-                code="IDEMPOTENCY_KEY_REUSED",
             )
         recording.read[inbound] = 0
         try:

@@ -2,7 +2,7 @@
 
 The delay of the event loop is the time that every request waits at every step, so it says how much is too
 much whatever requests cost. While it is above the target, a growing part of all requests is refused before
-anything is done for them.
+anything is done for them; while the loop has been late and is late again, all that come in this moment are.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ TARGET = 0.1
 """Seconds of delay that are accepted. Two thousand open streams stay below it on two busy cores."""
 _SAMPLES = 2
 """In a row above the target: one alone may be a single slow step."""
-_FASTEST_CUT = 0.5
-"""At most half of what was admitted is refused in addition at each sample above the target."""
-_GROWTH = 1.1
-_STEP = 0.01
+_FASTEST_CUT = 0.8
+"""At most a fifth of what was admitted is refused in addition at each sample above the target: what was
+admitted before still has to be done, and keeps the loop late for a while."""
+_GROWTH = 1.05
+_STEP = 0.005
 """By which the admitted part grows at each sample below the target."""
 _LEAST = 0.02
 """Some are always served: they show when the overload is over."""
@@ -51,7 +52,10 @@ class Overload:
 
     def __init__(self) -> None:
         self.admitted = 1.0
+        self.current: Callable[[], float] = lambda: 0.0
+        """The delay at this moment, as far as it is known before the next sample."""
         self._delays: deque[float] = deque(maxlen=_SAMPLES)
+        self._is_late = False
         self._credit = 0.0
 
     def observe(self, delay: float) -> None:
@@ -59,6 +63,7 @@ class Overload:
         self._delays.append(delay)
         lowest = min(self._delays) if len(self._delays) == _SAMPLES else 0.0
         before = self.admitted
+        self._is_late = delay > TARGET / 2
         if lowest > TARGET:
             self.admitted = max(_LEAST, before * max(_FASTEST_CUT, TARGET / lowest))
         elif before < 1:
@@ -68,7 +73,11 @@ class Overload:
 
     def sheds(self, target: bytes) -> bool:
         """Is this request to be refused?"""
-        if self.admitted >= 1 or target.startswith(_ALWAYS):
+        if (self.admitted >= 1 and not self._is_late) or target.startswith(_ALWAYS):
+            return False
+        if self._is_late and self.current() > TARGET:
+            return True
+        if self.admitted >= 1:
             return False
         self._credit += self.admitted
         if self._credit >= 1:
@@ -126,7 +135,13 @@ class LoopDelay:
         self._timer = self._loop.call_at(self._began + SAMPLE, self._sample)
 
     def _sample(self) -> None:
-        elapsed, busy = self._loop.time() - self._began, process_time() - self._busy
-        # Time in which the system ran other processes is not ours to shorten.
-        self._observe(max(0.0, elapsed - SAMPLE) * min(1.0, busy / elapsed))
+        self._observe(self.current())
         self._wait()
+
+    def current(self) -> float:
+        """Seconds by which the next sample is late."""
+        elapsed = self._loop.time() - self._began
+        if elapsed <= SAMPLE:
+            return 0.0
+        # Time in which the system ran other processes is not ours to shorten.
+        return (elapsed - SAMPLE) * min(1.0, (process_time() - self._busy) / elapsed)

@@ -40,6 +40,7 @@ class Server(uvicorn.Server):
         self._gateway = gateway
         self._drain = drain
         self.delay = LoopDelay(gateway.overload.observe)
+        gateway.overload.current = self.delay.current
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start the application, then accept connections."""
