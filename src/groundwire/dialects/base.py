@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from groundwire.dialects.addresses import ADDRESS_REMOVED, has_unsafe_address
 from groundwire.dialects.framing import Frame, FrameReader, encode_comment, encode_frame
 from groundwire.dialects.jsontext import dump_json
 from groundwire.dialects.transcript import Transcript
@@ -86,6 +87,7 @@ class StreamDecoder(ABC):
         self._ended = False
         self._parts = 0
         self._room = MAX_EVIDENCE
+        self._warned = False
         self.transcript = Transcript()
 
     def feed(self, data: bytes) -> list[Event]:
@@ -141,6 +143,9 @@ class StreamDecoder(ABC):
     def _collect(self, read: Callable[[bytes], list[Frame]], data: bytes) -> list[Event]:
         try:
             for frame in () if self._ended else read(data):
+                if not self._warned and has_unsafe_address(frame.data):
+                    self._warned = True
+                    self.emit(ADDRESS_REMOVED)
                 self.on_frame(frame)
         except (WireError, UpstreamError) as error:
             self.emit(Failed(error))
