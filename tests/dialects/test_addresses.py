@@ -63,7 +63,7 @@ def test_a_decoded_source_keeps_its_title_and_loses_such_an_address_with_a_warni
     evidence = Evidence(Source("https://evil.example/", "The title", "cited"), "quote")
     encoder = language.encoder(Reply())
     events = (Started("i", "m"), TextDelta(0, "Claim."), Cited(Citation(Span(0, 6), (evidence,))), Finished())
-    wire = b"".join(map(encoder.feed, events))
+    wire = b"".join(encoder.feed(event) for event in events)
     decoder = language.decoder()
     answer = assemble(
         [*decoder.feed(wire.replace(b"https://evil.example/", b"javascript:alert(1)")), *decoder.close()]

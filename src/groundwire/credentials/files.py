@@ -101,7 +101,7 @@ def _loose(path: str, status: os.stat_result) -> tuple[str, ...]:
 
 
 def lock_file(descriptor: int, *, wait: bool) -> None:
-    """Take the kernel's lock (`flock`) on an open file; without `wait` raises `BlockingIOError` if it is held.
+    """Take the kernel's lock (`flock`) on an open file. Without `wait`, raises `BlockingIOError` if held.
 
     It ends with the process that holds it, however that ends. Other systems than POSIX have none.
     """

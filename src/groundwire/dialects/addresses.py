@@ -2,8 +2,8 @@
 
 Decoders keep http and https alone (`text/addresses.py`), and the source keeps its title. What is passed on as
 it came is not decoded, so such addresses are taken out of its bytes. Quotation marks inside of texts are
-escaped in JSON, so that these fields do not occur there. Pictures may be data; everything else that a browser or a
-desktop would run or open is not an address of a source.
+escaped in JSON, so that these fields do not occur there. Pictures may be data; everything else that a browser
+or a desktop would run or open is not an address of a source.
 """
 
 from __future__ import annotations
