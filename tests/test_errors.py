@@ -21,6 +21,7 @@ from groundwire.errors import (
     UpstreamError,
     UpstreamWireError,
     WireError,
+    bounded_wait,
     upstream_error_class,
 )
 
@@ -96,3 +97,24 @@ def test_errors_are_values() -> None:
 )
 def test_a_bare_status_gives_a_class(status: int, kind: type[UpstreamError]) -> None:
     assert upstream_error_class(status) is kind
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        (0.0, 0.0),
+        (30, 30),
+        (86_401, 86_400.0),
+        (1e300, 86_400.0),
+        (float("inf"), None),
+        (-1, None),
+        (None, None),
+    ],
+)
+def test_a_provider_asks_for_a_day_of_patience_at_most(said: float | None, kept: float | None) -> None:
+    assert RateLimited("slow down", retry_after=said).retry_after == kept
+    assert bounded_wait(said) == kept
+
+
+def test_a_wait_that_is_no_number_is_none() -> None:
+    assert RateLimited("slow down", retry_after=float("nan")).retry_after is None

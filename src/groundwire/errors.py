@@ -140,6 +140,16 @@ class UpstreamWireError(WireError):
     retryable = True
 
 
+LONGEST_WAIT = 86_400.0
+
+
+def bounded_wait(seconds: float | None) -> float | None:
+    """Seconds a provider asks us to wait, at most a day: whatever it says, it is asked again some time."""
+    if seconds is None or not 0 <= seconds < float("inf"):
+        return None
+    return min(seconds, LONGEST_WAIT)
+
+
 class UpstreamError(GroundwireError):
     """The provider answered with an error, or not at all.
 
@@ -162,7 +172,7 @@ class UpstreamError(GroundwireError):
         super().__init__(message)
         self.status = status
         self.upstream_code = upstream_code
-        self.retry_after = retry_after
+        self.retry_after = bounded_wait(retry_after)
         self.request_id = request_id
 
 

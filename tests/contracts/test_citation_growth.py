@@ -20,6 +20,8 @@ from groundwire.model import (
     Event,
     Evidence,
     Finished,
+    Json,
+    JsonObject,
     Message,
     Request,
     Source,
@@ -27,7 +29,6 @@ from groundwire.model import (
     Started,
     Text,
     TextDelta,
-    Warned,
     assemble,
 )
 from groundwire.model.source import MAX_EVIDENCE
@@ -141,7 +142,7 @@ def test_citations_of_many_parts_cost_as_much_as_those_of_one(name: str) -> None
     assert growth(carry, SIZE) < LINEAR
 
 
-def annotation(start: int, end: int, number: int) -> dict[str, object]:
+def annotation(start: int, end: int, number: int) -> JsonObject:
     body = {
         "start_index": start,
         "end_index": end,
@@ -151,7 +152,7 @@ def annotation(start: int, end: int, number: int) -> dict[str, object]:
     return {"type": "url_citation", **body}
 
 
-def wrong_spans(size: int, text: str) -> list[dict[str, object]]:
+def wrong_spans(size: int, text: str) -> list[Json]:
     """Places that no link bears out, though the text has many links."""
     return [annotation(at, len(text) - at, at) for at in range(1, size + 1)]
 
@@ -163,13 +164,13 @@ def links(size: int) -> str:
 def test_citations_that_the_text_does_not_bear_out_cost_one_look_at_the_text() -> None:
     def chat(size: int) -> None:
         text = links(size)
-        message = {"role": "assistant", "content": text, "annotations": wrong_spans(size, text)}
+        message: JsonObject = {"role": "assistant", "content": text, "annotations": wrong_spans(size, text)}
         dialect("openai_chat").decode_response({"choices": [{"message": message, "finish_reason": "stop"}]})
 
     def responses(size: int) -> None:
         text = links(size)
-        content = {"type": "output_text", "text": text, "annotations": wrong_spans(size, text)}
-        item = {"type": "message", "role": "assistant", "id": "m", "content": [content]}
+        content: JsonObject = {"type": "output_text", "text": text, "annotations": wrong_spans(size, text)}
+        item: JsonObject = {"type": "message", "role": "assistant", "id": "m", "content": [content]}
         dialect("openai_responses").decode_response({"id": "r", "status": "completed", "output": [item]})
 
     assert growth(chat, SIZE) < LINEAR
@@ -179,19 +180,19 @@ def test_citations_that_the_text_does_not_bear_out_cost_one_look_at_the_text() -
 def test_quotes_that_are_not_where_they_should_be_cost_no_search_each() -> None:
     def gemini(size: int) -> None:
         text = "word " * (200 * size)
-        supports = [
+        supports: list[Json] = [
             {
                 "segment": {"startIndex": 3, "endIndex": 9, "text": f"never said {at}", "partIndex": 1},
                 "groundingChunkIndices": [0] * 20,
             }
             for at in range(size)
         ]
-        metadata = {
+        metadata: JsonObject = {
             "groundingChunks": [{"web": {"uri": "https://a.test/", "title": "a"}}],
             "groundingSupports": supports,
         }
-        content = {"role": "model", "parts": [{"text": "A. "}, {"text": text}]}
-        candidate = {"content": content, "groundingMetadata": metadata, "finishReason": "STOP"}
+        content: JsonObject = {"role": "model", "parts": [{"text": "A. "}, {"text": text}]}
+        candidate: JsonObject = {"content": content, "groundingMetadata": metadata, "finishReason": "STOP"}
         assemble(dialect("gemini").decode_response({"candidates": [candidate]}))
 
     assert growth(gemini, SIZE) < 2 * LINEAR
@@ -233,4 +234,4 @@ def test_evidence_is_joined_by_value_and_kept_in_the_order_of_its_coming() -> No
     cited = (Cited(Citation(span, (item,))) for item in (two, one, other, again, two))
     answer = assemble([TextDelta(0, "word"), *cited, Finished()])
     assert answer.citations == (Citation(span, (two, one, other)),)
-    assert not [event for event in answer.warnings if isinstance(event, Warned)]
+    assert answer.warnings == ()

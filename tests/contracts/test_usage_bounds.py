@@ -8,7 +8,7 @@ import pytest
 
 from groundwire.dialects.base import Reply
 from groundwire.dialects.registry import DIALECTS, dialect
-from groundwire.model import Finished, Started, TextDelta, Usage, UsageSeen, assemble
+from groundwire.model import Finished, JsonObject, Started, TextDelta, Usage, UsageSeen, assemble
 
 HUGE = 2**63
 COUNTS = (900_001, 900_002, 900_003)
@@ -20,7 +20,7 @@ def wire(name: str, number: str) -> bytes:
     encoder = dialect(name).encoder(Reply())
     usage = UsageSeen(Usage(*COUNTS))
     events = (Started("id", "model"), TextDelta(0, "Yes."), usage, Finished())
-    data = b"".join(map(encoder.feed, events))
+    data = b"".join(encoder.feed(event) for event in events)
     derived = (*COUNTS, COUNTS[0] - COUNTS[2], COUNTS[0] + COUNTS[1])
     for count in derived:
         data = data.replace(str(count).encode(), number.encode())
@@ -55,5 +55,8 @@ def test_what_a_whole_answer_cost_is_read_within_the_same_bounds(name: str, numb
 
 
 def test_google_writes_whole_numbers_as_strings_too() -> None:
-    body = {"candidates": [], "usageMetadata": {"promptTokenCount": str(HUGE), "candidatesTokenCount": "7"}}
+    body: JsonObject = {
+        "candidates": [],
+        "usageMetadata": {"promptTokenCount": str(HUGE), "candidatesTokenCount": "7"},
+    }
     assert dialect("gemini").usage_of(body) == Usage(output_tokens=7)

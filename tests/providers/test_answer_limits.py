@@ -37,7 +37,7 @@ def endless(name: str, size: int) -> bytes:
 def test_a_stream_that_is_too_large_ends_with_an_error_after_what_was_read(speaker: Speaker) -> None:
     async def main() -> None:
         stream = endless(speaker.dialect, 3 * LARGEST)
-        response = Response(stream=stream, headers=(("content-type", "text/event-stream"),))
+        response = Response(stream=stream, headers={"content-type": "text/event-stream"})
         async with world(speaker, response) as here:
             provider = here.provider(deadlines=replace(Deadlines(), largest=LARGEST))
             events = [event async for event in flat(provider.batches(question(stream=True)))]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundwire.model import Json
 from groundwire.text.sanitise import escaped_json, shown, visible, visible_json
 
 FLAG = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
@@ -81,5 +82,5 @@ def test_escaped_json_means_the_same(pieces: list[str]) -> None:
 
 
 def test_every_text_of_a_value_is_made_visible() -> None:
-    value = {"a": ["x\u202e", {"b": "\x1by"}], "n": 1, "none": None}
+    value: Json = {"a": ["x\u202e", {"b": "\x1by"}], "n": 1, "none": None}
     assert visible_json(value) == {"a": ["x", {"b": "y"}], "n": 1, "none": None}

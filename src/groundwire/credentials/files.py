@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
+from pathlib import Path
 
 from groundwire.errors import ConfigError
 from groundwire.model.value import value
 
 MAX_SIZE = 1024 * 1024
 PRIVATE = 0o600
+PRIVATE_FOLDER = 0o700
 _OTHERS = 0o077
 
 
@@ -95,3 +98,39 @@ def _loose(path: str, status: os.stat_result) -> tuple[str, ...]:
         (status.st_uid not in (os.geteuid(), 0), "belongs to another user"),
     )
     return tuple(text for unsafe, text in checks if unsafe)
+
+
+def lock_file(descriptor: int, *, wait: bool) -> None:
+    """Take the kernel's lock (`flock`) on an open file. Without `wait`, raises `BlockingIOError` if held.
+
+    It ends with the process that holds it, however that ends. Other systems than POSIX have none.
+    """
+    try:
+        import fcntl  # noqa: PLC0415  POSIX only
+    except ImportError:
+        raise ConfigError(
+            "This needs file locks of a POSIX system (Linux, macOS, BSD). Run groundwire there, or in WSL."
+        ) from None
+    fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def make_private_folder(path: Path) -> None:
+    """A folder for its owner's eyes only, with all that is missing above it.
+
+    One that exists and is ours is closed to others: earlier versions left it open.
+    """
+    for folder in (*reversed(path.parents), path):
+        if not folder.exists():
+            folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    status = path.stat()
+    if stat.S_IMODE(status.st_mode) & 0o077 and status.st_uid == os.geteuid():
+        path.chmod(PRIVATE_FOLDER)
+
+
+def make_private_files(folder: Path) -> None:
+    """Close the files in a folder to others: a library made them, with the rights it is used to."""
+    for entry in os.scandir(folder):
+        # A file may be gone before we come to it, and another user's is not ours to change.
+        with suppress(FileNotFoundError, PermissionError):
+            if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mode & 0o077:
+                os.chmod(entry.path, PRIVATE)

@@ -8,13 +8,12 @@ would let two processes lock two files of one name.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from groundwire.credentials.files import PRIVATE
+from groundwire.credentials.files import PRIVATE, lock_file
 from groundwire.errors import ConfigError, TimedOut
 
 T = TypeVar("T")
@@ -64,7 +63,7 @@ def _try_lock(path: str) -> int | None:
     except OSError as error:
         raise _cannot_lock(path, error) from None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(descriptor, wait=False)
         if os.path.samestat(os.fstat(descriptor), os.stat(path)):
             return descriptor
     except (BlockingIOError, FileNotFoundError):

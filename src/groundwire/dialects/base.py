@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from groundwire.dialects.addresses import ADDRESS_REMOVED, has_unsafe_address
 from groundwire.dialects.framing import Frame, FrameReader, encode_comment, encode_frame
 from groundwire.dialects.jsontext import dump_json
 from groundwire.dialects.transcript import Transcript
@@ -93,6 +94,7 @@ class StreamDecoder(ABC):
         self._is_empty = True
         self._audit = SourceAudit()
         self._room = MAX_EVIDENCE
+        self._warned = False
         self.transcript = Transcript()
 
     def feed(self, data: bytes) -> list[Event]:
@@ -165,6 +167,9 @@ class StreamDecoder(ABC):
             for frame in () if self._ended else read(data):
                 if b'"http' in frame.data:
                     self._audit.look_in_frame(frame.data)
+                if not self._warned and has_unsafe_address(frame.data):
+                    self._warned = True
+                    self.emit(ADDRESS_REMOVED)
                 self.on_frame(frame)
         except (WireError, UpstreamError) as error:
             self.emit(Failed(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from groundwire.dialects.base import Headers
+from groundwire.errors import bounded_wait
 
 
 def retry_after(headers: Headers) -> float | None:
@@ -12,8 +13,8 @@ def retry_after(headers: Headers) -> float | None:
             seconds = float(headers[name]) * scale
         except (KeyError, ValueError):
             continue
-        if 0 <= seconds < float("inf"):
-            return seconds
+        if (wait := bounded_wait(seconds)) is not None:
+            return wait
     return None
 
 

@@ -7,6 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from groundwire.dialects.addresses import (
+    ADDRESS_REMOVED,
+    has_unsafe_address,
+    without_unsafe_addresses,
+)
 from groundwire.dialects.base import Dialect, StreamDecoder
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.framing import FrameReader
@@ -53,10 +58,13 @@ async def read_answer(language: Dialect, exchange: Exchange, *, verbatim: Form =
 async def _read_body(language: Dialect, exchange: Exchange, *, verbatim: bool) -> Batches:
     data = await exchange.body()
     body = as_object(load_json(data, UpstreamWireError))
+    warned: list[Event] = []
+    if has_unsafe_address(data):
+        data, warned = without_unsafe_addresses(data), [ADDRESS_REMOVED]
     if verbatim and (seen := glance_at_body(language, body, data)) is not None:
-        yield [Verbatim(data), *seen]
+        yield [Verbatim(data), *warned, *seen]
         return
-    told = language.decode_response(body)
+    told = [*warned, *language.decode_response(body)]
     if _is_blank(told):
         raise UpstreamWireError(f"there is no answer in it, only: {', '.join(body)[:100] or 'nothing'}")
     yield [Verbatim(data), *told] if verbatim else told
@@ -93,8 +101,12 @@ async def _read_frames(language: Dialect, exchange: Exchange) -> Batches:
     failure: GroundwireError | None = None
     try:
         while not watch.over and (chunk := await exchange.next()):
-            if not (whole := splitter.feed(chunk)):
+            if not (told_whole := splitter.feed(chunk)):
                 continue
+            whole = without_unsafe_addresses(told_whole)
+            if whole != told_whole and not watch.warned:
+                watch.warned = True
+                yield (ADDRESS_REMOVED,)
             if watch.lets_pass(whole):
                 yield (Verbatim(whole),)
                 continue
@@ -107,7 +119,8 @@ async def _read_frames(language: Dialect, exchange: Exchange) -> Batches:
                 return
     except GroundwireError as error:
         failure = error
-    half = splitter.rest if not watch.over and _is_frame(splitter.rest) else b""
+    rest = without_unsafe_addresses(splitter.rest)
+    half = rest if not watch.over and _is_frame(rest) else b""
     told = _ending(watch.end(half), failure)
     # A last frame without its blank line is a frame nonetheless, if the answer is complete with it.
     yield [Verbatim(half + b"\n\n"), *told] if half and isinstance(told[-1], Finished) else told
@@ -117,12 +130,14 @@ class _Watch:
     """Reads a stream up to its first visible event, because until then somebody else could be asked; after
     that it only glances."""
 
-    __slots__ = ("_decoder", "_language", "_settled", "over")
+    __slots__ = ("_decoder", "_language", "_settled", "over", "warned")
 
     def __init__(self, language: Dialect) -> None:
         self._language = language
         self._decoder: StreamDecoder | None = language.decoder()
         self._settled = False
+        self.warned = False
+        """Was it said that an address was taken out?"""
         self.over = False
         """Will there be nothing more, though no end was told?"""
 

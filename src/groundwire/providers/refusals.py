@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from groundwire.dialects.base import Dialect
-from groundwire.errors import Refused, UpstreamError
+from groundwire.errors import Refused, UpstreamError, bounded_wait
 
 if TYPE_CHECKING:
     from groundwire.transport.exchange import Exchange
@@ -49,7 +49,7 @@ def wait_until(headers: Mapping[str, str], now: float) -> float | None:
     if moment is None:
         return None
     told = _moment(headers.get("date", ""))
-    return max(0.0, moment - (now if told is None else told))
+    return bounded_wait(max(0.0, moment - (now if told is None else told)))
 
 
 def _moment(text: str) -> float | None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+from groundwire.credentials.files import PRIVATE, make_private_folder
 from groundwire.errors import ConfigError
 from groundwire.text.addresses import canonical_address
 
@@ -69,8 +70,10 @@ class Frontier:
         }
         new = self._path.with_suffix(".new")
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            new.write_text(json.dumps(told), "utf-8")
+            make_private_folder(self._path.parent)
+            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(told, file)
             os.replace(new, self._path)
         except OSError as error:
             raise ConfigError(f"{self._path.parent} cannot be written: {error.strerror}") from None

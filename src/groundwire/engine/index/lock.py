@@ -6,13 +6,13 @@ stays: removing it would let two writers lock two files of one name.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from groundwire.credentials.files import lock_file
 from groundwire.errors import TimedOut
 
 _PAUSE = 0.02
@@ -37,7 +37,7 @@ def locked(path: Path, patience: float) -> Iterator[None]:
 
 def _try(descriptor: int) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(descriptor, wait=False)
     except BlockingIOError:
         return False
     return True

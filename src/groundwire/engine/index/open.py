@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from groundwire.credentials.files import make_private_folder
 from groundwire.engine.index.failures import told
 from groundwire.errors import ConfigError
 
@@ -22,7 +23,7 @@ def open_index(folder: Path, *, create: bool = True) -> Index:
     with told(folder):
         if not create and not (folder / _STORE).is_file():
             raise ConfigError(f"there is no index in {folder}")
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
     # Here, because tantivy is loaded with it.
     from groundwire.engine.index.embedded import EmbeddedIndex  # noqa: PLC0415
 

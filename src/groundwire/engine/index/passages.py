@@ -16,6 +16,7 @@ from threading import Lock
 
 import tantivy
 
+from groundwire.credentials.files import make_private_files, make_private_folder
 from groundwire.engine.index.analysis import Analysis, parting_analyzer, plain_analyzer, silent_analyzer
 from groundwire.engine.index.cut import trimmed
 from groundwire.engine.index.domains import hosts_above
@@ -72,8 +73,9 @@ class Passages:
         self.folder = folder
         self.schema = schema()
         self.analysis = Analysis()
-        folder.mkdir(exist_ok=True)
+        make_private_folder(folder)
         self._index = tantivy.Index(self.schema, str(folder))
+        make_private_files(folder)
         for name, analyzer in _ANALYZERS.items():
             self._index.register_tokenizer(name, analyzer())
         self._index.config_reader("manual")
@@ -98,6 +100,7 @@ class Passages:
         yield writer
         writer.commit()
         writer.wait_merging_threads()
+        make_private_files(self.folder)
 
     def add(self, writer: tantivy.IndexWriter, page: Pieces) -> None:
         """Make the passages of a page searchable."""

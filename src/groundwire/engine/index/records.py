@@ -9,6 +9,7 @@ TRUNCATE and FULL the end of the journal is synced too, so a commit that returne
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeAlias
 
+from groundwire.credentials.files import PRIVATE, make_private_files
 from groundwire.engine.index.base import PageInfo, Stored
 from groundwire.engine.index.cut import cut
 from groundwire.engine.index.formats import PIECE_BITS
@@ -47,6 +49,10 @@ class State:
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection in autocommit mode. Transactions are begun and ended by name."""
+    # The journal beside the file gets the same rights.
+    if not path.exists():
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE))
+    make_private_files(path.parent)
     store = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     for pragma in (
         "journal_mode = TRUNCATE",

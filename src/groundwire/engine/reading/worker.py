@@ -26,7 +26,7 @@ _MOST_DOCUMENTS = 500
 def main() -> None:
     """Read documents until there are no more."""
     limit_memory()
-    source, target = sys.stdin.buffer.raw, sys.stdout.buffer
+    source, target = sys.stdin.buffer, sys.stdout.buffer
     for _ in range(_MOST_DOCUMENTS):
         request = _next_request(source.fileno())
         if request is None:

@@ -7,7 +7,6 @@ one locks the gateway instead of opening it.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import secrets
@@ -17,7 +16,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from groundwire.credentials.files import PRIVATE, read_document, write_atomically
+from groundwire.credentials.files import PRIVATE, lock_file, read_document, write_atomically
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.jsontext import dump_json, load_json
 from groundwire.errors import ClientWireError, ConfigError
@@ -107,7 +106,7 @@ class KeyFile:
         except OSError as error:
             raise ConfigError(f"{self.path} cannot be written: {error.strerror}; see --data-dir") from None
         try:
-            fcntl.flock(held, fcntl.LOCK_EX)
+            lock_file(held, wait=True)
             yield
         except OSError as error:
             raise ConfigError(f"{self.path} cannot be written: {error.strerror}") from None

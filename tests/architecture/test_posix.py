@@ -1,0 +1,60 @@
+"""What needs POSIX says so when it is used, not when it is imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+BOUND = 120
+MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty")
+WITHOUT = f"""
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name in {MODULES!r}:
+            raise ImportError("No module named " + name)
+sys.meta_path.insert(0, Blocked())
+for name in {MODULES!r}:
+    sys.modules.pop(name, None)
+"""
+
+
+def run_without_posix(program: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", WITHOUT + program]
+    return subprocess.run(command, capture_output=True, text=True, timeout=BOUND, check=False)  # noqa: S603
+
+
+def test_the_library_its_codecs_and_the_index_are_imported_without_posix() -> None:
+    done = run_without_posix(
+        "import groundwire\n"
+        "from groundwire.dialects.registry import DIALECTS, dialect\n"
+        "[dialect(name) for name in DIALECTS]\n"
+        "import groundwire.client, groundwire.wiring, groundwire.store.sqlite, groundwire.credentials.locks\n"
+        "import groundwire.engine.index.embedded, groundwire.engine.reading.worker\n"
+        "import groundwire.faces.gateway.keys\n"
+        "groundwire.Groundwire\n"
+        "print('imported')"
+    )
+    assert (done.stdout.strip(), done.stderr) == ("imported", "")
+
+
+def test_the_command_line_explains_itself_without_posix() -> None:
+    done = run_without_posix(
+        "import sys; sys.argv = ['groundwire', '--help']; import groundwire.__main__ as it; it.main()"
+    )
+    assert "usage: groundwire" in done.stdout, done.stderr
+
+
+def test_a_lock_says_what_it_needs() -> None:
+    done = run_without_posix(
+        "from pathlib import Path\n"
+        "from tempfile import TemporaryDirectory\n"
+        "from groundwire.engine.index.lock import locked\n"
+        "from groundwire.errors import ConfigError\n"
+        "with TemporaryDirectory() as folder:\n"
+        "    try:\n"
+        "        with locked(Path(folder) / 'lock', 1.0): pass\n"
+        "    except ConfigError as error:\n"
+        "        print(error.message)"
+    )
+    assert "POSIX" in done.stdout, done.stderr
