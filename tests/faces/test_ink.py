@@ -68,3 +68,10 @@ def test_a_hash_in_the_middle_of_a_line_is_no_heading() -> None:
 
 def test_marks_and_words_come_in_turn() -> None:
     assert list(split_marks(marked("one two", 3))) == ["one", 7, " two"]
+
+
+def test_plain_text_is_written_as_it_is_beside_its_numbers() -> None:
+    text = "## object.__init__: `self` and **kwargs** <b> [x](https://d.example/)"
+    ink = Ink(colored=True, linked=True, is_plain=True)
+    assert ink.runs(text, {}) == [Run(text)]
+    assert ink.runs(marked(text, len(text)), {7: SOURCE.url}) == [Run(text), Run("[7]", DIM, SOURCE.url)]

@@ -17,6 +17,7 @@ from groundwire.model import (
     Cited,
     Event,
     Evidence,
+    ExtrasSeen,
     Finished,
     SearchCall,
     SearchCalled,
@@ -31,6 +32,7 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.text.markers import place_markers, strip_markers
+from groundwire.text.plain import PLAIN
 from tests.faces.fakes import CITIES, COLOGNE, LATE, SEARCHED, Bench
 from tests.faces.screen import Screen
 
@@ -247,3 +249,12 @@ def test_what_stands_there_in_the_end_is_the_whole_answer(
     expected = strip_markers(place_markers(answer.text, answer.citations, lambda source: numbers[source.url]))
     assert re.sub(r"\s", "", shown) == re.sub(r"[\s\ufe0f]", "", expected)
     assert max(map(len, shown.splitlines())) <= columns
+
+
+def test_an_extract_is_written_as_the_page_has_it() -> None:
+    text = "object.__init__ takes `self` and **kwargs**."
+    watched = Watched()
+    events = [Started(), ExtrasSeen(0, PLAIN), TextDelta(0, text), TextSettled(0), Finished("stop")]
+    watched.tell(events)
+    watched.live.finish(assemble(events))
+    assert text in watched.look()

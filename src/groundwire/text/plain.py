@@ -26,7 +26,12 @@ _SPACE = "&#32;"
 def is_plain(answer: Answer) -> bool:
     """Is the text of an answer plain text, not Markdown?"""
     texts = [part for part in answer.parts if isinstance(part, Text) and part.text]
-    return bool(texts) and all(part.extras.get(NAME, {}).get("format") == "plain" for part in texts)
+    return bool(texts) and all(is_plain_part(part.extras) for part in texts)
+
+
+def is_plain_part(extras: Extras) -> bool:
+    """Do the extras of a text part say that it is plain text?"""
+    return extras.get(NAME, {}).get("format") == "plain"
 
 
 def in_markdown(answer: Answer) -> Answer:

@@ -20,6 +20,8 @@ _BOLD = r"(?<![\w*])\*\*(?=[^\s*])([^\n]+?)(?<=[^\s*])\*\*(?!\*)"
 _CODE = r"`([^`\n]+)`"
 _LINK = r"\[([^\[\]\n]{1,400})\]\((https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)"
 _TOKEN = re.compile(f"{MARK}|{_CODE}|{_LINK}|{_BOLD}")
+_NUMBER = re.compile(f"{MARK}|(?!)()()()()")
+"""The same groups, of which all but the first never match."""
 _HEADING = re.compile(r"(?m)^#{1,6} +([^\n]*)$")
 
 
@@ -37,6 +39,8 @@ class Ink:
 
     colored: bool = False
     linked: bool = False
+    is_plain: bool = False
+    """The words are plain text: only numbers mean anything in it."""
 
     def runs(self, text: str, addresses: Mapping[int, str], *, fresh: bool = True) -> list[Run]:
         """The runs of a text with disguised numbers; `fresh` if it starts a line."""
@@ -44,7 +48,7 @@ class Ink:
 
     def _lines(self, text: str, addresses: Mapping[int, str], *, fresh: bool) -> Iterator[Run]:
         position = 0
-        for match in _HEADING.finditer(text) if self.colored else ():
+        for match in _HEADING.finditer(text) if self.colored and not self.is_plain else ():
             if match.start() or fresh:
                 yield from self._tokens(text[position : match.start()], addresses, "")
                 yield from self._tokens(match[1].replace("**", ""), addresses, BOLD)
@@ -53,7 +57,7 @@ class Ink:
 
     def _tokens(self, text: str, addresses: Mapping[int, str], style: str) -> Iterator[Run]:
         position = 0
-        for match in _TOKEN.finditer(text):
+        for match in (_NUMBER if self.is_plain else _TOKEN).finditer(text):
             if match.start() > position:
                 yield Run(text[position : match.start()], style)
             yield from self._token(match, addresses, style)

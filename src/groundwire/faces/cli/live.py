@@ -17,9 +17,21 @@ from groundwire.faces.cli.ink import Ink, Run
 from groundwire.faces.cli.marked import mark, paragraph_breaks
 from groundwire.faces.cli.paper import Paper
 from groundwire.faces.cli.status import Status, describe
-from groundwire.model import Answer, Citation, Cited, Event, Finished, Source, Span, TextDelta, TextSettled
+from groundwire.model import (
+    Answer,
+    Citation,
+    Cited,
+    Event,
+    ExtrasSeen,
+    Finished,
+    Source,
+    Span,
+    TextDelta,
+    TextSettled,
+)
 from groundwire.model.value import replace
 from groundwire.text.links import find_markdown_links
+from groundwire.text.plain import is_plain_part
 from groundwire.text.sources import number_answer, source_key
 
 MEASURE = 100
@@ -87,6 +99,8 @@ class Live:
                 self._cite(citation)
             case TextSettled() | Finished():
                 self._release(len(self._tail))
+            case ExtrasSeen(extras=extras) if is_plain_part(extras):
+                self._ink = replace(self._ink, is_plain=True)
             case _:
                 self._show(describe(event))
 
