@@ -256,5 +256,5 @@ def test_a_row_that_the_database_does_not_take_is_dropped_and_the_others_are_kep
     ]
     rows[place] = UsageRow("huge", "2026-01-01T10:00:00Z", "p", "m", Usage(output_tokens=2**63), "me")
     store.add_usage(rows)
-    assert [total.requests for total in store.usage()] == [3]
+    assert [total.requests for total in store.usage("me")] == [3]
     assert "huge" in caplog.text

@@ -31,16 +31,28 @@ def source() -> list[ast.Module]:
     return [ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))]
 
 
+def constants_in(tree: ast.Module) -> dict[str, str]:
+    """The strings that a module gives names to."""
+    return {
+        target.id: item.value.value
+        for item in tree.body
+        if isinstance(item, ast.Assign) and isinstance(item.value, ast.Constant)
+        for target in item.targets
+        if isinstance(target, ast.Name) and isinstance(item.value.value, str)
+    }
+
+
+@cache
+def shared_constants() -> dict[str, str]:
+    """Those of the model, which every layer imports."""
+    trees = (ast.parse(path.read_text("utf-8")) for path in sorted((SOURCE / "model").rglob("*.py")))
+    return {name: text for tree in trees for name, text in constants_in(tree).items()}
+
+
 def called(name: str) -> Iterator[tuple[ast.Call, dict[str, str]]]:
-    """Every call of a name in the source, with the constants of its module."""
+    """Every call of a name in the source, with the constants that its module may use."""
     for tree in source():
-        constants = {
-            target.id: item.value.value
-            for item in tree.body
-            if isinstance(item, ast.Assign) and isinstance(item.value, ast.Constant)
-            for target in item.targets
-            if isinstance(target, ast.Name) and isinstance(item.value.value, str)
-        }
+        constants = {**shared_constants(), **constants_in(tree)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
                 yield node, constants
