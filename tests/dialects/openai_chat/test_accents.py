@@ -200,6 +200,17 @@ def test_groq_tells_its_searches_with_queries_and_pages() -> None:
     assert (streamed.usage.input_tokens, streamed.usage.output_tokens) == (3, 4)
 
 
+def test_each_search_is_told_once_however_often_its_tool_is_listed() -> None:
+    unknown = {**TOOL, "arguments": ""}
+    frames = [{"executed_tools": [tool]} for tool in (unknown, TOOL, TOOL, FOUND, FOUND)]
+    decoder = DIALECT.decoder()
+    events = []
+    for frame in (*frames, {"content": "Sun."}):
+        events += decoder.feed(b"data: " + json.dumps(_delta(frame)).encode() + b"\n\n")
+    kinds = [type(event).__name__ for event in events]
+    assert kinds == ["Started", "SearchStarted", "SearchCalled", "SearchReturned", "TextDelta"]
+
+
 def test_a_search_that_found_nothing_is_done_when_the_answer_is() -> None:
     answer = _streamed(_delta({"executed_tools": [TOOL]}), _delta({"content": "Sun."}, "stop"))
     assert [(search.query, search.state) for search in answer.searches] == [("rain rome", "done")]

@@ -44,6 +44,7 @@ from groundwire.model import (
     SearchCalled,
     SearchResult,
     SearchReturned,
+    SearchStarted,
     Source,
     Started,
     TextDelta,
@@ -68,6 +69,7 @@ class Decoder(StreamDecoder):
         self._lists = self._told.lists
         self._searches = ServerSearches()
         self._searched: dict[str, tuple[int, int]] = {}
+        self._called: set[str] = set()
         self._stripper = MarkerStripper(private_only=True)
         self._details = Details()
         self._field = ""
@@ -191,14 +193,20 @@ class Decoder(StreamDecoder):
                 self._tell_search(step)
 
     def _tell_search(self, search: ServerSearch) -> None:
-        parts = self._searched.get(search.call.id)
-        if parts is None:
+        """An act of the server: told when it is known what it was, and when it is known what it found."""
+        call, result = search
+        if call.id not in self._searched:
             first = 1 + 2 * len(self._searched)
-            parts = (first, first + 1) if first + 1 < _SEARCH_PARTS else (self.next_part(), self.next_part())
-            self._searched[search.call.id] = parts
-        self.emit(SearchCalled(parts[0], search.call))
-        if search.result is not None:
-            self.emit(SearchReturned(parts[1], search.result))
+            is_room = first + 1 < _SEARCH_PARTS
+            self._searched[call.id] = (first, first + 1) if is_room else (self.next_part(), self.next_part())
+            self.emit(SearchStarted(self._searched[call.id][0], call.id))
+        called, returned = self._searched[call.id]
+        is_known = call.queries or call.url or call.pattern or result is not None
+        if is_known and call.id not in self._called:
+            self._called.add(call.id)
+            self.emit(SearchCalled(called, call))
+        if result is not None:
+            self.emit(SearchReturned(returned, result))
 
     def _on_reasoning_content(self, message: Fields) -> None:
         self._think(message.text("reasoning_content"), "reasoning_content")
