@@ -37,7 +37,6 @@ def _while_serving(work: Callable[[Here], Awaitable[None]]) -> None:
 
 def _refusing(here: Here) -> None:
     """Make the gateway refuse everything that it may."""
-    here.server.delay.stop()
     here.gateway.overload.admitted = 1e-9
 
 
@@ -137,6 +136,7 @@ def test_a_loop_that_is_blocked_again_and_again_sheds_and_recovers() -> None:
     async def work(here: Here) -> None:
         question = request_of("openai_chat", "mine/m", stream=False)
         assert (await fetch(here.url, question)).status == 200
+        here.server.delay.start()
         async with asyncio.timeout(BOUND):
             while here.gateway.overload.admitted == 1:
                 _spin(1.5 * TARGET)
