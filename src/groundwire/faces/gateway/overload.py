@@ -25,8 +25,8 @@ SAMPLE = 0.05
 """Seconds between two samples of the delay."""
 TARGET = 0.1
 """Seconds of delay that are accepted. Two thousand open streams stay below it on two busy cores."""
-_SAMPLES = 2
-"""In a row above the target: one alone may be a single slow step."""
+_SAMPLES = 3
+"""In a row above the target: one or two may be single slow steps, such as an import."""
 _FASTEST_CUT = 0.8
 """At most a fifth of what was admitted is refused in addition at each sample above the target: what was
 admitted before still has to be done, and keeps the loop late for a while."""
@@ -63,7 +63,7 @@ class Overload:
         self._delays.append(delay)
         lowest = min(self._delays) if len(self._delays) == _SAMPLES else 0.0
         before = self.admitted
-        self._is_late = delay > TARGET / 2
+        self._is_late = lowest > TARGET / 2
         if lowest > TARGET:
             self.admitted = max(_LEAST, before * max(_FASTEST_CUT, TARGET / lowest))
         elif before < 1:

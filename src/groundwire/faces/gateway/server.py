@@ -35,10 +35,13 @@ _BACKLOG = 4096
 class Server(uvicorn.Server):
     """A server that goes on answering, with 503, until what runs has ended."""
 
-    def __init__(self, config: uvicorn.Config, gateway: Gateway, drain: float) -> None:
+    def __init__(
+        self, config: uvicorn.Config, gateway: Gateway, drain: float, *, sheds: bool = False
+    ) -> None:
         super().__init__(config)
         self._gateway = gateway
         self._drain = drain
+        self._sheds = sheds
         self.delay = LoopDelay(gateway.overload.observe)
         gateway.overload.current = self.delay.current
 
@@ -49,7 +52,8 @@ class Server(uvicorn.Server):
             sys.exit(_STARTUP_FAILED)
         listeners = [Listener(one, self._connection, _BACKLOG) for one in sockets or ()]
         self.servers = cast("list[asyncio.base_events.Server]", listeners)
-        self.delay.start()
+        if self._sheds:
+            self.delay.start()
         self.started = True
 
     def _connection(self) -> Protocol:
@@ -90,8 +94,9 @@ class Server(uvicorn.Server):
                 signal.signal(number, action)
 
 
-def server_for(gateway: Gateway, host: str, port: int, *, drain: float = 30.0) -> Server:
-    """A server, ready to run."""
+def server_for(gateway: Gateway, host: str, port: int, *, drain: float = 30.0, sheds: bool = False) -> Server:
+    """A server, ready to run. `sheds`: it refuses requests while the event loop is late, which it must have
+    for itself then: work of others in the same loop would be taken for load."""
     config = uvicorn.Config(
         cast("ASGIApplication", gateway),
         host=host,
@@ -108,4 +113,4 @@ def server_for(gateway: Gateway, host: str, port: int, *, drain: float = 30.0) -
         timeout_keep_alive=75,
         timeout_graceful_shutdown=1,
     )
-    return Server(config, gateway, drain)
+    return Server(config, gateway, drain, sheds=sheds)

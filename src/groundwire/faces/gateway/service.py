@@ -102,7 +102,7 @@ async def _serve(
     gateway = gateway_for(groundwire, env, host=place.host)
     if isinstance(groundwire, Groundwire):
         add_page(gateway, groundwire)
-    server = server_for(gateway, place.host, place.port, drain=place.drain)
+    server = server_for(gateway, place.host, place.port, drain=place.drain, sheds=True)
     if counts:
         gateway.metrics.share(Path(counts))
     if life is not None:
