@@ -143,7 +143,7 @@ def test_citations_of_many_parts_cost_as_much_as_those_of_one(name: str) -> None
 
 
 def annotation(start: int, end: int, number: int) -> JsonObject:
-    body = {
+    body: JsonObject = {
         "start_index": start,
         "end_index": end,
         "url": f"https://a.test/{number % 7}",
