@@ -63,3 +63,29 @@ def test_json_holds_everything_that_is_kept() -> None:
     assert [decode(item["content"]) for item in body["messages"]] == [turn.content for turn in TALK.turns]
     assert (body["version"], body["title"]) == (1, "What\nis it?")
     assert json.loads("".join(as_json(replace(TALK, turns=()))))["messages"] == []
+
+
+def test_no_export_holds_anything_that_nobody_sees() -> None:
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
+    flag = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
+    hostile = f"\x1b]0;owned\x07 \u202eexe.txt {hidden}{flag}\x9b31m"
+    source = Source("https://a.example/", f"Title {hostile}")
+    answer = Answer(
+        (Text(f"Claim {hostile}."),), (Citation(Span(0, 5), (Evidence(source, hostile),)),), finish="stop"
+    )
+    talk = replace(
+        TALK,
+        session=Session("s", "a", "", f"Subject {hostile}"),
+        turns=(
+            StoredMessage("q", "s", Message("user", (Text(hostile),)), number=1),
+            StoredMessage("r", "s", answer, "p", number=2),
+        ),
+    )
+    unseen = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
+    markdown, body = "".join(as_markdown(talk)), "".join(as_json(talk))
+    assert unseen.search(markdown) is None
+    assert unseen.search(body) is None
+    assert hidden not in markdown
+    assert hidden not in body
+    assert markdown.count(flag) == 4
+    assert decode(json.loads(body)["messages"][1]["content"]) == answer

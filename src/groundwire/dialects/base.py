@@ -162,15 +162,21 @@ class StreamDecoder(ABC):
         self.emit(Failed(Interrupted("the stream ended before the answer was complete")))
         return []
 
+    def _is_plain(self, before: int) -> bool:
+        """Did a frame tell a piece of text and nothing else, as nearly all do?"""
+        events = self._events
+        return len(events) == before + 1 and type(events[before]) is TextDelta
+
     def _collect(self, read: Callable[[bytes], list[Frame]], data: bytes) -> list[Event]:
         try:
             for frame in () if self._ended else read(data):
                 if b'"http' in frame.data:
                     self._audit.look_in_frame(frame.data)
-                if not self._warned and has_unsafe_address(frame.data):
-                    self._warned = True
-                    self.emit(ADDRESS_REMOVED)
+                before = len(self._events)
                 self.on_frame(frame)
+                if not self._is_plain(before) and not self._warned and has_unsafe_address(frame.data):
+                    self._warned = True
+                    self._events.insert(before, ADDRESS_REMOVED)
         except (WireError, UpstreamError) as error:
             self.emit(Failed(error))
         events, self._events = self._events, []

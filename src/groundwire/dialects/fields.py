@@ -101,8 +101,11 @@ class Fields:
 
         What an answer cost is beside the point of it: a number nobody can believe does not end it.
         """
-        value = self._whole(key)
-        return value if value is None or 0 <= value <= MAX_COUNT else None
+        value = self.get(key)
+        if value is None:
+            return None
+        whole = value if type(value) is int else self._whole(key)
+        return whole if whole is not None and 0 <= whole <= MAX_COUNT else None
 
     def offset(self, key: str) -> int | None:
         """A place in a text; None if no text reaches that far. Places before a text are told as they are."""

@@ -154,8 +154,12 @@ class SseReader:
             self._event = ""
             return
         if line.startswith(b"data:"):
-            with memoryview(line) as view:
-                self._data.append(bytes(view[6 if line.startswith(b"data: ") else 5 :]))
+            start = 6 if line[5:6] == b" " else 5
+            if isinstance(line, bytes):
+                self._data.append(line[start:])
+            else:
+                with memoryview(line) as view:  # one copy instead of two
+                    self._data.append(bytes(view[start:]))
             self._size += len(line)
             return
         name, _, content = line.partition(b":")

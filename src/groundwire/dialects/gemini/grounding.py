@@ -132,7 +132,8 @@ class Grounding:
 
         By the schema offsets count from the start of the part; no answer has been seen that does so.
         """
-        bases = [0, *from_points(text, part_starts[1:], "utf8")]
+        in_parts = any(support.part for support in self._supports)
+        bases = [0, *from_points(text, part_starts[1:], "utf8")] if in_parts else [0]
         edges: list[int] = []
         counts: list[int] = []
         for support in self._supports:

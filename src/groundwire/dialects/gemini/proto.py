@@ -46,6 +46,8 @@ class ProtoFields(Fields):
 
     def integer(self, key: str) -> int | None:
         value = self.get(key)
+        if value is None:
+            return None
         if isinstance(value, str) and _WHOLE.fullmatch(value):
             return int(value)
         return super().integer(key)
