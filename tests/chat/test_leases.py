@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 from collections import Counter
 from contextlib import aclosing
 from pathlib import Path
@@ -15,6 +16,7 @@ from groundwire.chat.chat import Chat
 from groundwire.chat.questions import Asked
 from groundwire.chat.states import state_of
 from groundwire.errors import TurnedAway
+from groundwire.store.base import StoredMessage
 from groundwire.store.open import open_store
 from groundwire.testing.answers import told
 from groundwire.testing.script import Response
@@ -180,5 +182,34 @@ def test_an_answer_whose_lease_was_taken_over_does_not_overwrite_what_others_wro
             assert said(late.answer).text == "Said."
             assert said(late.answer).warnings[-1].code == "not_stored"
             assert said((await chat.open("", name)).turns[-1]).text == ""
+
+    asyncio.run(run())
+
+
+def test_a_question_whose_asker_leaves_while_it_is_stored_frees_the_session(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with (
+            Upstream(answer("openai_chat", told("Said."))) as upstream,
+            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
+        ):
+            name = (await answered(chat, Asked("First?", ""))).session.id
+            put, stored, go_on = chat._store.add_message, threading.Event(), threading.Event()
+
+            def slow(message: StoredMessage) -> StoredMessage:
+                stored.set()
+                assert go_on.wait(20)
+                return put(message)
+
+            chat._store.add_message = slow  # type: ignore[method-assign]
+            asking = asyncio.create_task(answered(chat, Asked("And?", "", name)))
+            await asyncio.to_thread(stored.wait, 20)
+            asking.cancel()
+            await asyncio.wait([asking])
+            go_on.set()
+            async with asyncio.timeout(8):  # less than the lease lasts
+                while (await outcome(chat, name)) == "409":
+                    await asyncio.sleep(0.01)
+            states = [state_of(said(turn)) for turn in (await chat.open("", name)).turns[1::2]]
+            assert states == ["done", "stopped", "done"]
 
     asyncio.run(run())

@@ -254,7 +254,13 @@ def test_what_stands_there_in_the_end_is_the_whole_answer(
 def test_an_extract_is_written_as_the_page_has_it() -> None:
     text = "object.__init__ takes `self` and **kwargs**."
     watched = Watched()
-    events: list[Event] = [Started(), ExtrasSeen(0, PLAIN), TextDelta(0, text), TextSettled(0), Finished("stop")]
+    events: list[Event] = [
+        Started(),
+        ExtrasSeen(0, PLAIN),
+        TextDelta(0, text),
+        TextSettled(0),
+        Finished("stop"),
+    ]
     watched.tell(events)
     watched.live.finish(assemble(events))
     assert text in watched.look()

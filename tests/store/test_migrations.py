@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import LiteralString, TypeAlias
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from groundwire.model import Answer, Message
 from groundwire.store.base import Store
 from groundwire.transport.steps import Step
-from tests.store.conftest import NEWEST, Migrated, Row, Statements
+from tests.store.conftest import NEWEST, Migrated, Row, Statements, on_sqlite
 
 Tables: TypeAlias = dict[str, list[Row]]
 
@@ -51,6 +52,11 @@ USAGE: list[Row] = [
     ("u1", _AT, "", "anthropic", "claude", "chat", "", 1.5, 10, 20, None, None, None, None, 1, None, 0.25),
     ("u2", _AT, "me", "gemini", "flash", "", "TIMEOUT", 9.0, *[None] * 9),
 ]
+WORDS: list[Row] = [
+    ("m1", "oe3b0c44298fc1c149afbf4c8", "wann wurde der kolner dom vollendet"),
+    ("m2", "oe3b0c44298fc1c149afbf4c8", "er wurde 1880 vollendet"),
+    ("m3", "o729d7d638cef1b476c9ad1d5", "wann wurde der kolner dom vollendet"),
+]
 # What a version's own program wrote. Texts of today would prove nothing.
 ROWS: dict[int, Tables] = {
     1: {
@@ -67,6 +73,13 @@ ROWS: dict[int, Tables] = {
         ],
         "groundwire_usage": USAGE,
     },
+    3: {
+        "groundwire_agents": AGENTS,
+        "groundwire_sessions": SESSIONS,
+        "groundwire_messages (id, session, number, body, provider, created)": MESSAGES,
+        "groundwire_words (message, owner, words)": WORDS,
+        "groundwire_usage": USAGE,
+    },
 }
 KEPT: dict[LiteralString, list[Row]] = {
     "SELECT * FROM groundwire_agents ORDER BY id": AGENTS,
@@ -81,6 +94,13 @@ def write(statements: Statements, tables: Tables) -> None:
         for row in rows:
             marks = ", ".join("?" * len(row))
             statements(f"INSERT INTO {table} VALUES ({marks})", row)  # noqa: S608  ours
+    if any(table.startswith("groundwire_words") for table in tables) and is_sqlite(statements):
+        # FTS5 reads its words from the table beside it.
+        statements("INSERT INTO groundwire_found (groundwire_found) VALUES ('rebuild')", ())
+
+
+def is_sqlite(statements: Statements) -> bool:
+    return isinstance(statements, partial) and statements.func is on_sqlite
 
 
 def test_every_earlier_version_has_its_rows_here() -> None:

@@ -34,7 +34,7 @@ from groundwire.store.base import Session, StoredMessage
 from groundwire.store.sqlite import open_sqlite
 
 with open_sqlite(Path(sys.argv[1])) as store:
-    store.put_session(Session("s", "a"))
+    store.put_session(Session("s", "a", ""))
     full = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, full[1]))
     added = 0

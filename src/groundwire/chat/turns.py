@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import ExitStack, aclosing, suppress
 from datetime import UTC, datetime
 from functools import partial
+from typing import TypeAlias
 from uuid import uuid4
 
 from groundwire.chat.agents import target_for
@@ -63,6 +64,10 @@ class Turn:
     """Is the provider searching now?"""
 
 
+Begun: TypeAlias = tuple[Turn, tuple[StoredMessage, ...]]
+"""A turn on disk, and what was said before it."""
+
+
 class Turns:
     """Asks, and keeps what is answered."""
 
@@ -73,6 +78,7 @@ class Turns:
         self._store = store
         self._threads = threads
         self._clock = clock
+        self._abandoned: set[asyncio.Task[None]] = set()
 
     async def run(
         self, asked: Asked, conversation: Conversation, ask: Ask | None
@@ -82,7 +88,14 @@ class Turns:
         Raises `TurnedAway` (409) while another answer is being written in the session.
         """
         lease = SessionLease(self._store, conversation.session.id)
-        turn, past = await self._threads.run(partial(self._begin, asked, conversation, lease))
+        beginning = asyncio.ensure_future(self._threads.run(partial(self._begin, asked, conversation, lease)))
+        try:
+            turn, past = await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            abandoning = asyncio.create_task(self._abandon(beginning, lease))
+            self._abandoned.add(abandoning)
+            abandoning.add_done_callback(self._abandoned.discard)
+            raise
         renewing = asyncio.create_task(renew(lease, self._threads))
         began, answer = self._clock(), turn.answer
         call = partial(self._call, turn.agent, (*past, turn.question), asked.language, ask)
@@ -97,14 +110,27 @@ class Turns:
             answer = await asyncio.shield(self._released(ending, lease, renewing))
         yield replace(turn, answer=answer)
 
+    async def _abandon(self, beginning: asyncio.Future[Begun], lease: SessionLease) -> None:
+        """End a turn that nobody waits for any more, as soon as it is on disk."""
+        try:
+            turn, _ = await beginning
+        except GroundwireError:
+            return
+        ending = self._end(turn, _closed(turn.answer), self._clock(), lease)
+        await self._released(ending, lease, None)
+
     async def _released(
-        self, ending: Coroutine[None, None, StoredMessage], lease: SessionLease, renewing: asyncio.Task[None]
+        self,
+        ending: Coroutine[None, None, StoredMessage],
+        lease: SessionLease,
+        renewing: asyncio.Task[None] | None,
     ) -> StoredMessage:
         """Let others ask when the end of an answer is on disk."""
         try:
             return await ending
         finally:
-            renewing.cancel()
+            if renewing is not None:
+                renewing.cancel()
             with suppress(GroundwireError):  # it expires
                 await self._threads.run(lease.release)
 
@@ -136,9 +162,7 @@ class Turns:
         batches = (ask or self._groundwire.batches)(request, provider=provider, model=model)
         return warned(batches, warning) if warning else batches
 
-    def _begin(
-        self, asked: Asked, conversation: Conversation, lease: SessionLease
-    ) -> tuple[Turn, tuple[StoredMessage, ...]]:
+    def _begin(self, asked: Asked, conversation: Conversation, lease: SessionLease) -> Begun:
         """Take the lease, and put question and empty answer on disk; blocks."""
         store, session = self._store, conversation.session
         if not asked.session:
@@ -152,9 +176,7 @@ class Turns:
             undo.pop_all()
         return begun
 
-    def _put(
-        self, asked: Asked, conversation: Conversation, turns: list[StoredMessage]
-    ) -> tuple[Turn, tuple[StoredMessage, ...]]:
+    def _put(self, asked: Asked, conversation: Conversation, turns: list[StoredMessage]) -> Begun:
         store, session, now = self._store, conversation.session, self._now()
         past = tuple(self._given_up(turn) if _is_running(turn) else turn for turn in turns)
         old = next((turn for turn in past if asked.replaces and turn.id == asked.replaces), None)

@@ -41,8 +41,8 @@ def test_an_answer_is_told_in_order() -> None:
     kinds = [type(event) for event in events]
     assert kinds[:4] == [Started, SearchStarted, SearchCalled, SearchReturned]
     assert kinds[4:9] == [ExtrasSeen, TextDelta, Cited, TextDelta, Cited]
-    assert kinds[8] is TextSettled
-    assert set(kinds[9:-2]) == {Warned}
+    assert kinds[9] is TextSettled
+    assert set(kinds[10:-2]) == {Warned}
     assert kinds[-2:] == [UsageSeen, Finished]
 
 
