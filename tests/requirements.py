@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tests import requirements_agents, requirements_apps
 from tests.requirements_apps import Entry
 
-COUNTS = {"000": 55, "001": 34, "002": 51, "003": 61, "004": 23}
+COUNTS = {"000": 55, "001": 34, "002": 51, "003": 65, "004": 23}
 """How many behaviours each document names."""
 
 
@@ -98,7 +98,8 @@ _000 = (
     (
         152,
         "Gemini's default model is gemini-2.5-flash",
-        (f"{_CONTRACT}test_gemini_is_asked_with_the_configured_model_and_the_native_search",),
+        ("tests/providers/test_models.py::test_no_default_model_is_past_the_end_that_its_vendor_announced",),
+        "its end was 2026-10-20: the default is the current model of the family",
     ),
     (
         153,
@@ -211,7 +212,7 @@ _000 = (
         334,
         "openai/o4-mini with the `web` plugin",
         (f"{_CONTRACT}test_openrouter_is_asked_with_its_key_and_its_search",),
-        "the plugin is deprecated: the server tool `openrouter:web_search` is used, and no limit of tokens",
+        "the model has ended and the plugin is deprecated: the current model and `openrouter:web_search`",
     ),
     (
         364,
@@ -306,6 +307,7 @@ _001 = (
         132,
         "the model is gemini-2.5-flash",
         (f"{_OWN}test_an_incomplete_block_falls_back_to_the_variable_and_the_default",),
+        "its end was 2026-10-20: the default is the current model of the family",
     ),
     (133, "googleSearch is on", (f"{_OWN}test_the_query_is_sent_as_one_user_message_with_google_search",)),
     (

@@ -8,6 +8,7 @@ _APPS = "tests/chat/test_apps.py::"
 _TURNS = "tests/chat/test_turns.py::"
 _BROWSER = "tests/faces/web/test_browser.py::"
 _USING = "tests/faces/web/test_using.py::"
+_SEARCHES = "tests/faces/web/test_searches.py::"
 _STORE = "tests/store/test_contract.py::"
 _MIGRATIONS = "tests/store/test_migrations.py::"
 _MESSAGES = "tests/dialects/anthropic_messages/test_stream.py::"
@@ -50,6 +51,11 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     (32, "the query is shown (later)", (_INDICATOR,)),
     (
+        33,
+        "found pages are shown before the answer (later)",
+        (f"{_SEARCHES}test_found_pages_are_shown_before_the_answer_is_there",),
+    ),
+    (
         34,
         "another search where the provider has none (later)",
         (
@@ -67,6 +73,11 @@ ENTRIES: tuple[Entry, ...] = (
         "what only one provider understands is not kept",
         (f"{_TURNS}test_encrypted_results_go_back_to_their_provider_and_readable_ones_to_another",),
         "it is kept: without it the next turn loses what was found",
+    ),
+    (
+        95,
+        "a citation has a domain, shown without `www.`",
+        (f"{_SEARCHES}test_domains_are_shown_without_www_and_addresses_stay_as_they_are",),
     ),
     (104, "agents have id, name, description, prompt, provider, model", (_AGENT_KEPT,)),
     (113, "search is off by default", (f"{_APPS}test_search_is_off_unless_an_app_has_its_tool", _FIRST_TIME)),
@@ -232,4 +243,14 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     (768, "a switch that is off sends nothing about search", (_ONLY_IF_WANTED,)),
     (769, "a reload shows what was shown", (_FIRST_TIME, _INDICATOR)),
+    (
+        643,
+        "unsaved changes of an agent are noticed",
+        ("tests/faces/web/test_unsaved.py::test_changes_of_an_agent_are_not_left_without_a_question",),
+    ),
+    (
+        748,
+        "a malformed row is not the end of a session",
+        ("tests/faces/web/test_unreadable.py::test_a_damaged_message_is_a_placeholder_among_the_others",),
+    ),
 )
