@@ -119,6 +119,10 @@ class AnthropicMessages(Checker):
             for key in ("url", "encrypted_index", "cited_text"):
                 text(citation, key)
             need("title" in citation, "title of a citation")
+        if text(citation, "type") == "char_location":
+            for key in ("document_index", "start_char_index", "end_char_index"):
+                number(citation, key)
+            text(citation, "cited_text")
 
     def on_content_block_stop(self, body: JsonObject) -> None:
         need(self.open is not None and number(body, "index") == self.index, "a stop without a start")

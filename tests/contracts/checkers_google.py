@@ -104,7 +104,14 @@ class Gemini(Checker):
 
     def _grounding(self, metadata: JsonObject) -> None:
         for chunk in objs(metadata, "groundingChunks") if "groundingChunks" in metadata else ():
-            text(obj(chunk, "web"), "uri")
+            # A page has an address; a document may have only a name.
+            web = "retrievedContext" not in chunk
+            need(
+                bool(
+                    text(obj(chunk, "web"), "uri") if web else text(obj(chunk, "retrievedContext"), "title")
+                ),
+                "a name",
+            )
             self.chunks += 1
         for support in objs(metadata, "groundingSupports") if "groundingSupports" in metadata else ():
             self._support(support)
@@ -222,8 +229,9 @@ class GeminiInteractions(Checker):
                 text(delta, "arguments")
 
     def _annotation(self, annotation: JsonObject, words: bytes) -> None:
-        need(text(annotation, "type") == "url_citation", "annotation type")
-        text(annotation, "url")
+        names = {"url_citation": "url", "file_citation": "file_name"}
+        need(text(annotation, "type") in names, "annotation type")
+        need(bool(text(annotation, names[text(annotation, "type")])), "a name")
         start = number(annotation, "start_index") if "start_index" in annotation else 0
         end = number(annotation, "end_index") if "end_index" in annotation else 0
         need(start <= end <= len(words), f"{start} to {end} of {len(words)}")

@@ -53,7 +53,7 @@ def encode_annotations(citations: Iterable[Citation], text: str, base: int) -> l
         place: JsonObject = {}
         if citation.span is not None:
             place = {"start_index": next(offsets), "end_index": next(offsets)}
-        annotations += ({**_encode_evidence(item), **place} for item in citation.evidence)
+        annotations += ({**_encode_evidence(item), **place} for item in citation.evidence if _has_name(item))
     return annotations
 
 
@@ -73,6 +73,10 @@ def _decode_evidence(item: Fields) -> Evidence:
         rest |= {"type": kind, address: item.get(address)}
     source = decode_source(item.text(address), item.text(title), "cited")
     return Evidence(source, extras=marked(rest))
+
+
+def _has_name(item: Evidence) -> bool:
+    return bool(item.source.url or item.source.title or own(item.extras))
 
 
 def _encode_evidence(item: Evidence) -> JsonObject:
