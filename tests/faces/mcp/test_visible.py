@@ -30,7 +30,8 @@ async def called(home: Path, name: str, query: str) -> Told:
     script = answer("gemini", told(f"A{HOSTILE} claim [1] holds.", source, query="q"))
     async with Upstream([script]) as upstream:
         env = environment(upstream, home)
-        async with Library(load(env, str(home), str(home)), env=env) as library:
+        library = Library(load(env, str(home), str(home)), env=env)
+        async with library:
             library.web = {URL: Page(URL, f"Title{HOSTILE}", f"Text{HOSTILE}")}
             addresses = Addresses(b"secret")
             arguments: JsonObject = {"query": query} if query else {"id": addresses.found(URL)}
