@@ -54,7 +54,7 @@ class CitationWriter:
 
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
-        self._titles: list[str] = []
+        self._titles: dict[str, int] = {}
         self._documents: int | None = None
 
     def encode(self, evidence: Evidence, span: Span | None) -> JsonObject:
@@ -86,9 +86,7 @@ class CitationWriter:
         """A number that no document of the request has: clients look documents up by it."""
         if self._documents is None:
             self._documents = len(documents_of(self._reply.request))
-        if title not in self._titles:
-            self._titles.append(title)
-        return self._documents + self._titles.index(title)
+        return self._documents + self._titles.setdefault(title, len(self._titles))
 
 
 def _decode_span(data: JsonObject) -> Span | None:

@@ -37,6 +37,7 @@ from groundwire.model import (
     SearchResult,
     SearchReturned,
     SearchStarted,
+    Source,
 )
 from groundwire.model.value import replace
 
@@ -81,7 +82,7 @@ class SearchWriter:
         self._key = key
         self._calls: dict[str, SearchCall] = {}
         self._held: SearchResult | None = None
-        self._cited: dict[str, Listed] = {}
+        self._cited: dict[str, tuple[Source, list[str]]] = {}
         self._listed: set[str] = set()
         self._used: set[str] = set()
         self._written = 0
@@ -99,9 +100,9 @@ class SearchWriter:
             for item in citation.evidence:
                 url = item.source.url
                 if url and NAME not in item.extras:
-                    page = self._cited.get(url) or Listed(item.source, found=False)
-                    quotes = (item.quote,) if citation.span is None else ()
-                    self._cited[url] = page._replace(quotes=page.quotes + quotes)
+                    _, quotes = self._cited.setdefault(url, (item.source, []))
+                    if citation.span is None:
+                        quotes.append(item.quote)
 
     def call(self, call: SearchCall) -> list[JsonObject]:
         """The blocks that are due when a search is called."""
@@ -180,14 +181,18 @@ class SearchWriter:
         pages = []
         for source in result.sources:
             if source.url:
-                cited = self._cited.pop(source.url, None)
-                pages.append(Listed(source, quotes=cited.quotes if cited else ()))
+                _, quotes = self._cited.pop(source.url, (source, []))
+                pages.append(Listed(source, quotes=tuple(quotes)))
                 self._listed.add(source.url)
         return pages
 
     def _unlisted(self) -> list[Listed]:
         """The cited pages that are not listed yet, or not as pages that the answer as a whole rests on."""
-        pages = [page for url, page in self._cited.items() if page.quotes or url not in self._listed]
+        pages = [
+            Listed(source, found=False, quotes=tuple(quotes))
+            for url, (source, quotes) in self._cited.items()
+            if quotes or url not in self._listed
+        ]
         self._listed.update(self._cited)
         self._cited.clear()
         return pages
@@ -259,8 +264,9 @@ class SearchReader:
             self._result = (part, replace(result, call_id=place.search))
         else:
             part, known = self._result
-            new = tuple(source for source in result.sources if source not in known.sources)
-            self._result = (part, replace(known, sources=known.sources + new))
+            # Where there were fewer pages than queries, a share repeats the page of the share before.
+            repeated = known.sources and result.sources[:1] == known.sources[-1:]
+            self._result = (part, replace(known, sources=known.sources + result.sources[bool(repeated) :]))
         if place.number >= place.total:
             self._tell_result()
 

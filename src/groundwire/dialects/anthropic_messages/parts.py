@@ -43,7 +43,7 @@ _ERROR_CODES = {
     "unsafe": "url_not_allowed",
 }
 SEARCH_ID = "srvtoolu_"
-OUR_SEARCH_ID = re.compile(r"srvtoolu_gw(?:(\d{1,4})of(\d{1,4}))?_(.*)", re.DOTALL)
+OUR_SEARCH_ID = re.compile(r"srvtoolu_gw(?:(\d{1,9})of(\d{1,9}))?_(.*)", re.DOTALL)
 _NOT_AN_ID = re.compile(r"[^A-Za-z0-9_-]")
 
 
