@@ -43,7 +43,18 @@ def test_every_setting_of_a_provider_and_of_a_search_has_its_key() -> None:
 def test_the_schema_knows_every_key_and_no_other() -> None:
     assert at()["additionalProperties"] is False
     assert list(at("properties")) == [
-        *("order", "timeout", "data_dir", "store", "compose", "search", "gateway", "aliases", "providers")
+        *(
+            "order",
+            "timeout",
+            "max_answer_mb",
+            "data_dir",
+            "store",
+            "compose",
+            "search",
+            "gateway",
+            "aliases",
+            "providers",
+        )
     ]
     assert at("properties", "search")["additionalProperties"] is False
     row = at("properties", "providers", "additionalProperties")
