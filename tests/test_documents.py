@@ -215,6 +215,10 @@ def app(text: str, _: Path) -> None:
     assert agent.name
 
 
+def tool(text: str, _: Path) -> None:
+    assert read_app(json.dumps({"id": "a", "name": "A", "tools": [json.loads(text)]})).web_search
+
+
 def script(text: str, folder: Path) -> None:
     for name in re.findall(r'"file": "([^"]+)"', text):
         (folder / name).write_bytes(b"data: {}\n\n")
@@ -231,6 +235,7 @@ LOADERS: Mapping[tuple[str, str], Callable[[str, Path], None]] = {
     ("toml", ""): config,
     ("toml", "credentials"): credentials,
     ("json", "app"): app,
+    ("json", "tool"): tool,
     ("json", "script"): script,
     ("json", "result"): result,
 }

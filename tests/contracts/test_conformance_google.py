@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from groundwire.model import Answer, JsonObject
+from groundwire.model.value import replace
 from tests.contracts.conforming import answer_of, cited, queries, spans, sse, streamed, warned
 
 A, B, C = "https://a.example/x", "https://b.example/y", "https://c.example/z"
@@ -56,7 +57,10 @@ def told(text: str, *supports: JsonObject, chunks: Sequence[JsonObject] = PAGES)
     """The answer of one text, which must be the same in one body and in a stream of one chunk."""
     whole = body([{"text": text}], grounding(*supports, chunks=chunks))
     answer = answer_of("gemini", whole)
-    assert streamed("gemini", sse([whole], end="\r\n")) == answer
+    stream = streamed("gemini", sse([whole], end="\r\n"))
+    # Unsafe addresses are looked for in bytes, which a body that is parsed already no longer is.
+    warnings = tuple(warning for warning in stream.warnings if warning.code != "address_removed")
+    assert replace(stream, warnings=warnings) == answer
     assert answer.text == text
     return answer
 

@@ -17,6 +17,7 @@ from groundwire.model import (
     Evidence,
     FinishReason,
     Image,
+    JsonObject,
     Reasoning,
     SearchCall,
     SearchResult,
@@ -29,6 +30,7 @@ from groundwire.model import (
 from groundwire.model.value import replace
 from tests.model.strategies import answers, cases
 
+FILE: JsonObject = {"type": "file_citation", "file_id": "file-1", "filename": "a.pdf"}
 LINK = "([a](https://a.example))"
 A = Evidence(Source("https://a.example", "A"), "quote", 0.5)
 ANSWER = Answer(
@@ -41,7 +43,7 @@ ANSWER = Answer(
         SearchCall("f", kind="find", url="https://a.example", pattern="p"),
         Reasoning("hm"),
         Text("Plan.", "commentary"),
-        Text(f"Fact {LINK} here.", "final_answer"),
+        Text(f"Fact {LINK} here.", "final_answer", {"openai_responses": {"annotations": [FILE]}}),
         ToolCall("c", "f", '{"a": 1}'),
         Image("image/png", "AA=="),
     ),
@@ -63,6 +65,7 @@ EXPECTED: Mapping[Feature, object] = {
     Feature.SPAN_STARTS: {(10, 10, "https://a.example"), (5, 16, "https://a.example")},
     Feature.UNPLACED: {"https://w.example"},
     Feature.QUOTES: {("https://a.example", "quote")},
+    Feature.FILE_CITATIONS: [FILE],
     Feature.CONFIDENCE: {("https://a.example", 0.5)},
     Feature.TITLES: {("https://a.example", "A")},
     Feature.QUERIES: {"q", "r"},

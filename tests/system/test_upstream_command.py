@@ -71,7 +71,7 @@ def test_an_answer_can_be_given_as_events(tmp_path: Path) -> None:
 
 def test_the_script_in_the_documentation_can_be_played(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "testing.md").read_text("utf-8")
-    (text,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    (text,) = re.findall(r"```json script\n(.*?)```", page, re.DOTALL)
     (tmp_path / "recording.sse").write_text("data: 1\n\n")
     script = load_script(text, tmp_path)
     assert [response.status for response in script.paths["/v1/messages"]] == [529, 200, 200]

@@ -238,7 +238,7 @@ def test_a_header_that_cannot_be_sent_is_a_matter_of_configuration() -> None:
         (Response(body=b"abc", stall_at=2), Deadlines(total=0.2), "took too long"),
         (Response(body=b"x" * 99, dribble=Dribble(1, 0.05)), Deadlines(idle=0.2, total=0.3), "took too long"),
         (Response(repeat=b": ping\n\n", every=0.02), Deadlines(idle=0.2, total=0.3), "took too long"),
-        (Response(repeat=b"x" * 65536), Deadlines(idle=0.2, total=0.3), "took too long"),
+        (Response(repeat=b"x" * 65536, every=0.001), Deadlines(idle=0.2, total=0.3), "took too long"),
     ],
     ids=[
         *("deaf", "silent", "silent, total", "after headers", "semi-silent", "semi-silent, total"),

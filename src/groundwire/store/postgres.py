@@ -8,15 +8,13 @@ from contextlib import contextmanager
 from functools import cache
 from typing import LiteralString
 
-import psycopg
-
 from groundwire.store.base import RowRefused
 from groundwire.store.finding import POSTGRES
 from groundwire.store.leases import POSTGRES as LEASES
 from groundwire.store.migrations import COMPONENT, ON_POSTGRES, WORDS_SINCE
 from groundwire.store.rows import Row, Values
 from groundwire.store.sql import SqlStore
-from groundwire.transport.postgres import Connection, Connections, closed_on_error, migrate
+from groundwire.transport.postgres import REFUSED_VALUES, Connection, Connections, closed_on_error, migrate
 from groundwire.transport.steps import Step
 
 ANSWER_SECONDS = 12.0
@@ -49,10 +47,11 @@ class PostgresDatabase:
         """All of it or nothing; on disk when it ends, whatever the server's default is."""
         with self._connections.transaction(limited=limited) as connection:
             # For this transaction only: a pooler may give the connection to somebody else after it.
-            connection.execute(_LIMITED if limited else _UNLIMITED)
+            limits = _LIMITED if limited else _UNLIMITED
+            connection.execute(limits)
             try:
                 yield PostgresTransaction(connection)
-            except (psycopg.DataError, psycopg.IntegrityError) as error:
+            except REFUSED_VALUES as error:
                 said = error.diag.message_primary or type(error).__name__
                 raise RowRefused(f"PostgreSQL does not take a value: {said}") from error
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = tuple[object, ...]
 Connection: TypeAlias = psycopg.Connection[Row]
+REFUSED_VALUES = (psycopg.DataError, psycopg.IntegrityError)
+"""What the database raises for a value that it does not take."""
 T = TypeVar("T")
 
 CONNECTIONS = 8

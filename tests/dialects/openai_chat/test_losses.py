@@ -12,6 +12,7 @@ from groundwire.model import (
     Citation,
     Evidence,
     Image,
+    JsonObject,
     Reasoning,
     SearchCall,
     SearchResult,
@@ -23,6 +24,7 @@ from groundwire.model import (
     assemble,
 )
 
+FILE: JsonObject = {"type": "file_citation", "file_id": "file-1", "filename": "a.pdf"}
 LINK = "([a.example](https://a.example))"
 FULL = Answer(
     (
@@ -35,7 +37,7 @@ FULL = Answer(
         SearchCall("s3", kind="find", url="https://o.example", pattern="wet"),
         SearchResult("s3", error="unavailable", suggestions="<b>more</b>"),
         Text("Looking. ", "commentary"),
-        Text(f"It rains 🌧 in Rome. {LINK} Sun."),
+        Text(f"It rains 🌧 in Rome. {LINK} Sun.", extras={"openai_responses": {"annotations": [FILE]}}),
         Image("image/png", "AA=="),
         ToolCall("c", "f", '{"a": 1}'),
     ),

@@ -167,9 +167,11 @@ def test_metrics_have_a_key_of_their_own_except_on_this_machine(tmp_path: Path) 
         )
 
 
-@pytest.mark.parametrize(
-    ("wait", "told"), [(1e30, "86400"), (0.0, "1"), (2.6, "3"), (float("inf"), "86400"), (-5.0, "1")]
-)
+@pytest.mark.parametrize(("wait", "told"), [(1e30, "86400"), (0.0, "1"), (2.6, "3")])
 def test_the_wait_that_is_passed_on_is_bounded(wait: float, told: str) -> None:
     assert retry_after(UpstreamError("no", retry_after=wait)) == (("retry-after", told),)
-    assert retry_after(UpstreamError("no", retry_after=float("nan"))) == ()
+
+
+@pytest.mark.parametrize("wait", [float("nan"), float("inf"), -5.0])
+def test_a_wait_that_means_nothing_is_not_passed_on(wait: float) -> None:
+    assert retry_after(UpstreamError("no", retry_after=wait)) == ()

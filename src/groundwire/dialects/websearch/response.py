@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from groundwire.dialects.base import Reply
 from groundwire.dialects.extension import FIELD, VERSION, extend
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.unread import audited
+from groundwire.dialects.unread import EMPTY, audited
 from groundwire.dialects.websearch.errors import decode_error_result, encode_error_result
 from groundwire.dialects.websearch.parts import Reading, read, render
 from groundwire.dialects.websearch.request import NAME
@@ -59,6 +59,9 @@ def encode_response(answer: Answer, reply: Reply) -> JsonObject:
     An answer that broke off is an error, for half of it would be taken for the whole; the result of what
     had been said stands in the extension as `partial`.
     """
+    # The result says so itself, in the words of the contract.
+    warnings = tuple(warning for warning in answer.warnings if warning.code != EMPTY.code)
+    answer = replace(answer, warnings=warnings)
     silent = replace(answer, warnings=())
     body, more = _encode_result(answer, _query_of(answer, reply))
     if answer.error is not None:
