@@ -25,6 +25,9 @@ said in it, and where it goes instead. Everything that is not listed is kept, st
 `groundwire.…` names a field of the object `groundwire`, which the final object of an answer, or the last
 event of a stream, carries beside the dialect's own fields. Clients that do not know it ignore it.
 
+An answer that passes unchanged, because client and provider speak the same dialect, is what the provider made
+it: Perplexity lists its addresses beside the message, and a Chat client does not send them back.
+
 This page is written by `scripts/losses.py`; the tables are tested against the codecs.
 """
 

@@ -89,12 +89,16 @@ def mentions(told: Told) -> list[Mention]:
 
 
 def markers(told: Told) -> list[Mention]:
-    """Mentions whose place is the link itself."""
+    """Mentions whose place is the link itself, or a number in brackets."""
     return [
         one
         for one in mentions(told)
-        if one.place and f"]({one.url}" in told.text[one.place[0] : one.place[1]]
+        if one.place and _is_marker(told.text[one.place[0] : one.place[1]], one.url)
     ]
+
+
+def _is_marker(fragment: str, url: str) -> bool:
+    return f"]({url}" in fragment or re.fullmatch(r"\[\d+\]", fragment) is not None
 
 
 def expected_chips(told: Told) -> set[tuple[str, str]]:
