@@ -278,7 +278,8 @@ def _citations(speaker: Dialect, read: Read, answer: Answer) -> Iterator[str]:
             yield f"claims lost: {lost}"
     whole = project(answer, Feature.UNPLACED)
     assert isinstance(whole, set)
-    said = read.unplaced if Feature.UNPLACED not in speaker.losses else _extended(read)
+    # The list of results is where Messages clients find pages that no block is bound to.
+    said = read.unplaced | read.pages if Feature.UNPLACED not in speaker.losses else _extended(read)
     if missing := whole - said:
         yield f"unplaced: {missing} lost"
     if invented := read.unplaced - whole:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import anthropic
 import httpx2
 import openai
-from anthropic.types import Message, ServerToolUseBlock, TextBlock
+from anthropic.types import Message, ServerToolUseBlock, TextBlock, WebSearchToolResultBlock
 from google import genai
 from google.genai import errors, interactions, types
 from google.genai._gaos.lib.compat_errors import APIError, APIResponseValidationError
@@ -82,6 +82,8 @@ def _read_message(message: Message) -> Read:
                 read.cite(citation.url, start, len(read.text))
         elif isinstance(block, ServerToolUseBlock) and block.name == "web_search":
             read.queries += _queries(block.input)
+        elif isinstance(block, WebSearchToolResultBlock) and isinstance(block.content, list):
+            read.pages |= {page.url for page in block.content}
     read.unplaced |= _unplaced(read.extension)
     usage = message.usage
     cached = (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
