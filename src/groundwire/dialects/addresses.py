@@ -16,10 +16,9 @@ ADDRESS_REMOVED = Warned(
     "address_removed", "An address of a source was not one of the web (http, https); it was left out."
 )
 
-_FIELD = re.compile(
-    rb'("(?:url|uri|source|document_uri|source_uri|sourceUri|retrieved_url|retrievedUrl)"\s*:\s*)'
-    rb'"((?:[^"\\]|\\.)*)"'
-)
+_NAMED = rb'"(?:url|uri|source|document_uri|source_uri|sourceUri|retrieved_url|retrievedUrl)"\s*:\s*'
+_FIELD = re.compile(rb"(" + _NAMED + rb')"((?:[^"\\]|\\.)*)"')
+_NOT_OF_THE_WEB = re.compile(_NAMED + rb'"(?!https?:)')
 _BLANKS = re.compile("[\x00-\x20\x7f-\x9f\u200b\u2060\ufeff]")
 _UNSAFE = re.compile(
     "(?:javascript|vbscript|livescript|file|blob|filesystem|about|view-source|jar|intent|ms-[a-z-]+"
@@ -39,7 +38,9 @@ def without_unsafe_addresses(data: bytes) -> bytes:
 
 def has_unsafe_address(data: bytes) -> bool:
     """Does any field for an address hold such a one?"""
-    return _names_an_address(data) and any(_is_unsafe(match[2]) for match in _FIELD.finditer(data))
+    if not _names_an_address(data) or _NOT_OF_THE_WEB.search(data) is None:
+        return False
+    return any(_is_unsafe(match[2]) for match in _FIELD.finditer(data))
 
 
 def _names_an_address(data: bytes) -> bool:
