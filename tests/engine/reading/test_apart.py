@@ -8,8 +8,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 
 import pytest
+from pypdf import PdfWriter
 
 from groundwire.engine.engines.hits import Hit
 from groundwire.engine.engines.opening import Opener
@@ -69,6 +71,17 @@ def test_a_document_that_takes_too_long_is_given_up_and_the_next_is_read(pool: W
     assert "cannot be read" in reading.why
     assert read_apart(document(page("Good.")), SOON).page is not None
     assert pool is apart.POOL
+
+
+@pytest.mark.usefixtures("pool")
+def test_a_book_of_twenty_thousand_pages_is_given_up_and_the_next_is_read() -> None:
+    writer = PdfWriter()
+    for _ in range(20_000):
+        writer.add_blank_page(200, 200)
+    book = BytesIO()
+    writer.write(book)
+    assert "within 0.5 seconds" in read_apart(Document(book.getvalue(), "application/pdf"), 0.5).why
+    assert read_apart(document(ARTICLE), SOON).page is not None
 
 
 @pytest.mark.usefixtures("pool")
