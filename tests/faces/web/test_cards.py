@@ -66,15 +66,23 @@ def events() -> list[Event]:
     ]
 
 
+FRAME = "() => new Promise((done) => requestAnimationFrame(() => done(null)))"
+MOST_FRAMES = 120
+
+
 async def check_card(page: Page, what: str) -> None:
-    """One card is shown, and all of it is on the screen."""
-    found = await page.evaluate(OUTSIDE)
-    assert len(found) == 1, what
-    left, top, right, bottom, width, height = found[0]
-    assert left >= 0, (what, found)
-    assert top >= 0, (what, found)
-    assert right <= width, (what, found)
-    assert bottom <= height, (what, found)
+    """One card is shown, and all of it is on the screen; the browser may need some frames for that."""
+    found: list[list[int]] = []
+    for _ in range(MOST_FRAMES):
+        found = await page.evaluate(OUTSIDE)
+        if len(found) == 1 and _is_inside(*found[0]):
+            return
+        await page.evaluate(FRAME)
+    pytest.fail(f"{what}: {found}")
+
+
+def _is_inside(left: int, top: int, right: int, bottom: int, width: int, height: int) -> bool:
+    return left >= 0 and top >= 0 and right <= width and bottom <= height
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (390, 420), (844, 390), (320, 480)])
