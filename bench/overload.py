@@ -214,9 +214,9 @@ async def measure(job: Job, server: Running, seconds: float, times: float) -> No
     wall = (len(overload.good) / overload.seconds) / (len(peak.good) / peak.seconds)
     cpu = (len(overload.good) / overload.cpu) / (len(peak.good) / peak.cpu)
     refused = [one for one in overload.answers if one.status == 503]
-    told = sum(one.retry_after for one in refused)
+    with_retry_after = sum(one.retry_after for one in refused)
     print(f"goodput {wall:.0%} of the peak by the clock, {cpu:.0%} for the same CPU time")
-    print(f"{told} of {len(refused)} refusals say when to try again")
+    print(f"{with_retry_after} of {len(refused)} refusals say when to try again")
 
 
 def main() -> None:

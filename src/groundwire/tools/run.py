@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from datetime import UTC, datetime
 from typing import Protocol
 
-from groundwire.config.moments import moment
+from groundwire.config.moments import moment, written
 from groundwire.config.schema import Config
 from groundwire.credentials.secret import Secret
 from groundwire.dialects.base import Reply
@@ -140,11 +139,6 @@ def _at(options: SearchOptions, now: float) -> SearchOptions:
     except ConfigError as error:
         raise InvalidArguments(f"since, until: {error.message}") from None
     return replace(options, since=since, until=until or (written(now) if since else ""))
-
-
-def written(now: float) -> str:
-    """A time as RFC 3339."""
-    return datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _filled(options: SearchOptions, defaults: SearchOptions) -> SearchOptions:
