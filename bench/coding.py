@@ -17,8 +17,8 @@ from time import process_time_ns
 from sample import REPLY, encode, events
 
 from groundwire.dialects.base import Dialect
-from groundwire.dialects.framing import FrameReader
 from groundwire.dialects.registry import DIALECTS, dialect
+from groundwire.dialects.sse import FrameReader
 
 ROUNDS = 25
 CHUNK = 1400

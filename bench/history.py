@@ -22,7 +22,7 @@ import psycopg
 from postgres import vocabulary
 from tests.servers.postgres import PostgresServer
 
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.model import Answer, Message, Text
 from groundwire.model.json import encode
 from groundwire.store.base import Store

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import sample
 
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
 from groundwire.model import Event, Message, Request, SearchOptions, Text, TextDelta, assemble
 from groundwire.model.value import replace

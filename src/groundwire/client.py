@@ -38,20 +38,20 @@ from groundwire.model import (
 )
 from groundwire.model.value import replace
 from groundwire.providers import copilot
-from groundwire.providers.base import Batches, OneByOne, Provider, Row
 from groundwire.providers.copilot_command import settings_from
-from groundwire.providers.counting import count_tokens, counts
+from groundwire.providers.count_tokens import count_tokens, counts
 from groundwire.providers.http import HttpProvider
 from groundwire.providers.openai_session import apart, sender
 from groundwire.providers.registry import BUILT_IN, adjusted, built_in, describe
+from groundwire.providers.spec import Batches, OneByOne, Provider, ProviderSpec
 from groundwire.providers.successor import CurrentModel
+from groundwire.routing.failover import Plan, Router
 from groundwire.routing.health import Health
 from groundwire.routing.resolve import AUTO, plan_for, ranked, resolve, substituted
-from groundwire.routing.run import Plan, Router
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Http
 from groundwire.transport.threads import is_running, run_apart
-from groundwire.wiring import ENGINES, Ask, EngineRoom, Looked, ProviderStatus
+from groundwire.wiring import ENGINES, Ask, EngineFactory, LazyMapping, ProviderStatus
 
 if TYPE_CHECKING:
     from groundwire.engine.knowledge import Report
@@ -73,9 +73,9 @@ class Groundwire:
         self._refresher = Refresher(
             sender(self._http), time.time, url=token_url(self._env), apart=apart(self._env)
         )
-        self._engines = EngineRoom(self.config, self._env, self._http, self._redactor, self._places)
+        self._engines = EngineFactory(self.config, self._env, self._http, self._redactor, self._places)
         self._rows = {name: row for name in self._names() if (row := self._row(name)) is not None}
-        self._added: dict[str, Row] = {}
+        self._added: dict[str, ProviderSpec] = {}
         self._keys: dict[str, Secret] = {}
         self._live = {name: self._provider(row) for name, row in self._rows.items()}
         self._copilot = self._copilot_cli(home)
@@ -176,7 +176,7 @@ class Groundwire:
         def can(name: str) -> bool:
             return self._live[name].capabilities.search != "none" and self._is_usable(name)
 
-        return Looked(self._live, can)
+        return LazyMapping(self._live, can)
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -203,7 +203,7 @@ class Groundwire:
 
     def usable(self) -> Mapping[str, bool]:
         """Every provider that may be named, and whether it can be used now."""
-        return Looked(self._live, self._is_usable)
+        return LazyMapping(self._live, self._is_usable)
 
     def providers(self) -> list[ProviderStatus]:
         """Every provider that is known, and whether it can be used."""
@@ -232,7 +232,7 @@ class Groundwire:
         """Be told how far the embedded index is while it is made."""
         self._engines.report = report
 
-    def add(self, row: Row, key: Secret | None = None) -> None:
+    def add(self, row: ProviderSpec, key: Secret | None = None) -> None:
         """A provider beside the configured ones, asked only by its name; a key goes before any lookup."""
         if key:
             self._keys[row.name] = key
@@ -245,7 +245,7 @@ class Groundwire:
         known = dict.fromkeys((*BUILT_IN, *self.config.providers))
         return [name for name in known if name != copilot.NAME and name not in ENGINES]
 
-    def _row(self, name: str) -> Row | None:
+    def _row(self, name: str) -> ProviderSpec | None:
         settings = self.config.provider(name)
         if settings.enabled is False:
             return None
@@ -296,7 +296,7 @@ class Groundwire:
 
         return ask
 
-    def _provider(self, row: Row) -> Provider:
+    def _provider(self, row: ProviderSpec) -> Provider:
         async def credential() -> Credential | None:
             return await self._credential(row)
 
@@ -307,7 +307,7 @@ class Groundwire:
         kind, _, engine = self.config.provider(row.name).search.partition(":")
         return self._engines.searching(speaker, engine) if kind == "engine" else speaker
 
-    async def _credential(self, row: Row) -> Credential | None:
+    async def _credential(self, row: ProviderSpec) -> Credential | None:
         key = self._keys.get(row.name)
         found = Credential(key, "api", row.title) if key else find(row.lookups, self._places)
         if found is None:
@@ -328,7 +328,7 @@ class Groundwire:
             return self._engines.status(name).usable
         return not row.missing or find(row.lookups, self._places) is not None
 
-    def _status(self, row: Row) -> ProviderStatus:
+    def _status(self, row: ProviderSpec) -> ProviderStatus:
         findings = explain(row.lookups, self._places)
         origin = next((finding.place for finding in findings if finding.found), "")
         usable = bool(origin) or not row.missing
@@ -356,7 +356,7 @@ def _within(deadlines: Deadlines, seconds: float) -> Deadlines:
     )
 
 
-def _missing(row: Row) -> GroundwireError:
+def _missing(row: ProviderSpec) -> GroundwireError:
     error = MissingCredential(f"no credentials for {row.title}. {row.advice}")
     error.code = row.missing
     return error

@@ -15,8 +15,8 @@ from groundwire.engine.engines.registry import API_ENGINES, api_engine
 from groundwire.errors import ConfigError, NotFound
 from groundwire.model import Event, Request
 from groundwire.model.value import replace, value
-from groundwire.providers.base import Batches, OneByOne, Provider, Teller
 from groundwire.providers.capabilities import Capabilities, capabilities_of_engine
+from groundwire.providers.spec import Batches, OneByOne, Provider, Teller
 from groundwire.text.domains import admits
 from groundwire.transport.http import Http
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from groundwire.engine.index.base import Index
     from groundwire.engine.knowledge import Report
     from groundwire.engine.pages import Engine, Page
-    from groundwire.engine.reading.apart import PageReader
-    from groundwire.transport.guarded import GuardedFetcher
+    from groundwire.engine.read.apart import PageReader
+    from groundwire.transport.safe_fetch import GuardedFetcher
 
 Ask: TypeAlias = Callable[[Request], Batches]
 
@@ -53,7 +53,7 @@ class ProviderStatus:
     capabilities: Capabilities
 
 
-class EngineRoom:
+class EngineFactory:
     """Knows all engines by name, and holds what they share."""
 
     def __init__(
@@ -94,7 +94,7 @@ class EngineRoom:
 
             return EngineProvider(self.engine(name), write)
 
-        return OneByOne(_Late(name, capabilities_of_engine(self._honours(name)), make))
+        return OneByOne(LazyProvider(name, capabilities_of_engine(self._honours(name)), make))
 
     def searching(self, provider: Provider, name: str) -> Provider:
         """A model that an engine searches for."""
@@ -103,7 +103,7 @@ class EngineRoom:
             raise ConfigError(
                 f"providers.{provider.name}.search: there is no engine {name!r}; known: {known}"
             )
-        from groundwire.routing.searching import SearchingProvider  # noqa: PLC0415  few need it
+        from groundwire.routing.tool_loop.provider import SearchingProvider  # noqa: PLC0415  few need it
 
         capabilities = capabilities_of_engine(self._honours(name))
         return SearchingProvider(provider, lambda: self.engine(name), capabilities)
@@ -189,7 +189,7 @@ class EngineRoom:
 
     def _opener(self) -> Opener:
         from groundwire.engine.engines.opening import Opener  # noqa: PLC0415  made when asked
-        from groundwire.engine.reading.apart import PageReader  # noqa: PLC0415
+        from groundwire.engine.read.apart import PageReader  # noqa: PLC0415
 
         if self._reader is None:
             self._reader = PageReader()
@@ -197,7 +197,7 @@ class EngineRoom:
 
     def fetcher(self) -> GuardedFetcher:
         """The only way out to pages of strangers."""
-        from groundwire.transport.guarded import GuardedFetcher  # noqa: PLC0415  made when asked
+        from groundwire.transport.safe_fetch import GuardedFetcher  # noqa: PLC0415  made when asked
 
         if self._fetcher is None:
             self._fetcher = GuardedFetcher()
@@ -215,7 +215,7 @@ class EngineRoom:
         return credential
 
 
-class _Late:
+class LazyProvider:
     """Stands for a provider until it is asked."""
 
     model = ""
@@ -232,7 +232,7 @@ class _Late:
                 yield event
 
 
-class Looked(Mapping[str, bool]):
+class LazyMapping(Mapping[str, bool]):
     """Names and what is true of them, looked up when somebody asks: few of them ever are."""
 
     def __init__(self, names: Mapping[str, object], look: Callable[[str], bool]) -> None:

@@ -19,7 +19,7 @@ from groundwire.errors import TurnedAway
 from groundwire.store.base import StoredMessage
 from groundwire.store.open import open_store
 from groundwire.testing.answers import told
-from groundwire.testing.script import Response
+from groundwire.testing.script import ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import answered, chatting, expire_leases, said
 from tests.faces.gateway.serving import speaking
@@ -120,7 +120,7 @@ def test_questions_at_the_same_moment_never_interleave(tmp_path: Path, address: 
 def test_processes_that_share_a_store_answer_one_at_a_time(tmp_path: Path, address: str) -> None:
     async def run() -> None:
         async with (
-            Upstream(Response(delay=60)) as upstream,
+            Upstream(ScriptedResponse(delay=60)) as upstream,
             chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}, address=address) as chat,
             aclosing(chat.ask(Asked("First?", ""))) as turns,
         ):
@@ -143,7 +143,7 @@ def test_the_lease_is_renewed_while_nobody_reads_the_answer(
 
     async def run() -> None:
         async with (
-            Upstream(Response(delay=60)) as upstream,
+            Upstream(ScriptedResponse(delay=60)) as upstream,
             chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
             aclosing(chat.ask(Asked("First?", ""))) as turns,
         ):

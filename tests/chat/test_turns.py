@@ -26,7 +26,7 @@ from groundwire.model import (
 from groundwire.model.value import replace
 from groundwire.store.base import Agent, StoredMessage
 from groundwire.testing.answers import told
-from groundwire.testing.script import Response, Script
+from groundwire.testing.script import Script, ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import SEARCHING, answered, chatting, expire_leases, said
 from tests.faces.gateway.serving import speaking
@@ -59,7 +59,7 @@ def test_an_answer_is_kept_as_it_was_told_and_read_again_the_same(dialect: str, 
 def test_a_question_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
-            Upstream(Response(delay=30)) as upstream,
+            Upstream(ScriptedResponse(delay=30)) as upstream,
             chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
             aclosing(chat.ask(Asked("Is it there?", ""))) as turns,
         ):
@@ -118,7 +118,7 @@ def test_an_answer_whose_writer_died_becomes_interrupted(tmp_path: Path) -> None
 def test_a_session_that_is_being_answered_takes_no_second_question(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
-            Upstream(Response(delay=30)) as upstream,
+            Upstream(ScriptedResponse(delay=30)) as upstream,
             chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
             aclosing(chat.ask(Asked("First?", ""))) as turns,
         ):
@@ -132,7 +132,7 @@ def test_a_session_that_is_being_answered_takes_no_second_question(tmp_path: Pat
 def test_an_error_of_the_provider_is_the_end_of_the_turn(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
-            Upstream(Response(400, body=b'{"error": {"message": "no such thing"}}')) as upstream,
+            Upstream(ScriptedResponse(400, body=b'{"error": {"message": "no such thing"}}')) as upstream,
             chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
         ):
             turn = await answered(chat, Asked("Well?", ""))
@@ -143,7 +143,7 @@ def test_an_error_of_the_provider_is_the_end_of_the_turn(tmp_path: Path) -> None
     asyncio.run(run())
 
 
-def theirs(response: Response) -> Response:
+def theirs(response: ScriptedResponse) -> ScriptedResponse:
     """The same with results that only the provider can read."""
     stream = re.sub(rb"gw1\.[\w.-]+", b"EqOnlyTheirs", response.stream or b"")
     return replace(response, stream=stream.replace(b"srvtoolu_gw_", b"srvtoolu_01"))

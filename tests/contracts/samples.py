@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias, get_args
 
 from groundwire.dialects.base import Dialect, Reply
 from groundwire.dialects.features import Feature, project
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import GroundwireError, Interrupted, Overloaded, RateLimited, UpstreamWireError
 from groundwire.model import (
     Answer,

@@ -11,7 +11,7 @@ import pytest
 
 from groundwire.dialects.anthropic_messages.cutting import MAX_REPEATS
 from groundwire.dialects.base import Reply
-from groundwire.dialects.evidence import readable_text
+from groundwire.dialects.foreign_history import readable_text
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.model import (
     Answer,

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import pytest
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.framing import Frame, FrameReader
 from groundwire.dialects.registry import DIALECTS, dialect
+from groundwire.dialects.sse import Frame, FrameReader
 from groundwire.errors import ClientWireError, RequestError
 from groundwire.model import (
     Answer,

@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from groundwire.dialects.base import Dialect, Reply
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.errors import UpstreamError, UpstreamWireError
 from groundwire.model import Citation, Cited, Event, Failed, Finished, Span, assemble

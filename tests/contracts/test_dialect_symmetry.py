@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.errors import ClientWireError, RequestError
 from groundwire.model import (

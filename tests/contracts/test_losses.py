@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from groundwire.dialects.base import Dialect
-from groundwire.dialects.extension import FIELD
+from groundwire.dialects.extras import FIELD
 from groundwire.dialects.features import Feature, project
-from groundwire.dialects.framing import FrameReader
 from groundwire.dialects.registry import DIALECTS, dialect
+from groundwire.dialects.sse import FrameReader
 from groundwire.model import Answer, Json, JsonObject, assemble
 from tests.contracts.samples import (
     BROKEN,

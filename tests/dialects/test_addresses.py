@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from groundwire.dialects.addresses import has_unsafe_address, without_unsafe_addresses
 from groundwire.dialects.base import Reply
 from groundwire.dialects.registry import DIALECTS, dialect
+from groundwire.dialects.unsafe_urls import has_unsafe_address, without_unsafe_addresses
 from groundwire.model import Citation, Cited, Evidence, Finished, Source, Span, Started, TextDelta, assemble
 
 UNSAFE = [

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from groundwire.dialects.base import Reply, StreamDecoder, StreamEncoder
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.framing import Frame
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
+from groundwire.dialects.sse import Frame
 from groundwire.errors import (
     GroundwireError,
     Interrupted,

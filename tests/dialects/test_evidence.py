@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from groundwire.dialects.evidence import is_native, readable_parts, readable_text
+from groundwire.dialects.foreign_history import is_native, readable_parts, readable_text
 from groundwire.model import (
     Citation,
     Evidence,
@@ -21,8 +21,8 @@ from groundwire.model import (
     Text,
     ToolCall,
 )
-from groundwire.text.addresses import canonical_address
 from groundwire.text.sources import label_of
+from groundwire.text.urls import canonical_address
 from tests.model.strategies import cases, messages
 
 OURS: Extras = {"gemini": {"x": 1}}

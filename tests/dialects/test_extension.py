@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.evidence import readable_text
-from groundwire.dialects.extension import extend
+from groundwire.dialects.extras import extend
 from groundwire.dialects.features import Feature
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.foreign_history import readable_text
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.dialects.registry import dialect
 from groundwire.errors import UpstreamWireError
 from groundwire.model import (

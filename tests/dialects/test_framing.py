@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.dialects import framing
-from groundwire.dialects.framing import (
+from groundwire.dialects import sse
+from groundwire.dialects.json import dump_json
+from groundwire.dialects.sse import (
     Frame,
     FrameReader,
     JsonReader,
@@ -19,7 +20,6 @@ from groundwire.dialects.framing import (
     encode_comment,
     encode_frame,
 )
-from groundwire.dialects.jsontext import dump_json
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Json
 from tests.model.strategies import cases, json_values, texts
@@ -234,7 +234,7 @@ def test_closing_twice_tells_nothing_twice() -> None:
 
 
 def test_a_line_or_event_or_value_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(framing, "MAX_PENDING", 1000)
+    monkeypatch.setattr(sse, "MAX_PENDING", 1000)
     for start, more in ((b"data: ", b"x"), (b'{"a": "', b"x"), (b"data: 1\n", b"data: 1\n")):
         reader = FrameReader()
         reader.feed(start + more * (900 // len(more)))
@@ -243,7 +243,7 @@ def test_a_line_or_event_or_value_without_an_end_is_given_up(monkeypatch: pytest
 
 
 def test_long_data_within_the_limit_is_no_matter_of_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(framing, "MAX_PENDING", 1000)
+    monkeypatch.setattr(sse, "MAX_PENDING", 1000)
     assert len(read(b"data: 1\n\n" * 1000)) == 1000
     assert len(read(b"[" + b",".join([b'{"a": 1}'] * 1000) + b"]")) == 1000
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.dialects.jsontext import MAX_DEPTH, dump_json, load_json
+from groundwire.dialects.json import MAX_DEPTH, dump_json, load_json
 from groundwire.errors import ClientWireError, UpstreamWireError, WireError
 from groundwire.model import Json
 from tests.model.strategies import cases, json_values, texts

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.dialects.late import LateCitations, searches_first
+from groundwire.dialects.citation_buffer import CitationBuffer, searches_first
 from groundwire.errors import Interrupted
 from groundwire.model import (
     Citation,
@@ -40,7 +40,7 @@ def cited(start: int, end: int) -> Cited:
 
 
 def through(policy: str, told: Sequence[Event]) -> list[list[Event]]:
-    late = LateCitations("exact" if policy == "exact" else "live")
+    late = CitationBuffer("exact" if policy == "exact" else "live")
     return [late.feed(event) for event in told]
 
 

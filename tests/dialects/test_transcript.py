@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import random
 
-from groundwire.dialects.transcript import Transcript
+from groundwire.dialects.text_buffer import TextBuffer
 
 
 def test_an_empty_transcript_has_no_text_anywhere() -> None:
-    transcript = Transcript()
+    transcript = TextBuffer()
     assert (len(transcript), transcript.whole(), transcript.text(3), transcript.start(3)) == (0, "", "", 0)
     assert transcript.slice(0, 5) == ""
 
 
 def test_parts_begin_where_the_text_of_earlier_parts_ends() -> None:
-    transcript = Transcript()
+    transcript = TextBuffer()
     for part, text in ((0, "aé"), (4, "😀"), (4, "b"), (2, "xyz")):
         transcript.add(part, text)
     assert transcript.whole() == "aéxyz😀b"
@@ -25,7 +25,7 @@ def test_parts_begin_where_the_text_of_earlier_parts_ends() -> None:
 def test_any_pieces_in_any_order_agree_with_the_whole() -> None:
     chance = random.Random(1)
     for _ in range(500):
-        transcript = Transcript()
+        transcript = TextBuffer()
         parts: dict[int, str] = {}
         for _ in range(chance.randrange(8)):
             part, text = chance.randrange(4), chance.choice(["", "a", "éé", "😀x"])

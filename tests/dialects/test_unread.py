@@ -10,7 +10,7 @@ import pytest
 
 from groundwire.dialects.base import Reply
 from groundwire.dialects.registry import DIALECTS, dialect
-from groundwire.dialects.unread import SourceAudit
+from groundwire.dialects.source_audit import SourceAudit
 from groundwire.errors import UpstreamError, WireError
 from groundwire.model import (
     Answer,

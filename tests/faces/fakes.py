@@ -38,8 +38,8 @@ from groundwire.model import (
     UsageSeen,
 )
 from groundwire.model.value import replace
-from groundwire.providers.base import Row
 from groundwire.providers.capabilities import Capabilities, Support
+from groundwire.providers.spec import ProviderSpec
 
 COLOGNE = Source("https://stadt.example/koeln", "Köln in Zahlen", "cited")
 CITIES = Source("https://statistik.example/staedte", "Großstädte", "cited")
@@ -82,7 +82,7 @@ class FakeAsker:
         self._statuses = list(statuses)
         self._findings = dict(findings or {})
         self.requests: list[tuple[Request, str, str]] = []
-        self.added: dict[str, tuple[Row, Secret | None]] = {}
+        self.added: dict[str, tuple[ProviderSpec, Secret | None]] = {}
         self.closed = False
 
     @property
@@ -119,7 +119,7 @@ class FakeAsker:
     def findings(self, name: str) -> list[Finding]:
         return self._findings.get(name, [])
 
-    def add(self, row: Row, key: Secret | None = None) -> None:
+    def add(self, row: ProviderSpec, key: Secret | None = None) -> None:
         self.added[row.name] = (row, key)
 
     def watch_index(self, report: Callable[[Progress], None]) -> None:

@@ -20,9 +20,9 @@ from groundwire.errors import UnknownModel
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.edge import perform
 from groundwire.faces.cli.main import parse
-from groundwire.faces.gateway.building import gateway_for
-from groundwire.faces.mcp.addresses import Addresses
+from groundwire.faces.gateway.factory import gateway_for
 from groundwire.faces.mcp.calls import call
+from groundwire.faces.mcp.fetch_allow_list import Addresses
 from groundwire.model import Source
 from groundwire.store.base import Agent
 from groundwire.store.open import open_store

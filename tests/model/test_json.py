@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 import groundwire
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import (
     AllTargetsFailed,
     ClientWireError,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx2
 
 from groundwire.dialects.base import Dialect
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.errors import (
     AuthRejected,
     ClientWireError,

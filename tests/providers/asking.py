@@ -20,9 +20,9 @@ from groundwire.model import (
     Text,
     assemble,
 )
-from groundwire.providers.base import flat
 from groundwire.providers.http import HttpProvider
-from groundwire.testing.upstream import Response, Script, Upstream
+from groundwire.providers.spec import flat
+from groundwire.testing.upstream import Script, ScriptedResponse, Upstream
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Http
 from tests.providers.speakers import Speaker, credential
@@ -90,7 +90,9 @@ class World:
 
 
 @asynccontextmanager
-async def world(speaker: Speaker, script: Script | Response | list[Response]) -> AsyncIterator[World]:
+async def world(
+    speaker: Speaker, script: Script | ScriptedResponse | list[ScriptedResponse]
+) -> AsyncIterator[World]:
     """Everything that is needed for a conversation; at its end all connections are gone."""
     async with Upstream(script) as upstream:
         async with Http({}) as http:

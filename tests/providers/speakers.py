@@ -11,9 +11,9 @@ from dataclasses import replace as replace_speaker
 
 from groundwire.credentials.secret import Credential, Secret
 from groundwire.model.value import replace
-from groundwire.providers.base import Row
 from groundwire.providers.models import default_model
 from groundwire.providers.registry import adjusted, built_in, describe
+from groundwire.providers.spec import ProviderSpec
 from groundwire.transport.deadlines import Deadlines
 
 KEY = "sk-canary-Zq7Kp2Wm9Xv4Tn8Rb3Yd6"
@@ -45,7 +45,7 @@ class Speaker:
     def path_for(self, *, streamed: bool) -> str:
         return self.stream_path if streamed and self.stream_path else self.path
 
-    def row(self, url: str, deadlines: Deadlines | None = None) -> Row:
+    def row(self, url: str, deadlines: Deadlines | None = None) -> ProviderSpec:
         """The row as a user would point it at a server of their own."""
         if self.is_configured:
             row = adjusted(describe(self.name, self.dialect, url + self.base, "MY_KEY"), model=MODEL)

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import pytest
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.framing import MAX_PENDING, FrameReader
 from groundwire.dialects.registry import DIALECTS, dialect
+from groundwire.dialects.sse import MAX_PENDING, FrameReader
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Failed, Finished, Started, TextDelta
 from groundwire.model.value import replace
-from groundwire.providers.base import flat
-from groundwire.testing.script import Response
+from groundwire.providers.spec import flat
+from groundwire.testing.script import ScriptedResponse
 from groundwire.transport.deadlines import Deadlines
 from tests.providers.asking import question, world
 from tests.providers.speakers import STREAMING, Speaker
@@ -37,7 +37,7 @@ def endless(name: str, size: int) -> bytes:
 def test_a_stream_that_is_too_large_ends_with_an_error_after_what_was_read(speaker: Speaker) -> None:
     async def main() -> None:
         stream = endless(speaker.dialect, 3 * LARGEST)
-        response = Response(stream=stream, headers={"content-type": "text/event-stream"})
+        response = ScriptedResponse(stream=stream, headers={"content-type": "text/event-stream"})
         async with world(speaker, response) as here:
             provider = here.provider(deadlines=replace(Deadlines(), largest=LARGEST))
             events = [event async for event in flat(provider.batches(question(stream=True)))]

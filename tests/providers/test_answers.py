@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.dialects.features import Feature, project
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
 from groundwire.dialects.registry import dialect
 from groundwire.errors import Interrupted, UpstreamWireError
 from groundwire.model import (
@@ -33,7 +33,7 @@ from groundwire.model import (
 )
 from groundwire.model.value import replace
 from groundwire.testing.answers import told, written
-from groundwire.testing.script import Response, answer, file_response
+from groundwire.testing.script import ScriptedResponse, answer, file_response
 from tests.providers.asking import Outcome, question, world
 from tests.providers.speakers import SPEAKERS, STREAMING, Speaker, speaker_named
 from tests.transport.bounded import run
@@ -65,7 +65,7 @@ EVENTS: list[Event] = [
 ]
 
 
-def asked(speaker: Speaker, response: Response, *, stream: bool) -> Outcome:
+def asked(speaker: Speaker, response: ScriptedResponse, *, stream: bool) -> Outcome:
     async def main() -> Outcome:
         async with world(speaker, response) as here:
             return await here.ask(question(stream=stream))
@@ -101,9 +101,11 @@ def test_text_citations_and_queries_arrive(speaker: Speaker, stream: bool) -> No
 def test_an_answer_in_the_other_form_than_asked_for_is_understood(speaker: Speaker) -> None:
     """Servers ignore `stream`, and some know only one form."""
     form = written(speaker.dialect, EVENTS)
-    whole = Response(body=form.whole)
+    whole = ScriptedResponse(body=form.whole)
     check(asked(speaker, whole, stream=True), speaker)
-    streamed = Response(headers={"content-type": "text/event-stream"}, body=form.stream, framing="chunked")
+    streamed = ScriptedResponse(
+        headers={"content-type": "text/event-stream"}, body=form.stream, framing="chunked"
+    )
     check(asked(speaker, streamed, stream=False), speaker)
 
 
@@ -189,7 +191,7 @@ BAD_BODIES = {
 def test_a_body_that_is_no_answer_is_an_error_that_may_pass(
     speaker: Speaker, name: str, stream: bool
 ) -> None:
-    outcome = asked(speaker, Response(body=BAD_BODIES[name]), stream=stream)
+    outcome = asked(speaker, ScriptedResponse(body=BAD_BODIES[name]), stream=stream)
     assert isinstance(outcome.error, UpstreamWireError | Interrupted), outcome.events
     assert outcome.error.retryable
     assert outcome.answer.text == ""

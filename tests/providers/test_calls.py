@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from groundwire.model import Message, Request, Text, TextDelta, ToolCall, ToolCallDelta
-from groundwire.providers.calls import Ids
+from groundwire.providers.tool_call_ids import Ids
 
 
 def ids_of(*used: str) -> Ids:

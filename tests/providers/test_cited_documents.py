@@ -8,7 +8,7 @@ import pytest
 
 from groundwire.model import Message, Opaque, Text
 from groundwire.model.value import replace
-from groundwire.testing.upstream import Response
+from groundwire.testing.upstream import ScriptedResponse
 from tests.dialects.anthropic_messages.bodies import block, end, sse, start
 from tests.dialects.anthropic_messages.test_documents import document, fetch, message, page_location, said
 from tests.providers.asking import question, world
@@ -18,10 +18,10 @@ from tests.transport.bounded import run
 CITED = (page_location(0, None), page_location(1, None))
 
 
-def reply(*, stream: bool) -> Response:
+def reply(*, stream: bool) -> ScriptedResponse:
     call, result = fetch(1, title=None, data=None)
     if not stream:
-        return Response(body=json.dumps(message(call, result, said(*CITED))).encode())
+        return ScriptedResponse(body=json.dumps(message(call, result, said(*CITED))).encode())
     deltas = [{"type": "citations_delta", "citation": item} for item in CITED]
     text = {"type": "text_delta", "text": "Twice daily."}
     events = (
@@ -29,7 +29,7 @@ def reply(*, stream: bool) -> Response:
         *block(1, result),
         *block(2, {"type": "text", "text": "", "citations": []}, *deltas, text),  # type: ignore[arg-type]
     )
-    return Response(headers={"content-type": "text/event-stream"}, body=sse(start(), *events, *end()))
+    return ScriptedResponse(headers={"content-type": "text/event-stream"}, body=sse(start(), *events, *end()))
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])

@@ -14,9 +14,9 @@ from groundwire.errors import AuthRejected, UpstreamWireError
 from groundwire.model import Json, Request, Wire
 from groundwire.model.value import replace
 from groundwire.providers import anthropic, gemini, openai
-from groundwire.providers.base import Row
-from groundwire.providers.counting import count_tokens
-from groundwire.testing.script import Response, json_response
+from groundwire.providers.count_tokens import count_tokens
+from groundwire.providers.spec import ProviderSpec
+from groundwire.testing.script import ScriptedResponse, json_response
 from groundwire.testing.upstream import Received, Upstream
 from groundwire.transport.http import Http
 
@@ -34,7 +34,9 @@ def _asked(dialect: str, body: dict[str, Json], model: str) -> Request:
     return Request((), model, wire=Wire(dialect, body, json.dumps(body).encode(), headers))
 
 
-def _count(row: Row, request: Request, *responses: Response) -> tuple[int | None, list[Received]]:
+def _count(
+    row: ProviderSpec, request: Request, *responses: ScriptedResponse
+) -> tuple[int | None, list[Received]]:
     async def run() -> tuple[int | None, list[Received]]:
         redactor, credential = Redactor(), Credential(Secret(KEY), "api", "test")
         redactor.add_credential(credential)
@@ -85,7 +87,7 @@ def test_a_speaker_without_the_endpoint_has_not_counted(status: int) -> None:
     ],
     ids=["another dialect", "no such endpoint", "blocks of ours", "no body"],
 )
-def test_nobody_is_asked_who_cannot_count(row: Row, request_: Request) -> None:
+def test_nobody_is_asked_who_cannot_count(row: ProviderSpec, request_: Request) -> None:
     count, received = _count(row, request_, json_response({"input_tokens": 42}))
     assert (count, received) == (None, [])
 

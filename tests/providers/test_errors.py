@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
 from groundwire.errors import (
     AuthRejected,
@@ -23,7 +23,7 @@ from groundwire.errors import (
 from groundwire.model import Failed, Json, Started, TextDelta, assemble
 from groundwire.model.value import replace
 from groundwire.testing.answers import written
-from groundwire.testing.script import Response, json_response, text_response
+from groundwire.testing.script import ScriptedResponse, json_response, text_response
 from tests.providers.asking import Outcome, question, world
 from tests.providers.speakers import SPEAKERS, STREAMING, Speaker
 from tests.transport.bounded import run
@@ -54,7 +54,7 @@ BY_STATUS: dict[int, Kind] = {
 PAGE = b"<html><head><title>Just a moment...</title></head><body>Attention required! \x1b[31m</body></html>"
 
 
-async def errors(speaker: Speaker, responses: list[Response], *, stream: bool) -> list[Outcome]:
+async def errors(speaker: Speaker, responses: list[ScriptedResponse], *, stream: bool) -> list[Outcome]:
     async with world(speaker, responses) as here:
         return [await here.ask(question(stream=stream)) for _ in responses]
 
@@ -63,7 +63,7 @@ async def errors(speaker: Speaker, responses: list[Response], *, stream: bool) -
 @pytest.mark.parametrize("body", [b"", PAGE, b"{}", b'{"error":', b"null", b"[]"], ids=repr)
 @pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
 def test_without_words_the_status_decides(speaker: Speaker, body: bytes, stream: bool) -> None:
-    responses = [Response(status, {"content-type": "text/html"}, body) for status in BY_STATUS]
+    responses = [ScriptedResponse(status, {"content-type": "text/html"}, body) for status in BY_STATUS]
     for (status, kind), outcome in zip(
         BY_STATUS.items(), run(errors(speaker, responses, stream=stream)), strict=True
     ):
@@ -208,7 +208,9 @@ def test_an_error_inside_a_stream_keeps_what_was_said(speaker: Speaker) -> None:
     begun = written(speaker.dialect, [Started("1", "m"), TextDelta(0, "So far. ")]).stream
     begun = _until_said(speaker.dialect, begun, "So far. ")
     responses = [
-        Response(headers={"content-type": "text/event-stream"}, body=begun + text.encode(), framing="chunked")
+        ScriptedResponse(
+            headers={"content-type": "text/event-stream"}, body=begun + text.encode(), framing="chunked"
+        )
         for text, _ in table
     ]
     for (text, kind), outcome in zip(table, run(errors(speaker, responses, stream=True)), strict=True):
@@ -244,7 +246,7 @@ def test_a_good_status_with_an_error_for_a_body_is_an_error(speaker: Speaker, st
 @pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
 def test_a_redirect_is_refused_and_says_what_to_check(speaker: Speaker, status: int) -> None:
     async def main() -> None:
-        moved = Response(status, {"location": "http://evil.example/steal"})
+        moved = ScriptedResponse(status, {"location": "http://evil.example/steal"})
         async with world(speaker, moved) as here:
             outcome = await here.ask()
             assert type(outcome.raised) is Refused
@@ -257,9 +259,9 @@ def test_a_redirect_is_refused_and_says_what_to_check(speaker: Speaker, status: 
 @pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
 def test_an_error_is_known_by_its_status_even_if_its_body_never_ends(speaker: Speaker) -> None:
     hostile = [
-        Response(401, body=b'{"error"', stall_at=4),
-        Response(429, body=b'{"error"', cut_at=4),
-        Response(503, body=b"x", repeat=b"y" * 65536),
+        ScriptedResponse(401, body=b'{"error"', stall_at=4),
+        ScriptedResponse(429, body=b'{"error"', cut_at=4),
+        ScriptedResponse(503, body=b"x", repeat=b"y" * 65536),
     ]
 
     async def main() -> None:
@@ -286,5 +288,5 @@ def test_a_very_long_explanation_is_cut(speaker: Speaker) -> None:
 
 @pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
 def test_who_does_not_speak_http_is_told_as_such(speaker: Speaker) -> None:
-    outcome = run(errors(speaker, [Response(raw=b"SSH-2.0-OpenSSH_9.2\r\n")], stream=False))[0]
+    outcome = run(errors(speaker, [ScriptedResponse(raw=b"SSH-2.0-OpenSSH_9.2\r\n")], stream=False))[0]
     assert type(outcome.raised) is UpstreamWireError

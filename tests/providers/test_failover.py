@@ -14,12 +14,12 @@ from groundwire.credentials.secret import Credential
 from groundwire.errors import GroundwireError, Overloaded
 from groundwire.model import Failed, Source, assemble
 from groundwire.model.value import replace
-from groundwire.providers.base import flat
 from groundwire.providers.http import HttpProvider
+from groundwire.providers.spec import flat
+from groundwire.routing.failover import Plan, Router, Target
 from groundwire.routing.health import Health
-from groundwire.routing.run import Plan, Router, Target
 from groundwire.testing.answers import told
-from groundwire.testing.script import Response, Script, answer
+from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Http
@@ -38,8 +38,8 @@ PATIENCE = 600.0
 
 @asynccontextmanager
 async def routed(
-    first: Script | Response,
-    second: Script | Response,
+    first: Script | ScriptedResponse,
+    second: Script | ScriptedResponse,
     *,
     silence: float = PATIENCE,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -66,19 +66,19 @@ PLAN = Plan((Target(FIRST.name), Target(SECOND.name)))
     "first",
     [
         Script(door="closed"),
-        Response(503),
-        Response(529, {"retry-after": "20"}),
-        Response(429, {"retry-after": "7"}),
-        Response(401),
-        Response(raw=b""),
-        Response(raw=b"what?\r\n\r\n"),
+        ScriptedResponse(503),
+        ScriptedResponse(529, {"retry-after": "20"}),
+        ScriptedResponse(429, {"retry-after": "7"}),
+        ScriptedResponse(401),
+        ScriptedResponse(raw=b""),
+        ScriptedResponse(raw=b"what?\r\n\r\n"),
         replace(STREAM, cut_at=40, cut="rst"),
-        Response(delay=float("inf")),
+        ScriptedResponse(delay=float("inf")),
         replace(STREAM, stall_at=0),
     ],
     ids=["refused", "503", "529", "429", "401", "hangs up", "no HTTP", "cut early", "silent", "semi-silent"],
 )
-def test_the_second_answers_without_a_pause_when_the_first_cannot(first: Script | Response) -> None:
+def test_the_second_answers_without_a_pause_when_the_first_cannot(first: Script | ScriptedResponse) -> None:
     pauses: list[float] = []
 
     async def note(seconds: float) -> None:
@@ -120,7 +120,7 @@ def test_a_dead_provider_gets_at_most_a_quarter_more_requests_than_were_asked() 
         await asyncio.sleep(0)
 
     async def main() -> None:
-        async with Upstream(Response(503)) as upstream, Http({}) as http:
+        async with Upstream(ScriptedResponse(503)) as upstream, Http({}) as http:
             provider = HttpProvider(FIRST.row(upstream.url), http, key, Redactor())
             router = Router({"openai": provider}, health=Health(monotonic), sleep=at_once, chance=lambda: 0.5)
             for _ in range(requests):
@@ -135,7 +135,7 @@ def test_a_dead_provider_gets_at_most_a_quarter_more_requests_than_were_asked() 
 
 def test_a_caller_who_leaves_while_a_provider_is_waited_for_leaves_nothing() -> None:
     async def main() -> None:
-        async with routed(Response(delay=float("inf")), GOOD) as (router, one, two):
+        async with routed(ScriptedResponse(delay=float("inf")), GOOD) as (router, one, two):
             events = flat(router.batches(question(stream=True), PLAN))
             reading = asyncio.create_task(anext(events))
             await one.received()
@@ -150,7 +150,7 @@ def test_a_caller_who_leaves_while_a_provider_is_waited_for_leaves_nothing() -> 
 
 def test_when_both_fail_the_error_says_who_said_what() -> None:
     async def main() -> None:
-        async with routed(Response(401), Response(404)) as (router, _, _two):
+        async with routed(ScriptedResponse(401), ScriptedResponse(404)) as (router, _, _two):
             with pytest.raises(GroundwireError) as caught:
                 async for _event in flat(router.batches(question(), PLAN)):
                     pass

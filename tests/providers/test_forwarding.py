@@ -6,7 +6,7 @@ import pytest
 
 from groundwire.dialects.anthropic_messages import DIALECT
 from groundwire.dialects.base import Reply
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.model import (
     Answer,
     Citation,
@@ -21,7 +21,7 @@ from groundwire.model import (
 )
 from groundwire.model.value import replace
 from groundwire.providers.capabilities import Capabilities
-from groundwire.providers.forwarding import is_unchanged
+from groundwire.providers.passthrough.rules import is_unchanged
 from groundwire.providers.policy import prepare
 
 FOUND_NOTHING = (SearchCall("s", ("nile",)), SearchResult("s"), Text("Nothing."))

@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from groundwire.dialects import framing
+from groundwire.dialects import sse
 from groundwire.errors import UpstreamWireError
-from groundwire.providers import frames
-from groundwire.providers.frames import Splitter, data_of, frame_at, frames_in, readable
+from groundwire.providers.passthrough import frames
+from groundwire.providers.passthrough.frames import Splitter, data_of, frame_at, frames_in, readable
 
 FRAMES = (
     b'data: {"a":"x"}\n\n',
@@ -73,7 +73,7 @@ def test_a_torn_sign_is_mended_and_a_cut_one_is_none() -> None:
 
 def test_a_frame_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "MAX_PENDING", 1000)
-    assert framing.MAX_PENDING > 1000
+    assert sse.MAX_PENDING > 1000
     splitter = Splitter()
     for _ in range(10):
         assert splitter.feed(b"x" * 100) == b""

@@ -9,7 +9,7 @@ import pytest
 from groundwire.dialects.base import Reply
 from groundwire.dialects.registry import dialect
 from groundwire.model import Event, Failed, Finished, Source, TextDelta, Usage, UsageSeen
-from groundwire.providers.glancing import (
+from groundwire.providers.passthrough.scan import (
     GLANCES,
     after_the_end,
     glance_at_body,

@@ -14,7 +14,7 @@ from groundwire.model import Json, Source
 from groundwire.providers.models import CHECKED, MODELS, default_model, successor_of
 from groundwire.providers.registry import BUILT_IN, built_in
 from groundwire.testing.answers import told
-from groundwire.testing.script import Response, Script, answer, json_response
+from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 from tests.transport.bounded import run
 
@@ -52,7 +52,7 @@ def test_models_that_were_defaults_have_a_successor_that_has_not_ended() -> None
         assert successor_of(model.provider, model.name) == default_model(model.provider)
 
 
-def listing(*names: str) -> Response:
+def listing(*names: str) -> ScriptedResponse:
     models: Json = [{"name": f"models/{name}"} for name in names]
     return json_response({"models": models})
 
@@ -66,7 +66,7 @@ def gemini(home: Path, url: str, model: str = "") -> Groundwire:
     return Groundwire(config, env={"HOME": str(home), **KEYS})
 
 
-def scripted(listed: Response, *good: str) -> Script:
+def scripted(listed: ScriptedResponse, *good: str) -> Script:
     answers = {f"/v1beta/models/{name}:*": (answer("gemini", EVENTS),) for name in good}
     return Script((GONE,), paths={"/v1beta/models": (listed,), **answers})
 
@@ -79,13 +79,13 @@ def scripted(listed: Response, *good: str) -> Script:
             "gemini-10-flash",
         ),
         (listing("unrelated"), successor_of("gemini", DEFAULT)),
-        (Response(500), successor_of("gemini", DEFAULT)),
+        (ScriptedResponse(500), successor_of("gemini", DEFAULT)),
         (json_response(["nonsense"]), successor_of("gemini", DEFAULT)),
     ],
     ids=["list", "nothing of the family", "no list", "nonsense"],
 )
 def test_a_default_model_that_is_gone_is_replaced_once_with_a_warning(
-    listed: Response, successor: str, tmp_path: Path
+    listed: ScriptedResponse, successor: str, tmp_path: Path
 ) -> None:
     async def main() -> None:
         async with Upstream(scripted(listed, successor)) as upstream, gemini(tmp_path, upstream.url) as here:
@@ -135,7 +135,7 @@ def test_a_vendor_that_says_so_with_400_is_understood(tmp_path: Path) -> None:
     no = json_response({"error": {"message": f"{default} is not a valid model ID", "code": 400}}, 400)
     other = json_response({"error": {"message": "the tools are wrong", "code": 400}}, 400)
 
-    async def main(first: Response, requests: int) -> None:
+    async def main(first: ScriptedResponse, requests: int) -> None:
         paths = {"/models": (json_response({"data": [{"id": "openai/gpt-7"}]}),)}
         script = Script((first, answer("openai_responses", EVENTS)), paths=paths)
         async with Upstream(script) as upstream:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.credentials.errand import decode_errand, decode_trouble, encode_errand, encode_trouble
 from groundwire.credentials.refresh import Errand, Pace, ensure_fresh
+from groundwire.credentials.refresh_worker import decode_errand, decode_trouble, encode_errand, encode_trouble
 from groundwire.credentials.secret import Credential
 from groundwire.errors import (
     AuthRejected,

@@ -9,8 +9,8 @@ import pytest
 from groundwire.dialects.registry import DIALECTS
 from groundwire.errors import ConfigError
 from groundwire.model import SearchOptions
-from groundwire.providers.base import Row, path
 from groundwire.providers.registry import adjusted, built_in, describe
+from groundwire.providers.spec import ProviderSpec, path
 from tests.providers.asking import question
 from tests.providers.speakers import SPEAKERS, VENDORS
 
@@ -18,7 +18,7 @@ from tests.providers.speakers import SPEAKERS, VENDORS
 @pytest.mark.parametrize("speaker", VENDORS, ids=str)
 def test_a_built_in_row_says_all_that_a_user_needs(speaker: object) -> None:
     row = built_in(str(speaker))
-    assert isinstance(row, Row)
+    assert isinstance(row, ProviderSpec)
     assert row.name == str(speaker)
     assert row.dialect in DIALECTS
     assert row.base_url.startswith("https://")
@@ -101,7 +101,7 @@ def test_openrouters_own_forms_are_kept_and_others_become_its_server_tool() -> N
         assert spelled["gemini"] == {"a": 1}
 
 
-INSTALLED = Row("acme", "Acme", "openai_chat", "https://acme.example", path("/chat"), "acme-1")
+INSTALLED = ProviderSpec("acme", "Acme", "openai_chat", "https://acme.example", path("/chat"), "acme-1")
 
 
 class _Point:

@@ -23,7 +23,7 @@ from groundwire.client import Groundwire
 from groundwire.config.load import load
 from groundwire.errors import GroundwireError
 from groundwire.model import Json
-from groundwire.testing.script import Response, Script, json_response
+from groundwire.testing.script import Script, ScriptedResponse, json_response
 from groundwire.testing.upstream import Upstream
 from tests.credentials.builders import codex_file, write_private
 from tests.providers.copilot.fake import fake_cli
@@ -103,7 +103,7 @@ class World:
         first = [self.tokens["access"], self.tokens["refresh"]]
         return first + [token for token in self.tokens.values() if json.dumps(token) in stored]
 
-    def login(self) -> tuple[Response, ...]:
+    def login(self) -> tuple[ScriptedResponse, ...]:
         """One refresh succeeds; the next one is refused, with the token in the refusal."""
         fresh = {"access_token": self.tokens["next access"], "refresh_token": self.tokens["next refresh"]}
         said: Json = {"code": self.tokens["next refresh"], "message": json.dumps(self.tokens)}
@@ -142,7 +142,7 @@ def found_in(text: str) -> set[str]:
     }
 
 
-def response(chance: random.Random, secret: str) -> Response:
+def response(chance: random.Random, secret: str) -> ScriptedResponse:
     """An error of any kind that repeats a secret, whole or in part, in any spelling, in some noise."""
     text = chance.choice([*spellings(secret)])
     if chance.random() < 0.3 and len(secret) > SHORTEST:

@@ -19,7 +19,7 @@ from groundwire.errors import GroundwireError, Unreachable
 from groundwire.model import Event, Failed, Finished, Json, Request, TextDelta, Warned
 from groundwire.providers.http import HttpProvider
 from groundwire.testing.answers import written
-from groundwire.testing.script import Response, Script, json_response, text_response
+from groundwire.testing.script import Script, ScriptedResponse, json_response, text_response
 from groundwire.transport.deadlines import Deadlines
 from tests.providers.asking import Outcome, ask, question, world
 from tests.providers.speakers import SPEAKERS, STREAMING, Speaker, speaker_named
@@ -55,7 +55,7 @@ def spellings(secret: str) -> Iterator[str]:
     yield base64.b64encode(f"user:{secret}".encode()).decode()
 
 
-def echo(text: str) -> Iterator[Response]:
+def echo(text: str) -> Iterator[ScriptedResponse]:
     """Error answers of every kind, with a text somewhere in them."""
     message = f"Incorrect API key provided: {text}. Find yours at https://x.example/?key={text}"
     bodies: tuple[Json, ...] = (
@@ -68,26 +68,30 @@ def echo(text: str) -> Iterator[Response]:
     for body in bodies:
         yield json_response(body, 401)
         yield json_response(body)
-    yield Response(403, {"content-type": "text/html"}, f"<html>{html.escape(text)} {text}</html>".encode())
-    yield Response(500, {"content-type": "text/plain"}, f"panic: Authorization: Bearer {text}".encode())
-    yield Response(429, {"x-request-id": text if text.isascii() else "x", "retry-after": text[:20]})
+    yield ScriptedResponse(
+        403, {"content-type": "text/html"}, f"<html>{html.escape(text)} {text}</html>".encode()
+    )
+    yield ScriptedResponse(
+        500, {"content-type": "text/plain"}, f"panic: Authorization: Bearer {text}".encode()
+    )
+    yield ScriptedResponse(429, {"x-request-id": text if text.isascii() else "x", "retry-after": text[:20]})
     yield text_response(
         f"event: error\ndata: {json.dumps({'type': 'error', 'error': {'message': message}})}\n\n"
     )
     yield text_response(f"data: {{malformed {text}\n\n")
-    yield Response(302, {"location": f"https://x.example/?key={quote(text)}"})
-    yield Response(raw=f"{text}\r\n".encode())
-    yield Response(body=f"<html>{text}</html>".encode())
-    yield Response(body=f'{{"broken": "{text}'.encode())
+    yield ScriptedResponse(302, {"location": f"https://x.example/?key={quote(text)}"})
+    yield ScriptedResponse(raw=f"{text}\r\n".encode())
+    yield ScriptedResponse(body=f"<html>{text}</html>".encode())
+    yield ScriptedResponse(body=f'{{"broken": "{text}'.encode())
 
 
-def echoes(secret: str) -> Iterator[Response]:
+def echoes(secret: str) -> Iterator[ScriptedResponse]:
     """Every kind of error in every spelling."""
     for text in spellings(secret):
         yield from echo(text)
 
 
-def some_echoes(secret: str) -> list[Response]:
+def some_echoes(secret: str) -> list[ScriptedResponse]:
     """Every kind of error once, in spellings that differ from secret to secret."""
     kinds = zip(*(echo(text) for text in spellings(secret)), strict=True)
     first = CANARIES.index(secret)
@@ -140,7 +144,7 @@ def test_no_echo_of_the_key_gets_out_however_it_is_spelled(speaker: Speaker, sec
     listen(speaker, secret, list(echoes(secret)))
 
 
-def listen(speaker: Speaker, secret: str, responses: list[Response]) -> None:
+def listen(speaker: Speaker, secret: str, responses: list[ScriptedResponse]) -> None:
     """Have every response once, and look at all that is shown of it."""
 
     async def key() -> Credential | None:
@@ -162,9 +166,9 @@ def test_no_failure_of_the_network_shows_the_key(speaker: Speaker) -> None:
     secret = CANARIES[0]
     scripts = [
         Script(door="closed"),
-        Script((Response(raw=b""),)),
-        Script((Response(delay=9),)),
-        Script((Response(body=b"abcdef", cut_at=3),)),
+        Script((ScriptedResponse(raw=b""),)),
+        Script((ScriptedResponse(delay=9),)),
+        Script((ScriptedResponse(body=b"abcdef", cut_at=3),)),
     ]
 
     async def key() -> Credential | None:
@@ -213,10 +217,10 @@ def test_an_error_told_inside_an_answer_is_cleaned_too(speaker: Speaker, secret:
     async def main() -> None:
         for events in (failed, warned):
             form = written(speaker.dialect, events)
-            stream = Response(
+            stream = ScriptedResponse(
                 headers={"content-type": "text/event-stream"}, body=form.stream, framing="chunked"
             )
-            async with world(speaker, [stream, Response(body=form.whole)]) as here:
+            async with world(speaker, [stream, ScriptedResponse(body=form.whole)]) as here:
                 provider = HttpProvider(speaker.row(here.upstream.url), here.http, key, Redactor())
                 for streamed in (True, False):
                     outcome = await ask(provider, question(stream=streamed))
@@ -240,7 +244,7 @@ def test_a_call_can_be_printed() -> None:
         return Credential(Secret(secret), "api", "a test")
 
     async def main() -> None:
-        async with world(speaker, Response(401)) as here:
+        async with world(speaker, ScriptedResponse(401)) as here:
             provider = HttpProvider(speaker.row(here.upstream.url), here.http, key, Redactor())
             headers = provider._headers(await key(), Request(()))
             assert headers["x-api-key"] == secret

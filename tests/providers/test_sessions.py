@@ -18,7 +18,7 @@ from groundwire.model import Source
 from groundwire.model.value import replace
 from groundwire.providers.http import HttpProvider
 from groundwire.testing.answers import told
-from groundwire.testing.script import Response, Script, answer, json_response
+from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 from tests.credentials.builders import QUICK, SESSIONS, Rotation, jwt, places, stored_refresh, write_session
 from tests.providers.asking import ask, question, world
@@ -153,10 +153,16 @@ def test_a_token_that_somebody_else_renewed_meanwhile_is_simply_used(tmp_path: P
 
 @pytest.mark.parametrize(
     ("first", "error"),
-    [(Response(403), None), (Response(503), Overloaded), (replace(GOOD, cut_at=60), Interrupted)],
+    [
+        (ScriptedResponse(403), None),
+        (ScriptedResponse(503), Overloaded),
+        (replace(GOOD, cut_at=60), Interrupted),
+    ],
     ids=["403", "503", "cut"],
 )
-def test_other_troubles_renew_nothing(tmp_path: Path, first: Response, error: type[Exception] | None) -> None:
+def test_other_troubles_renew_nothing(
+    tmp_path: Path, first: ScriptedResponse, error: type[Exception] | None
+) -> None:
     async def main() -> None:
         async with signed_in(tmp_path, "codex", Script((first,))) as (provider, upstream, rotation, _):
             outcome = await ask(provider, question(stream=True))

@@ -12,9 +12,9 @@ from groundwire.dialects.registry import dialect
 from groundwire.errors import Overloaded, TimedOut, Unreachable
 from groundwire.model import Event, Finished, Source, TextDelta
 from groundwire.model.value import replace
-from groundwire.providers.base import flat
+from groundwire.providers.spec import flat
 from groundwire.testing.answers import told
-from groundwire.testing.script import Dribble, Response, Script, answer, text_response
+from groundwire.testing.script import Dribble, Script, ScriptedResponse, answer, text_response
 from groundwire.transport.deadlines import Deadlines
 from tests.providers.asking import World, question, world
 from tests.providers.speakers import SPEAKERS, STREAMING, Speaker, speaker_named
@@ -75,11 +75,16 @@ def quick(**changes: float) -> Deadlines:
 DEADLINES: list[tuple[str, Script, Deadlines, type]] = [
     ("closed", Script(door="closed"), quick(), Unreachable),
     ("deaf", Script(door="deaf"), quick(connect=0.2), TimedOut),
-    ("silent", Script((Response(delay=NEVER),)), quick(first_byte=0.2), TimedOut),
-    ("semi-silent", Script((Response(body=b'{"a": 1}', stall_at=3),)), quick(idle=0.2), TimedOut),
-    ("blank", Script((Response(repeat=b" \n", every=0.02),)), quick(idle=0.2, total=0.3), TimedOut),
-    ("comments", Script((Response(repeat=b": x\n\n", every=0.02),)), quick(idle=0.2, total=0.3), TimedOut),
-    ("flood", Script((Response(repeat=b": x\n\n" * 999),)), quick(idle=0.2, total=0.3), TimedOut),
+    ("silent", Script((ScriptedResponse(delay=NEVER),)), quick(first_byte=0.2), TimedOut),
+    ("semi-silent", Script((ScriptedResponse(body=b'{"a": 1}', stall_at=3),)), quick(idle=0.2), TimedOut),
+    ("blank", Script((ScriptedResponse(repeat=b" \n", every=0.02),)), quick(idle=0.2, total=0.3), TimedOut),
+    (
+        "comments",
+        Script((ScriptedResponse(repeat=b": x\n\n", every=0.02),)),
+        quick(idle=0.2, total=0.3),
+        TimedOut,
+    ),
+    ("flood", Script((ScriptedResponse(repeat=b": x\n\n" * 999),)), quick(idle=0.2, total=0.3), TimedOut),
 ]
 
 
@@ -135,11 +140,13 @@ def test_a_gemini_stream_that_stalls_after_its_last_word_is_complete() -> None:
     run(main())
 
 
-PHASES: dict[str, Response] = {
-    "before the headers": Response(delay=NEVER),
-    "after the headers": Response(body=b"x", stall_at=0, headers={"content-type": "text/event-stream"}),
+PHASES: dict[str, ScriptedResponse] = {
+    "before the headers": ScriptedResponse(delay=NEVER),
+    "after the headers": ScriptedResponse(
+        body=b"x", stall_at=0, headers={"content-type": "text/event-stream"}
+    ),
     "quiet": text_response(": hello\n\n"),
-    "in an error": Response(500, body=b'{"error": 1}', stall_at=8),
+    "in an error": ScriptedResponse(500, body=b'{"error": 1}', stall_at=8),
 }
 
 
@@ -151,7 +158,7 @@ async def reach(here: World, phase: str) -> None:
         await asyncio.sleep(0.01)  # for the bytes to be read; it makes no difference if they are not
 
 
-def scripted(phase: str) -> Response:
+def scripted(phase: str) -> ScriptedResponse:
     response = PHASES[phase]
     return replace(response, stall_at=len(response.body)) if phase == "quiet" else response
 
@@ -230,7 +237,7 @@ def test_fifty_callers_who_leave_at_once_are_all_noticed() -> None:
     speaker = speaker_named("anthropic")
 
     async def main() -> None:
-        async with world(speaker, Response(delay=NEVER)) as here:
+        async with world(speaker, ScriptedResponse(delay=NEVER)) as here:
             asking = [asyncio.create_task(here.ask()) for _ in range(50)]
             await here.upstream.received(50)
             for task in asking:
@@ -247,7 +254,7 @@ def test_fifty_callers_who_leave_at_once_are_all_noticed() -> None:
 def test_one_connection_serves_answers_and_errors_one_after_the_other(speaker: Speaker) -> None:
     async def main() -> None:
         good = answer(speaker.dialect, EVENTS)
-        async with world(speaker, [good, Response(503, body=b"busy"), good, good]) as here:
+        async with world(speaker, [good, ScriptedResponse(503, body=b"busy"), good, good]) as here:
             for stream in (False, True, True, False):
                 await here.ask(question(stream=stream))
             assert len(here.upstream.requests) == 4
@@ -295,7 +302,7 @@ def test_closing_the_connections_ends_what_is_under_way() -> None:
     speaker = speaker_named("openai")
 
     async def main() -> None:
-        async with world(speaker, Response(delay=NEVER)) as here:
+        async with world(speaker, ScriptedResponse(delay=NEVER)) as here:
             asking = asyncio.create_task(here.ask())
             await here.upstream.received()
             await here.http.aclose()

@@ -25,9 +25,9 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import replace
-from groundwire.providers.base import flat
-from groundwire.providers.glancing import GLANCES
-from groundwire.testing.script import Response
+from groundwire.providers.passthrough.scan import GLANCES
+from groundwire.providers.spec import flat
+from groundwire.testing.script import ScriptedResponse
 from tests.providers.asking import question, world
 from tests.providers.speakers import STREAMING, Speaker
 from tests.transport.bounded import run
@@ -51,7 +51,7 @@ def asked(speaker: Speaker, *, stream: bool) -> Request:
     return replace(request, wire=Wire(speaker.dialect, body, json.dumps(body).encode()))
 
 
-def passed(speaker: Speaker, response: Response, *, stream: bool) -> tuple[bytes, list[Event]]:
+def passed(speaker: Speaker, response: ScriptedResponse, *, stream: bool) -> tuple[bytes, list[Event]]:
     async def main() -> list[Event]:
         async with world(speaker, response) as here:
             return [event async for event in flat(here.provider().batches(asked(speaker, stream=stream)))]
@@ -66,7 +66,7 @@ def test_a_stream_is_passed_on_without_them(speaker: Speaker) -> None:
     stream = b"".join(encoder.feed(event) for event in EVENTS).replace(SAFE, UNSAFE)
     assert UNSAFE in stream
     headers = {"content-type": "text/event-stream"}
-    data, events = passed(speaker, Response(stream=stream, headers=headers), stream=True)
+    data, events = passed(speaker, ScriptedResponse(stream=stream, headers=headers), stream=True)
     assert b"Claim." in data
     assert UNSAFE not in data
     assert data.count(b'""') > stream.count(b'""')
@@ -78,7 +78,7 @@ def test_a_whole_answer_is_passed_on_without_them(speaker: Speaker) -> None:
     body = dialect(speaker.dialect).encode_response(assemble(EVENTS), Reply())
     whole = json.dumps(body).encode().replace(SAFE, UNSAFE)
     headers = {"content-type": "application/json"}
-    data, events = passed(speaker, Response(body=whole, headers=headers), stream=False)
+    data, events = passed(speaker, ScriptedResponse(body=whole, headers=headers), stream=False)
     assert b"Claim." in data
     assert UNSAFE not in data
     assert isinstance(json.loads(data), dict)

@@ -6,9 +6,9 @@ import pytest
 
 from groundwire.errors import RateLimited, UpstreamError
 from groundwire.model import Json
-from groundwire.providers.refusals import wait_until
-from groundwire.routing.reactions import reaction
-from groundwire.testing.script import Response, json_response
+from groundwire.providers.error_response import wait_until
+from groundwire.routing.error_policy import reaction
+from groundwire.testing.script import ScriptedResponse, json_response
 from tests.providers.asking import World, world
 from tests.providers.speakers import SPEAKERS, Speaker, speaker_named
 from tests.transport.bounded import run
@@ -51,7 +51,7 @@ async def error_of(here: World) -> UpstreamError:
 @pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
 def test_headers_say_it_in_seconds_in_milliseconds_or_by_date(speaker: Speaker) -> None:
     async def main() -> None:
-        async with world(speaker, [Response(429, headers) for headers, _ in HEADERS]) as here:
+        async with world(speaker, [ScriptedResponse(429, headers) for headers, _ in HEADERS]) as here:
             here.clock = lambda: NOON_SECONDS
             for headers, expected in HEADERS:
                 error = await error_of(here)
@@ -101,7 +101,9 @@ def test_a_provider_may_say_itself_whether_trying_again_makes_sense(speaker: Spe
     table = [(503, "", "retry"), (503, "false", "next"), (409, "true", "retry"), (409, "", "stop")]
 
     async def main() -> None:
-        responses = [Response(status, {"x-should-retry": word} if word else {}) for status, word, _ in table]
+        responses = [
+            ScriptedResponse(status, {"x-should-retry": word} if word else {}) for status, word, _ in table
+        ]
         async with world(speaker, responses) as here:
             assert [reaction(await error_of(here)) for _ in table] == [expected for *_, expected in table]
 

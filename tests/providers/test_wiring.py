@@ -15,10 +15,10 @@ from groundwire.client import Groundwire
 from groundwire.config.load import load
 from groundwire.errors import AuthRejected, GroundwireError, MissingCredential
 from groundwire.model import Json, Request, Source
-from groundwire.providers.base import Batches
-from groundwire.routing.run import Plan
+from groundwire.providers.spec import Batches
+from groundwire.routing.failover import Plan
 from groundwire.testing.answers import told
-from groundwire.testing.script import Response, Script, answer, json_response
+from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 from tests.credentials.builders import codex_file, jwt, stored_refresh, write_private, write_session
 from tests.transport.bounded import run
@@ -42,7 +42,7 @@ def codex_client(home: Path, url: str) -> Groundwire:
     return client(home, config, GROUNDWIRE_OPENAI_OAUTH_TOKEN_URL=url + TOKEN)
 
 
-def fresh() -> Response:
+def fresh() -> ScriptedResponse:
     tokens: Json = {"access_token": jwt({"exp": LATER}), "refresh_token": "refresh-next", "expires_in": 1000}
     return json_response(tokens)
 
@@ -80,7 +80,7 @@ def test_a_session_that_stays_refused_is_told_with_what_to_do(tmp_path: Path) ->
 def test_a_server_of_the_users_own_is_asked_without_being_in_the_order(tmp_path: Path) -> None:
     async def main() -> None:
         paths = {
-            "/v1/messages": (Response(401),),
+            "/v1/messages": (ScriptedResponse(401),),
             "/v1/chat/completions": (answer("openai_chat", EVENTS),),
         }
         async with Upstream(Script(paths=paths)) as upstream:
@@ -155,7 +155,7 @@ def test_the_first_call_imports_it(tmp_path: Path) -> None:
 def test_an_order_of_ones_own_asks_nobody_else_unless_it_says_so(tmp_path: Path) -> None:
     async def main() -> None:
         paths = {
-            "/v1/messages": (Response(401),),
+            "/v1/messages": (ScriptedResponse(401),),
             "/v1/chat/completions": (answer("openai_chat", EVENTS),),
         }
         async with Upstream(Script(paths=paths)) as upstream:

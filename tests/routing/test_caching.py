@@ -27,7 +27,7 @@ from groundwire.model import (
     Wire,
 )
 from groundwire.model.value import replace
-from groundwire.routing.caching import Bounds, Cache, Found, identity, is_cacheable
+from groundwire.routing.cache import Bounds, Cache, CacheStatus, identity, is_cacheable
 
 QUESTION = Request((Message("user", (Text("q?"),)),), "auto", search=SearchOptions())
 BODIES: dict[str, JsonObject] = {
@@ -89,7 +89,7 @@ class Asker:
     def __init__(self, provider: Provider, seconds: float = 60.0, bounds: Bounds | None = None) -> None:
         self.now = 0.0
         self.cache = Cache(provider.batches, seconds, lambda: self.now, bounds)
-        self.notes: list[Found] = []
+        self.notes: list[CacheStatus] = []
 
     async def ask(self, request: Request = QUESTION, provider: str = "p", model: str = "m") -> str:
         batches = self.cache.batches(request, provider=provider, model=model, note=self.notes.append)
@@ -114,7 +114,12 @@ def test_a_question_is_asked_once_until_its_answer_is_too_old() -> None:
     assert asker.asks(QUESTION) == ["1"]
     asker.now = 60.0
     assert asker.asks(QUESTION) == ["2"]
-    assert asker.notes == [Found("miss"), Found("hit", 0), Found("hit", 59), Found("miss")]
+    assert asker.notes == [
+        CacheStatus("miss"),
+        CacheStatus("hit", 0),
+        CacheStatus("hit", 59),
+        CacheStatus("miss"),
+    ]
 
 
 def test_a_hundred_who_ask_at_once_cause_one_question() -> None:

@@ -29,7 +29,7 @@ from groundwire.model import (
     Warned,
     assemble,
 )
-from groundwire.providers.base import flat
+from groundwire.providers.spec import flat
 from groundwire.routing.continuation import MAX_ROUNDS, add_usage, continued
 from tests.routing.test_run import QUESTION, Scripted
 

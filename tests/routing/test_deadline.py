@@ -9,11 +9,11 @@ import pytest
 from groundwire.errors import AllTargetsFailed, GroundwireError, Overloaded, TimedOut
 from groundwire.model import Event, Failed, Finished, Message, Request, Started, Text, TextDelta
 from groundwire.model.value import replace
-from groundwire.providers.base import Batches, flat
 from groundwire.providers.capabilities import Capabilities
+from groundwire.providers.spec import Batches, flat
 from groundwire.routing.deadline import Deadline
+from groundwire.routing.failover import Plan, Router, Target
 from groundwire.routing.health import Health
-from groundwire.routing.run import Plan, Router, Target
 from tests.routing.skipping import skipping
 
 QUESTION = Request((Message("user", (Text("why?"),)),), stream=True)

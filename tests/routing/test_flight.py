@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from groundwire.errors import Overloaded
 from groundwire.model import Event, Failed, Finished, Started, TextDelta
-from groundwire.routing.flight import Flight
+from groundwire.routing.coalescing import Flight
 
 T = TypeVar("T")
 ROOM = 2**20

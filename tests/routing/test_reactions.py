@@ -6,7 +6,7 @@ import pytest
 
 from groundwire import errors
 from groundwire.errors import AllTargetsFailed, GroundwireError, WireError
-from groundwire.routing.reactions import Reaction, is_unhealthy, reaction
+from groundwire.routing.error_policy import Reaction, is_unhealthy, reaction
 
 TABLE: dict[str, tuple[Reaction, bool]] = {
     "GroundwireError": ("stop", False),

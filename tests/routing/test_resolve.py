@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from groundwire.config.schema import DEFAULT_ORDER
 from groundwire.errors import MissingCredential, RequestError, UnknownModel
 from groundwire.routing.engines import ENGINES
+from groundwire.routing.failover import Plan, Target
 from groundwire.routing.resolve import AUTO, plan_for, ranked, resolve, substituted
-from groundwire.routing.run import Plan, Target
 
 ORDER = ("anthropic", "openai", "gemini")
 ALL = dict.fromkeys(ORDER, True)

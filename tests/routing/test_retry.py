@@ -20,7 +20,7 @@ from groundwire.errors import (
     UpstreamWireError,
 )
 from groundwire.model import Event, Failed, Finished, Started, TextDelta
-from groundwire.providers.base import flat
+from groundwire.providers.spec import flat
 from groundwire.routing.retry import RetryBudget, RetryPolicy, delay
 from tests.routing.test_run import GOOD, QUESTION, Scripted, World
 

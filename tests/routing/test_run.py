@@ -30,10 +30,10 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.model.value import replace
-from groundwire.providers.base import Batches, flat
 from groundwire.providers.capabilities import Capabilities
+from groundwire.providers.spec import Batches, flat
+from groundwire.routing.failover import Plan, Router, Target
 from groundwire.routing.health import Health
-from groundwire.routing.run import Plan, Router, Target
 
 QUESTION = Request((Message("user", (Text("why?"),)),))
 GOOD: list[Event] = [Started("1", "m"), TextDelta(0, "because"), Finished("stop")]

@@ -30,12 +30,12 @@ from groundwire.model import (
     UsageSeen,
     assemble,
 )
-from groundwire.providers.base import Batches, flat
 from groundwire.providers.capabilities import Capabilities, capabilities_of_engine
 from groundwire.providers.copilot import CAPABILITIES as COPILOT
 from groundwire.providers.registry import built_in, describe
+from groundwire.providers.spec import Batches, flat
+from groundwire.routing.failover import Plan, Router, Target
 from groundwire.routing.health import Health
-from groundwire.routing.run import Plan, Router, Target
 
 PAGE = Source("https://a.example/", "A")
 OPENED = SearchCalled(4, SearchCall("o", kind="open", url=PAGE.url))

@@ -33,9 +33,9 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import replace
-from groundwire.providers.base import flat
 from groundwire.providers.capabilities import Capabilities, capabilities_of_engine
-from groundwire.routing.searching import MAX_ROUNDS, SearchingProvider
+from groundwire.providers.spec import flat
+from groundwire.routing.tool_loop.provider import MAX_ROUNDS, SearchingProvider
 from tests.routing.test_run import Scripted
 
 SNOW = Passage("https://snow.example/", "Snow", "Snow fell on 3 May 2031. It was wet.", 0)

@@ -16,7 +16,7 @@ from groundwire.store.base import Store
 from groundwire.store.migrations import ON_POSTGRES, ON_SQLITE
 from groundwire.store.postgres import open_postgres
 from groundwire.store.sqlite import open_sqlite
-from groundwire.transport.steps import Step
+from groundwire.transport.migrations import Migration
 from tests.memory import tmp_path
 from tests.servers.fixtures import postgres, postgres_server
 
@@ -31,7 +31,7 @@ NEWEST = ON_SQLITE[-1].version
 class Migrated(Protocol):
     """One store, at first empty, of which every version can be opened."""
 
-    def __call__(self, until: int = NEWEST, more: Sequence[Step] = ()) -> Store:
+    def __call__(self, until: int = NEWEST, more: Sequence[Migration] = ()) -> Store:
         """Open it with the steps up to a version, and more."""
         ...
 
@@ -47,13 +47,15 @@ def migrated(request: pytest.FixtureRequest) -> Iterator[Migrated]:
     """Opens the same store by the steps given."""
     if request.param == "sqlite":
         steps = ON_SQLITE
-        open_it: Callable[[Sequence[Step]], Store] = partial(open_sqlite, request.getfixturevalue("file"))
+        open_it: Callable[[Sequence[Migration]], Store] = partial(
+            open_sqlite, request.getfixturevalue("file")
+        )
     else:
         steps = ON_POSTGRES
         open_it = partial(open_postgres, request.getfixturevalue("postgres"))
     with ExitStack() as opened:
 
-        def at(until: int = NEWEST, more: Sequence[Step] = ()) -> Store:
+        def at(until: int = NEWEST, more: Sequence[Migration] = ()) -> Store:
             wanted = [step for step in steps if step.version <= until]
             return opened.enter_context(open_it((*wanted, *more)))
 

@@ -24,7 +24,7 @@ from groundwire.model import (
 )
 from groundwire.model.value import replace
 from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageRow, UsageTotal
-from groundwire.transport.steps import Step
+from groundwire.transport.migrations import Migration
 from tests.model.strategies import answers, messages
 from tests.store.conftest import NEWEST, Migrated
 
@@ -225,13 +225,15 @@ def test_hostile_text_is_only_ever_text(store: Store, text: str) -> None:
 
 def test_a_migration_is_done_whole_or_not_at_all(migrated: Migrated) -> None:
     migrated().put_session(SESSION)
-    bad = Step(
+    bad = Migration(
         NEWEST + 1, ("CREATE TABLE half (id text)", "DELETE FROM groundwire_sessions", "SELECT nonsense")
     )
     with pytest.raises(GroundwireError):
         migrated(more=[bad])
     assert migrated().session("s1") == SESSION
-    good = Step(NEWEST + 1, ("CREATE TABLE half (id text)", "UPDATE groundwire_sessions SET title = 'moved'"))
+    good = Migration(
+        NEWEST + 1, ("CREATE TABLE half (id text)", "UPDATE groundwire_sessions SET title = 'moved'")
+    )
     moved = migrated(more=[good]).session("s1")
     assert moved is not None
     assert moved.title == "moved"

@@ -10,7 +10,7 @@ import pytest
 
 from groundwire.model import Answer, Message
 from groundwire.store.base import Store
-from groundwire.transport.steps import Step
+from groundwire.transport.migrations import Migration
 from tests.store.conftest import NEWEST, Migrated, Row, Statements, on_sqlite
 
 Tables: TypeAlias = dict[str, list[Row]]
@@ -159,7 +159,7 @@ def test_a_step_that_fails_leaves_the_version_before_it(
     migrated(1).close()
     write(statements, ROWS[1])
     with pytest.raises(Exception, match="nonsense"):
-        migrated(broken - 1, more=[Step(broken, ("DELETE FROM groundwire_usage", "SELECT nonsense"))])
+        migrated(broken - 1, more=[Migration(broken, ("DELETE FROM groundwire_usage", "SELECT nonsense"))])
     assert statements("SELECT max(version) FROM groundwire_migrations WHERE component = 'store'", ()) == [
         (broken - 1,)
     ]

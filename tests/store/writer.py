@@ -12,11 +12,11 @@ from groundwire.store.base import StoredMessage
 from groundwire.store.migrations import ON_SQLITE
 from groundwire.store.open import open_store
 from groundwire.store.sqlite import open_sqlite
-from groundwire.transport.steps import Step
+from groundwire.transport.migrations import Migration
 
 TEXT = "Nothing that was acknowledged is lost. " * 40
 # Long enough to be interrupted anywhere.
-LARGE_STEP = Step(
+LARGE_STEP = Migration(
     ON_SQLITE[-1].version + 1,
     (
         "CREATE TABLE large (id integer, body text)",

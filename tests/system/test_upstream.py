@@ -18,8 +18,8 @@ from groundwire.model.value import replace
 from groundwire.testing.answers import error_body, told
 from groundwire.testing.script import (
     Dribble,
-    Response,
     Script,
+    ScriptedResponse,
     answer,
     json_response,
     text_response,
@@ -87,7 +87,8 @@ def test_a_stream_comes_in_chunks_and_ends_with_an_empty_one() -> None:
 
 def test_attempts_of_a_path_are_answered_one_after_the_other_and_the_last_for_ever() -> None:
     script = Script(
-        (Response(200),), {"/a": (Response(503), Response(201)), "/v1/models/*": (Response(202),)}
+        (ScriptedResponse(200),),
+        {"/a": (ScriptedResponse(503), ScriptedResponse(201)), "/v1/models/*": (ScriptedResponse(202),)},
     )
 
     async def main() -> None:
@@ -103,7 +104,7 @@ def test_attempts_of_a_path_are_answered_one_after_the_other_and_the_last_for_ev
 
 def test_a_path_without_a_response_is_told_as_missing() -> None:
     async def main() -> None:
-        async with Upstream(Script(paths={"/a": (Response(),)})) as upstream:
+        async with Upstream(Script(paths={"/a": (ScriptedResponse(),)})) as upstream:
             assert b"HTTP/1.1 404" in await exchange(upstream)
 
     run(main())
@@ -111,7 +112,7 @@ def test_a_path_without_a_response_is_told_as_missing() -> None:
 
 def test_requests_are_remembered_as_they_came() -> None:
     async def main() -> None:
-        async with Upstream(Response()) as upstream:
+        async with Upstream(ScriptedResponse()) as upstream:
             before = monotonic()
             await exchange(
                 upstream, b"POST /p?q=%2F HTTP/1.1\r\nX-Key: k\r\nContent-Length: 7\r\n\r\n" + b'{"a":1}'
@@ -131,7 +132,7 @@ def test_a_chunked_request_is_read_too() -> None:
     body = b"3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\ntrailer: 1\r\n\r\n"
 
     async def main() -> None:
-        async with Upstream(Response()) as upstream:
+        async with Upstream(ScriptedResponse()) as upstream:
             await exchange(upstream, b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
             assert upstream.requests[0].body == b"abcdefg"
 
@@ -156,7 +157,7 @@ def test_a_connection_serves_one_request_after_the_other() -> None:
 
 def test_a_delay_comes_before_the_status_line() -> None:
     async def main() -> None:
-        async with Upstream(Response(delay=0.15)) as upstream:
+        async with Upstream(ScriptedResponse(delay=0.15)) as upstream:
             before = monotonic()
             await exchange(upstream)
             assert monotonic() - before >= 0.14
@@ -166,7 +167,7 @@ def test_a_delay_comes_before_the_status_line() -> None:
 
 def test_a_stall_holds_the_connection_open_until_the_client_leaves() -> None:
     async def main() -> None:
-        async with Upstream(Response(body=b"abcdef", stall_at=4)) as upstream:
+        async with Upstream(ScriptedResponse(body=b"abcdef", stall_at=4)) as upstream:
             async with connected(upstream) as (reader, writer):
                 writer.write(GET)
                 await reader.readuntil(b"\r\n\r\n")
@@ -183,7 +184,7 @@ def test_a_stall_holds_the_connection_open_until_the_client_leaves() -> None:
 
 def test_a_client_that_leaves_before_the_answer_is_noticed_at_once() -> None:
     async def main() -> None:
-        async with Upstream(Response(delay=float("inf"))) as upstream:
+        async with Upstream(ScriptedResponse(delay=float("inf"))) as upstream:
             async with connected(upstream) as (_, writer):
                 writer.write(GET)
                 await upstream.received()
@@ -196,7 +197,7 @@ def test_a_client_that_leaves_before_the_answer_is_noticed_at_once() -> None:
 def test_a_dribble_comes_in_pieces_with_pauses_between() -> None:
     async def main() -> None:
         async with (
-            Upstream(Response(body=b"abcdef", dribble=Dribble(2, 0.05))) as upstream,
+            Upstream(ScriptedResponse(body=b"abcdef", dribble=Dribble(2, 0.05))) as upstream,
             connected(upstream) as (reader, writer),
         ):
             writer.write(GET)
@@ -212,7 +213,7 @@ def test_a_dribble_comes_in_pieces_with_pauses_between() -> None:
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
 def test_a_connection_can_be_cut_at_any_byte(framing: str) -> None:
     async def main() -> None:
-        response = replace(Response(body=b"abcdef", cut_at=3), framing=framing)
+        response = replace(ScriptedResponse(body=b"abcdef", cut_at=3), framing=framing)
         async with Upstream(response) as upstream:
             _, _, body = (await exchange(upstream)).partition(b"\r\n\r\n")
             assert body == (b"3\r\nabc\r\n" if framing == "chunked" else b"abc")
@@ -223,7 +224,7 @@ def test_a_connection_can_be_cut_at_any_byte(framing: str) -> None:
 def test_a_cut_can_be_a_reset() -> None:
     async def main() -> None:
         async with (
-            Upstream(Response(body=b"abcdef", cut_at=3, cut="rst")) as upstream,
+            Upstream(ScriptedResponse(body=b"abcdef", cut_at=3, cut="rst")) as upstream,
             connected(upstream) as (reader, writer),
         ):
             writer.write(GET)
@@ -236,7 +237,7 @@ def test_a_cut_can_be_a_reset() -> None:
 
 def test_bytes_that_are_no_http_are_sent_as_they_stand() -> None:
     async def main() -> None:
-        async with Upstream(Response(raw=b"\x16\x03\x01 what?")) as upstream:
+        async with Upstream(ScriptedResponse(raw=b"\x16\x03\x01 what?")) as upstream:
             assert await exchange(upstream) == b"\x16\x03\x01 what?"
 
     run(main())
@@ -245,7 +246,9 @@ def test_bytes_that_are_no_http_are_sent_as_they_stand() -> None:
 @pytest.mark.parametrize("every", [0.0, 0.01])
 def test_an_answer_can_have_no_end(every: float) -> None:
     async def main() -> None:
-        async with Upstream(Response(body=b"data: 1\n\n", repeat=b": ping\n\n", every=every)) as upstream:
+        async with Upstream(
+            ScriptedResponse(body=b"data: 1\n\n", repeat=b": ping\n\n", every=every)
+        ) as upstream:
             async with connected(upstream) as (reader, writer):
                 writer.write(GET)
                 await upstream.sent(9 + 3 * 8)
@@ -278,7 +281,7 @@ def test_at_a_deaf_door_nobody_answers() -> None:
 
 def test_a_wait_for_what_does_not_happen_ends() -> None:
     async def main() -> None:
-        async with Upstream(Response()) as upstream:
+        async with Upstream(ScriptedResponse()) as upstream:
             for wait in (upstream.received, upstream.stalled, upstream.finished, upstream.disconnected):
                 with pytest.raises(TimeoutError, match=r"within 0\.01 s"):
                     await wait(timeout=0.01)
@@ -315,9 +318,9 @@ def test_errors_are_told_in_every_dialect() -> None:
 
 def test_the_script_can_change_while_it_is_played() -> None:
     async def main() -> None:
-        async with Upstream(Response(500)) as upstream:
+        async with Upstream(ScriptedResponse(500)) as upstream:
             await exchange(upstream)
-            upstream.script = Script((Response(204),))
+            upstream.script = Script((ScriptedResponse(204),))
             await exchange(upstream)
             assert [item.status for item in upstream.requests] == [500, 204]
 
@@ -327,7 +330,7 @@ def test_the_script_can_change_while_it_is_played() -> None:
 def test_closing_the_upstream_leaves_nothing_behind() -> None:
     async def main() -> None:
         async with (
-            Upstream(Response(delay=float("inf"))) as upstream,
+            Upstream(ScriptedResponse(delay=float("inf"))) as upstream,
             connected(upstream) as (reader, writer),
         ):
             writer.write(GET)

@@ -17,7 +17,7 @@ import pytest
 from groundwire.errors import ConfigError
 from groundwire.model import Finished, Started, TextDelta, assemble
 from groundwire.model.json import encode
-from groundwire.testing.script import Dribble, Response, load_script
+from groundwire.testing.script import Dribble, ScriptedResponse, load_script
 from groundwire.testing.upstream import main
 
 FULL = {
@@ -40,7 +40,7 @@ FULL = {
 
 def test_a_script_file_says_everything_a_script_can_say(tmp_path: Path) -> None:
     script = load_script(json.dumps(FULL), tmp_path)
-    assert script.responses == (Response(404),)
+    assert script.responses == (ScriptedResponse(404),)
     refused, answered = script.paths["/v1/messages"]
     assert refused.status == 529
     assert refused.headers == {"content-type": "application/json", "retry-after": "1.5"}

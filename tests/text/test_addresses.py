@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groundwire.text.addresses import canonical_address, domain_of, is_host_of, safe_address
+from groundwire.text.urls import canonical_address, domain_of, is_host_of, safe_address
 from tests.model.strategies import cases, texts
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.model import Span
-from groundwire.text.anchors import anchor_kind, is_link, place_link, place_quote
 from groundwire.text.offsets import from_points
+from groundwire.text.spans import anchor_kind, is_link, place_link, place_quote
 from tests.model.strategies import cases, texts
 from tests.text.test_links import HOSTILE
 

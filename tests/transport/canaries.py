@@ -7,10 +7,10 @@ import socket
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from groundwire.testing.script import Response, Script
+from groundwire.testing.script import Script, ScriptedResponse
 from groundwire.testing.upstream import Upstream
-from groundwire.transport.guard import Rules
-from groundwire.transport.guarded import GuardedFetcher
+from groundwire.transport.safe_fetch import GuardedFetcher
+from groundwire.transport.ssrf import Rules
 
 FORBIDDEN_HOST = "127.0.0.2"
 
@@ -71,15 +71,15 @@ class Web:
         return f"http://{host}:{self.port}{path}"
 
 
-def page(text: str = "<p>Hello</p>", **headers: str) -> Response:
+def page(text: str = "<p>Hello</p>", **headers: str) -> ScriptedResponse:
     """A page of HTML."""
     told = {name.replace("_", "-"): text for name, text in headers.items()}
-    return Response(headers={"content-type": "text/html; charset=UTF-8", **told}, body=text.encode())
+    return ScriptedResponse(headers={"content-type": "text/html; charset=UTF-8", **told}, body=text.encode())
 
 
 @asynccontextmanager
 async def small_web(
-    script: Script | Response, names: Names | None = None, *, seconds: float = 5.0
+    script: Script | ScriptedResponse, names: Names | None = None, *, seconds: float = 5.0
 ) -> AsyncIterator[Web]:
     """Only the server's own socket address is allowed; the canaries differ from it by their IP alone."""
     async with Upstream(script) as upstream:

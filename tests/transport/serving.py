@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from groundwire.transport.connections import Connections
 from groundwire.transport.http import Http
-from groundwire.transport.http1.dialling import Dialler, LookUp
+from groundwire.transport.http1.connect import Connector, LookUp
 from groundwire.transport.http1.pool import Pool
 
 HERE = "127.0.0.1"
@@ -129,7 +129,7 @@ async def client(
     """A client with a resolver and a trust of its own."""
     async with Http(env) as http:
         http._connections = Connections()
-        http._connections._pool = Pool(Dialler(look_up, tls), 30.0)
+        http._connections._pool = Pool(Connector(look_up, tls), 30.0)
         yield http
 
 

@@ -8,8 +8,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from groundwire.transport.http1.bodies import Chunked, Endless, Sized, body_after
-from groundwire.transport.http1.heads import MAX_HEAD, Head, NotHttp
+from groundwire.transport.http1.parser import (
+    MAX_HEAD,
+    Chunked,
+    Endless,
+    ProtocolError,
+    ResponseHead,
+    Sized,
+    body_after,
+)
 from tests.transport.wires import Heard, heard, is_refused, oracle
 
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -68,7 +75,7 @@ def test_a_body_without_a_length_ends_with_its_connection(body: bytes, places: l
 def test_chunks_that_break_off_are_never_whole(body: tuple[bytes, bytes], place: int) -> None:
     wire, text = body
     told = heard([CHUNKED + wire[: place % len(wire)]])
-    assert told.end == "Torn"
+    assert told.end == "IncompleteBody"
     assert text.startswith(told.body)
 
 
@@ -134,7 +141,7 @@ def test_what_two_parsers_take_for_an_answer_is_the_same_answer(
 def test_method_status_and_headers_tell_what_follows(
     method: str, status: int, headers: dict[str, str], kind: type
 ) -> None:
-    body = body_after(Head(status, headers), method)
+    body = body_after(ResponseHead(status, headers), method)
     assert type(body) is kind
     is_bodiless = method == "HEAD" or status in (204, 304) or (method, status) == ("CONNECT", 200)
     assert body.is_over is is_bodiless
@@ -159,14 +166,14 @@ def test_method_status_and_headers_tell_what_follows(
     ],
 )
 def test_an_end_that_is_told_twice_or_oddly_is_refused(headers: dict[str, str]) -> None:
-    with pytest.raises(NotHttp):
-        body_after(Head(200, headers), "GET")
+    with pytest.raises(ProtocolError):
+        body_after(ResponseHead(200, headers), "GET")
 
 
 @pytest.mark.parametrize(("status", "method"), [(204, "GET"), (304, "GET"), (200, "HEAD"), (200, "CONNECT")])
 def test_a_length_that_is_none_is_refused_where_there_is_no_body_too(status: int, method: str) -> None:
-    with pytest.raises(NotHttp):
-        body_after(Head(status, {"content-length": "five"}), method)
+    with pytest.raises(ProtocolError):
+        body_after(ResponseHead(status, {"content-length": "five"}), method)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +204,7 @@ def test_a_length_that_is_none_is_refused_where_there_is_no_body_too(status: int
 )
 def test_chunks_that_others_might_read_otherwise_are_refused(wire: bytes) -> None:
     told = heard([CHUNKED, wire])
-    assert (told.status, told.end) == (200, "NotHttp")
+    assert (told.status, told.end) == (200, "ProtocolError")
     assert b"abc".startswith(told.body), "what was right before it is still told"
     assert oracle(CHUNKED + wire) is None
     assert heard(cut(CHUNKED + wire, list(range(200)))) == told
@@ -206,7 +213,7 @@ def test_chunks_that_others_might_read_otherwise_are_refused(wire: bytes) -> Non
 def test_what_was_right_is_told_before_what_was_wrong() -> None:
     body = Chunked()
     assert body.feed(b"3\r\nabc\r\n2\r\nde\r\nzz\r\n1\r\nf\r\n") == b"abcde"
-    assert isinstance(body.fault, NotHttp)
+    assert isinstance(body.fault, ProtocolError)
     assert not body.is_over
 
 
@@ -230,9 +237,9 @@ def test_what_stands_between_chunks_is_bounded_however_it_is_cut(wire: bytes, re
 
 def test_an_enormous_chunk_costs_nothing_until_it_comes() -> None:
     told = heard([CHUNKED + HUGE + b"\r\nabc"])
-    assert (told.body, told.end) == (b"abc", "Torn")
+    assert (told.body, told.end) == (b"abc", "IncompleteBody")
     told = heard([b"HTTP/1.1 200 OK\r\ncontent-length: %s\r\n\r\nabc" % (b"9" * 18)])
-    assert (told.body, told.end) == (b"abc", "Torn")
+    assert (told.body, told.end) == (b"abc", "IncompleteBody")
 
 
 @example(b"")

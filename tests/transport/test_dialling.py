@@ -15,8 +15,8 @@ import pytest
 from groundwire.errors import GroundwireError, TimedOut, Unreachable
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Call, Http
-from groundwire.transport.http1.dialling import Names, first_of
-from groundwire.transport.http1.line import Line
+from groundwire.transport.http1.connect import Resolver, first_of
+from groundwire.transport.http1.connection import Connection
 from tests.transport.bounded import run
 from tests.transport.certificates import certificate
 from tests.transport.leftovers import nothing_left
@@ -47,15 +47,15 @@ class Dials:
         self.wires: dict[str, Wire] = {}
         self.cancelled: list[str] = []
 
-    def dead(self, name: str, error: Exception | None = None) -> Callable[[], asyncio.Task[Line]]:
-        async def dial() -> Line:
+    def dead(self, name: str, error: Exception | None = None) -> Callable[[], asyncio.Task[Connection]]:
+        async def dial() -> Connection:
             self.begun.append(name)
             raise error or OSError(name)
 
         return lambda: asyncio.ensure_future(dial())
 
-    def alive(self, name: str, until: asyncio.Event | None = None) -> Callable[[], asyncio.Task[Line]]:
-        async def dial() -> Line:
+    def alive(self, name: str, until: asyncio.Event | None = None) -> Callable[[], asyncio.Task[Connection]]:
+        async def dial() -> Connection:
             self.begun.append(name)
             try:
                 await (until or asyncio.Event()).wait()
@@ -202,7 +202,7 @@ def test_a_literal_address_is_dialled_as_it_is() -> None:
     run(main())
 
 
-class Resolver:
+class ScriptedGetaddrinfo:
     """A `getaddrinfo` that waits until it is let go, and counts who asks."""
 
     def __init__(self, *answers: tuple[socket.AddressFamily, str]) -> None:
@@ -219,15 +219,15 @@ class Resolver:
 
 
 @pytest.fixture
-def resolver(monkeypatch: pytest.MonkeyPatch) -> Resolver:
-    resolver = Resolver((socket.AF_INET, HERE))
+def resolver(monkeypatch: pytest.MonkeyPatch) -> ScriptedGetaddrinfo:
+    resolver = ScriptedGetaddrinfo((socket.AF_INET, HERE))
     monkeypatch.setattr(socket, "getaddrinfo", resolver)
     return resolver
 
 
-def test_a_name_is_looked_up_once_for_all_who_want_it(resolver: Resolver) -> None:
+def test_a_name_is_looked_up_once_for_all_who_want_it(resolver: ScriptedGetaddrinfo) -> None:
     async def main() -> None:
-        look_up = Names()
+        look_up = Resolver()
         first, *others = [asyncio.ensure_future(look_up(SITE)) for _ in range(20)]
         other = asyncio.ensure_future(look_up("other.example.com"))
         while len(resolver.asked) < 2:
@@ -243,10 +243,10 @@ def test_a_name_is_looked_up_once_for_all_who_want_it(resolver: Resolver) -> Non
     run(main())
 
 
-def test_a_look_up_that_failed_is_not_kept(resolver: Resolver) -> None:
+def test_a_look_up_that_failed_is_not_kept(resolver: ScriptedGetaddrinfo) -> None:
     async def main() -> None:
         resolver.go.set()
-        look_up, resolver.answers = Names(), ()
+        look_up, resolver.answers = Resolver(), ()
         for _ in range(2):
             with pytest.raises(socket.gaierror):
                 await look_up(SITE)
@@ -257,12 +257,12 @@ def test_a_look_up_that_failed_is_not_kept(resolver: Resolver) -> None:
     run(main())
 
 
-def test_a_look_up_that_failed_when_all_had_left_is_nobodys_error(resolver: Resolver) -> None:
+def test_a_look_up_that_failed_when_all_had_left_is_nobodys_error(resolver: ScriptedGetaddrinfo) -> None:
     async def main() -> None:
         complaints: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, told: complaints.append(told))
         resolver.answers = ()
-        asking = asyncio.ensure_future(Names()(SITE))
+        asking = asyncio.ensure_future(Resolver()(SITE))
         while not resolver.asked:
             await asyncio.sleep(0.001)
         asking.cancel()
@@ -276,7 +276,7 @@ def test_a_look_up_that_failed_when_all_had_left_is_nobodys_error(resolver: Reso
     run(main())
 
 
-def test_a_program_does_not_wait_for_a_name_server_that_never_answers(resolver: Resolver) -> None:
+def test_a_program_does_not_wait_for_a_name_server_that_never_answers(resolver: ScriptedGetaddrinfo) -> None:
     async def main() -> None:
         async with client() as http:
             assert type(await trouble(http, f"http://{SITE}/", Deadlines(connect=0.1))) is TimedOut
@@ -294,7 +294,9 @@ def test_a_program_does_not_wait_for_a_name_server_that_never_answers(resolver: 
         (["::1"], ["::1"]),
     ],
 )
-def test_both_families_are_tried_in_turns(resolver: Resolver, found: list[str], order: list[str]) -> None:
+def test_both_families_are_tried_in_turns(
+    resolver: ScriptedGetaddrinfo, found: list[str], order: list[str]
+) -> None:
     resolver.go.set()
     families = {True: socket.AF_INET6, False: socket.AF_INET}
     resolver.answers = tuple((families[":" in ip], ip) for ip in found)
@@ -302,7 +304,7 @@ def test_both_families_are_tried_in_turns(resolver: Resolver, found: list[str], 
 
 
 async def look_up_once() -> Sequence[str]:
-    return await Names()(SITE)
+    return await Resolver()(SITE)
 
 
 def test_a_certificate_must_be_for_who_was_asked_for_and_still_hold(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from groundwire.errors import ConfigError
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Call, Http
-from groundwire.transport.http1.doors import Door, NoProxy, authority_of, place_of, proxy_door
+from groundwire.transport.http1.origin import NoProxy, Origin, authority_of, place_of, proxy_door
 from groundwire.transport.weburl import NoAddress
 from tests.transport.bounded import run
 
@@ -21,26 +21,26 @@ PROXY = "http://proxy.example:3128"
 @pytest.mark.parametrize(
     ("url", "door", "host", "target"),
     [
-        ("http://a.example", Door("a.example", 80), "a.example", "/"),
-        ("https://a.example/", Door("a.example", 443, "a.example"), "a.example", "/"),
-        ("HTTPS://A.Example:443/x", Door("a.example", 443, "a.example"), "a.example", "/x"),
-        ("https://a.example:8443", Door("a.example", 8443, "a.example"), "a.example:8443", "/"),
-        ("http://[::1]:8080/x", Door("::1", 8080), "[::1]:8080", "/x"),
-        ("https://[2001:DB8::0:1]/", Door("2001:db8::1", 443, "2001:db8::1"), "[2001:db8::1]", "/"),
-        ("http://ü.example/ü?ü", Door("xn--tda.example", 80), "xn--tda.example", "/%C3%BC?%C3%BC"),
-        ("http://a.example?x=1", Door("a.example", 80), "a.example", "/?x=1"),
-        ("http://a.example/a%2Fb%zz%", Door("a.example", 80), "a.example", "/a%2Fb%zz%"),
-        ("http://a.example/?%2F+%20'\"<>|", Door("a.example", 80), "a.example", "/?%2F+%20'\"<>|"),
-        ("http://a.example/a b?c d", Door("a.example", 80), "a.example", "/a%20b?c%20d"),
-        ("http://a.example/p#part", Door("a.example", 80), "a.example", "/p"),
-        ("http://a.example/p?q=1#part", Door("a.example", 80), "a.example", "/p?q=1"),
-        ("http://a.example/p#part?q=1", Door("a.example", 80), "a.example", "/p"),
-        ("http://a.example#@b.example/?q", Door("a.example", 80), "a.example", "/"),
-        ("http://a.example\\@b.example/?q", Door("a.example", 80), "a.example", "/@b.example/?q"),
-        ("http://a.example/?" + "q" * 20_000, Door("a.example", 80), "a.example", "/?" + "q" * 20_000),
+        ("http://a.example", Origin("a.example", 80), "a.example", "/"),
+        ("https://a.example/", Origin("a.example", 443, "a.example"), "a.example", "/"),
+        ("HTTPS://A.Example:443/x", Origin("a.example", 443, "a.example"), "a.example", "/x"),
+        ("https://a.example:8443", Origin("a.example", 8443, "a.example"), "a.example:8443", "/"),
+        ("http://[::1]:8080/x", Origin("::1", 8080), "[::1]:8080", "/x"),
+        ("https://[2001:DB8::0:1]/", Origin("2001:db8::1", 443, "2001:db8::1"), "[2001:db8::1]", "/"),
+        ("http://ü.example/ü?ü", Origin("xn--tda.example", 80), "xn--tda.example", "/%C3%BC?%C3%BC"),
+        ("http://a.example?x=1", Origin("a.example", 80), "a.example", "/?x=1"),
+        ("http://a.example/a%2Fb%zz%", Origin("a.example", 80), "a.example", "/a%2Fb%zz%"),
+        ("http://a.example/?%2F+%20'\"<>|", Origin("a.example", 80), "a.example", "/?%2F+%20'\"<>|"),
+        ("http://a.example/a b?c d", Origin("a.example", 80), "a.example", "/a%20b?c%20d"),
+        ("http://a.example/p#part", Origin("a.example", 80), "a.example", "/p"),
+        ("http://a.example/p?q=1#part", Origin("a.example", 80), "a.example", "/p?q=1"),
+        ("http://a.example/p#part?q=1", Origin("a.example", 80), "a.example", "/p"),
+        ("http://a.example#@b.example/?q", Origin("a.example", 80), "a.example", "/"),
+        ("http://a.example\\@b.example/?q", Origin("a.example", 80), "a.example", "/@b.example/?q"),
+        ("http://a.example/?" + "q" * 20_000, Origin("a.example", 80), "a.example", "/?" + "q" * 20_000),
     ],
 )
-def test_an_address_leads_to_a_door(url: str, door: Door, host: str, target: str) -> None:
+def test_an_address_leads_to_a_door(url: str, door: Origin, host: str, target: str) -> None:
     place = place_of(url)
     assert (place.door, place.host, place.target, place.authorization) == (door, host, target, "")
 
@@ -64,19 +64,19 @@ def test_name_and_password_are_told_and_stand_nowhere_else(secret: str, told: by
     place = place_of(f"https://{secret}@a.example/x?y=@z")
     assert place.authorization == f"Basic {b64encode(told).decode()}"
     assert (place.door, place.host, place.target) == (
-        Door("a.example", 443, "a.example"),
+        Origin("a.example", 443, "a.example"),
         "a.example",
         "/x?y=@z",
     )
-    assert proxy_door(f"http://{secret}@a.example:1") == (Door("a.example", 1), place.authorization)
+    assert proxy_door(f"http://{secret}@a.example:1") == (Origin("a.example", 1), place.authorization)
 
 
 def test_only_a_proxy_that_passes_it_on_in_the_open_is_told_the_whole_address() -> None:
     assert place_of("http://a.example/x?y", PROXY).target == "http://a.example/x?y"
     assert place_of("http://[::1]:81/x", PROXY).target == "http://[::1]:81/x"
     assert place_of("https://a.example/x?y", PROXY).target == "/x?y"
-    assert place_of("https://a.example/", PROXY).door == Door("a.example", 443, "a.example", PROXY)
-    assert authority_of(Door("::1", 443)) == "[::1]:443"
+    assert place_of("https://a.example/", PROXY).door == Origin("a.example", 443, "a.example", PROXY)
+    assert authority_of(Origin("::1", 443)) == "[::1]:443"
 
 
 ODD = st.text(st.sampled_from("abAB019.:/?#@[]%\\ \t\r\n\0é\u2028\u212a\ud800-_~+&='\"<>"), max_size=24)

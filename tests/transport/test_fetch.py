@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from groundwire.errors import FetchRefused, GroundwireError, TimedOut, Unreachable
-from groundwire.testing.script import Response, Script
+from groundwire.testing.script import Script, ScriptedResponse
 from groundwire.transport.fetch import Fetched
-from groundwire.transport.guard import REFUSED, Rules
-from groundwire.transport.guarded import GuardedFetcher
+from groundwire.transport.safe_fetch import GuardedFetcher
+from groundwire.transport.ssrf import REFUSED, Rules
 from tests.transport.bounded import run
 from tests.transport.canaries import FORBIDDEN_HOST, Names, Web, page, small_web
 from tests.transport.certificates import certificate
@@ -21,8 +21,8 @@ SITE = "www.example.com"
 HERE = "127.0.0.1"
 
 
-def redirect(to: str, status: int = 302, **headers: str) -> Response:
-    return Response(status, {"location": to, **headers})
+def redirect(to: str, status: int = 302, **headers: str) -> ScriptedResponse:
+    return ScriptedResponse(status, {"location": to, **headers})
 
 
 async def refusal(web: Web, url: str) -> GroundwireError:
@@ -197,7 +197,7 @@ def test_a_redirect_to_another_public_host_is_followed_with_nothing_of_the_first
 
 def test_a_redirect_without_a_target_is_a_page() -> None:
     async def main() -> int:
-        async with small_web(Response(302, {"content-type": "text/html"})) as web:
+        async with small_web(ScriptedResponse(302, {"content-type": "text/html"})) as web:
             return (await web.fetcher.get(web.url())).status
 
     assert run(main()) == 302
@@ -246,10 +246,12 @@ def test_one_deadline_spans_names_hops_and_bytes() -> None:
 
     async def main() -> None:
         slow = [
-            Response(delay=float("inf")),
-            Response(headers={"content-type": "text/html"}, body=b"x" * 100, stall_at=10),
-            Response(headers={"content-type": "text/html"}, framing="chunked", repeat=b"x", every=0.02),
-            Response(302, {"location": "/"}, delay=0.1),
+            ScriptedResponse(delay=float("inf")),
+            ScriptedResponse(headers={"content-type": "text/html"}, body=b"x" * 100, stall_at=10),
+            ScriptedResponse(
+                headers={"content-type": "text/html"}, framing="chunked", repeat=b"x", every=0.02
+            ),
+            ScriptedResponse(302, {"location": "/"}, delay=0.1),
         ]
         for response in slow:
             async with small_web(response, seconds=0.3) as web:
@@ -265,7 +267,7 @@ def test_one_deadline_spans_names_hops_and_bytes() -> None:
 
 def test_a_caller_who_leaves_closes_the_connection() -> None:
     async def main() -> None:
-        async with small_web(Response(delay=float("inf"))) as web:
+        async with small_web(ScriptedResponse(delay=float("inf"))) as web:
             task = asyncio.create_task(web.fetcher.get(web.url()))
             await web.upstream.received()
             task.cancel()

@@ -10,9 +10,9 @@ import zlib
 import pytest
 
 from groundwire.errors import FetchRefused, TimedOut, Unreachable, UpstreamWireError
-from groundwire.testing.script import Response, Script
+from groundwire.testing.script import Script, ScriptedResponse
+from groundwire.transport.decoders import Unpacker
 from groundwire.transport.fetch import Fetched, fetch_all
-from groundwire.transport.unpack import Unpacker
 from tests.transport.bounded import run
 from tests.transport.canaries import page, small_web
 
@@ -21,12 +21,12 @@ RAW = zlib.compressobj(wbits=-15)
 BARE_DEFLATE = RAW.compress(TEXT) + RAW.flush()
 
 
-def html(body: bytes, encoding: str = "", **more: object) -> Response:
+def html(body: bytes, encoding: str = "", **more: object) -> ScriptedResponse:
     packed = {"content-encoding": encoding} if encoding else {}
-    return Response(headers={"content-type": "text/html", **packed}, body=body, **more)  # type: ignore[arg-type]  # fields of a response
+    return ScriptedResponse(headers={"content-type": "text/html", **packed}, body=body, **more)  # type: ignore[arg-type]  # fields of a response
 
 
-async def got(response: Response, accept: str = "text/html", limit: int = 2_000_000) -> Fetched:
+async def got(response: ScriptedResponse, accept: str = "text/html", limit: int = 2_000_000) -> Fetched:
     async with small_web(response) as web:
         return await web.fetcher.get(web.url(), accept=accept, limit=limit)
 
@@ -71,14 +71,14 @@ def test_a_packed_body_may_come_in_pieces(size: int) -> None:
         html(b"x" * 1001, framing="chunked"),
         html(gzip.compress(b"x" * 1001, mtime=0), "gzip"),
         html(zlib.compress(b"x" * 1001), "deflate"),
-        Response(headers={"content-type": "application/pdf"}, body=b"%PDF"),
-        Response(body=b"typeless"),
-        Response(raw=b"SSH-2.0-OpenSSH_9.2\r\n"),
-        Response(raw=b"HTTP/1.1 204 No\r\ncontent-type: text/html\r\ncontent-length: five\r\n\r\n"),
-        Response(raw=b"HTTP/1.1 200 OK\r\n" + b"x-long: " + b"y" * 100_000 + b"\r\n\r\n"),
+        ScriptedResponse(headers={"content-type": "application/pdf"}, body=b"%PDF"),
+        ScriptedResponse(body=b"typeless"),
+        ScriptedResponse(raw=b"SSH-2.0-OpenSSH_9.2\r\n"),
+        ScriptedResponse(raw=b"HTTP/1.1 204 No\r\ncontent-type: text/html\r\ncontent-length: five\r\n\r\n"),
+        ScriptedResponse(raw=b"HTTP/1.1 200 OK\r\n" + b"x-long: " + b"y" * 100_000 + b"\r\n\r\n"),
     ],
 )
-def test_what_is_too_large_broken_or_of_another_kind_is_an_error(response: Response) -> None:
+def test_what_is_too_large_broken_or_of_another_kind_is_an_error(response: ScriptedResponse) -> None:
     with pytest.raises(UpstreamWireError):
         run(got(response, limit=1000))
 
@@ -114,21 +114,21 @@ def test_packing_that_never_comes_to_anything_is_bounded_too() -> None:
 
 @pytest.mark.parametrize("accept", ["text/*", "*/*", "application/xml, TEXT/Plain;q=0.5"])
 def test_several_types_can_be_accepted(accept: str) -> None:
-    response = Response(headers={"content-type": "Text/Plain; charset=latin-1"}, body=b"\xe4")
+    response = ScriptedResponse(headers={"content-type": "Text/Plain; charset=latin-1"}, body=b"\xe4")
     fetched = run(got(response, accept))
     assert (fetched.content_type, fetched.charset, fetched.body) == ("text/plain", "latin-1", b"\xe4")
 
 
 def test_an_error_page_of_another_type_is_told_by_its_status_alone() -> None:
-    fetched = run(got(Response(404, {"content-type": "text/html"}, b"gone"), "text/plain"))
+    fetched = run(got(ScriptedResponse(404, {"content-type": "text/html"}, b"gone"), "text/plain"))
     assert (fetched.status, fetched.body) == (404, b"")
-    fetched = run(got(Response(404, {"content-type": "text/plain"}, b"gone"), "text/plain"))
+    fetched = run(got(ScriptedResponse(404, {"content-type": "text/plain"}, b"gone"), "text/plain"))
     assert (fetched.status, fetched.body) == (404, b"gone")
 
 
 def test_many_pages_come_in_the_order_asked_for_each_with_its_own_fate() -> None:
     async def main() -> None:
-        script = Script((page(),), {"/slow": (Response(delay=float("inf")),), "/late": (page(),)})
+        script = Script((page(),), {"/slow": (ScriptedResponse(delay=float("inf")),), "/late": (page(),)})
         async with small_web(script, seconds=600) as web:
             urls = [web.url("/slow"), web.url("/a"), "http://10.0.0.1/", web.url("/late"), web.url("/a")]
             outcomes = await fetch_all(web.fetcher, urls, at_once=2, within=1.5)
@@ -145,7 +145,7 @@ def test_many_pages_come_in_the_order_asked_for_each_with_its_own_fate() -> None
 
 def test_no_more_pages_are_fetched_at_once_than_allowed() -> None:
     async def main() -> None:
-        async with small_web(Response(delay=float("inf"))) as web:
+        async with small_web(ScriptedResponse(delay=float("inf"))) as web:
             urls = [web.url(f"/{number}") for number in range(9)]
             outcomes = await fetch_all(web.fetcher, urls, at_once=3, within=1.0)
             assert all(isinstance(outcome, TimedOut) for outcome in outcomes.values())
@@ -157,7 +157,7 @@ def test_no_more_pages_are_fetched_at_once_than_allowed() -> None:
 
 def test_who_stops_waiting_for_many_pages_leaves_nothing_behind() -> None:
     async def main() -> None:
-        async with small_web(Response(delay=float("inf"))) as web:
+        async with small_web(ScriptedResponse(delay=float("inf"))) as web:
             urls = [web.url(f"/{number}") for number in range(4)]
             task = asyncio.create_task(fetch_all(web.fetcher, urls, within=10))
             await web.upstream.received(4)

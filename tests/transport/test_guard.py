@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.errors import FetchRefused
-from groundwire.transport.guard import REFUSED, Rules, is_public, judge, may_dial
+from groundwire.transport.ssrf import REFUSED, Rules, is_public, judge, may_dial
 from groundwire.transport.weburl import NoAddress, join, parse
 from tests.transport.forbidden import ADDRESSES, PUBLIC
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.transport.http1.heads import (
+from groundwire.transport.http1.parser import (
     MAX_HEAD,
-    Head,
-    NotHttp,
+    ProtocolError,
+    ResponseHead,
     decode_response,
     encode_request,
     is_kept_alive,
@@ -151,7 +151,7 @@ def test_lines_may_end_in_a_bare_line_feed_and_be_folded(head: bytes, headers: d
     ],
 )
 def test_what_is_not_by_the_book_is_refused(head: bytes) -> None:
-    with pytest.raises(NotHttp):
+    with pytest.raises(ProtocolError):
         decode_response(head)
 
 
@@ -171,7 +171,7 @@ def test_a_length_is_a_number_however_often_it_is_told(told: str, length: int) -
     ],
 )
 def test_a_length_that_is_none_is_refused(told: str) -> None:
-    with pytest.raises(NotHttp):
+    with pytest.raises(ProtocolError):
         length_in({"content-length": told})
 
 
@@ -195,7 +195,7 @@ def test_a_connection_is_kept_where_the_other_side_keeps_it(
 
 
 def test_a_head_is_a_value() -> None:
-    assert decode_response(OK + b"a: 1") == Head(200, {"a": "1"}, newest=True)
+    assert decode_response(OK + b"a: 1") == ResponseHead(200, {"a": "1"}, newest=True)
 
 
 def test_a_head_may_be_large_but_not_too_large() -> None:

@@ -19,12 +19,12 @@ from groundwire.errors import (
     UpstreamWireError,
 )
 from groundwire.model.value import replace
-from groundwire.testing.script import Cut, Dribble, Framing, Response, Script, text_response
+from groundwire.testing.script import Cut, Dribble, Framing, Script, ScriptedResponse, text_response
 from groundwire.testing.upstream import Upstream
-from groundwire.transport import exchange as exchanges
+from groundwire.transport import response as exchanges
 from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.exchange import Exchange
 from groundwire.transport.http import Call, Http
+from groundwire.transport.response import Response
 from tests.transport.bounded import run
 
 PATIENT = Deadlines(connect=20, first_byte=30, idle=30, total=40)
@@ -41,8 +41,8 @@ def call(upstream: Upstream, path: str = "/x", body: bytes = b"{}") -> Call:
 
 @asynccontextmanager
 async def opened(
-    response: Response | Script, deadlines: Deadlines = PATIENT
-) -> AsyncIterator[tuple[Exchange, Upstream]]:
+    response: ScriptedResponse | Script, deadlines: Deadlines = PATIENT
+) -> AsyncIterator[tuple[Response, Upstream]]:
     async with (
         Upstream(response) as upstream,
         Http({}) as http,
@@ -51,7 +51,7 @@ async def opened(
         yield exchange, upstream
 
 
-async def failure(response: Response | Script, deadlines: Deadlines = PATIENT) -> GroundwireError:
+async def failure(response: ScriptedResponse | Script, deadlines: Deadlines = PATIENT) -> GroundwireError:
     """The error that reading a whole answer ends with."""
     with pytest.raises(GroundwireError) as caught:  # noqa: PT012
         async with opened(response, deadlines) as (exchange, _):
@@ -64,7 +64,7 @@ def test_a_call_is_sent_as_it_was_given_and_its_answer_comes_back_untouched() ->
     data = bytes(range(256)) * 300
 
     async def main() -> None:
-        response = Response(201, {"X-Request-Id": "r1"}, data)
+        response = ScriptedResponse(201, {"X-Request-Id": "r1"}, data)
         async with opened(response) as (exchange, upstream):
             assert exchange.status == 201
             assert exchange.headers["x-request-id"] == "r1"
@@ -81,7 +81,7 @@ def test_a_call_is_sent_as_it_was_given_and_its_answer_comes_back_untouched() ->
 @pytest.mark.parametrize("path", ["/models/a%2Fb%3Ac:go?alt=sse", "/%C3%BC%20x", "/a%25b"])
 def test_an_escaped_path_arrives_as_it_was_escaped(path: str) -> None:
     async def main() -> None:
-        async with Upstream(Response()) as upstream, Http({}) as http:
+        async with Upstream(ScriptedResponse()) as upstream, Http({}) as http:
             async with http.open(call(upstream, path), PATIENT) as exchange:
                 await exchange.body()
             assert upstream.requests[0].target == path
@@ -95,7 +95,7 @@ def test_bytes_come_out_as_they_come_in(framing: Framing, size: int) -> None:
     data = "data: \u2028 a\x85b\r\r\n\n: é\n".encode() + b"\xff\x00"
 
     async def main() -> None:
-        response = Response(body=data, framing=framing, dribble=Dribble(size, 0.0))
+        response = ScriptedResponse(body=data, framing=framing, dribble=Dribble(size, 0.0))
         async with opened(response) as (exchange, _):
             assert b"".join([chunk async for chunk in exchange.chunks()]) == data
 
@@ -118,7 +118,7 @@ def test_what_has_arrived_is_seen_while_the_rest_is_still_missing() -> None:
 
 def test_a_compressed_body_is_unpacked() -> None:
     async def main() -> None:
-        response = Response(headers={"content-encoding": "gzip"}, body=gzip.compress(b"hello" * 100))
+        response = ScriptedResponse(headers={"content-encoding": "gzip"}, body=gzip.compress(b"hello" * 100))
         async with opened(response) as (exchange, _):
             assert await exchange.body() == b"hello" * 100
 
@@ -127,11 +127,11 @@ def test_a_compressed_body_is_unpacked() -> None:
 
 def test_the_head_is_the_first_word_and_stays_to_be_read() -> None:
     async def main() -> None:
-        response = Response(body=b"\xef\xbb\xbf \r\n\n  {}", dribble=Dribble(2, 0.0))
+        response = ScriptedResponse(body=b"\xef\xbb\xbf \r\n\n  {}", dribble=Dribble(2, 0.0))
         async with opened(response) as (exchange, _):
             assert (await exchange.head())[:1] == b"{"
             assert await exchange.body() == b"{}"
-        async with opened(Response(body=b" \n ")) as (exchange, _):
+        async with opened(ScriptedResponse(body=b" \n ")) as (exchange, _):
             assert await exchange.head() == b""
 
     run(main())
@@ -139,7 +139,7 @@ def test_the_head_is_the_first_word_and_stays_to_be_read() -> None:
 
 def test_a_body_beyond_the_limit_is_refused() -> None:
     async def main() -> None:
-        async with opened(Response(body=b"x" * 1001)) as (exchange, _):
+        async with opened(ScriptedResponse(body=b"x" * 1001)) as (exchange, _):
             with pytest.raises(UpstreamWireError, match="larger than 1000"):
                 await exchange.body(1000)
 
@@ -149,14 +149,14 @@ def test_a_body_beyond_the_limit_is_refused() -> None:
 @pytest.mark.parametrize(
     "response",
     [
-        Response(503, body=b'{"error":1}', cut_at=5),
-        Response(503, body=b'{"error":1}', stall_at=5),
-        Response(503, body=b'{"er', repeat=b"x" * 65536),
+        ScriptedResponse(503, body=b'{"error":1}', cut_at=5),
+        ScriptedResponse(503, body=b'{"error":1}', stall_at=5),
+        ScriptedResponse(503, body=b'{"er', repeat=b"x" * 65536),
     ],
     ids=["cut", "stalled", "endless"],
 )
 def test_an_excerpt_is_what_comes_soon_however_the_body_ends(
-    response: Response, monkeypatch: pytest.MonkeyPatch
+    response: ScriptedResponse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exchanges, "_SOON", 0.1)
 
@@ -171,21 +171,21 @@ def test_an_excerpt_is_what_comes_soon_however_the_body_ends(
     ("response", "kind", "words"),
     [
         (Script(door="closed"), Unreachable, "cannot reach 127.0.0.1: "),
-        (Response(raw=b""), Unreachable, "hung up"),
-        (Response(raw=b"\x16\x03\x01\x02\x00garbage\r\n\r\n"), UpstreamWireError, "not HTTP"),
-        (Response(raw=b"HTTP/1.1 two OK\r\n\r\n"), UpstreamWireError, "not HTTP"),
-        (Response(headers={"x": "y" * 100_000}), UpstreamWireError, "not HTTP"),
-        (Response(body=b"abcdef", cut_at=3), Interrupted, "incomplete"),
-        (Response(body=b"abcdef", cut_at=3, cut="rst"), Interrupted, "connection broke"),
-        (Response(body=b"abcdef", cut_at=3, framing="chunked"), Interrupted, "incomplete"),
-        (Response(raw=CHUNKED + b"3\r\nabc\r\nzz\r\n"), Interrupted, "malformed"),
+        (ScriptedResponse(raw=b""), Unreachable, "hung up"),
+        (ScriptedResponse(raw=b"\x16\x03\x01\x02\x00garbage\r\n\r\n"), UpstreamWireError, "not HTTP"),
+        (ScriptedResponse(raw=b"HTTP/1.1 two OK\r\n\r\n"), UpstreamWireError, "not HTTP"),
+        (ScriptedResponse(headers={"x": "y" * 100_000}), UpstreamWireError, "not HTTP"),
+        (ScriptedResponse(body=b"abcdef", cut_at=3), Interrupted, "incomplete"),
+        (ScriptedResponse(body=b"abcdef", cut_at=3, cut="rst"), Interrupted, "connection broke"),
+        (ScriptedResponse(body=b"abcdef", cut_at=3, framing="chunked"), Interrupted, "incomplete"),
+        (ScriptedResponse(raw=CHUNKED + b"3\r\nabc\r\nzz\r\n"), Interrupted, "malformed"),
         (
-            Response(raw=CHUNKED + b"3\r\nabc\r\nzz\r\n", dribble=Dribble(len(CHUNKED), 0.05)),
+            ScriptedResponse(raw=CHUNKED + b"3\r\nabc\r\nzz\r\n", dribble=Dribble(len(CHUNKED), 0.05)),
             Interrupted,
             "connection broke",
         ),
         (
-            Response(headers={"content-encoding": "gzip"}, body=b"this is no gzip"),
+            ScriptedResponse(headers={"content-encoding": "gzip"}, body=b"this is no gzip"),
             Interrupted,
             "connection broke",
         ),
@@ -196,7 +196,7 @@ def test_an_excerpt_is_what_comes_soon_however_the_body_ends(
     ],
 )
 def test_what_goes_wrong_has_a_name(
-    response: Response | Script, kind: type[GroundwireError], words: str
+    response: ScriptedResponse | Script, kind: type[GroundwireError], words: str
 ) -> None:
     error = run(failure(response))
     assert type(error) is kind
@@ -217,7 +217,7 @@ def test_an_address_that_is_none_is_a_matter_of_configuration(url: str) -> None:
 
 def test_a_header_that_cannot_be_sent_is_a_matter_of_configuration() -> None:
     async def main() -> None:
-        async with Upstream(Response()) as upstream, Http({}) as http:
+        async with Upstream(ScriptedResponse()) as upstream, Http({}) as http:
             broken = Call("POST", upstream.url, {"x-key": "top\r\nsecret: x"})
             with pytest.raises(ConfigError, match="cannot be written") as caught:
                 async with http.open(broken, PATIENT):
@@ -231,21 +231,27 @@ def test_a_header_that_cannot_be_sent_is_a_matter_of_configuration() -> None:
     ("response", "deadlines", "words"),
     [
         (Script(door="deaf"), Deadlines(connect=0.2), "no connection to 127.0.0.1"),
-        (Response(delay=NEVER), Deadlines(first_byte=0.2), "no answer from 127.0.0.1"),
-        (Response(delay=NEVER), Deadlines(total=0.2), "no answer from 127.0.0.1"),
-        (Response(body=b"abc", stall_at=0), Deadlines(idle=0.2), "stopped coming"),
-        (Response(body=b"abc", stall_at=2), Deadlines(idle=0.2), "stopped coming"),
-        (Response(body=b"abc", stall_at=2), Deadlines(total=0.2), "took too long"),
-        (Response(body=b"x" * 99, dribble=Dribble(1, 0.05)), Deadlines(idle=0.2, total=0.3), "took too long"),
-        (Response(repeat=b": ping\n\n", every=0.02), Deadlines(idle=0.2, total=0.3), "took too long"),
-        (Response(repeat=b"x" * 65536, every=0.001), Deadlines(idle=0.2, total=0.3), "took too long"),
+        (ScriptedResponse(delay=NEVER), Deadlines(first_byte=0.2), "no answer from 127.0.0.1"),
+        (ScriptedResponse(delay=NEVER), Deadlines(total=0.2), "no answer from 127.0.0.1"),
+        (ScriptedResponse(body=b"abc", stall_at=0), Deadlines(idle=0.2), "stopped coming"),
+        (ScriptedResponse(body=b"abc", stall_at=2), Deadlines(idle=0.2), "stopped coming"),
+        (ScriptedResponse(body=b"abc", stall_at=2), Deadlines(total=0.2), "took too long"),
+        (
+            ScriptedResponse(body=b"x" * 99, dribble=Dribble(1, 0.05)),
+            Deadlines(idle=0.2, total=0.3),
+            "took too long",
+        ),
+        (ScriptedResponse(repeat=b": ping\n\n", every=0.02), Deadlines(idle=0.2, total=0.3), "took too long"),
+        (ScriptedResponse(repeat=b"x" * 65536, every=0.001), Deadlines(idle=0.2, total=0.3), "took too long"),
     ],
     ids=[
         *("deaf", "silent", "silent, total", "after headers", "semi-silent", "semi-silent, total"),
         *("dribble", "comments", "flood"),
     ],
 )
-def test_every_phase_has_its_deadline(response: Response | Script, deadlines: Deadlines, words: str) -> None:
+def test_every_phase_has_its_deadline(
+    response: ScriptedResponse | Script, deadlines: Deadlines, words: str
+) -> None:
     before = monotonic()
     error = run(failure(response, deadlines))
     assert type(error) is TimedOut
@@ -256,7 +262,9 @@ def test_every_phase_has_its_deadline(response: Response | Script, deadlines: De
 @pytest.mark.parametrize("cut", ["fin", "rst"])
 def test_what_came_before_the_connection_broke_is_read_even_by_who_reads_late(cut: Cut) -> None:
     async def main() -> None:
-        response = Response(body=b"abcdef", framing="chunked", dribble=Dribble(2, 0.02), cut_at=5, cut=cut)
+        response = ScriptedResponse(
+            body=b"abcdef", framing="chunked", dribble=Dribble(2, 0.02), cut_at=5, cut=cut
+        )
         async with opened(response) as (exchange, upstream):
             chunks = exchange.chunks()
             got = bytearray(await anext(chunks))
@@ -276,7 +284,7 @@ def test_what_came_before_the_connection_broke_is_read_even_by_who_reads_late(cu
 
 def test_a_body_read_to_its_end_leaves_the_connection_for_the_next_call() -> None:
     async def main() -> None:
-        async with Upstream(Response(body=b"abc")) as upstream, Http({}) as http:
+        async with Upstream(ScriptedResponse(body=b"abc")) as upstream, Http({}) as http:
             for _ in range(3):
                 async with http.open(call(upstream), PATIENT) as exchange:
                     await exchange.body()
@@ -287,7 +295,7 @@ def test_a_body_read_to_its_end_leaves_the_connection_for_the_next_call() -> Non
 
 def test_a_body_left_unread_costs_its_connection() -> None:
     async def main() -> None:
-        async with Upstream(Response(body=b"abc", stall_at=1)) as upstream, Http({}) as http:
+        async with Upstream(ScriptedResponse(body=b"abc", stall_at=1)) as upstream, Http({}) as http:
             for number in (1, 2):
                 async with http.open(call(upstream), PATIENT):
                     await upstream.stalled(number)
@@ -299,11 +307,11 @@ def test_a_body_left_unread_costs_its_connection() -> None:
 
 @pytest.mark.parametrize(
     ("grace", "ending", "connections"),
-    [(LATE, Response(dribble=Dribble(3, 0.05)), 1), (0.05, Response(stall_at=3), 2)],
+    [(LATE, ScriptedResponse(dribble=Dribble(3, 0.05)), 1), (0.05, ScriptedResponse(stall_at=3), 2)],
     ids=["late", "never"],
 )
 def test_settling_waits_for_a_late_end_but_not_for_long(
-    monkeypatch: pytest.MonkeyPatch, grace: float, ending: Response, connections: int
+    monkeypatch: pytest.MonkeyPatch, grace: float, ending: ScriptedResponse, connections: int
 ) -> None:
     monkeypatch.setattr(exchanges, "_GRACE", grace)
 
@@ -322,8 +330,8 @@ def test_settling_waits_for_a_late_end_but_not_for_long(
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirects_are_not_followed(status: int) -> None:
     async def main() -> None:
-        async with Upstream(Response(200)) as elsewhere:
-            moved = Response(status, {"location": f"{elsewhere.url}/secret"})
+        async with Upstream(ScriptedResponse(200)) as elsewhere:
+            moved = ScriptedResponse(status, {"location": f"{elsewhere.url}/secret"})
             async with opened(moved) as (exchange, upstream):
                 assert exchange.status == status
                 await exchange.body()
@@ -335,7 +343,7 @@ def test_redirects_are_not_followed(status: int) -> None:
 
 def test_cookies_are_not_kept() -> None:
     async def main() -> None:
-        async with Upstream(Response(headers={"set-cookie": "a=b"})) as upstream, Http({}) as http:
+        async with Upstream(ScriptedResponse(headers={"set-cookie": "a=b"})) as upstream, Http({}) as http:
             for _ in range(2):
                 async with http.open(call(upstream), PATIENT) as exchange:
                     await exchange.body()
@@ -348,10 +356,10 @@ def test_cookies_are_not_kept() -> None:
     ("script", "phase"),
     [
         (Script(door="deaf"), "connecting"),
-        (Script((Response(delay=NEVER),)), "before the headers"),
-        (Script((Response(body=b"abc", stall_at=0),)), "after the headers"),
-        (Script((Response(body=b"abc", stall_at=2),)), "in the middle"),
-        (Script((Response(repeat=b"x" * 65536),)), "under a flood"),
+        (Script((ScriptedResponse(delay=NEVER),)), "before the headers"),
+        (Script((ScriptedResponse(body=b"abc", stall_at=0),)), "after the headers"),
+        (Script((ScriptedResponse(body=b"abc", stall_at=2),)), "in the middle"),
+        (Script((ScriptedResponse(repeat=b"x" * 65536),)), "under a flood"),
     ],
     ids=lambda item: item if isinstance(item, str) else "",
 )
@@ -393,7 +401,7 @@ def test_calls_at_once_do_not_wait_for_each_other() -> None:
             return await exchange.body()
 
     async def main() -> None:
-        async with Upstream(Response(body=b"abc", delay=0.5)) as upstream, Http({}) as http:
+        async with Upstream(ScriptedResponse(body=b"abc", delay=0.5)) as upstream, Http({}) as http:
             before = monotonic()
             answers = await asyncio.gather(*(ask(http, upstream) for _ in range(150)))
             assert answers == [b"abc"] * 150
@@ -407,7 +415,7 @@ def test_closing_twice_is_closing_once() -> None:
     async def main() -> None:
         http = Http({})
         await http.aclose()
-        async with Upstream(Response()) as upstream:
+        async with Upstream(ScriptedResponse()) as upstream:
             async with http.open(call(upstream), PATIENT) as exchange:
                 await exchange.body()
             await http.aclose()

@@ -11,10 +11,10 @@ import pytest
 from groundwire.errors import GroundwireError, Interrupted, TimedOut, Unreachable
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Call, Http
-from groundwire.transport.http1.dialling import Dialler
-from groundwire.transport.http1.doors import Door
-from groundwire.transport.http1.heads import NotHttp
-from groundwire.transport.http1.line import AHEAD, HungUp, Line, Torn
+from groundwire.transport.http1.connect import Connector
+from groundwire.transport.http1.connection import AHEAD, Connection, IncompleteBody, RemoteDisconnected
+from groundwire.transport.http1.origin import Origin
+from groundwire.transport.http1.parser import ProtocolError
 from groundwire.transport.http1.pool import Pool
 from tests.growth import LINEAR, growth
 from tests.transport.bounded import run
@@ -42,7 +42,7 @@ def test_an_answer_may_be_announced_before_it_comes() -> None:
     told = heard([CONTINUE + early + CONTINUE + OK])
     assert (told.status, told.headers, told.body, told.end) == (200, {"content-length": "2"}, b"ok", "kept")
     assert heard([bytes([byte]) for byte in CONTINUE + early + OK]) == told
-    assert heard([CONTINUE]).end == HungUp.__name__
+    assert heard([CONTINUE]).end == RemoteDisconnected.__name__
 
 
 def test_an_answer_that_is_announced_for_ever_is_refused() -> None:
@@ -55,14 +55,14 @@ def test_nobody_asked_for_another_protocol() -> None:
 
 def test_a_head_that_dribbles_in_is_not_read_from_its_beginning_each_time() -> None:
     def dribbled(size: int) -> None:
-        assert heard([b"HTTP/1.1 200 OK\r\na: ", *([b"x"] * size)]).end == HungUp.__name__
+        assert heard([b"HTTP/1.1 200 OK\r\na: ", *([b"x"] * size)]).end == RemoteDisconnected.__name__
 
     assert growth(dribbled, 3000) < LINEAR
 
 
 @pytest.mark.parametrize("before", [b"", b"HTTP/1.1 2", b"HTTP/1.1 200 OK\r\na: b\r\n"])
 def test_an_end_before_the_answer_is_a_hang_up(before: bytes) -> None:
-    assert heard([before] if before else []).end == HungUp.__name__
+    assert heard([before] if before else []).end == RemoteDisconnected.__name__
 
 
 @pytest.mark.parametrize("error", [None, ConnectionResetError(), TimeoutError()])
@@ -76,7 +76,7 @@ def test_a_connection_that_breaks_is_told_after_what_came(head: bytes, error: Ex
         assert await line.read(2) == b"ab"
         assert await line.read(2) == b"c"
         for _ in range(2):
-            with pytest.raises(type(error) if error else Torn):
+            with pytest.raises(type(error) if error else IncompleteBody):
                 await line.read(2)
         assert not line.finish()
 
@@ -142,7 +142,7 @@ def test_who_does_not_read_holds_little() -> None:
         line.eof_received()
         while taken:
             taken -= len(await line.read(1000))
-        with pytest.raises(Torn):
+        with pytest.raises(IncompleteBody):
             await line.read(1000)
 
     run(main())
@@ -335,7 +335,7 @@ def test_who_reads_on_after_leaving_reads_nothing_of_the_next_answer() -> None:
 def test_a_line_that_nobody_wants_for_a_while_is_closed() -> None:
     async def main() -> None:
         async with serving(answering) as port, nothing_left():
-            pool, door = Pool(Dialler(), 0.05), Door(HERE, port)
+            pool, door = Pool(Connector(), 0.05), Origin(HERE, port)
             for _ in range(3):
                 line, _ = await pool.begin(door, "GET", b"GET / HTTP/1.1\r\n\r\n", 10)
                 assert await line.read(9) == b"ok"
@@ -384,15 +384,15 @@ def test_closing_the_client_breaks_what_is_read_and_keeps_nothing() -> None:
     run(main())
 
 
-@pytest.mark.parametrize("wait", [Line.head, lambda line: line.read(9)], ids=["head", "body"])
+@pytest.mark.parametrize("wait", [Connection.head, lambda line: line.read(9)], ids=["head", "body"])
 def test_a_waiting_reader_is_woken_by_whatever_ends_the_line(
-    wait: Callable[[Line], Awaitable[object]],
+    wait: Callable[[Connection], Awaitable[object]],
 ) -> None:
     async def main() -> None:
-        ends: list[tuple[Callable[[Line], object], type[Exception]]] = [
-            (lambda line: line.data_received(b"SSH-2.0\r\n"), NotHttp),
-            (lambda line: line.eof_received(), HungUp),
-            (lambda line: line.connection_lost(None), HungUp),
+        ends: list[tuple[Callable[[Connection], object], type[Exception]]] = [
+            (lambda line: line.data_received(b"SSH-2.0\r\n"), ProtocolError),
+            (lambda line: line.eof_received(), RemoteDisconnected),
+            (lambda line: line.connection_lost(None), RemoteDisconnected),
             (lambda line: line.connection_lost(ConnectionResetError()), ConnectionResetError),
             (lambda line: line.give_up(TimeoutError()), TimeoutError),
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundwire.errors import ConfigError, Unreachable
-from groundwire.testing.script import Response, Script, json_response
+from groundwire.testing.script import Script, ScriptedResponse, json_response
 from groundwire.testing.upstream import Upstream
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Call, Http
@@ -86,7 +86,7 @@ def test_a_call_goes_through_the_proxy_with_its_credentials_and_nothing_else_doe
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        (Script((Response(407),)), "the proxy does not lead to provider.example: HTTP 407"),
+        (Script((ScriptedResponse(407),)), "the proxy does not lead to provider.example: HTTP 407"),
         (Script(door="closed"), "cannot reach the proxy for provider.example"),
     ],
 )

@@ -16,8 +16,8 @@ from aiohttp import web
 
 from groundwire.errors import Interrupted
 from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.exchange import Exchange
 from groundwire.transport.http import Call, Http
+from groundwire.transport.response import Response
 from tests.transport.bounded import run
 from tests.transport.certificates import certificate
 from tests.transport.leftovers import nothing_left
@@ -157,7 +157,7 @@ def server(request: pytest.FixtureRequest) -> Serving:
 @asynccontextmanager
 async def open_at(
     http: Http, port: int, path: str, method: str = "GET", body: bytes = b"", scheme: str = "http"
-) -> AsyncIterator[Exchange]:
+) -> AsyncIterator[Response]:
     async with http.open(Call(method, f"{scheme}://{HERE}:{port}{path}", {}, body), PATIENT) as exchange:
         yield exchange
 

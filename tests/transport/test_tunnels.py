@@ -12,7 +12,7 @@ import pytest
 from groundwire.errors import GroundwireError, TimedOut, Unreachable, UpstreamWireError
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Call, Http
-from groundwire.transport.http1.dialling import LookUp
+from groundwire.transport.http1.connect import LookUp
 from tests.transport.bounded import run
 from tests.transport.certificates import certificate
 from tests.transport.leftovers import nothing_left

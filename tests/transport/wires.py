@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import httptools
 
-from groundwire.transport.http1.heads import NotHttp
-from groundwire.transport.http1.line import Line
+from groundwire.transport.http1.connection import Connection
+from groundwire.transport.http1.parser import ProtocolError
 
 
 class Wire(asyncio.Transport):
@@ -52,9 +52,9 @@ class Heard(NamedTuple):
     end: str
 
 
-def connected(method: str = "GET") -> tuple[Line, Wire]:
+def connected(method: str = "GET") -> tuple[Connection, Wire]:
     """A line that waits for an answer."""
-    line, wire = Line(), Wire()
+    line, wire = Connection(), Wire()
     line.connection_made(wire)
     if method:
         line.send(method, b"")
@@ -80,7 +80,7 @@ def _heard(pieces: Iterable[bytes], method: str) -> Heard:
     return Heard(line._head.status, dict(line._head.headers), body, _end(line))
 
 
-def _end(line: Line) -> str:
+def _end(line: Connection) -> str:
     if line.is_over:
         return "kept" if line.finish() else "closed"
     line.eof_received()
@@ -149,4 +149,4 @@ def oracle(data: bytes, *, lenient: bool = False) -> Heard | None:
 
 def is_refused(pieces: Iterable[bytes], method: str = "GET") -> bool:
     """Is it no HTTP?"""
-    return heard(pieces, method).end == NotHttp.__name__
+    return heard(pieces, method).end == ProtocolError.__name__

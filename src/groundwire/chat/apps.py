@@ -10,7 +10,7 @@ import re
 
 from groundwire.chat.search_tools import is_search, options_in
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
 from groundwire.errors import ClientWireError
 from groundwire.model import Json, JsonObject
 from groundwire.store.base import Agent, Texts

@@ -10,7 +10,7 @@ from groundwire.chat.links import web_link
 from groundwire.chat.paragraphs import breaks_of
 from groundwire.chat.states import State, state_of
 from groundwire.chat.turns import Conversation, Leaves
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.model import Answer, JsonObject, Message
 from groundwire.model.json import encode
 from groundwire.store.base import StoredMessage, Texts

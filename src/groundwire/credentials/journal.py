@@ -26,8 +26,8 @@ from contextlib import suppress
 
 from groundwire.credentials.files import PRIVATE, read_document, sync_directory
 from groundwire.credentials.secret import NO_SECRET, Secret, Tokens, sendable
-from groundwire.credentials.shelf import json_object
-from groundwire.dialects.jsontext import dump_json
+from groundwire.credentials.stores import json_object
+from groundwire.dialects.json import dump_json
 from groundwire.errors import ConfigError
 from groundwire.model import Json, JsonObject
 from groundwire.model.value import value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from binascii import Error as NotBase64
 from binascii import a2b_base64
 
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
 from groundwire.errors import UpstreamWireError, WireError
 from groundwire.model import Json, JsonObject
 

@@ -15,7 +15,7 @@ from groundwire.credentials.codex import read_codex
 from groundwire.credentials.opencode import read_opencode
 from groundwire.credentials.own import read_own
 from groundwire.credentials.secret import Credential, CredentialKind, is_sendable, sendable
-from groundwire.credentials.shelf import Places, Shelf
+from groundwire.credentials.stores import Places, Shelf
 from groundwire.errors import ConfigError
 from groundwire.model.value import value
 

@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urlsplit
 
 from groundwire.credentials.jwt import account_id, expiry
 from groundwire.credentials.secret import Secret, Tokens, sendable
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
 from groundwire.errors import AuthRejected, ConfigError, Refused, UpstreamWireError, WireError
 from groundwire.errors import upstream_error_class as class_of
 from groundwire.model import Json

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 from groundwire.credentials.files import Document, read_document, write_atomically
 from groundwire.credentials.secret import Credential, Secret, sendable
-from groundwire.credentials.shelf import Places, Shelf
+from groundwire.credentials.stores import Places, Shelf
 from groundwire.errors import ConfigError
 
 FILE_NAME = "credentials.toml"

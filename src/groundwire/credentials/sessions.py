@@ -16,8 +16,8 @@ from groundwire.credentials.files import Document, read_document, write_atomical
 from groundwire.credentials.opencode import FILE as OPENCODE_FILE
 from groundwire.credentials.opencode import opencode_edits, parse_opencode
 from groundwire.credentials.secret import Credential, Tokens
-from groundwire.credentials.shelf import Shelf
 from groundwire.credentials.splice import Edit, splice
+from groundwire.credentials.stores import Shelf
 from groundwire.errors import AuthRejected
 from groundwire.model.value import replace
 

@@ -15,11 +15,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from groundwire.dialects.addresses import ADDRESS_REMOVED, has_unsafe_address
-from groundwire.dialects.framing import Frame, FrameReader, encode_comment, encode_frame
-from groundwire.dialects.jsontext import dump_json
-from groundwire.dialects.transcript import Transcript
-from groundwire.dialects.unread import EMPTY, SAYING, SourceAudit, is_silent, says_something
+from groundwire.dialects.json import dump_json
+from groundwire.dialects.source_audit import EMPTY, SAYING, SourceAudit, is_silent, says_something
+from groundwire.dialects.sse import Frame, FrameReader, encode_comment, encode_frame
+from groundwire.dialects.text_buffer import TextBuffer
+from groundwire.dialects.unsafe_urls import ADDRESS_REMOVED, has_unsafe_address
 from groundwire.errors import GroundwireError, Interrupted, UpstreamError, WireError
 from groundwire.model import (
     Answer,
@@ -95,7 +95,7 @@ class StreamDecoder(ABC):
         self._audit = SourceAudit()
         self._room = MAX_EVIDENCE
         self._warned = False
-        self.transcript = Transcript()
+        self.transcript = TextBuffer()
 
     def feed(self, data: bytes) -> list[Event]:
         """The events these bytes complete."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
 from groundwire.errors import ClientWireError
 from groundwire.model import (
     Answer,

@@ -53,7 +53,7 @@ class Found:
 
 
 class Engine(Protocol):
-    """Somebody who finds pages. Raises only `GroundwireError`; nothing found is an empty `Found`."""
+    """Somebody who finds pages. Raises only `GroundwireError`; nothing found is an empty `CacheStatus`."""
 
     @property
     def name(self) -> str:

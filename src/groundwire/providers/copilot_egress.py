@@ -17,8 +17,8 @@ from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from groundwire.errors import ConfigError
-from groundwire.transport.guard import is_public
 from groundwire.transport.proxies import proxy_for
+from groundwire.transport.ssrf import is_public
 
 HOSTS = (
     *("github.com", "api.github.com", ".githubcopilot.com"),

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
 from groundwire.errors import UpstreamWireError
 from groundwire.model import (
     Citation,

@@ -15,14 +15,14 @@ import re
 from collections.abc import Iterator
 
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Citation, Evidence, Json, Source, Span
 from groundwire.model.value import replace, value
-from groundwire.text.addresses import safe_address
-from groundwire.text.anchors import anchor_kind, place_quote
 from groundwire.text.markers import DAGGER, strip_markers
 from groundwire.text.offsets import to_points
+from groundwire.text.spans import anchor_kind, place_quote
+from groundwire.text.urls import safe_address
 
 NOTHING_FOUND = "No relevant web results found."
 _MARKER = re.compile(DAGGER)

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from shutil import rmtree, which
 
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ConfigError, UpstreamWireError
 from groundwire.model.value import value
 from groundwire.providers import copilot_relay

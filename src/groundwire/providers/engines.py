@@ -25,9 +25,9 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.model.value import replace
-from groundwire.providers.base import Batches
 from groundwire.providers.capabilities import Capabilities, capabilities_of_engine
 from groundwire.providers.policy import prepare, refuse_foreign_context
+from groundwire.providers.spec import Batches
 from groundwire.text.domains import admits
 
 Ask: TypeAlias = Callable[[Request], Batches]

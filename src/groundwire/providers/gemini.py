@@ -13,9 +13,9 @@ from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.secret import Credential
 from groundwire.errors import UnsupportedFeature
 from groundwire.model import FunctionTool, JsonObject, Request
-from groundwire.providers.base import Row
 from groundwire.providers.capabilities import Capabilities
 from groundwire.providers.models import default_model
+from groundwire.providers.spec import ProviderSpec
 
 _UP_TO_2 = r"gemini-[12]\b"
 _EITHER_OR = re.compile(_UP_TO_2)
@@ -42,7 +42,7 @@ def adjust(body: JsonObject, request: Request) -> JsonObject:
     return body
 
 
-ROW = Row(
+ROW = ProviderSpec(
     name="gemini",
     title="Google Gemini",
     dialect="gemini",

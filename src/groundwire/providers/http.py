@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard, cast
 from groundwire.credentials.redact import Redactor, UnshownHeaders
 from groundwire.credentials.secret import Credential
 from groundwire.dialects.base import Dialect
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
 from groundwire.errors import (
     ConfigError,
@@ -24,17 +24,17 @@ from groundwire.errors import (
 )
 from groundwire.model import Event, Failed, Finished, JsonObject, Request, Verbatim, Warned, Wire
 from groundwire.model.value import replace
-from groundwire.providers.answers import Form, read_answer
-from groundwire.providers.base import Batches, Row
-from groundwire.providers.calls import Ids
 from groundwire.providers.capabilities import RESTRICTIONS, Capabilities
-from groundwire.providers.forwarding import forwarded_headers, is_unchanged
+from groundwire.providers.error_response import refusal
+from groundwire.providers.passthrough.rules import forwarded_headers, is_unchanged
 from groundwire.providers.policy import Audit, prepare, refuse_foreign_context
-from groundwire.providers.refusals import refusal
+from groundwire.providers.response_reader import Form, read_answer
+from groundwire.providers.spec import Batches, ProviderSpec
+from groundwire.providers.tool_call_ids import Ids
 from groundwire.transport.http import Call, Http
 
 if TYPE_CHECKING:
-    from groundwire.transport.exchange import Exchange
+    from groundwire.transport.response import Response
 
 Renew: TypeAlias = Callable[[Credential], Awaitable[Credential]]
 
@@ -53,7 +53,7 @@ class HttpProvider:
 
     def __init__(
         self,
-        row: Row,
+        row: ProviderSpec,
         http: Http,
         credential: Callable[[], Awaitable[Credential | None]],
         redactor: Redactor,
@@ -148,7 +148,7 @@ class HttpProvider:
 
     def _opened(
         self, asked: Request, body: bytes, credential: Credential | None
-    ) -> AbstractAsyncContextManager[Exchange]:
+    ) -> AbstractAsyncContextManager[Response]:
         """Send it."""
         headers = self._headers(credential, asked)
         call = Call("POST", self._row.url(self._row.base_url, asked), headers, body)
@@ -159,7 +159,7 @@ class HttpProvider:
     @asynccontextmanager
     async def _renewing(
         self, call: Call, renew: Renew, asked: Request, credential: Credential
-    ) -> AsyncIterator[Exchange]:
+    ) -> AsyncIterator[Response]:
         """A session that is refused is renewed and the request repeated, once."""
         deadlines = self._row.deadlines
         async with self._http.open(call, deadlines) as exchange:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from groundwire.credentials.lookup import Lookup
-from groundwire.providers.base import Row, path
 from groundwire.providers.capabilities import Capabilities, Support
 from groundwire.providers.models import default_model
+from groundwire.providers.spec import ProviderSpec, path
 
 KEYS = (Lookup("environment", "OPENAI_API_KEY"), Lookup("opencode", "openai", "api"), Lookup("own", "openai"))
 ADVICE = "Set OPENAI_API_KEY, run `groundwire login openai`, or log in with OpenCode."
@@ -19,7 +19,7 @@ SEARCH_OPTIONS: dict[str, Support] = {
     "context_size": "native",
 }
 
-ROW = Row(
+ROW = ProviderSpec(
     name="openai",
     title="OpenAI",
     dialect="openai_responses",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from groundwire.credentials.lookup import Lookup
-from groundwire.providers.base import Row, path
 from groundwire.providers.capabilities import Capabilities
 from groundwire.providers.models import default_model
+from groundwire.providers.spec import ProviderSpec, path
 
-ROW = Row(
+ROW = ProviderSpec(
     name="openai_chat",
     title="OpenAI Chat",
     dialect="openai_chat",

@@ -13,9 +13,9 @@ from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.secret import Credential
 from groundwire.errors import UnsupportedFeature
 from groundwire.model import Json, JsonObject, Request
-from groundwire.providers.base import Row, bearer, path
 from groundwire.providers.capabilities import Capabilities
 from groundwire.providers.models import default_model
+from groundwire.providers.spec import ProviderSpec, bearer, path
 
 _INSTRUCTIONS = "Answer the question. Search the web where it helps, and cite what you found."
 _REJECTED = (
@@ -79,7 +79,7 @@ def _as_items(text: Json) -> list[Json]:
     return [{"type": "message", "role": "user", "content": content}]
 
 
-ROW = Row(
+ROW = ProviderSpec(
     name="openai_oauth",
     title="ChatGPT (Codex)",
     dialect="openai_responses",

@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from groundwire.credentials.errand import decode_errand, decode_trouble, encode_errand, encode_trouble
 from groundwire.credentials.refresh import Apart, Errand, Send, run_errand
+from groundwire.credentials.refresh_worker import decode_errand, decode_trouble, encode_errand, encode_trouble
 from groundwire.errors import GroundwireError
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Call, Http

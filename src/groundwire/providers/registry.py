@@ -11,8 +11,8 @@ from groundwire.dialects.registry import DIALECTS
 from groundwire.errors import ConfigError
 from groundwire.model import SearchOptions
 from groundwire.model.value import replace
-from groundwire.providers.base import Headers, Row, Spelling, Url, path
 from groundwire.providers.capabilities import OPTIONS, Capabilities, Support
+from groundwire.providers.spec import Headers, ProviderSpec, Spelling, Url, path
 
 BUILT_IN = ("anthropic", "openai", "gemini", "openrouter", "openai_oauth", "openai_chat")
 ENTRY_POINTS = "groundwire.providers"
@@ -35,10 +35,10 @@ _CONTRACT: Mapping[str, Support] = dict.fromkeys(OPTIONS, "native")
 """Who speaks the contract of the search tools takes every option, and keeps or refuses it itself."""
 
 
-def built_in(name: str) -> Row | None:
+def built_in(name: str) -> ProviderSpec | None:
     """The row of a provider that comes with groundwire, or with an installed package."""
     if name in BUILT_IN:
-        return cast("Row", import_module(f"groundwire.providers.{name}").ROW)
+        return cast("ProviderSpec", import_module(f"groundwire.providers.{name}").ROW)
     from importlib.metadata import entry_points  # noqa: PLC0415  slow, and needed by few
 
     for point in entry_points(group=ENTRY_POINTS, name=name):
@@ -46,13 +46,13 @@ def built_in(name: str) -> Row | None:
             found = point.load()
         except (ImportError, AttributeError) as error:
             raise ConfigError(f"the installed provider {name!r} cannot be loaded: {error}") from None
-        if not isinstance(found, Row):
+        if not isinstance(found, ProviderSpec):
             raise ConfigError(f"the installed provider {name!r} is no Row, but a {type(found).__name__}")
         return found
     return None
 
 
-def describe(name: str, dialect: str, base_url: str, key_env: str) -> Row:
+def describe(name: str, dialect: str, base_url: str, key_env: str) -> ProviderSpec:
     """A row for a compatible server that only the configuration knows."""
     if dialect not in DIALECTS:
         raise ConfigError(
@@ -62,7 +62,7 @@ def describe(name: str, dialect: str, base_url: str, key_env: str) -> Row:
         )
     if not base_url:
         raise ConfigError(f"providers.{name}.base_url is missing")
-    return Row(
+    return ProviderSpec(
         name=name,
         title=name,
         dialect=dialect,
@@ -87,9 +87,9 @@ def _headers_of(dialect: str) -> Headers:
     return _speaker(dialect).headers
 
 
-def _speaker(dialect: str) -> Row:
+def _speaker(dialect: str) -> ProviderSpec:
     names = {"anthropic_messages": "anthropic", "gemini": "gemini", "gemini_interactions": "gemini"}
-    return cast("Row", built_in(names.get(dialect, "openai")))
+    return cast("ProviderSpec", built_in(names.get(dialect, "openai")))
 
 
 def _url_of(dialect: str) -> Url:
@@ -97,8 +97,8 @@ def _url_of(dialect: str) -> Url:
 
 
 def adjusted(
-    row: Row, *, base_url: str = "", model: str = "", search: str = "", search_form: str = ""
-) -> Row:
+    row: ProviderSpec, *, base_url: str = "", model: str = "", search: str = "", search_form: str = ""
+) -> ProviderSpec:
     """A row with what the configuration says instead."""
     capabilities = replace(row.capabilities, search="none") if search == "none" else row.capabilities
     return replace(
@@ -111,7 +111,7 @@ def adjusted(
     )
 
 
-def _spelled(row: Row, form: str) -> Spelling:
+def _spelled(row: ProviderSpec, form: str) -> Spelling:
     key, forms = _SEARCH_FORMS.get(row.dialect, ("", frozenset[str]()))
     if form not in forms:
         known = f"one of {', '.join(sorted(forms))}" if forms else f"not used with {row.dialect}"

@@ -12,14 +12,14 @@ from contextlib import aclosing
 
 from groundwire.credentials.secret import Credential
 from groundwire.dialects.fields import as_object
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
 from groundwire.errors import GroundwireError, NotFound, Refused, UpstreamWireError
 from groundwire.model import Event, Json, Request, Warned
 from groundwire.model.value import replace
-from groundwire.providers.base import Batches, Provider, Row
 from groundwire.providers.capabilities import Capabilities
 from groundwire.providers.http import LOOP_HEADER
 from groundwire.providers.models import successor_of
+from groundwire.providers.spec import Batches, Provider, ProviderSpec
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Call, Http
 
@@ -43,7 +43,7 @@ class CurrentModel:
     def __init__(
         self,
         provider: Provider,
-        row: Row,
+        row: ProviderSpec,
         http: Http,
         credential: Callable[[], Awaitable[Credential | None]],
     ) -> None:

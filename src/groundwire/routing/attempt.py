@@ -18,12 +18,12 @@ from groundwire.model import (
     Verbatim,
     Warned,
 )
-from groundwire.providers.base import Batches, Provider
+from groundwire.providers.spec import Batches, Provider
 from groundwire.routing.continuation import continued
 from groundwire.routing.deadline import Deadline
 from groundwire.routing.engines import ENGINES
+from groundwire.routing.error_policy import is_unhealthy
 from groundwire.routing.health import Breaker
-from groundwire.routing.reactions import is_unhealthy
 from groundwire.routing.search_count import SearchCounter
 from groundwire.routing.signing import signed
 

@@ -25,7 +25,7 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import field_names, replace
-from groundwire.providers.base import Batches, Provider
+from groundwire.providers.spec import Batches, Provider
 
 MAX_ROUNDS = 5
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from groundwire.errors import MissingCredential, RequestError, UnknownModel
 from groundwire.model import Warned
 from groundwire.routing.engines import ENGINES
-from groundwire.routing.run import Plan, Target
+from groundwire.routing.failover import Plan, Target
 
 AUTO = "auto"
 OTHERS = "*"

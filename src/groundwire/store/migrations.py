@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import LiteralString
 
-from groundwire.transport.steps import Step
+from groundwire.transport.migrations import Migration
 
 COMPONENT = "store"
 
 _BOTH = (
-    Step(
+    Migration(
         1,
         (
             """
@@ -66,10 +66,10 @@ _BOTH = (
             "CREATE INDEX groundwire_usage_at ON groundwire_usage (at)",
         ),
     ),
-    Step(2, ("ALTER TABLE groundwire_messages ADD COLUMN words text NOT NULL DEFAULT ''",)),
+    Migration(2, ("ALTER TABLE groundwire_messages ADD COLUMN words text NOT NULL DEFAULT ''",)),
 )
 
-_LEASES = Step(
+_LEASES = Migration(
     4,
     (
         """
@@ -87,7 +87,7 @@ _NO_COLUMN: LiteralString = "ALTER TABLE groundwire_messages DROP COLUMN words"
 
 ON_SQLITE = (
     *_BOTH,
-    Step(
+    Migration(
         3,
         (
             _NO_COLUMN,
@@ -112,7 +112,7 @@ ON_SQLITE = (
 )
 ON_POSTGRES = (
     *_BOTH,
-    Step(
+    Migration(
         3,
         (
             _NO_COLUMN,

@@ -14,8 +14,8 @@ from groundwire.store.leases import POSTGRES as LEASES
 from groundwire.store.migrations import COMPONENT, ON_POSTGRES, WORDS_SINCE
 from groundwire.store.rows import Row, Values
 from groundwire.store.sql import SqlStore
+from groundwire.transport.migrations import Migration
 from groundwire.transport.postgres import REFUSED_VALUES, Connection, Connections, closed_on_error, migrate
-from groundwire.transport.steps import Step
 
 ANSWER_SECONDS = 12.0
 """A little more than the server itself allows a statement: beyond it the server hangs."""
@@ -25,7 +25,7 @@ _LIMITED: LiteralString = f"{_UNLIMITED}; SET LOCAL statement_timeout = 10000"
 _NAMED = re.compile(r":([a-z_]+)")
 
 
-def open_postgres(address: str, steps: Sequence[Step] = ON_POSTGRES) -> SqlStore:
+def open_postgres(address: str, steps: Sequence[Migration] = ON_POSTGRES) -> SqlStore:
     """The store in the database at an address (`postgresql://…`)."""
     connections = Connections(address, ANSWER_SECONDS)
     with closed_on_error(connections):

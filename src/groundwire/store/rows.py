@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias, cast
 
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ClientWireError, GroundwireError
 from groundwire.model import Answer, JsonObject, Message, Usage
 from groundwire.model.json import decode, encode

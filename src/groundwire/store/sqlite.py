@@ -22,7 +22,7 @@ from groundwire.store.leases import SQLITE as LEASES
 from groundwire.store.migrations import COMPONENT, ON_SQLITE, WORDS_SINCE
 from groundwire.store.rows import Row, Values
 from groundwire.store.sql import SqlStore
-from groundwire.transport.steps import Step
+from groundwire.transport.migrations import Migration
 
 PATIENCE = 30.0
 _PRAGMAS = (
@@ -46,7 +46,7 @@ SELECT coalesce(max(version), 0) FROM groundwire_migrations WHERE component = ?
 _EXISTS: LiteralString = "SELECT 1 FROM sqlite_schema WHERE name = 'groundwire_migrations'"
 
 
-def open_sqlite(path: Path, steps: Sequence[Step] = ON_SQLITE) -> SqlStore:
+def open_sqlite(path: Path, steps: Sequence[Migration] = ON_SQLITE) -> SqlStore:
     """The store in a file, which is made if it is missing, for its owner's eyes only."""
     store = SqlStore(SqliteDatabase(path, steps), SQLITE, LEASES)
     with ExitStack() as undo:
@@ -60,7 +60,7 @@ def open_sqlite(path: Path, steps: Sequence[Step] = ON_SQLITE) -> SqlStore:
 class SqliteDatabase:
     """One connection, used by one thread after the other."""
 
-    def __init__(self, path: Path, steps: Sequence[Step]) -> None:
+    def __init__(self, path: Path, steps: Sequence[Migration]) -> None:
         self._path = path
         self._turn = Lock()
         with _told(path):
@@ -102,7 +102,7 @@ class SqliteDatabase:
         with self._turn:
             self._connection.close()
 
-    def _migrate(self, steps: Sequence[Step]) -> None:
+    def _migrate(self, steps: Sequence[Migration]) -> None:
         newest, done = steps[-1].version, self._version()
         if done > newest:
             raise ConfigError(
@@ -113,7 +113,7 @@ class SqliteDatabase:
             if step.version > done:
                 self._apply(step)
 
-    def _apply(self, step: Step) -> None:
+    def _apply(self, step: Migration) -> None:
         with self.transaction():
             self._connection.execute(_RECORDS)
             if self._version() >= step.version:

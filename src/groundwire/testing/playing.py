@@ -9,10 +9,10 @@ from asyncio import StreamWriter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
 from groundwire.errors import WireError
 from groundwire.testing.http1 import write_chunk, write_head
-from groundwire.testing.script import DOCUMENT, Dribble, Framing, Response
+from groundwire.testing.script import DOCUMENT, Dribble, Framing, ScriptedResponse
 
 if TYPE_CHECKING:
     from groundwire.model import Json
@@ -75,7 +75,7 @@ class Playing:
         self._gone = gone
         self._changed = changed
 
-    async def play(self, response: Response) -> bool:
+    async def play(self, response: ScriptedResponse) -> bool:
         """Give the response; True if the connection can serve another request."""
         if await self._leaves_within(response.delay):
             return False
@@ -103,7 +103,9 @@ class Playing:
             await self._write(write_chunk(b""))
         return self._finish(keep=framing != "close")
 
-    async def _begin(self, response: Response, content_type: str, framing: Framing, size: int) -> None:
+    async def _begin(
+        self, response: ScriptedResponse, content_type: str, framing: Framing, size: int
+    ) -> None:
         headers = {"content-type": content_type}
         if framing == "length":
             headers["content-length"] = str(size)
@@ -141,7 +143,7 @@ class Playing:
         except TimeoutError:
             return False
 
-    def _break(self, response: Response) -> bool:
+    def _break(self, response: ScriptedResponse) -> bool:
         if response.cut == "rst":
             connection = self._writer.get_extra_info("socket")
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

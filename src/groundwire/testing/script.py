@@ -20,7 +20,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, cast
 
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ConfigError, GroundwireError, WireError
 from groundwire.model import Event, Json, JsonObject, Source
 from groundwire.model.json import VERSION, decode
@@ -44,7 +44,7 @@ class Dribble(NamedTuple):
 
 
 @value
-class Response:
+class ScriptedResponse:
     """What happens to one request."""
 
     status: int = 200
@@ -76,9 +76,9 @@ class Response:
 class Script:
     """Which response answers which request."""
 
-    responses: tuple[Response, ...] = ()
+    responses: tuple[ScriptedResponse, ...] = ()
     """For every path that has none of its own."""
-    paths: Mapping[str, tuple[Response, ...]] = {}
+    paths: Mapping[str, tuple[ScriptedResponse, ...]] = {}
     """By path without its query; `*` stands for anything."""
     door: Door = "open"
     """`closed` refuses connections; `deaf` lets them wait for ever."""
@@ -89,7 +89,7 @@ class Script:
             return path
         return next((pattern for pattern in self.paths if fnmatchcase(path, pattern)), "")
 
-    def response(self, key: str, attempt: int) -> Response:
+    def response(self, key: str, attempt: int) -> ScriptedResponse:
         """The response to an attempt, the first of which has number 1."""
         played = self.paths.get(key, self.responses)
         if not played:
@@ -97,28 +97,30 @@ class Script:
         return played[min(attempt, len(played)) - 1]
 
 
-def json_response(body: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_response(
+    body: Json, status: int = 200, headers: Mapping[str, str] | None = None
+) -> ScriptedResponse:
     """A JSON document."""
-    return Response(status, {"content-type": DOCUMENT, **(headers or {})}, dump_json(body).encode())
+    return ScriptedResponse(status, {"content-type": DOCUMENT, **(headers or {})}, dump_json(body).encode())
 
 
-def text_response(text: str, content_type: str = EVENTS, status: int = 200) -> Response:
+def text_response(text: str, content_type: str = EVENTS, status: int = 200) -> ScriptedResponse:
     """A text as it stands, by default one of server-sent events."""
     framing: Framing = "chunked" if content_type == EVENTS else ""
-    return Response(status, {"content-type": content_type}, text.encode(), framing=framing)
+    return ScriptedResponse(status, {"content-type": content_type}, text.encode(), framing=framing)
 
 
-def file_response(path: Path, status: int = 200) -> Response:
+def file_response(path: Path, status: int = 200) -> ScriptedResponse:
     """The content of a file; its suffix tells the type."""
     content_type = _TYPES.get(path.suffix, "application/octet-stream")
     framing: Framing = "chunked" if content_type == EVENTS else ""
-    return Response(status, {"content-type": content_type}, path.read_bytes(), framing=framing)
+    return ScriptedResponse(status, {"content-type": content_type}, path.read_bytes(), framing=framing)
 
 
-def answer(dialect: str, events: list[Event]) -> Response:
+def answer(dialect: str, events: list[Event]) -> ScriptedResponse:
     """An answer in a dialect, told by its own codec: as a stream to who asks for one, else whole."""
     form = written(dialect, events)
-    return Response(body=form.whole, stream=form.stream, stream_type=form.content_type)
+    return ScriptedResponse(body=form.whole, stream=form.stream, stream_type=form.content_type)
 
 
 def load_script(text: str, folder: Path) -> Script:
@@ -146,13 +148,13 @@ class _Reader:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._bodies: Mapping[str, Callable[[Json, str], Response]] = {
+        self._bodies: Mapping[str, Callable[[Json, str], ScriptedResponse]] = {
             "json": lambda item, _: json_response(item),
             "text": lambda item, path: text_response(_text(item, path), "text/plain; charset=utf-8"),
             "sse": lambda item, path: text_response(_text(item, path)),
-            "base64": lambda item, path: Response(body=b64decode(_text(item, path), validate=True)),
+            "base64": lambda item, path: ScriptedResponse(body=b64decode(_text(item, path), validate=True)),
             "file": lambda item, path: file_response(self._folder / _text(item, path)),
-            "raw": lambda item, path: Response(raw=_text(item, path).encode("latin-1", "replace")),
+            "raw": lambda item, path: ScriptedResponse(raw=_text(item, path).encode("latin-1", "replace")),
             "answer": _answer,
         }
 
@@ -169,18 +171,18 @@ class _Reader:
             cast("Door", door),
         )
 
-    def _responses(self, item: Json, path: str) -> tuple[Response, ...]:
+    def _responses(self, item: Json, path: str) -> tuple[ScriptedResponse, ...]:
         if not isinstance(item, list):
             raise WireError("expected a list of responses", path)
         return tuple(self._response(entry, f"{path}[{index}]") for index, entry in enumerate(item))
 
-    def _response(self, item: Json, path: str) -> Response:
+    def _response(self, item: Json, path: str) -> ScriptedResponse:
         fields = _object(item, path)
         _known(fields, (*_PLAIN, *self._bodies, "headers", "dribble", "repeat"), path)
         bodies = [name for name in self._bodies if name in fields]
         if len(bodies) > 1:
             raise WireError(f"{' and '.join(bodies)}: one body is enough", path)
-        response = Response()
+        response = ScriptedResponse()
         for name in bodies:
             response = self._bodies[name](fields[name], f"{path}.{name}")
         changes: dict[str, object] = {}
@@ -202,7 +204,7 @@ class _Reader:
         return replace(response, **changes)
 
 
-def _answer(item: Json, path: str) -> Response:
+def _answer(item: Json, path: str) -> ScriptedResponse:
     fields = _object(item, path)
     _known(fields, ("dialect", "events", "text", "sources", "query"), path)
     dialect = _text(fields.get("dialect"), f"{path}.dialect")

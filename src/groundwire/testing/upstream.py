@@ -22,14 +22,14 @@ from time import monotonic
 from types import TracebackType
 from typing import TextIO, TypeVar
 
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.errors import ConfigError
 from groundwire.model import JsonObject
 from groundwire.testing.http1 import MAX_HEAD, read_request
 from groundwire.testing.playing import Playing, Received
-from groundwire.testing.script import Response, Script, answer, load_script
+from groundwire.testing.script import Script, ScriptedResponse, answer, load_script
 
-__all__ = ["Received", "Response", "Script", "Upstream", "answer"]
+__all__ = ["Received", "Script", "ScriptedResponse", "Upstream", "answer"]
 
 HOST = "127.0.0.1"
 PATIENCE = 15.0
@@ -42,12 +42,12 @@ class Upstream:
 
     def __init__(
         self,
-        script: Script | Response | Sequence[Response],
+        script: Script | ScriptedResponse | Sequence[ScriptedResponse],
         *,
         port: int = 0,
         log: Callable[[Received], None] | None = None,
     ) -> None:
-        if isinstance(script, Response):
+        if isinstance(script, ScriptedResponse):
             script = (script,)
         self.script = script if isinstance(script, Script) else Script(tuple(script))
         """May be changed at any time; it holds for requests that come after."""
@@ -179,7 +179,7 @@ class Upstream:
                 self._open.pop(task, None)
             self._changed()
 
-    def _take(self, received: Received) -> Response:
+    def _take(self, received: Received) -> ScriptedResponse:
         key = self.script.key_for(received.path)
         self._attempts[key] += 1
         received.attempt = self._attempts[key]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from groundwire.model import SearchOptions, Source
-from groundwire.text.addresses import canonical_address, domain_of, is_host_of
+from groundwire.text.urls import canonical_address, domain_of, is_host_of
 
 _ENTRY = re.compile(r"(?:\*\.)?[^\W_](?:[\w-]*[^\W_])?(?:\.[\w-]*[^\W_])*\.?(?:/[^\s\"'<>\\]*)?")
 

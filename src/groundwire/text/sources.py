@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from groundwire.model import Answer, Source
 from groundwire.model.source_merge import SourceMerge
 from groundwire.model.value import value
-from groundwire.text.addresses import canonical_address
 from groundwire.text.domains import domain_shown
+from groundwire.text.urls import canonical_address
 
 
 @value

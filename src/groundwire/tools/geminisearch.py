@@ -12,13 +12,13 @@ from groundwire.credentials.secret import Secret, sendable
 from groundwire.model import Answer, JsonObject
 from groundwire.model.value import replace
 from groundwire.providers import gemini
-from groundwire.providers.base import Row
+from groundwire.providers.spec import ProviderSpec
 
 NAME = "geminisearch"
 MODEL = gemini.ROW.model
 
 
-def row_of(config: Config) -> Row:
+def row_of(config: Config) -> ProviderSpec:
     """The provider."""
     chosen = config.geminisearch.get("model", "").strip()
     return replace(

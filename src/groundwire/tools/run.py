@@ -25,7 +25,7 @@ from groundwire.errors import (
 )
 from groundwire.model import Answer, Assembler, Event, Failed, JsonObject, Request, SearchOptions
 from groundwire.model.value import field_names, replace, value
-from groundwire.providers.base import Row
+from groundwire.providers.spec import ProviderSpec
 from groundwire.tools import geminisearch
 from groundwire.tools.registry import AUTO, TOOLS, WEBSEARCH, ToolSpec, failure_code
 
@@ -49,7 +49,7 @@ class Searcher(Protocol):
         options: SearchOptions | None = ...,
     ) -> AsyncGenerator[Event, None]: ...
 
-    def add(self, row: Row, key: Secret | None = None) -> None: ...
+    def add(self, row: ProviderSpec, key: Secret | None = None) -> None: ...
 
 
 class _Blocked(Refused):

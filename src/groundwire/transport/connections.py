@@ -6,15 +6,15 @@ import asyncio
 
 from groundwire.errors import TimedOut
 from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.exchange import Exchange
+from groundwire.transport.decoders import ENCODINGS
+from groundwire.transport.errors import trouble
 from groundwire.transport.http import Call
-from groundwire.transport.http1.dialling import Dialler
-from groundwire.transport.http1.doors import Place, place_of, proxy_door
-from groundwire.transport.http1.heads import encode_request
-from groundwire.transport.http1.pool import Pool, SlowToConnect
+from groundwire.transport.http1.connect import Connector
+from groundwire.transport.http1.origin import Target, place_of, proxy_door
+from groundwire.transport.http1.parser import encode_request
+from groundwire.transport.http1.pool import ConnectTimeout, Pool
 from groundwire.transport.proxies import host_of
-from groundwire.transport.troubles import trouble
-from groundwire.transport.unpack import ENCODINGS
+from groundwire.transport.response import Response
 
 _KEEP_ALIVE = 30.0
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
@@ -27,7 +27,7 @@ class Connections:
     """The pools of one event loop."""
 
     def __init__(self) -> None:
-        self._pool = Pool(Dialler(), _KEEP_ALIVE)
+        self._pool = Pool(Connector(), _KEEP_ALIVE)
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -49,9 +49,9 @@ class _Opening:
         self._call = call
         self._deadlines = deadlines
         self._proxy = proxy
-        self._exchange: Exchange | None = None
+        self._exchange: Response | None = None
 
-    async def __aenter__(self) -> Exchange:
+    async def __aenter__(self) -> Response:
         call, deadlines = self._call, self._deadlines
         ends = asyncio.get_running_loop().time() + deadlines.total
         try:
@@ -59,13 +59,13 @@ class _Opening:
             data = encode_call(call, place)
             async with asyncio.timeout(min(deadlines.first_byte, deadlines.total)):
                 line, head = await self._pool.begin(place.door, call.method, data, deadlines.connect)
-        except SlowToConnect:
+        except ConnectTimeout:
             raise TimedOut(f"no connection to {host_of(call.url)} in time") from None
         except TimeoutError:
             raise TimedOut(f"no answer from {host_of(call.url)} in time") from None
         except (OSError, ValueError) as error:
             raise trouble(error, host_of(call.url)) from None
-        self._exchange = Exchange(self._pool, place.door, line, head, deadlines, ends)
+        self._exchange = Response(self._pool, place.door, line, head, deadlines, ends)
         return self._exchange
 
     async def __aexit__(self, *_: object) -> None:
@@ -73,7 +73,7 @@ class _Opening:
             self._exchange.close()
 
 
-def encode_call(call: Call, place: Place) -> bytes:
+def encode_call(call: Call, place: Target) -> bytes:
     """A call as it goes over the wire; raises `ValueError` if it cannot be written."""
     given = {name.lower() for name in call.headers}
     if not _OURS.isdisjoint(given):

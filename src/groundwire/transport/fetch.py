@@ -1,7 +1,7 @@
 """Fetching pages of strangers: the only way out to an address that was not configured.
 
 Every hop is checked: scheme, port, and the socket address that is really dialled. Nothing of ours goes along:
-no cookies, no keys, no proxy of the environment. `transport/guarded.py` does it.
+no cookies, no keys, no proxy of the environment. `transport/safe_fetch.py` does it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """HTTP: what is asked, and by whom.
 
-One `Http` holds the connection pools of a process. A call is an `Exchange`: status and headers first, then
-bytes as they arrive, untouched. Leaving the exchange closes the connection, which is how a cancelled
+One `Http` holds the connection pools of a process. A call gives a `Response`: status and headers first, then
+bytes as they arrive, untouched. Leaving its context closes the connection, which is how a cancelled
 caller cancels the provider. Redirects are not followed: credentials go to the host that was configured.
 """
 
@@ -19,7 +19,7 @@ from groundwire.transport.proxies import proxies_in, proxy_among
 
 if TYPE_CHECKING:
     from groundwire.transport.connections import Connections
-    from groundwire.transport.exchange import Exchange
+    from groundwire.transport.response import Response
 
 
 @value
@@ -52,7 +52,7 @@ class Http:
         if self._connections is not None:
             await self._connections.aclose()
 
-    def open(self, call: Call, deadlines: Deadlines) -> AbstractAsyncContextManager[Exchange]:
+    def open(self, call: Call, deadlines: Deadlines) -> AbstractAsyncContextManager[Response]:
         """Send a call; inside the block its answer can be read."""
         proxy = proxy_among(self._proxies, call.url)
         return self._opened().open(call, deadlines, proxy)

@@ -13,7 +13,7 @@ from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any, LiteralString, TypeAlias, TypeVar
 
 from groundwire.errors import ConfigError, GroundwireError
-from groundwire.transport.steps import Step
+from groundwire.transport.migrations import Migration
 from groundwire.transport.watchdog import Watchdog
 
 try:
@@ -133,7 +133,7 @@ def closed_on_error(connections: Connections) -> Iterator[None]:
         undo.pop_all()
 
 
-def migrate(connections: Connections, component: str, steps: Sequence[Step]) -> int:
+def migrate(connections: Connections, component: str, steps: Sequence[Migration]) -> int:
     """Bring a component's tables to the newest version, and say which that is.
 
     Any number of processes may try at once: one does it, the others wait and find it done.
@@ -152,7 +152,7 @@ def migrate(connections: Connections, component: str, steps: Sequence[Step]) -> 
     return newest
 
 
-def _apply(connections: Connections, component: str, step: Step) -> None:
+def _apply(connections: Connections, component: str, step: Migration) -> None:
     # Without a limit: a large table takes its time, and others wait here until it is done.
     with connections.transaction(limited=False) as connection:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [_SCHEMA_LOCK])

@@ -12,7 +12,7 @@ from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
 from groundwire.errors import ConfigError
-from groundwire.text.addresses import is_host_of
+from groundwire.text.urls import is_host_of
 
 _SUFFIX = "_proxy"
 _PORTS = {"http": "80", "https": "443"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from groundwire.dialects.anthropic_messages import DIALECT
 from groundwire.dialects.base import Reply
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Event, JsonObject
 

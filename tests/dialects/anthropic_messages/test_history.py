@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from groundwire.dialects.anthropic_messages import DIALECT
 from groundwire.dialects.base import Reply
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.model import Answer, JsonObject, SearchCall, SearchResult, Text
 
 

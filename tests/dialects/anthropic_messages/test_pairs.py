@@ -10,7 +10,7 @@ import pytest
 
 from groundwire.dialects.anthropic_messages import DIALECT
 from groundwire.dialects.base import CitationPolicy, Reply
-from groundwire.dialects.evidence import readable_text
+from groundwire.dialects.foreign_history import readable_text
 from groundwire.model import (
     Answer,
     Citation,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundwire.dialects.gemini import DIALECT
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.errors import (
     AuthRejected,
     ClientWireError,

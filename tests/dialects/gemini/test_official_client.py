@@ -12,7 +12,7 @@ from google.genai import errors, types
 
 from groundwire.dialects.gemini import DIALECT
 from groundwire.dialects.gemini.stream import Encoder
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.errors import Overloaded, RateLimited
 from groundwire.model import (
     Answer,

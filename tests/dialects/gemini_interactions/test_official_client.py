@@ -10,7 +10,7 @@ from google.genai import interactions, types
 
 from groundwire.dialects.base import Reply
 from groundwire.dialects.gemini_interactions import DIALECT
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.model import (
     Citation,
     Cited,

@@ -8,7 +8,7 @@ import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.dialects.openai_chat import DIALECT
 from groundwire.errors import AuthRejected, GroundwireError, NotFound, Overloaded, RateLimited, Refused
 from groundwire.model import (

@@ -10,7 +10,7 @@ import pytest
 
 from groundwire.dialects.base import Reply
 from groundwire.dialects.fields import as_object
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
 from groundwire.dialects.openai_chat import DIALECT
 from groundwire.errors import Overloaded, RateLimited, UpstreamWireError
 from groundwire.model import (

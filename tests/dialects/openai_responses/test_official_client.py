@@ -18,7 +18,7 @@ from openai.types.responses import (
 )
 from openai.types.responses.response_output_text import AnnotationURLCitation
 
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.dialects.openai_responses import DIALECT
 from groundwire.errors import AuthRejected, GroundwireError, NotFound, Overloaded, RateLimited, Refused
 from groundwire.model import (

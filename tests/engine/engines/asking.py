@@ -13,12 +13,12 @@ from groundwire.engine.pages import Page
 from groundwire.errors import FetchRefused, GroundwireError
 from groundwire.model import SearchOptions, Source
 from groundwire.model.value import replace
-from groundwire.testing.script import Response, Script
+from groundwire.testing.script import Script, ScriptedResponse
 from groundwire.testing.upstream import Upstream
-from groundwire.text.addresses import domain_of
+from groundwire.text.urls import domain_of
 from groundwire.transport.fetch import Fetched
-from groundwire.transport.guard import REFUSED
 from groundwire.transport.http import Http
+from groundwire.transport.ssrf import REFUSED
 
 KEY = "k-4f9a8b7c6d5e4f3a2b1c0d"
 NOW = 1_763_164_800.0
@@ -71,7 +71,7 @@ def opener(pages: Mapping[str, str | Fetched | GroundwireError] | None = None) -
 @asynccontextmanager
 async def service(
     row: ApiEngineRow,
-    script: Script | Response,
+    script: Script | ScriptedResponse,
     *,
     key: str = KEY,
     pages: Mapping[str, str | Fetched | GroundwireError] | None = None,

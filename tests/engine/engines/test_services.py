@@ -27,7 +27,7 @@ from groundwire.errors import (
 from groundwire.model import Json, JsonObject, Location, SearchOptions
 from groundwire.model.value import replace
 from groundwire.testing.playing import Received
-from groundwire.testing.script import Response, json_response
+from groundwire.testing.script import ScriptedResponse, json_response
 from groundwire.transport.deadlines import Deadlines
 from tests.engine.engines.asking import ANY, KEY, service
 from tests.transport.bounded import run
@@ -125,19 +125,19 @@ NAMES = pytest.mark.parametrize("name", API_ENGINES)
 
 async def asked(
     name: str,
-    answer: Json | Response,
+    answer: Json | ScriptedResponse,
     options: SearchOptions = ANY,
     limit: int = 20,
     query: str = "asyncio timeout",
 ) -> tuple[Found, Received]:
-    response = answer if isinstance(answer, Response) else json_response(answer)
+    response = answer if isinstance(answer, ScriptedResponse) else json_response(answer)
     async with service(ROWS[name], response) as (engine, upstream):
         found = await engine.find(query, options, limit)
         (received,) = upstream.requests
         return found, received
 
 
-def failed(name: str, response: Response, row: ApiEngineRow | None = None) -> GroundwireError:
+def failed(name: str, response: ScriptedResponse, row: ApiEngineRow | None = None) -> GroundwireError:
     async def main() -> GroundwireError:
         async with service(row or ROWS[name], response) as (engine, _):
             with pytest.raises(GroundwireError) as caught:
@@ -263,7 +263,7 @@ def test_results_outside_the_lists_are_left_out_whatever_the_service_says(name: 
 
 
 async def _honours(name: str) -> frozenset[str]:
-    async with service(ROWS[name], Response()) as (engine, _):
+    async with service(ROWS[name], ScriptedResponse()) as (engine, _):
         assert engine.name == name
         return engine.honours
 
@@ -371,7 +371,7 @@ def test_brave_says_in_its_own_way_when_to_come_back() -> None:
 
 
 def test_a_searxng_that_gives_no_json_says_what_to_change() -> None:
-    error = failed("searxng", Response(403, {"content-type": "text/html"}, b"<h1>Forbidden</h1>"))
+    error = failed("searxng", ScriptedResponse(403, {"content-type": "text/html"}, b"<h1>Forbidden</h1>"))
     assert isinstance(error, ConfigError)
     assert "search.formats" in error.message
 
@@ -382,21 +382,21 @@ GARBAGE = [b"", b"<html>hello</html>", b"[]", b"null", b'{"results": 5, "web": 5
 @NAMES
 @pytest.mark.parametrize("body", GARBAGE)
 def test_garbage_is_a_wire_error(name: str, body: bytes) -> None:
-    error = failed(name, Response(headers={"content-type": "application/json"}, body=body))
+    error = failed(name, ScriptedResponse(headers={"content-type": "application/json"}, body=body))
     assert isinstance(error, UpstreamWireError)
 
 
 @NAMES
 def test_a_service_that_never_answers_is_given_up(name: str) -> None:
     row = replace(ROWS[name], deadlines=Deadlines(first_byte=0.1, total=0.2))
-    assert isinstance(failed(name, Response(delay=float("inf")), row), TimedOut)
+    assert isinstance(failed(name, ScriptedResponse(delay=float("inf")), row), TimedOut)
 
 
 @NAMES
 def test_without_key_or_address_the_error_says_what_to_set(name: str) -> None:
     async def main() -> GroundwireError:
         row = ROWS[name]
-        async with service(row, Response(), key="") as (engine, upstream):
+        async with service(row, ScriptedResponse(), key="") as (engine, upstream):
             if not row.lookups:
                 engine._row = row  # the address is all it needs, and its row has none
             with pytest.raises(MissingCredential) as caught:
@@ -413,7 +413,7 @@ def test_without_key_or_address_the_error_says_what_to_set(name: str) -> None:
 @NAMES
 def test_what_no_live_search_can_do_is_refused_before_anything_is_sent(name: str) -> None:
     async def main() -> None:
-        async with service(ROWS[name], Response()) as (engine, upstream):
+        async with service(ROWS[name], ScriptedResponse()) as (engine, upstream):
             with pytest.raises(UnsupportedFeature):
                 await engine.find("q", SearchOptions(live=False))
             with pytest.raises(InvalidQuery):

@@ -17,7 +17,7 @@ from groundwire.engine.engines.hits import Hit
 from groundwire.engine.engines.opening import Opener
 from groundwire.engine.engines.web import Question, WebEngine, ask_ddgs, region_of
 from groundwire.engine.pages import Found
-from groundwire.engine.reading import read_page
+from groundwire.engine.read import read_page
 from groundwire.errors import (
     ConfigError,
     GroundwireError,

@@ -10,7 +10,7 @@ from groundwire.engine.index.open import open_index
 from groundwire.engine.knowledge.inventory import ASKED_FIRST, module_address
 from groundwire.engine.pages import Page
 from groundwire.model import Answer, Event, Finished, Started, TextDelta
-from groundwire.testing.script import Response, Script, answer, json_response
+from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 from tests.credentials.builders import write_private
 from tests.transport.bounded import run
@@ -20,12 +20,12 @@ TEXT = "The boiler of the works runs at 3 bar. The whistle is tested on Monday."
 QUESTION = "At what pressure does the boiler of the works run?"
 
 
-def says(text: str) -> Response:
+def says(text: str) -> ScriptedResponse:
     events: list[Event] = [Started(), TextDelta(0, text), Finished("stop")]
     return answer("openai_chat", events)
 
 
-def asked(home: Path, response: Response, question: str = QUESTION) -> tuple[Answer, list[str]]:
+def asked(home: Path, response: ScriptedResponse, question: str = QUESTION) -> tuple[Answer, list[str]]:
     """The answer, and what the model was given."""
     data = home / "data"
     with open_index(data / "index") as index:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from groundwire.engine.gathering.outcomes import Gathered, Outcome, Scope, Skipped
-from groundwire.engine.gathering.pace import Pace
-from groundwire.engine.gathering.sources import Gathering, What
+from groundwire.engine.crawl.outcomes import Gathered, Outcome, Scope, Skipped
+from groundwire.engine.crawl.pace import Pace
+from groundwire.engine.crawl.sources import Gathering, What
+
 from groundwire.errors import Unreachable
 from groundwire.transport.fetch import Fetched, Fetcher
 

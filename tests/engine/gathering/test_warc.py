@@ -10,10 +10,10 @@ import warnings
 from pathlib import Path
 
 import pytest
+from groundwire.engine.crawl.outcomes import Gathered
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from groundwire.engine.gathering.outcomes import Gathered
 from tests.engine.gathering.gatherers import gather, reasons, urls
 from tests.engine.reading.samples import ARTICLE, ARTICLE_TEXT, pdf
 
@@ -84,7 +84,7 @@ def test_a_missing_library_is_told_with_what_to_do(tmp_path: Path) -> None:
     program = (
         "import sys; sys.modules['warcio'] = None\n"
         "from pathlib import Path\n"
-        "from groundwire.engine.gathering.warc import _outcomes\n"
+        "from groundwire.engine.crawl.warc import _outcomes\n"
         f"print([outcome.why for outcome in _outcomes(Path({str(tmp_path / 'a.warc')!r}))])"
     )
     result = subprocess.run(  # noqa: S603

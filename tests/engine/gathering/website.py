@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from groundwire.model.value import value
-from groundwire.transport.guard import Rules
-from groundwire.transport.guarded import GuardedFetcher
+from groundwire.transport.safe_fetch import GuardedFetcher
+from groundwire.transport.ssrf import Rules
 
 
 @value

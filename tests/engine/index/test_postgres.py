@@ -16,8 +16,8 @@ from groundwire.engine.index.postgres_schema import COMPONENT, STEPS
 from groundwire.engine.pages import Page
 from groundwire.errors import ConfigError, GroundwireError, RequestError
 from groundwire.model import SearchOptions
+from groundwire.transport.migrations import Migration
 from groundwire.transport.postgres import Connections, migrate
-from groundwire.transport.steps import Step
 from tests.servers.postgres import PostgresServer
 
 HOSTILE = (
@@ -55,13 +55,13 @@ def test_many_who_open_a_new_database_at_once_migrate_it_once(postgres: str) -> 
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(postgres: str) -> None:
-    good = Step(1, ("CREATE TABLE one (id int)",))
-    bad = Step(2, ("CREATE TABLE two (id int)", "ALTER TABLE one ADD COLUMN extra int", "SELECT 1 / 0"))
+    good = Migration(1, ("CREATE TABLE one (id int)",))
+    bad = Migration(2, ("CREATE TABLE two (id int)", "ALTER TABLE one ADD COLUMN extra int", "SELECT 1 / 0"))
     connections = Connections(postgres)
     with pytest.raises(GroundwireError, match="division by zero"):
         migrate(connections, "test", (good, bad))
     assert tables(postgres) == {"one", "groundwire_migrations"}
-    better = Step(2, ("ALTER TABLE one ADD COLUMN extra int",))
+    better = Migration(2, ("ALTER TABLE one ADD COLUMN extra int",))
     assert migrate(connections, "test", (good, better)) == 2
     assert migrate(connections, "test", (good, better)) == 2
     connections.close()

@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 
 import pytest
+from groundwire.engine.read.apart import PageReader, read_apart
 from pypdf import PdfWriter
 
 from groundwire.engine.engines.hits import Hit
 from groundwire.engine.engines.opening import Opener
 from groundwire.engine.engines.web import WebEngine
-from groundwire.engine.reading import Document, apart, read
-from groundwire.engine.reading.apart import PageReader, read_apart
+from groundwire.engine.read import Document, apart, read
 from groundwire.errors import GroundwireError, NotFound
 from groundwire.transport.fetch import Fetched
 from groundwire.transport.workers import WorkerLost, WorkerPool
@@ -34,7 +34,7 @@ MANY_ATTRIBUTES = "<p " + " ".join(f"a{number}=1" for number in range(100_000)) 
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPool]:
     """Workers of the test's own."""
-    pool = WorkerPool("groundwire.engine.reading.worker", most=3)
+    pool = WorkerPool("groundwire.engine.read.worker", most=3)
     monkeypatch.setattr(apart, "POOL", pool)
     yield pool
     pool.close_idle()
@@ -96,7 +96,7 @@ def test_a_bad_document_beside_good_ones_costs_itself_alone() -> None:
 
 
 GREEDY = """
-from groundwire.engine.reading import worker
+from groundwire.engine.read import worker
 worker.limit_memory()
 worker.read = lambda document: bytearray(worker.MEMORY)
 print(worker.respond(worker_request).why)

@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
+from groundwire.engine.read.formats import kind_of, media_type_of
 
-from groundwire.engine.reading import Document, read
-from groundwire.engine.reading.formats import kind_of, media_type_of
+from groundwire.engine.read import Document, read
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_what_nobody_can_read_is_told_with_its_type() -> None:
 def test_a_missing_library_is_told_with_what_to_do(library: str, media_type: str) -> None:
     program = (
         f"import sys; sys.modules[{library!r}] = None\n"
-        "from groundwire.engine.reading import Document, read\n"
+        "from groundwire.engine.read import Document, read\n"
         f"print(read(Document(b'words', {media_type!r})).why)"
     )
     result = subprocess.run(  # noqa: S603
@@ -72,7 +72,7 @@ def test_a_missing_library_is_told_with_what_to_do(library: str, media_type: str
 def test_nothing_heavy_is_imported_before_there_is_something_to_read() -> None:
     program = (
         "import sys\n"
-        "import groundwire.engine.reading\n"
+        "import groundwire.engine.read\n"
         "heavy = {'lxml', 'docutils', 'markdown_it', 'pypdf', 'warcio'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )

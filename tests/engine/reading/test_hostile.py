@@ -65,7 +65,7 @@ def watch(event, args):
         sys.stdout.write("opened " + str(args[:1]))
         sys.stdout.flush()
         import os; os._exit(3)
-from groundwire.engine.reading import Document, read
+from groundwire.engine.read import Document, read
 read(Document(b"warm", {media_type!r}))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 data = {making}

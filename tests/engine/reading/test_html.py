@@ -5,7 +5,7 @@ from __future__ import annotations
 import lxml.html
 import pytest
 
-from groundwire.engine.reading import Document, read, read_bytes, read_page
+from groundwire.engine.read import Document, read, read_bytes, read_page
 from groundwire.transport.fetch import Fetched
 from tests.engine.reading.samples import ARTICLE, ARTICLE_TEXT
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from groundwire.engine.pages import Page
-from groundwire.engine.reading import Document, read
+from groundwire.engine.read import Document, read
 
 URL = "https://a.example/dir/page.html"
 

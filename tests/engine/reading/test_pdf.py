@@ -7,7 +7,7 @@ import io
 import pytest
 from pypdf import PdfReader, PdfWriter
 
-from groundwire.engine.reading import Document, Reading, read
+from groundwire.engine.read import Document, Reading, read
 from tests.engine.reading.samples import pdf
 
 

@@ -11,7 +11,7 @@ from docutils.core import publish_doctree
 from markdown_it import MarkdownIt
 
 from groundwire.engine.pages import Page
-from groundwire.engine.reading import read_bytes
+from groundwire.engine.read import read_bytes
 from tests.engine.reading.samples import words
 
 MARKDOWN = """---

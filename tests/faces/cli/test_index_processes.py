@@ -82,7 +82,7 @@ def test_an_interrupted_crawl_keeps_what_it_has_and_goes_on(tmp_path: Path) -> N
 
 HELD = """
 import sys, threading
-from groundwire.engine.gathering import files
+from groundwire.engine.crawl import files
 from groundwire.faces.cli.main import run
 read_file = files._read_file
 def held(path, *rest):

@@ -9,7 +9,7 @@ from groundwire.client import ProviderStatus
 from groundwire.config.schema import Config
 from groundwire.errors import GroundwireError
 from groundwire.faces.gateway.app import Gateway
-from groundwire.faces.gateway.building import gateway_for
+from groundwire.faces.gateway.factory import gateway_for
 from groundwire.model import Event, Request
 from groundwire.model.value import replace
 

@@ -12,7 +12,7 @@ from groundwire.client import ProviderStatus
 from groundwire.config.schema import Config
 from groundwire.faces.gateway.app import Gateway
 from groundwire.faces.gateway.asgi import Message
-from groundwire.faces.gateway.building import gateway_for
+from groundwire.faces.gateway.factory import gateway_for
 from groundwire.model import Event, Request, Source
 from groundwire.model.value import replace
 from groundwire.providers.capabilities import Capabilities

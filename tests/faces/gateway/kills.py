@@ -13,7 +13,7 @@ from groundwire.dialects.registry import dialect
 from groundwire.model import Answer, Event, Source, TextDelta, assemble
 from groundwire.model.value import replace
 from groundwire.testing.answers import told
-from groundwire.testing.script import Cut, Response, Script, answer
+from groundwire.testing.script import Cut, Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
 from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
@@ -115,7 +115,9 @@ def _script(kills: list[Kill]) -> Script:
     return Script(
         paths={
             f"/k{number}/*": (
-                Response(stream=streams[kill.provider], cut_at=kill.place, cut=kill.cut, framing="chunked"),
+                ScriptedResponse(
+                    stream=streams[kill.provider], cut_at=kill.place, cut=kill.cut, framing="chunked"
+                ),
             )
             for number, kill in enumerate(kills)
         }

@@ -22,7 +22,7 @@ from groundwire.model import Answer, SearchCall, Span, assemble
 from groundwire.model.value import replace
 from groundwire.routing.continuation import add_usage
 from groundwire.testing.answers import told
-from groundwire.testing.script import DOCUMENT, EVENTS, Response, Script, answer
+from groundwire.testing.script import DOCUMENT, EVENTS, Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.contracts.recorded.catalogue import Recording, answer_of, recordings_of
 from tests.contracts.recorded.frames import is_sse
@@ -136,11 +136,11 @@ def all_recordings() -> list[Recording]:
     return recordings_of("body", "stream")
 
 
-def response_of(recording: Recording) -> Response:
+def response_of(recording: Recording) -> ScriptedResponse:
     """The recording as its provider sent it."""
     streams = recording.kind == "stream" and is_sse(recording.data)
     kind = EVENTS if streams else DOCUMENT
-    return Response(
+    return ScriptedResponse(
         headers={"content-type": kind}, body=recording.data, framing="chunked" if streams else "length"
     )
 

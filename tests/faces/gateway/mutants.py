@@ -10,7 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from groundwire.dialects.registry import dialect
-from groundwire.testing.script import Dribble, Response, Script
+from groundwire.testing.script import Dribble, Script, ScriptedResponse
 from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
 from tests.contracts.mutators import mutate, mutate_json
@@ -32,7 +32,7 @@ class Mutant(NamedTuple):
     inbound: str
     provider: str
     stream: bool
-    response: Response
+    response: ScriptedResponse
 
 
 class Outcome(NamedTuple):
@@ -48,7 +48,7 @@ def broken_stream(provider: str, seed: int) -> Mutant:
     data, names = mutate(random, random.choice(golden(provider)))
     inbound = provider if random.random() < 0.5 else random.choice(INBOUND)
     small = len(data) < 100_000
-    response = Response(
+    response = ScriptedResponse(
         headers={"content-type": "text/event-stream"},
         body=data,
         framing=random.choice(("chunked", "close")),
@@ -66,7 +66,7 @@ def broken_body(provider: str, seed: int) -> Mutant:
         data = data[: random.randrange(len(data))]
     inbound = provider if random.random() < 0.5 else random.choice(INBOUND)
     name = f"{provider} body {seed} ({', '.join(names)})"
-    return Mutant(name, inbound, provider, False, Response(body=data))
+    return Mutant(name, inbound, provider, False, ScriptedResponse(body=data))
 
 
 async def ask_all(mutants: Sequence[Mutant], *, seconds: float = 20.0) -> list[Outcome]:

@@ -14,7 +14,7 @@ from groundwire.config.schema import Config
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential
 from groundwire.engine.pages import Found, Passage
-from groundwire.faces.gateway.building import gateway_for
+from groundwire.faces.gateway.factory import gateway_for
 from groundwire.faces.gateway.server import server_for
 from groundwire.model import (
     Event,
@@ -28,14 +28,14 @@ from groundwire.model import (
     UsageSeen,
 )
 from groundwire.model.value import replace
-from groundwire.providers.base import Batches, Provider
 from groundwire.providers.capabilities import capabilities_of_engine
 from groundwire.providers.http import HttpProvider
 from groundwire.providers.registry import describe
+from groundwire.providers.spec import Batches, Provider
+from groundwire.routing.failover import Plan, Router, Target
 from groundwire.routing.health import Health
-from groundwire.routing.run import Plan, Router, Target
-from groundwire.routing.searching import SearchingProvider
-from groundwire.testing.upstream import Response, Upstream, answer
+from groundwire.routing.tool_loop.provider import SearchingProvider
+from groundwire.testing.upstream import ScriptedResponse, Upstream, answer
 from groundwire.transport.http import Http
 from tests.faces.gateway.serving import BASES, HOST
 
@@ -96,7 +96,7 @@ class Asking:
 
 @asynccontextmanager
 async def searching(
-    dialect: str, script: Sequence[Response], engine: Engine
+    dialect: str, script: Sequence[ScriptedResponse], engine: Engine
 ) -> AsyncIterator[tuple[str, Upstream]]:
     """The address of a gateway before a scripted model of one dialect, which cannot search."""
     http = Http({})
@@ -136,6 +136,6 @@ async def served(asking: Asking) -> AsyncIterator[str]:
             await running
 
 
-def playing(dialect: str) -> list[Response]:
+def playing(dialect: str) -> list[ScriptedResponse]:
     """A model that searches once, and then answers."""
     return [answer(dialect, SEARCHES), answer(dialect, ANSWERS)]

@@ -13,8 +13,8 @@ from typing import TypeVar
 from groundwire.client import Groundwire
 from groundwire.config.schema import Config, ProviderSettings
 from groundwire.faces.gateway.app import Gateway
-from groundwire.faces.gateway.building import gateway_for
-from groundwire.faces.gateway.replies import Patience
+from groundwire.faces.gateway.factory import gateway_for
+from groundwire.faces.gateway.response_writer import Patience
 from groundwire.faces.gateway.server import Server, server_for
 from groundwire.model.value import replace
 

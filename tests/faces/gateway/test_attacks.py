@@ -18,10 +18,10 @@ from groundwire.faces.gateway import asgi, connection, listener
 from groundwire.faces.gateway.app import Seen
 from groundwire.faces.gateway.keys import KeyFile
 from groundwire.faces.gateway.limits import HEAD_BYTES
-from groundwire.faces.gateway.replies import Patience
+from groundwire.faces.gateway.response_writer import Patience
 from groundwire.model.value import replace
 from groundwire.testing.answers import told
-from groundwire.testing.script import Response, answer
+from groundwire.testing.script import ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.crowd import memory_of
 from tests.faces.gateway.raw import Got, parsed, request_of
@@ -41,7 +41,7 @@ PIECE = 2**16
 def attack(
     work: Callable[[Here], Awaitable[None]],
     *,
-    script: Response | None = None,
+    script: ScriptedResponse | None = None,
     patience: Patience | None = None,
 ) -> None:
     async def main() -> None:

@@ -12,9 +12,9 @@ import pytest
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.errors import Overloaded
 from groundwire.faces.gateway.app import Gateway
-from groundwire.faces.gateway.booking import Booking
-from groundwire.faces.gateway.building import gateway_for
+from groundwire.faces.gateway.factory import gateway_for
 from groundwire.faces.gateway.keys import KeyFile
+from groundwire.faces.gateway.usage import Booking
 from groundwire.model import Event, Finished, Request, Started, TextDelta, Usage, UsageSeen
 from groundwire.store.base import Store, UsageRow
 from groundwire.store.open import open_store

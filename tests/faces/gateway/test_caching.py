@@ -13,7 +13,7 @@ from groundwire.config.schema import Config, GatewaySettings
 from groundwire.model import Source
 from groundwire.model.value import replace
 from groundwire.testing.answers import told
-from groundwire.testing.script import Response, Script, answer, json_response
+from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import Got, fetch, leave, request_of, send
 from tests.faces.gateway.sdk_readers import Clients
@@ -28,7 +28,7 @@ MODEL = "nile/m"
 
 
 @asynccontextmanager
-async def world(*responses: Response, seconds: float = 60.0) -> AsyncIterator[tuple[Here, Upstream]]:
+async def world(*responses: ScriptedResponse, seconds: float = 60.0) -> AsyncIterator[tuple[Here, Upstream]]:
     config = Config(gateway=GatewaySettings(cache_seconds=seconds))
     async with Upstream(Script(responses=responses)) as upstream:
         providers = {"nile": speaking("anthropic_messages", upstream.url)}

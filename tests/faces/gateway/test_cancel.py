@@ -16,7 +16,7 @@ import pytest
 from groundwire.model import Source
 from groundwire.model.value import replace
 from groundwire.testing.answers import told
-from groundwire.testing.script import Response, Script, answer
+from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import INBOUND, Leaving, leave, request_of, send
 from tests.faces.gateway.serving import Here, run, serving, speaking
@@ -58,7 +58,7 @@ def cases(count: int) -> Iterator[Case]:
     )
 
 
-def response_for(case: Case) -> Response:
+def response_for(case: Case) -> ScriptedResponse:
     """What the provider does while the client leaves."""
     whole = answer(case.provider, EVENTS)
     stream, body = whole.stream or b"", whole.body
@@ -77,7 +77,9 @@ def response_for(case: Case) -> Response:
         case "quiet":
             return replace(whole, stall_at=len(ahead))
         case "pausing":
-            return Response(503, {"retry-after": "20"}, b"{}", framing="close")  # not kept for another call
+            return ScriptedResponse(
+                503, {"retry-after": "20"}, b"{}", framing="close"
+            )  # not kept for another call
     return whole
 
 

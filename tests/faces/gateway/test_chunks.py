@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.faces.gateway.replies import Patience
+from groundwire.faces.gateway.response_writer import Patience
 from groundwire.model.value import replace
-from groundwire.testing.script import EVENTS, Dribble, Framing, Response, Script
+from groundwire.testing.script import EVENTS, Dribble, Framing, Script, ScriptedResponse
 from groundwire.testing.upstream import Upstream
 from tests.contracts.recorded.catalogue import Recording, answer_of, recordings_of
 from tests.contracts.recorded.frames import is_sse
@@ -40,9 +40,9 @@ def streams() -> list[Recording]:
     return list(found.values())
 
 
-def responses(data: bytes, sizes: tuple[int, ...]) -> dict[str, Response]:
+def responses(data: bytes, sizes: tuple[int, ...]) -> dict[str, ScriptedResponse]:
     """The same bytes on several ways."""
-    whole = Response(headers={"content-type": EVENTS}, body=data, framing="chunked")
+    whole = ScriptedResponse(headers={"content-type": EVENTS}, body=data, framing="chunked")
     ways = {f"{size} at a time": replace(whole, dribble=Dribble(size, 0.0)) for size in sizes}
     packed = replace(whole, headers={**whole.headers, "content-encoding": "gzip"}, body=gzip.compress(data))
     return {
@@ -69,7 +69,9 @@ def check(inbound: str, sizes: tuple[int, ...]) -> None:
             for recording in found:
                 asked = request_of(inbound, f"my_{recording.dialect}/m", stream=True)
                 ways = responses(recording.data, sizes)
-                upstream.script = Script((Response(headers={"content-type": EVENTS}, body=recording.data),))
+                upstream.script = Script(
+                    (ScriptedResponse(headers={"content-type": EVENTS}, body=recording.data),)
+                )
                 expected = plain((await fetch(here.url, asked)).body)
                 assert len(expected) > 100
                 for name, response in ways.items():
@@ -110,7 +112,9 @@ def test_the_same_dialect_passes_every_byte(recordings: Path) -> None:
                     continue
                 framing: Framing = "chunked" if streams_it else "length"
                 kind = {"content-type": EVENTS} if streams_it else {}
-                upstream.script = Script((Response(headers=kind, body=recording.data, framing=framing),))
+                upstream.script = Script(
+                    (ScriptedResponse(headers=kind, body=recording.data, framing=framing),)
+                )
                 asked = request_of(recording.dialect, f"my_{recording.dialect}/m", stream=streams_it)
                 got = await fetch(here.url, asked)
                 assert got.status == 200

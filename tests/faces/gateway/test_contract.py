@@ -11,8 +11,8 @@ import pytest
 
 from groundwire.errors import GroundwireError, MissingCredential, Overloaded
 from groundwire.faces.gateway.app import Gateway
-from groundwire.faces.gateway.building import gateway_for
-from groundwire.faces.gateway.replies import Patience
+from groundwire.faces.gateway.factory import gateway_for
+from groundwire.faces.gateway.response_writer import Patience
 from groundwire.model import Event, Request, Source, Warned
 from groundwire.model.value import replace
 from groundwire.testing.answers import told

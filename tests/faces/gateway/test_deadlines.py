@@ -11,7 +11,7 @@ from time import monotonic, process_time
 import pytest
 
 from groundwire.model.value import replace
-from groundwire.testing.script import Dribble, Response, Script, answer
+from groundwire.testing.script import Dribble, Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
 from tests.faces.gateway.ends import check_end
@@ -40,12 +40,12 @@ def slow(dialect: str) -> dict[str, Script]:
         "silent after its head": replace(whole, stall_at=0),
         "silent midway": replace(whole, stall_at=words),
         "one byte now and then": replace(whole, dribble=Dribble(1, 0.4)),
-        "comments without end": Response(repeat=b": still here\n\n", every=0.05),
+        "comments without end": ScriptedResponse(repeat=b": still here\n\n", every=0.05),
         "comments without end after words": replace(
             whole, stream=first, repeat=b": still here\n\n", every=0.05
         ),
         "the same for ever": replace(whole, stream=first, repeat=_last_frame(first), every=0.02),
-        "blanks for ever": Response(body=b" ", repeat=b" ", every=0.02),
+        "blanks for ever": ScriptedResponse(body=b" ", repeat=b" ", every=0.02),
     }
     scripts = {name: Script((response,)) for name, response in responses.items()}
     return {**scripts, "deaf": Script(door="deaf")}

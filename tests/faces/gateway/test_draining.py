@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 import pytest
 
 from groundwire.errors import TurnedAway
-from groundwire.faces.gateway.draining import Running
+from groundwire.faces.gateway.shutdown import Running
 from groundwire.model import Event, TextDelta
 
 

@@ -18,7 +18,7 @@ from groundwire.errors import AuthRejected, GroundwireError, NotFound, Overloade
 from groundwire.model import Source
 from groundwire.model.value import replace
 from groundwire.testing.answers import error_body, told
-from groundwire.testing.script import Dribble, Response, Script, answer, json_response
+from groundwire.testing.script import Dribble, Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
 from tests.contracts.strictness import events
@@ -59,7 +59,7 @@ def faults(dialect: str) -> dict[str, Script]:
     body = b" " * (words - 99) + whole.body  # blanks before it, so that it is cut where the stream is
     whole = replace(whole, body=body)
     first = stream.index(b"\n\n") + 2
-    broken: dict[str, Response] = {
+    broken: dict[str, ScriptedResponse] = {
         "silent": replace(whole, delay=NEVER),
         "stalled at once": replace(whole, stall_at=0),
         "stalled midway": replace(whole, stall_at=words),
@@ -69,17 +69,21 @@ def faults(dialect: str) -> dict[str, Script]:
         "reset midway": replace(whole, cut_at=words, cut="rst"),
         "cut near the end": replace(whole, cut_at=min(len(stream), len(body)) - 9),
         "empty": replace(whole, stream=b"", body=b""),
-        "a web page": Response(headers={"content-type": "text/html"}, body=b"<html>Gateway time-out</html>"),
+        "a web page": ScriptedResponse(
+            headers={"content-type": "text/html"}, body=b"<html>Gateway time-out</html>"
+        ),
         "an empty object": json_response({}),
-        "half an object": Response(body=body[: len(body) // 2], stream=b'data: {"a', framing="close"),
-        "noise": Response(body=bytes(range(256)) * 9, stream=b"data: " + bytes(range(128, 256)) + b"\n\n"),
+        "half an object": ScriptedResponse(body=body[: len(body) // 2], stream=b'data: {"a', framing="close"),
+        "noise": ScriptedResponse(
+            body=bytes(range(256)) * 9, stream=b"data: " + bytes(range(128, 256)) + b"\n\n"
+        ),
         "noise midway": replace(
             whole, stream=stream[:first] + b'data: {"x": NaN\n\n', body=body[:-9] + b"\xff\xfe}"
         ),
-        "endless comments": Response(repeat=b": still here\n\n", every=0.05),
+        "endless comments": ScriptedResponse(repeat=b": still here\n\n", every=0.05),
         "an error with status 200": json_response(dict(error_body(dialect, Overloaded("later")).body)),
-        "a naked 500": Response(500, body=b"upstream connect error"),
-        "not HTTP": Response(raw=b"SSH-2.0-OpenSSH_9.2\r\n"),
+        "a naked 500": ScriptedResponse(500, body=b"upstream connect error"),
+        "not HTTP": ScriptedResponse(raw=b"SSH-2.0-OpenSSH_9.2\r\n"),
     }
     for name, error in REFUSALS.items():
         wait = getattr(error, "retry_after", None)

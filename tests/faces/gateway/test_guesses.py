@@ -15,7 +15,7 @@ from groundwire.faces.gateway.addresses import ClientAddresses
 from groundwire.faces.gateway.asgi import Inbound, Message
 from groundwire.faces.gateway.guesses import MOST_KEYS, MOST_LOGINS, WINDOW, Guesses
 from groundwire.faces.gateway.keys import METRICS, KeyFile
-from groundwire.faces.gateway.replies import retry_after
+from groundwire.faces.gateway.response_writer import retry_after
 from tests.faces.gateway.calling import LOCAL, gateway_in
 
 

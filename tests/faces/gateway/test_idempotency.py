@@ -12,7 +12,7 @@ from groundwire.faces.gateway import idempotency
 from groundwire.faces.gateway.keys import KeyFile
 from groundwire.model.value import replace
 from groundwire.testing.answers import told
-from groundwire.testing.script import Response, Script, answer
+from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import INBOUND, Got, fetch, leave, request_of, send
 from tests.faces.gateway.serving import Here, holding, run, serving, speaking
@@ -21,11 +21,11 @@ ANSWER = answer("openai_chat", told("The Nile is 6650 km long."))
 STREAM = ANSWER.stream or b""
 TEXT_ENDS = STREAM.index(b"\n\n", STREAM.index(b"6650")) + 2
 SLOW = replace(ANSWER, delay=0.3)
-BROKEN = Response(500, {}, b'{"error":{"message":"no"}}')
+BROKEN = ScriptedResponse(500, {}, b'{"error":{"message":"no"}}')
 
 
 @asynccontextmanager
-async def world(*script: Response) -> AsyncIterator[tuple[Upstream, Here]]:
+async def world(*script: ScriptedResponse) -> AsyncIterator[tuple[Upstream, Here]]:
     async with (
         Upstream(script) as upstream,
         serving({"mine": speaking("openai_chat", upstream.url)}) as here,
@@ -98,7 +98,7 @@ def test_keys_belong_to_their_caller() -> None:
     [(BROKEN, False, 500), (replace(ANSWER, cut_at=TEXT_ENDS), True, 200)],
     ids=["an error", "a stream that breaks off"],
 )
-def test_errors_are_not_kept(failing: Response, stream: bool, status: int) -> None:
+def test_errors_are_not_kept(failing: ScriptedResponse, stream: bool, status: int) -> None:
     async def main() -> None:
         async with world(failing) as (upstream, here):
             first = await fetch(here.url, keyed(stream=stream))

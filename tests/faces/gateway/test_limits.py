@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from groundwire.config.schema import Config, GatewaySettings
-from groundwire.dialects.jsontext import JsonScan
+from groundwire.dialects.json import JsonScan
 from groundwire.errors import ClientWireError, InvalidArguments, InvalidQuery, TurnedAway
 from groundwire.faces.gateway import asgi
 from groundwire.faces.gateway.app import Gateway

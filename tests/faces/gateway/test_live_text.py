@@ -8,10 +8,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from groundwire.faces.gateway.replies import Patience
+from groundwire.faces.gateway.response_writer import Patience
 from groundwire.model import Event, Finished, Started, TextDelta, Usage, UsageSeen
 from groundwire.model.value import replace
-from groundwire.testing.upstream import Response, Upstream, answer
+from groundwire.testing.upstream import ScriptedResponse, Upstream, answer
 from tests.faces.gateway.serving import run, serving, speaking
 
 EVENTS: list[Event] = [
@@ -31,7 +31,7 @@ SEARCH = {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}
 OTHERS = ("openai_responses", "openai_chat", "gemini", "gemini_interactions")
 
 
-def unfinished(dialect: str) -> Response:
+def unfinished(dialect: str) -> ScriptedResponse:
     """A stream that falls silent after its first words."""
     whole = answer(dialect, EVENTS)
     assert whole.stream is not None

@@ -11,7 +11,7 @@ from time import monotonic
 import pytest
 
 from groundwire.config.schema import Config, GatewaySettings
-from groundwire.faces.gateway.replies import Patience
+from groundwire.faces.gateway.response_writer import Patience
 from tests.faces.gateway.crowd import Listener, listen, memory_of, telling
 from tests.faces.gateway.crowding import crowd
 from tests.faces.gateway.processes import served

@@ -12,7 +12,7 @@ import openai
 import pytest
 
 from groundwire.config.schema import Config
-from groundwire.faces.gateway.counting import estimate
+from groundwire.faces.gateway.count_tokens import estimate
 from groundwire.model import Request
 from tests.faces.gateway.calling import LOCAL, Parrot, called, gateway_in, posted
 from tests.faces.gateway.serving import serving, speaking

@@ -12,7 +12,7 @@ import pytest
 
 from groundwire.client import Groundwire
 from groundwire.config.schema import Config
-from groundwire.faces.gateway.building import gateway_for
+from groundwire.faces.gateway.factory import gateway_for
 from groundwire.model import Source
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer

@@ -15,10 +15,10 @@ import pytest
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.credentials.redact import Redactor
 from groundwire.errors import ConfigError
+from groundwire.faces.gateway.access_log import RequestLog, set_up_logging
 from groundwire.faces.gateway.app import Gateway, Seen
 from groundwire.faces.gateway.keys import KeyFile
-from groundwire.faces.gateway.measuring import BOUNDS, Metrics
-from groundwire.faces.gateway.observing import RequestLog, set_up_logging
+from groundwire.faces.gateway.metrics import BOUNDS, Metrics
 from groundwire.model.value import replace
 from tests.faces.gateway.calling import CONVERSATIONS, LOCAL, called, gateway_in, posted
 

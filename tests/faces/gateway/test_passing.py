@@ -12,10 +12,10 @@ import pytest
 from groundwire.dialects.base import Reply
 from groundwire.dialects.openai_responses import DIALECT
 from groundwire.errors import Interrupted
-from groundwire.faces.gateway.passing import Passing
 from groundwire.model import Verbatim
 from groundwire.model.value import replace
-from groundwire.testing.script import EVENTS, Dribble, Response
+from groundwire.providers.passthrough.writer import Passing
+from groundwire.testing.script import EVENTS, Dribble, ScriptedResponse
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.ends import check_end
 from tests.faces.gateway.kills import FIRST, stream_of
@@ -34,7 +34,7 @@ def middle(stream: bytes) -> int:
 
 def passed(dialect: str, body: bytes, *, pause: float = 0.0) -> Got:
     """What a client of the dialect gets of these bytes of its provider's."""
-    response = Response(headers={"content-type": EVENTS}, body=body, framing="chunked")
+    response = ScriptedResponse(headers={"content-type": EVENTS}, body=body, framing="chunked")
     if pause:
         response = replace(response, dribble=Dribble(len(body) // 8 + 1, pause))
 
@@ -159,7 +159,7 @@ def read(change: Callable[[bytes], bytes]) -> dict[str, Read]:
             providers = {}
             for dialect in INBOUND:
                 body = change(stream_of(dialect))
-                response = Response(headers={"content-type": EVENTS}, body=body, framing="chunked")
+                response = ScriptedResponse(headers={"content-type": EVENTS}, body=body, framing="chunked")
                 upstream = await stack.enter_async_context(Upstream(response))
                 providers[f"my_{dialect}"] = speaking(dialect, upstream.url)
             here = await stack.enter_async_context(serving(providers))

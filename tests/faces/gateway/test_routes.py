@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.errors import TurnedAway
-from groundwire.faces.gateway.building import ROUTES
+from groundwire.faces.gateway.factory import ROUTES
 from groundwire.faces.gateway.keys import KeyFile
 from groundwire.faces.gateway.routes import Routes
 from tests.faces.gateway.calling import CONVERSATIONS, LOCAL, called, gateway_in

@@ -12,7 +12,7 @@ from groundwire.errors import Overloaded
 from groundwire.model import Answer, Source, assemble
 from groundwire.model.value import replace
 from groundwire.testing.answers import error_body, told
-from groundwire.testing.script import Response, Script, answer, json_response
+from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
 from tests.faces.gateway.kills import FIRST, Survived, anywhere, every_index, fault_in, stream_of, survive
@@ -57,19 +57,21 @@ def read(inbound: str, got: Got) -> Answer:
     return assemble([*decoder.feed(got.body), *decoder.close()])
 
 
-def early(provider: str) -> dict[str, Response]:
+def early(provider: str) -> dict[str, ScriptedResponse]:
     """What may go wrong before anything was shown."""
-    whole = Response(stream=stream_of(provider))
+    whole = ScriptedResponse(stream=stream_of(provider))
     return {
         "overloaded": json_response(error_body(provider, Overloaded("later", status=503)).body, 503),
         "cut at once": replace(whole, cut_at=0),
         "cut in its first event": replace(whole, cut_at=20, cut="rst"),
-        "a web page": Response(headers={"content-type": "text/html"}, body=b"<html>no</html>"),
-        "not HTTP": Response(raw=b"SSH-2.0\r\n"),
+        "a web page": ScriptedResponse(headers={"content-type": "text/html"}, body=b"<html>no</html>"),
+        "not HTTP": ScriptedResponse(raw=b"SSH-2.0\r\n"),
     }
 
 
-async def with_two(dialects: tuple[str, str], first: Response, stack: AsyncExitStack) -> tuple[str, Upstream]:
+async def with_two(
+    dialects: tuple[str, str], first: ScriptedResponse, stack: AsyncExitStack
+) -> tuple[str, Upstream]:
     """A gateway before a provider in trouble and one that is well; its address, and the well one."""
     ill = await stack.enter_async_context(Upstream(Script((first,))))
     good = answer(dialects[1], told(SECOND, Source("https://beta.example/"), query="nile"))
@@ -84,7 +86,7 @@ async def with_two(dialects: tuple[str, str], first: Response, stack: AsyncExitS
 def test_before_the_first_words_somebody_else_is_asked(inbound: str, stream: bool) -> None:
     other = INBOUND[(INBOUND.index(inbound) + 1) % len(INBOUND)]
 
-    async def ask(dialects: tuple[str, str], trouble: str, first: Response) -> None:
+    async def ask(dialects: tuple[str, str], trouble: str, first: ScriptedResponse) -> None:
         async with AsyncExitStack() as stack:
             url, well = await with_two(dialects, first, stack)
             got = await fetch(url, request_of(inbound, "auto", stream=stream))
@@ -115,7 +117,7 @@ def test_after_the_first_words_nobody_else_is_asked(inbound: str) -> None:
             data = stream_of(dialects[0])
             words = data.index(b"\n\n", data.index(b"moon")) + 2
             async with AsyncExitStack() as stack:
-                url, well = await with_two(dialects, Response(stream=data, cut_at=words), stack)
+                url, well = await with_two(dialects, ScriptedResponse(stream=data, cut_at=words), stack)
                 header = b"x-groundwire-citations: live\r\ncontent-type"
                 asked = request_of(inbound, "auto", stream=True).replace(b"content-type", header, 1)
                 got = await fetch(url, asked)

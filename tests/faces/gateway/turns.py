@@ -18,8 +18,8 @@ from groundwire.config.schema import Config
 from groundwire.dialects.features import Feature
 from groundwire.dialects.registry import dialect
 from groundwire.faces.gateway.app import Gateway
-from groundwire.faces.gateway.building import gateway_for
 from groundwire.faces.gateway.clients import HEADER as RENDER
+from groundwire.faces.gateway.factory import gateway_for
 from groundwire.faces.gateway.rendering import Rendering
 from groundwire.model import Answer
 from groundwire.testing.answers import told

@@ -18,13 +18,13 @@ from groundwire.errors import NotFound
 from groundwire.faces.mcp.http import Receive, Scope, Send, mcp_app
 from groundwire.model import Source
 from groundwire.testing.answers import told
-from groundwire.testing.script import Response
+from groundwire.testing.script import ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
 
 COLOGNE = Source("https://stadt.example/koeln", "Köln in Zahlen", excerpts=("Köln hat 1,1 Mio. Einwohner.",))
 TEXT = "Köln hat 1,1 Mio. Einwohner."
 ANSWER = answer("gemini", told(TEXT, COLOGNE, query="Einwohner Köln"))
-SILENT = Response(delay=float("inf"))
+SILENT = ScriptedResponse(delay=float("inf"))
 KEY = "test-key-0123456789"
 
 
@@ -61,7 +61,7 @@ def environment(upstream: Upstream, home: Path) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def served(home: Path, *responses: Response) -> AsyncIterator[Here]:
+async def served(home: Path, *responses: ScriptedResponse) -> AsyncIterator[Here]:
     """The application at a free port, as it stands, without a gateway around it."""
     async with Upstream(responses or (ANSWER,)) as upstream:
         env = environment(upstream, home)

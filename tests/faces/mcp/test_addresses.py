@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.faces.mcp.addresses import Addresses
+from groundwire.faces.mcp.fetch_allow_list import Addresses
 
 
 def test_an_id_is_known_to_every_process_with_the_same_secret() -> None:

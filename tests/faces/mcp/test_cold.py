@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from groundwire.faces.mcp.greeting import MODERN
+from groundwire.faces.mcp.handshake import MODERN
 from groundwire.faces.mcp.http import McpApp, Message, Scope, mcp_app
 from tests.faces.mcp.test_greeting import ENVELOPE, hello, library, probe, tools
 
@@ -136,8 +136,8 @@ import sys
 from pathlib import Path
 from groundwire.client import Groundwire
 from groundwire.config.load import load
-from groundwire.faces.mcp.greeting import first_answer
-from groundwire.faces.mcp.offering import offered
+from groundwire.faces.mcp.handshake import first_answer
+from groundwire.faces.mcp.tool_list import offered
 home = {str(tmp_path)!r}
 asker = Groundwire(load({{}}, home, home), env={{"HOME": home}})
 answer = first_answer({json.dumps(json.dumps(tools(None)))}, lambda: offered(asker), modern=False)

@@ -16,10 +16,10 @@ from mcp.types import JSONRPCRequest
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from groundwire.config.load import load
-from groundwire.faces.mcp.addresses import Addresses
-from groundwire.faces.mcp.greeting import HANDSHAKES, MODERN, greeting, is_ready, listing
-from groundwire.faces.mcp.offering import offered
+from groundwire.faces.mcp.fetch_allow_list import Addresses
+from groundwire.faces.mcp.handshake import HANDSHAKES, MODERN, greeting, is_ready, listing
 from groundwire.faces.mcp.server import SearchServer
+from groundwire.faces.mcp.tool_list import offered
 from tests.faces.mcp.served import Library
 
 BOUND = 30.0

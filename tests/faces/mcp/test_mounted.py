@@ -200,7 +200,7 @@ def test_a_gateway_without_the_package_says_what_to_install(monkeypatch: pytest.
 
 def test_the_package_is_not_imported_before_the_first_request() -> None:
     script = (
-        "import sys, groundwire.faces.mcp.http, groundwire.faces.mcp.mounting, groundwire.faces.mcp.calls; "
+        "import sys, groundwire.faces.mcp.http, groundwire.faces.mcp.route, groundwire.faces.mcp.calls; "
         "sys.exit('mcp' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], timeout=BOUND, check=False).returncode == 0  # noqa: S603

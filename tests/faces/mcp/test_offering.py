@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.config.load import load
-from groundwire.faces.mcp.offering import NAMES, offered
+from groundwire.faces.mcp.tool_list import NAMES, offered
 from groundwire.tools import TOOLS
 from groundwire.tools.formats import tools_in
 from tests.faces.mcp.served import KEY, Library

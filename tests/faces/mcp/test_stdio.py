@@ -18,7 +18,7 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 
 from groundwire.faces.cli.edge import perform
 from groundwire.faces.cli.main import parse
-from groundwire.faces.mcp.lines import Lines
+from groundwire.faces.mcp.stdin import Lines
 from groundwire.testing.upstream import Upstream
 from tests.faces.fakes import Bench
 from tests.faces.mcp.served import ANSWER, SILENT, TEXT, environment

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from groundwire.config.load import load
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
 from groundwire.engine.pages import Page
-from groundwire.faces.mcp.addresses import Addresses
 from groundwire.faces.mcp.calls import Told, call
+from groundwire.faces.mcp.fetch_allow_list import Addresses
 from groundwire.model import JsonObject, Source, assemble
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer

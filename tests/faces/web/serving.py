@@ -13,7 +13,7 @@ from groundwire.chat.chat import Chat, chat_for
 from groundwire.client import Groundwire
 from groundwire.config.schema import Config, ProviderSettings
 from groundwire.faces.gateway.app import Gateway
-from groundwire.faces.gateway.building import gateway_for
+from groundwire.faces.gateway.factory import gateway_for
 from groundwire.faces.gateway.routes import Routes
 from groundwire.faces.gateway.server import server_for
 from groundwire.faces.web.routes import routes_for

@@ -15,7 +15,7 @@ from time import perf_counter
 import pytest
 
 from groundwire.chat.questions import Asked
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.faces.gateway.collecting import collect_seldom
 from groundwire.model import Answer, Citation, Evidence, Message, SearchCall, SearchResult, Source, Span, Text
 from groundwire.model.json import encode

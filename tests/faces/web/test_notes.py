@@ -14,7 +14,7 @@ from groundwire import errors
 from groundwire.chat.blocking import STORE_CODES
 from groundwire.chat.questions import InvalidDomain, OutsideAgent
 from groundwire.errors import GroundwireError, RateLimited, TurnedAway
-from groundwire.faces.web.notes import error_line, error_note, finish_note, warning_note
+from groundwire.faces.web.messages import error_line, error_note, finish_note, warning_note
 from groundwire.faces.web.pages import Pages
 from groundwire.model import Answer, Text, Warned
 from groundwire.model.events import FinishReason

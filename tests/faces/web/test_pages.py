@@ -19,7 +19,7 @@ from groundwire.faces.web.pages import Pages
 from groundwire.faces.web.routes import PAGES
 from groundwire.store.base import Agent
 from groundwire.testing.answers import told
-from groundwire.testing.script import Response
+from groundwire.testing.script import ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import answered
 from tests.faces.gateway.serving import speaking
@@ -189,7 +189,7 @@ def test_what_cannot_be_asked_is_refused_with_a_reason(body: dict[str, str], tmp
 def test_closing_the_page_stops_the_provider(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
-            Upstream(Response(delay=60)) as upstream,
+            Upstream(ScriptedResponse(delay=60)) as upstream,
             serving_page(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as here,
             aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
         ):
@@ -314,7 +314,7 @@ def test_the_face_needs_nothing_that_is_not_in_its_folder() -> None:
 def test_a_second_question_in_a_session_under_way_gets_409_with_a_reason(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
-            Upstream(Response(delay=60)) as upstream,
+            Upstream(ScriptedResponse(delay=60)) as upstream,
             serving_page(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as here,
             aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
         ):

@@ -13,8 +13,8 @@ from groundwire.engine.compose.telling import tell
 from groundwire.engine.pages import Found, Passage
 from groundwire.faces.cli.forms import as_markdown, as_text
 from groundwire.faces.web.answers import view_of
+from groundwire.faces.web.markdown import write_prose
 from groundwire.faces.web.pages import Pages
-from groundwire.faces.web.prose import write_prose
 from groundwire.model import Answer, Citation, Evidence, Source, Span, Text, assemble
 from groundwire.store.base import StoredMessage
 from groundwire.text.plain import PLAIN

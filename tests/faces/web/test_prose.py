@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from groundwire.faces.web.prose import Prose, write_prose
+from groundwire.faces.web.markdown import Prose, write_prose
 from groundwire.faces.web.visible import seen, shown
 from groundwire.model import Citation, Evidence, Source, Span
 

@@ -15,7 +15,7 @@ import pytest
 
 from groundwire.model.value import replace
 from groundwire.store.base import Agent
-from groundwire.testing.script import Dribble, Response, Script
+from groundwire.testing.script import Dribble, Script, ScriptedResponse
 from groundwire.testing.upstream import Upstream
 from tests.contracts.recorded.catalogue import READERS, Recording, find_recording, recordings_of, told_by
 from tests.contracts.recorded.told import Mention, Told, place_of_link
@@ -41,7 +41,7 @@ def recording(name: str) -> Recording:
     return next(one for one in recordings_of("stream", "body") if one.name == name)
 
 
-def played(one: Recording) -> Response:
+def played(one: Recording) -> ScriptedResponse:
     """The recording in a few pieces, so that the page sees it grow."""
     response = response_of(one)
     return replace(response, dribble=Dribble(len(response.body) // 6 + 1, 0.03))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.store.base import Agent
-from groundwire.testing.script import Response, Script
+from groundwire.testing.script import Script, ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import holding, speaking
 from tests.faces.web.browsing import Browser, Browsing, Page, watched
@@ -20,7 +20,7 @@ FINDER = Agent("finder", {"en": "Finder", "de": "Sucher"}, web_search=True)
 
 @asynccontextmanager
 async def using(
-    browsing: Browsing, folder: Path, script: Script | Response, config: Config | None = None
+    browsing: Browsing, folder: Path, script: Script | ScriptedResponse, config: Config | None = None
 ) -> AsyncIterator[tuple[Upstream, Here, Browser]]:
     async with (
         Upstream(script) as upstream,
@@ -225,7 +225,7 @@ def test_nothing_moves_where_motion_is_not_wanted(browsing: Browsing, tmp_path: 
       .map((item) => item.animationName ?? item.transitionProperty)"""
 
     async def run() -> None:
-        async with using(browsing, tmp_path, Response(delay=60)) as (_, here, chromium):
+        async with using(browsing, tmp_path, ScriptedResponse(delay=60)) as (_, here, chromium):
             found = {}
             for wish in ("no-preference", "reduce"):
                 context = await chromium.new_context(
@@ -246,7 +246,11 @@ def test_nothing_moves_where_motion_is_not_wanted(browsing: Browsing, tmp_path: 
 def test_a_full_gateway_says_so_and_the_question_stays(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         config = Config(gateway=GatewaySettings(max_requests=1))
-        async with using(browsing, tmp_path, Response(delay=60), config) as (upstream, here, chromium):
+        async with using(browsing, tmp_path, ScriptedResponse(delay=60), config) as (
+            upstream,
+            here,
+            chromium,
+        ):
             context = await chromium.new_context(locale="de-DE")
             first, _ = await watched(context, here.url)
             await first.goto(here.url)

@@ -16,7 +16,7 @@ from groundwire.dialects.anthropic_messages.tokens import is_ours, seal, unseal
 from groundwire.dialects.base import Reply
 from groundwire.dialects.fields import Fields
 from groundwire.model import NO_EXTRAS, Evidence, Extras, JsonObject, Source, Span
-from groundwire.text.addresses import safe_address
+from groundwire.text.urls import safe_address
 
 _WEB = "web_search_result_location"
 _SEARCH_RESULT = "search_result_location"

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from groundwire.dialects.anthropic_messages.search import NAME
-from groundwire.dialects.evidence import is_native
 from groundwire.dialects.fields import Fields, as_object
+from groundwire.dialects.foreign_history import is_native
 from groundwire.model import JsonObject, Opaque, Part, Request, SearchResult, Source, ToolResult
-from groundwire.text.addresses import safe_address
+from groundwire.text.urls import safe_address
 
 _MAX_INDEX = 1_000_000
 

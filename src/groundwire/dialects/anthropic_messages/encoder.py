@@ -18,9 +18,9 @@ from groundwire.dialects.anthropic_messages.search import NAME
 from groundwire.dialects.anthropic_messages.tokens import seal
 from groundwire.dialects.anthropic_messages.usage import encode_usage
 from groundwire.dialects.base import Reply, StreamEncoder
-from groundwire.dialects.extension import extend
-from groundwire.dialects.jsontext import dump_json
-from groundwire.dialects.late import LateCitations
+from groundwire.dialects.citation_buffer import CitationBuffer
+from groundwire.dialects.extras import extend
+from groundwire.dialects.json import dump_json
 from groundwire.model import (
     Assembler,
     Citation,
@@ -50,7 +50,7 @@ class Encoder(StreamEncoder):
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply)
-        self._late = LateCitations(reply.citations)
+        self._late = CitationBuffer(reply.citations)
         self._assembler = Assembler()
         self._cutter = Cutter()
         self._searches = SearchWriter(reply.key)

@@ -14,8 +14,8 @@ from groundwire.dialects.anthropic_messages.response import encode_blocks
 from groundwire.dialects.anthropic_messages.search import NAME
 from groundwire.dialects.anthropic_messages.stream import Decoder
 from groundwire.dialects.base import Reply
-from groundwire.dialects.evidence import is_native, readable_parts
 from groundwire.dialects.fields import Fields
+from groundwire.dialects.foreign_history import is_native, readable_parts
 from groundwire.errors import ClientWireError
 from groundwire.model import (
     Event,

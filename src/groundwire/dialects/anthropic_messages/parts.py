@@ -14,7 +14,7 @@ from typing import NamedTuple
 from groundwire.dialects.anthropic_messages.search import NAME
 from groundwire.dialects.anthropic_messages.tokens import is_ours, seal, unseal
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ClientWireError
 from groundwire.model import (
     NO_EXTRAS,
@@ -25,7 +25,7 @@ from groundwire.model import (
     SearchResult,
     Source,
 )
-from groundwire.text.addresses import safe_address
+from groundwire.text.urls import safe_address
 
 SEARCH_TOOLS = ("web_search", "web_fetch")
 RESULT_BLOCKS = ("web_search_tool_result", "web_fetch_tool_result")

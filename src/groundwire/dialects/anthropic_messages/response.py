@@ -17,9 +17,9 @@ from groundwire.dialects.anthropic_messages.stream import Decoder
 from groundwire.dialects.anthropic_messages.tokens import seal
 from groundwire.dialects.anthropic_messages.usage import encode_usage
 from groundwire.dialects.base import Dialect, Reply
-from groundwire.dialects.extension import extend
+from groundwire.dialects.citation_buffer import searches_first
+from groundwire.dialects.extras import extend
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.late import searches_first
 from groundwire.errors import UpstreamWireError
 from groundwire.model import (
     Answer,

@@ -19,8 +19,8 @@ from groundwire.dialects.anthropic_messages.search import NAME
 from groundwire.dialects.anthropic_messages.usage import decode_usage
 from groundwire.dialects.base import DEFAULT_KEY, StreamDecoder
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.framing import Frame
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
+from groundwire.dialects.sse import Frame
 from groundwire.errors import UpstreamWireError, WireError
 from groundwire.model import (
     Citation,
@@ -37,7 +37,7 @@ from groundwire.model import (
     UsageSeen,
 )
 from groundwire.model.value import replace
-from groundwire.text.anchors import anchor_at, anchor_kind
+from groundwire.text.spans import anchor_at, anchor_kind
 
 __all__ = ["Decoder", "Encoder"]
 

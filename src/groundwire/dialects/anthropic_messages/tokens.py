@@ -15,7 +15,7 @@ from binascii import b2a_base64
 from hashlib import blake2b
 
 from groundwire.dialects.fields import as_object
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ClientWireError
 from groundwire.model import JsonObject
 

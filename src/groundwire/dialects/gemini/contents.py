@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from groundwire.dialects.evidence import is_native, readable_parts
 from groundwire.dialects.fields import Fields
+from groundwire.dialects.foreign_history import is_native, readable_parts
 from groundwire.dialects.gemini.parts import (
     NO_ID,
     decode_blob,
@@ -20,7 +20,7 @@ from groundwire.dialects.gemini.parts import (
 )
 from groundwire.dialects.gemini.proto import NAME, extras_of, many
 from groundwire.dialects.gemini.turns import SIGNATURE, TurnReader
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.model import (
     Event,
     Image,

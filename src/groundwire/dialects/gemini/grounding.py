@@ -31,9 +31,9 @@ from groundwire.model import (
 )
 from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import replace
-from groundwire.text.addresses import safe_address
-from groundwire.text.anchors import QuotePlaces, anchor_at
 from groundwire.text.offsets import from_points, to_points
+from groundwire.text.spans import QuotePlaces, anchor_at
+from groundwire.text.urls import safe_address
 
 REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/"
 """Where the Developer API sends readers; the title is then the domain of the page."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.gemini.proto import NAME, extras_of
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import UpstreamWireError
 from groundwire.model import (
     Image,
@@ -26,7 +26,7 @@ from groundwire.model import (
     Text,
     ToolCall,
 )
-from groundwire.text.addresses import domain_of, safe_address
+from groundwire.text.urls import domain_of, safe_address
 
 VERBATIM = "part"
 """Under this name the extras of a search hold the server tool part it was read from."""

@@ -33,7 +33,7 @@ from groundwire.model import (
     UsageSeen,
 )
 from groundwire.model.value import replace
-from groundwire.text.addresses import safe_address
+from groundwire.text.urls import safe_address
 
 _UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.extension import extend
+from groundwire.dialects.extras import extend
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.gemini.errors import encode_finish
 from groundwire.dialects.gemini.grounding import encode_grounding, encode_pages
@@ -12,7 +12,7 @@ from groundwire.dialects.gemini.parts import encode_parts, show_part
 from groundwire.dialects.gemini.proto import NAME, read_body
 from groundwire.dialects.gemini.reading import AnswerReader
 from groundwire.dialects.gemini.usage import encode_usage
-from groundwire.dialects.unread import audited
+from groundwire.dialects.source_audit import audited
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Answer, Event, Json, JsonObject
 

@@ -8,8 +8,7 @@ when their arguments are complete, and everything else in the last chunk.
 from __future__ import annotations
 
 from groundwire.dialects.base import Reply, StreamDecoder, StreamEncoder
-from groundwire.dialects.extension import extend
-from groundwire.dialects.framing import Frame
+from groundwire.dialects.extras import extend
 from groundwire.dialects.gemini.errors import encode_error
 from groundwire.dialects.gemini.losses import LOSSES
 from groundwire.dialects.gemini.parts import VERBATIM, encode_call, encode_part, parse_object, show_part
@@ -21,7 +20,8 @@ from groundwire.dialects.gemini.response import (
     encode_metadata,
 )
 from groundwire.dialects.gemini.usage import encode_usage
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
+from groundwire.dialects.sse import Frame
 from groundwire.errors import GroundwireError, UpstreamWireError, WireError
 from groundwire.model import (
     Assembler,

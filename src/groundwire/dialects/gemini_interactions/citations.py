@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.gemini_interactions.parts import decode_source, marked, own
 from groundwire.model import Citation, Cited, Evidence, JsonObject, Span, Warned
-from groundwire.text.anchors import anchor_kind
 from groundwire.text.offsets import Unit, from_points, to_points
+from groundwire.text.spans import anchor_kind
 
 # Where each kind of citation keeps its address and its name.
 _KEYS = {

@@ -12,11 +12,11 @@ from typing import ClassVar
 
 from groundwire.dialects.base import StreamDecoder
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.framing import Frame
 from groundwire.dialects.gemini_interactions.response import read_whole, tell_end, tell_error, tell_start
 from groundwire.dialects.gemini_interactions.steps import Steps
 from groundwire.dialects.gemini_interactions.usage import decode_usage
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
+from groundwire.dialects.sse import Frame
 from groundwire.errors import UpstreamWireError
 from groundwire.model import UsageSeen
 

@@ -13,7 +13,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from groundwire.dialects.base import Reply, StreamEncoder
-from groundwire.dialects.extension import extend
+from groundwire.dialects.extras import extend
 from groundwire.dialects.gemini_interactions.citations import encode_annotations, ends_within
 from groundwire.dialects.gemini_interactions.errors import encode_error_object
 from groundwire.dialects.gemini_interactions.interaction import encode_head, encode_part

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from groundwire.dialects.base import ErrorBody, Headers, Reply
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
 from groundwire.dialects.retry import request_id, retry_after
 from groundwire.errors import (
     AuthRejected,

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from groundwire.dialects.evidence import is_native, readable_parts
 from groundwire.dialects.fields import Fields
+from groundwire.dialects.foreign_history import is_native, readable_parts
 from groundwire.dialects.gemini_interactions.interaction import encode_steps
 from groundwire.dialects.gemini_interactions.notes import Notes
 from groundwire.dialects.gemini_interactions.parts import NAME, decode_image, encode_image, marked, own
 from groundwire.dialects.gemini_interactions.steps import Steps
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.errors import ClientWireError
 from groundwire.model import (
     Image,

@@ -14,7 +14,7 @@ from groundwire.dialects.base import Reply
 from groundwire.dialects.gemini_interactions.citations import encode_annotations, ends_within
 from groundwire.dialects.gemini_interactions.parts import NAME, encode_image, own
 from groundwire.dialects.gemini_interactions.searches import encode_call, encode_result
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
 from groundwire.errors import ClientWireError, WireError
 from groundwire.model import (
     Citation,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from groundwire.dialects.transcript import Transcript
+from groundwire.dialects.text_buffer import TextBuffer
 from groundwire.model import Event, TextDelta
 
 
 class Teller(Protocol):
     """Who is told the events; a stream decoder is one."""
 
-    transcript: Transcript
+    transcript: TextBuffer
 
     def emit(self, event: Event) -> None: ...
 
@@ -23,7 +23,7 @@ class Notes:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self.transcript = Transcript()
+        self.transcript = TextBuffer()
         self._parts = 0
 
     def emit(self, event: Event) -> None:

@@ -10,7 +10,7 @@ import re
 
 from groundwire.dialects.fields import Fields
 from groundwire.model import Extras, Image, JsonObject, Source, SourceState
-from groundwire.text.addresses import domain_of, safe_address
+from groundwire.text.urls import domain_of, safe_address
 
 NAME = "gemini_interactions"
 MARK: Extras = {NAME: {}}

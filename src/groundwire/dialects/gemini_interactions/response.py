@@ -6,7 +6,7 @@ The search steps of a real answer stand after its text; nothing here relies on t
 from __future__ import annotations
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.extension import extend
+from groundwire.dialects.extras import extend
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.gemini_interactions.errors import (
     decode_ending,
@@ -21,7 +21,7 @@ from groundwire.dialects.gemini_interactions.notes import Notes, Teller
 from groundwire.dialects.gemini_interactions.parts import NAME, own
 from groundwire.dialects.gemini_interactions.steps import Steps
 from groundwire.dialects.gemini_interactions.usage import decode_usage, encode_usage
-from groundwire.dialects.unread import audited
+from groundwire.dialects.source_audit import audited
 from groundwire.errors import UpstreamError, UpstreamWireError
 from groundwire.model import Answer, Event, Failed, Finished, Json, JsonObject, Started, UsageSeen
 

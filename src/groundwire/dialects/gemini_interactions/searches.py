@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.gemini_interactions.parts import NAME, decode_source, marked, own
 from groundwire.model import Json, JsonObject, SearchCall, SearchResult, Source
-from groundwire.text.addresses import safe_address
+from groundwire.text.urls import safe_address
 
 _OPENED_STATES = ("error", "paywall", "unsafe")
 _NAMELESS = "search"  # ids are required

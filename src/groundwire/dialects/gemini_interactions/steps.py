@@ -24,7 +24,7 @@ from groundwire.dialects.gemini_interactions.searches import (
     decode_search_call,
     decode_search_result,
 )
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.errors import WireError
 from groundwire.model import (
     ExtrasSeen,

@@ -12,8 +12,8 @@ from groundwire.dialects.fields import Fields
 from groundwire.dialects.openai_chat.parts import NAME, marked, own
 from groundwire.model import Evidence, Json, JsonObject, Source, SourceState, Span
 from groundwire.model.value import value
-from groundwire.text.addresses import safe_address
 from groundwire.text.markers import is_dagger
+from groundwire.text.urls import safe_address
 
 # A page under the names of all who list some: Perplexity, Groq, Qwen, Hunyuan, Baidu, GLM, Azure.
 _URL = ("url", "link", "uri")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.dialects.openai_chat.parts import own
 from groundwire.model import FunctionTool, JsonObject, Request, ToolCall
 

@@ -19,16 +19,16 @@ from itertools import islice
 from types import MappingProxyType
 
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.dialects.openai_chat.annotations import Annotation, cite, decode_annotation
 from groundwire.dialects.openai_chat.lists import SourceLists
 from groundwire.model import Citation, Cited, Evidence, Json, Source, Span, Warned
 from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import replace
-from groundwire.text.addresses import canonical_address
-from groundwire.text.anchors import LinkPlaces, anchor_at
 from groundwire.text.links import find_markdown_links
 from groundwire.text.markers import find_dagger_markers, find_number_markers
+from groundwire.text.spans import LinkPlaces, anchor_at
+from groundwire.text.urls import canonical_address
 
 _SHOWN = re.compile(r"【(\d{1,4})†")
 

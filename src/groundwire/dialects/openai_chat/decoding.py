@@ -15,8 +15,7 @@ from collections.abc import Callable, Mapping
 
 from groundwire.dialects.base import StreamDecoder
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.framing import Frame
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
 from groundwire.dialects.openai_chat.calls import CallTold, decode_call, decode_legacy_call, is_for_client
 from groundwire.dialects.openai_chat.chunks import read_chunks
 from groundwire.dialects.openai_chat.citations import Told, resolve
@@ -31,6 +30,7 @@ from groundwire.dialects.openai_chat.reasoning import (
 )
 from groundwire.dialects.openai_chat.searches import ServerSearch, ServerSearches
 from groundwire.dialects.openai_chat.usage import decode_usage
+from groundwire.dialects.sse import Frame
 from groundwire.errors import Interrupted, UpstreamError, UpstreamWireError, WireError
 from groundwire.model import (
     Event,

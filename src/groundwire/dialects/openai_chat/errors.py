@@ -12,7 +12,7 @@ import re
 from typing import NamedTuple
 
 from groundwire.dialects.base import ErrorBody, Headers, Reply
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
 from groundwire.dialects.retry import request_id, retry_after
 from groundwire.errors import (
     AuthRejected,

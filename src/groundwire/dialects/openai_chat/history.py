@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from groundwire.dialects.evidence import is_native, readable_parts
 from groundwire.dialects.fields import Fields
+from groundwire.dialects.foreign_history import is_native, readable_parts
 from groundwire.dialects.openai_chat.calls import (
     CallTold,
     decode_call,

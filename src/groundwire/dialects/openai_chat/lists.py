@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.openai_chat.annotations import decode_page
 from groundwire.model import Json, JsonObject, Source
-from groundwire.text.addresses import safe_address
+from groundwire.text.urls import safe_address
 
 _ADDRESSES = "citations"
 _INSIDE = {"search_info": "search_results", "context": "citations"}

@@ -8,7 +8,7 @@ error, in OpenRouter's shape.
 from __future__ import annotations
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.extension import extend
+from groundwire.dialects.extras import extend
 from groundwire.dialects.openai_chat.annotations import encode_page
 from groundwire.dialects.openai_chat.calls import encode_call, encode_legacy_call, expects_legacy
 from groundwire.dialects.openai_chat.decoding import Decoder

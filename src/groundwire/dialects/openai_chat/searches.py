@@ -15,12 +15,12 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.dialects.openai_chat.annotations import decode_page
 from groundwire.dialects.openai_chat.parts import NAME
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Extras, Json, JsonObject, SearchCall, SearchResult, Source, SourceState
-from groundwire.text.addresses import safe_address
+from groundwire.text.urls import safe_address
 
 _OWN: Extras = {NAME: {}}
 _WEB = re.compile(r"search|brows|visit|open|find|web", re.IGNORECASE)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from groundwire.dialects.base import Reply, StreamEncoder
 from groundwire.dialects.fields import as_object
-from groundwire.dialects.framing import encode_frame
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.dialects.openai_chat.calls import encode_call, encode_legacy_call, encode_more, expects_legacy
 from groundwire.dialects.openai_chat.decoding import Decoder
 from groundwire.dialects.openai_chat.errors import encode_told_error
@@ -19,6 +18,7 @@ from groundwire.dialects.openai_chat.parts import NAME, encode_image, marked, ow
 from groundwire.dialects.openai_chat.reasoning import DETAILS, encode_reasoning
 from groundwire.dialects.openai_chat.response import encode_beside, encode_ending
 from groundwire.dialects.openai_chat.usage import encode_usage
+from groundwire.dialects.sse import encode_frame
 from groundwire.errors import GroundwireError
 from groundwire.model import (
     Answer,

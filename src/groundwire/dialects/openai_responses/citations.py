@@ -17,15 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice
 from typing import NamedTuple, TypeAlias
 
-from groundwire.dialects.extension import FIELD
+from groundwire.dialects.extras import FIELD
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.openai_responses.wire import NAME, native
 from groundwire.model import Citation, Evidence, Json, JsonObject, Source, Span, Text
 from groundwire.model.source import Anchor
 from groundwire.model.value import replace, value
-from groundwire.text.addresses import domain_of, safe_address
-from groundwire.text.anchors import LinkPlaces, anchor_at, anchor_kind, is_link, is_link_at
 from groundwire.text.links import Link, find_markdown_links
+from groundwire.text.spans import LinkPlaces, anchor_at, anchor_kind, is_link, is_link_at
+from groundwire.text.urls import domain_of, safe_address
 
 MAX_REPEATS = 2_000
 """How many pieces of citations are told besides the first: one that reaches over several parts has a piece in

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from groundwire.dialects.extension import FIELD
+from groundwire.dialects.extras import FIELD
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.model import JsonObject
 
 BODY = "conversation.response"

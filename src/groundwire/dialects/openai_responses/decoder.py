@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from groundwire.dialects.base import StreamDecoder
-from groundwire.dialects.extension import FIELD
+from groundwire.dialects.extras import FIELD
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.framing import Frame
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
 from groundwire.dialects.openai_responses.conversations import (
     EVENTS,
     Conversation,
@@ -34,6 +33,7 @@ from groundwire.dialects.openai_responses.reading import (
 from groundwire.dialects.openai_responses.server_tools import ToolUse
 from groundwire.dialects.openai_responses.settling import Settling
 from groundwire.dialects.openai_responses.usage import decode_usage
+from groundwire.dialects.sse import Frame
 from groundwire.errors import UpstreamWireError, WireError
 from groundwire.model import Failed, Finished, JsonObject, ReasoningDelta, Started, UsageSeen
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeAlias
 
-from groundwire.dialects.evidence import is_native, readable_parts
 from groundwire.dialects.fields import Fields
+from groundwire.dialects.foreign_history import is_native, readable_parts
 from groundwire.dialects.openai_responses.citations import Annotation, decode_annotation, place
 from groundwire.dialects.openai_responses.output import replay_items
 from groundwire.dialects.openai_responses.parts import (
@@ -48,7 +48,7 @@ from groundwire.model.parts import Phase
 from groundwire.model.request import Role
 from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import replace
-from groundwire.text.anchors import LinkPlaces
+from groundwire.text.spans import LinkPlaces
 
 _ROLES: dict[str, Role] = {"user": "user", "system": "system", "developer": "developer"}
 _TEXTS = frozenset({"input_text", "output_text", "text"})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from groundwire.dialects.extension import FIELD
+from groundwire.dialects.extras import FIELD
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.openai_responses.server_tools import read_act
 from groundwire.dialects.openai_responses.wire import NAME, native
@@ -27,7 +27,7 @@ from groundwire.model import (
     ToolCall,
 )
 from groundwire.model.source_merge import SourceMerge
-from groundwire.text.addresses import safe_address
+from groundwire.text.urls import safe_address
 
 _TROUBLE = {"failed": "unavailable", "incomplete": "unavailable"}
 _TEXT_FIELDS = ("type", "text", "refusal", "annotations", "logprobs")

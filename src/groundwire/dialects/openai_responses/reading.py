@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from groundwire.dialects.base import StreamDecoder
-from groundwire.dialects.extension import FIELD
+from groundwire.dialects.extras import FIELD
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.openai_responses.parts import (
     call_extras,

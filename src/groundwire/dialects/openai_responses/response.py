@@ -7,7 +7,7 @@ repeats what was asked (tools with their defaults, limits, format), because clie
 from __future__ import annotations
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.extension import FIELD, VERSION, extend
+from groundwire.dialects.extras import FIELD, VERSION, extend
 from groundwire.dialects.features import Feature
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.openai_responses.decoder import Decoder

@@ -23,11 +23,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
 from groundwire.errors import UpstreamWireError, WireError
 from groundwire.model import Json, JsonObject
 from groundwire.model.parts import SearchKind
-from groundwire.text.addresses import safe_address
+from groundwire.text.urls import safe_address
 
 _CLIENT_CALLS = frozenset(
     {

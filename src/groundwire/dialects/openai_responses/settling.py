@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 
 from groundwire.dialects.base import StreamDecoder
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.dialects.openai_responses.citations import (
     Annotation,
     Key,
@@ -44,8 +44,8 @@ from groundwire.model import (
 )
 from groundwire.model.parts import Phase
 from groundwire.model.source import MAX_EVIDENCE
-from groundwire.text.anchors import LinkPlaces
 from groundwire.text.markers import MarkerStripper
+from groundwire.text.spans import LinkPlaces
 
 
 class _Pending:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.extension import FIELD, VERSION, extend
+from groundwire.dialects.extras import FIELD, VERSION, extend
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.unread import EMPTY, audited
+from groundwire.dialects.source_audit import EMPTY, audited
 from groundwire.dialects.websearch.errors import decode_error_result, encode_error_result
 from groundwire.dialects.websearch.parts import Reading, read, render
 from groundwire.dialects.websearch.request import NAME
@@ -40,9 +40,9 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.model.value import replace
-from groundwire.text.addresses import domain_of, safe_address
 from groundwire.text.markdown import render_sources
 from groundwire.text.sources import number_answer
+from groundwire.text.urls import domain_of, safe_address
 
 _NOTHING = "No information found."
 _RETURNED = re.compile(r'Search results for "(.*)" returned\.', re.DOTALL)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from groundwire.dialects.base import Reply, StreamDecoder, StreamEncoder
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.framing import Frame
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
+from groundwire.dialects.sse import Frame
 from groundwire.dialects.websearch.response import encode_response, read_result
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Assembler, Event, Failed, Finished

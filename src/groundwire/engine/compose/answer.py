@@ -13,7 +13,7 @@ from groundwire.engine.compose.words import query_words
 from groundwire.engine.pages import Passage
 from groundwire.model import Citation, Evidence, Source, Span, Warned
 from groundwire.model.value import replace, value
-from groundwire.text.addresses import domain_of
+from groundwire.text.urls import domain_of
 
 THIN_EVIDENCE = "thin_evidence"
 """The code of the warning that the pages hardly answer."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from groundwire.engine.compose.vocabulary import MONTHS, NEGATIONS, STOP_WORDS
 from groundwire.model.value import value
-from groundwire.text.kin import KIN
+from groundwire.text.synonyms import KIN
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _RUN = re.compile(rf"[{_CJK}]")

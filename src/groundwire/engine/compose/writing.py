@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.engine.compose.answer import Composition, sources_in
 from groundwire.engine.compose.polishing import one_line, visible
 from groundwire.engine.compose.sentences import split_sentences

@@ -11,7 +11,7 @@ from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import NO_SECRET, Credential, Secret
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.jsontext import load_json
+from groundwire.dialects.json import load_json
 from groundwire.dialects.retry import request_id, retry_after
 from groundwire.engine.engines.hits import Hit
 from groundwire.engine.engines.opening import Opener
@@ -34,7 +34,7 @@ from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Call, Http
 
 if TYPE_CHECKING:
-    from groundwire.transport.exchange import Exchange
+    from groundwire.transport.response import Response
 
 DOMAIN_LISTS = frozenset({"allowed_domains", "blocked_domains"})
 _LARGEST = 8_000_000
@@ -65,7 +65,7 @@ class Problem:
 
 
 Request: TypeAlias = Callable[[Ask], Call]
-Response: TypeAlias = Callable[[Fields], tuple[Hit, ...]]
+ParseResponse: TypeAlias = Callable[[Fields], tuple[Hit, ...]]
 Explain: TypeAlias = Callable[[Fields], Problem]
 Wait: TypeAlias = Callable[[Mapping[str, str]], "float | None"]
 
@@ -83,7 +83,7 @@ class ApiEngineRow:
     base_url: str
     """Empty where there is none until the user names one."""
     request: Request
-    response: Response
+    response: ParseResponse
     explain: Explain = _unexplained
     wait: Wait = retry_after
     """Seconds to wait after a refusal, as its headers say."""
@@ -176,7 +176,7 @@ def _missing(row: ApiEngineRow, message: str) -> MissingCredential:
     return error
 
 
-async def _refusal(row: ApiEngineRow, exchange: Exchange) -> GroundwireError:
+async def _refusal(row: ApiEngineRow, exchange: Response) -> GroundwireError:
     """The error that a status other than success means."""
     status = exchange.status
     if status < 400:

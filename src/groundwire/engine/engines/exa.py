@@ -5,7 +5,7 @@ from __future__ import annotations
 from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.redact import UnshownHeaders
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.engine.engines.api import DOMAIN_LISTS, ApiEngineRow, Ask, Problem
 from groundwire.engine.engines.hits import Hit, hit_of
 from groundwire.engine.engines.wording import domains

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from groundwire.model import SearchOptions, Source, Warned
 from groundwire.model.value import value
-from groundwire.text.addresses import domain_of, safe_address
+from groundwire.text.urls import domain_of, safe_address
 
 Admits: TypeAlias = Callable[[SearchOptions, Source], bool]
 """Do the domain lists allow this source?"""

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from groundwire.model.value import value
-from groundwire.text.addresses import domain_of
 from groundwire.text.domains import entry_parts, plain_host
+from groundwire.text.urls import domain_of
 
 
 def hosts_above(url: str) -> list[str]:

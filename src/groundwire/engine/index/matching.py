@@ -19,7 +19,7 @@ from groundwire.engine.index.moments import bounds
 from groundwire.engine.index.question import Question, joined_neighbours
 from groundwire.model import SearchOptions
 from groundwire.model.value import value
-from groundwire.text.kin import KIN
+from groundwire.text.synonyms import KIN
 
 Clause: TypeAlias = tuple[Occur, Query]
 Forms: TypeAlias = tuple[Query, ...]

@@ -21,7 +21,7 @@ from groundwire.engine.index.words import (
 )
 from groundwire.engine.pages import Page
 from groundwire.model.value import field_names, replace, value
-from groundwire.text.addresses import canonical_address
+from groundwire.text.urls import canonical_address
 
 # What PostgreSQL cannot keep in a text. One sign for one sign, so that positions stay.
 _UNKEPT = re.compile("[\x00\ud800-\udfff]")

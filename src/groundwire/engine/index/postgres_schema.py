@@ -7,12 +7,12 @@ title weighing A, of the address B, parts of names C, of the text D. `forms` has
 
 from __future__ import annotations
 
-from groundwire.transport.steps import Step
+from groundwire.transport.migrations import Migration
 
 COMPONENT = "index"
 
 STEPS = (
-    Step(
+    Migration(
         1,
         (
             """
@@ -52,7 +52,7 @@ STEPS = (
             "CREATE INDEX groundwire_passages_words ON groundwire_passages USING gin (words, forms, hosts)",
         ),
     ),
-    Step(
+    Migration(
         2,
         (
             "ALTER TABLE groundwire_pages ADD COLUMN titled tsvector NOT NULL DEFAULT ''",

@@ -26,7 +26,7 @@ from groundwire.engine.index.formats import PIECE_BITS
 from groundwire.engine.index.words import fingerprint
 from groundwire.engine.pages import Page
 from groundwire.model.value import value
-from groundwire.text.addresses import canonical_address, domain_of
+from groundwire.text.urls import canonical_address, domain_of
 
 _PATIENCE = 30.0
 _LISTED_AT_ONCE = 500

@@ -15,7 +15,7 @@ from groundwire.engine.knowledge.inventory import PART_OF
 from groundwire.engine.knowledge.readme import plain
 from groundwire.engine.pages import Page
 from groundwire.model.value import value
-from groundwire.text.addresses import safe_address
+from groundwire.text.urls import safe_address
 
 COLLECTION = "packages"
 OWN = "groundwire"

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from groundwire.dialects.jsontext import dump_json
-from groundwire.engine.gathering.outcomes import Gathered, Outcome, Scope
-from groundwire.engine.gathering.sources import Gathering, What, recognise
-from groundwire.engine.gathering.storing import Storing, Tally
+from groundwire.dialects.json import dump_json
+from groundwire.engine.crawl.outcomes import Gathered, Outcome, Scope
+from groundwire.engine.crawl.sources import Gathering, What, recognise
+from groundwire.engine.crawl.storing import Storing, Tally
 from groundwire.engine.index.base import Index, Stored
 from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import YELLOW, Console
@@ -20,7 +20,7 @@ from groundwire.faces.cli.printable import one_line, printable_json
 from groundwire.faces.cli.status import Status
 from groundwire.model import JsonObject
 from groundwire.transport.fetch import Fetcher
-from groundwire.transport.guard import PUBLIC, REFUSED, Rules
+from groundwire.transport.ssrf import PUBLIC, REFUSED, Rules
 
 _DRAWN_EVERY = 0.1
 _SAID_EVERY = 2.0
@@ -38,7 +38,7 @@ def open_store(folder: Path, store: str = "") -> Index:
 
 def open_fetcher(whats: Iterable[What], *, private: bool) -> Fetcher:
     """Fetches public pages; and the very hosts that were named, if they may be private."""
-    from groundwire.transport.guarded import GuardedFetcher  # noqa: PLC0415  brings the HTTP client along
+    from groundwire.transport.safe_fetch import GuardedFetcher  # noqa: PLC0415  brings the HTTP client along
     from groundwire.transport.weburl import NoAddress, parse  # noqa: PLC0415
 
     if not private:

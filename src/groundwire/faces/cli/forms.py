@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from groundwire.dialects.extension import VERSION, encode_citation, encode_search, encode_source
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.extras import VERSION, encode_citation, encode_search, encode_source
+from groundwire.dialects.json import dump_json
 from groundwire.errors import GroundwireError
 from groundwire.faces.cli.exits import ending_of
 from groundwire.faces.cli.marked import mark, paragraph_breaks, split_marks
@@ -13,10 +13,10 @@ from groundwire.faces.cli.printable import one_line, printable, printable_json
 from groundwire.model import Answer, Event, Json, JsonObject, Usage
 from groundwire.model.json import encode
 from groundwire.model.value import field_names, value
-from groundwire.text.addresses import safe_address
 from groundwire.text.markdown import render_answer
 from groundwire.text.plain import in_markdown
 from groundwire.text.sources import Numbering, label_of, number_answer
+from groundwire.text.urls import safe_address
 
 _SIGNS = re.compile(r"([\\\[\]`*_<>])")
 

@@ -124,7 +124,7 @@ def count(text: str) -> int:
 
 def address(text: str) -> str:
     """An address of the web without query and fragment."""
-    from groundwire.text.addresses import safe_address  # noqa: PLC0415  only where there is something to check
+    from groundwire.text.urls import safe_address  # noqa: PLC0415  only where there is something to check
 
     safe = safe_address(text)
     if not safe or "?" in safe or "#" in safe:

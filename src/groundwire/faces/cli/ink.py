@@ -14,7 +14,7 @@ from groundwire.faces.cli.console import BOLD, CYAN, DIM
 from groundwire.faces.cli.marked import MARK
 from groundwire.faces.cli.printable import printable
 from groundwire.model.value import value
-from groundwire.text.addresses import safe_address
+from groundwire.text.urls import safe_address
 
 _BOLD = r"(?<![\w*])\*\*(?=[^\s*])([^\n]+?)(?<=[^\s*])\*\*(?!\*)"
 _CODE = r"`([^`\n]+)`"

@@ -11,9 +11,9 @@ from groundwire.faces.cli.paper import shortened, text_width
 from groundwire.faces.cli.printable import one_line
 from groundwire.model import NOTHING_FOUND, Answer, Citation, Source, Usage
 from groundwire.model.events import FinishReason
-from groundwire.text.addresses import safe_address
 from groundwire.text.domains import domain_shown
 from groundwire.text.sources import label_of
+from groundwire.text.urls import safe_address
 
 """The detail of an answer's end when no page answers: then its text says so, and claims nothing."""
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from groundwire.credentials.lookup import Finding
     from groundwire.credentials.secret import Secret
     from groundwire.engine.knowledge import Progress
-    from groundwire.providers.base import Row
+    from groundwire.providers.spec import ProviderSpec
 
 _SETTINGS: Mapping[str, str] = {
     "allow": "search.allowed_domains",
@@ -65,7 +65,7 @@ class Asker(Protocol):
 
     def findings(self, name: str) -> list[Finding]: ...
 
-    def add(self, row: Row, key: Secret | None = None) -> None: ...
+    def add(self, row: ProviderSpec, key: Secret | None = None) -> None: ...
 
     def watch_index(self, report: Callable[[Progress], None]) -> None: ...
 

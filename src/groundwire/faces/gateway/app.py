@@ -16,27 +16,27 @@ from typing import TYPE_CHECKING, Protocol
 
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.dialects.base import Reply
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
 from groundwire.errors import GroundwireError, TurnedAway
 from groundwire.faces.gateway.access import Access
 from groundwire.faces.gateway.asgi import JSON, Inbound, Left, Receive, Scope, Send
-from groundwire.faces.gateway.draining import Running, closing
 from groundwire.faces.gateway.idempotency import HEADER as IDEMPOTENCY_KEY
 from groundwire.faces.gateway.idempotency import Idempotency
 from groundwire.faces.gateway.limits import check_request
-from groundwire.faces.gateway.measuring import Metrics
+from groundwire.faces.gateway.metrics import Metrics
 from groundwire.faces.gateway.overload import Overload, overloaded
-from groundwire.faces.gateway.replies import Patience, retry_after
+from groundwire.faces.gateway.response_writer import Patience, retry_after
 from groundwire.faces.gateway.routes import Match, Routes
+from groundwire.faces.gateway.shutdown import Running, closing
 from groundwire.model import Event, Request, Usage
 from groundwire.model.value import value
-from groundwire.routing.caching import Cache, Note
+from groundwire.routing.cache import Cache, Note
 
 if TYPE_CHECKING:
     from groundwire.client import ProviderStatus
-    from groundwire.faces.gateway.booking import Booking
-    from groundwire.faces.gateway.conversation import Told
+    from groundwire.faces.gateway.handler import ResponseInfo
+    from groundwire.faces.gateway.usage import Booking
 
 log = logging.getLogger("groundwire.gateway")
 
@@ -113,7 +113,7 @@ class Call:
         self.failed = False
         """Did the answer end with an error?"""
 
-    def learn(self, told: Told) -> None:
+    def learn(self, told: ResponseInfo) -> None:
         """Note who answered, and what that cost. An answer that was there already cost nothing."""
         self.provider = told.provider
         self.failed = told.finish == "failed"

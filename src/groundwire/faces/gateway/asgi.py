@@ -1,7 +1,7 @@
 """What comes in and how it is answered: the few words of ASGI that we speak.
 
-`Inbound` reads a request within limits and writes one response. `attended` runs work for as long as the
-client stays: whoever hangs up cancels it, in whichever phase it is, and with it the provider's request.
+`Inbound` reads a request within limits and writes one response. `cancel_on_disconnect` runs a coroutine and
+cancels it, and with it the upstream request, when the client disconnects.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def unescaped(part: str) -> str:
     return unquote(part)
 
 
-async def attended(inbound: Inbound, work: Coroutine[object, object, None]) -> bool:
+async def cancel_on_disconnect(inbound: Inbound, work: Coroutine[object, object, None]) -> bool:
     """Do the work while the client is there; says whether it stayed to the end."""
     doing = cast("asyncio.Task[None]", asyncio.current_task())
     left = False

@@ -14,10 +14,10 @@ from time import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ClientWireError, GroundwireError, InvalidQuery
-from groundwire.faces.gateway.asgi import JSON, attended
-from groundwire.faces.gateway.conversation import Told, check_head
+from groundwire.faces.gateway.asgi import JSON, cancel_on_disconnect
+from groundwire.faces.gateway.handler import ResponseInfo, check_head
 from groundwire.faces.gateway.routes import Route
 from groundwire.faces.gateway.side_request import search_target
 from groundwire.model import (
@@ -174,15 +174,15 @@ async def search(gateway: Gateway, call: Call, _: Mapping[str, str]) -> None:
     if not isinstance(body, dict):
         raise ClientWireError("expected a JSON object")
     asked = decode(body, time())
-    told = Told(call.request_id)
+    told = ResponseInfo(call.request_id)
     try:
-        if not await attended(call.inbound, _answer(gateway, call, told, asked)):
+        if not await cancel_on_disconnect(call.inbound, _answer(gateway, call, told, asked)):
             call.outcome = "left"
     finally:
         call.learn(told)
 
 
-async def _answer(gateway: Gateway, call: Call, told: Told, asked: Asked) -> None:
+async def _answer(gateway: Gateway, call: Call, told: ResponseInfo, asked: Asked) -> None:
     target = search_target(gateway, asked.model)
     answers = await asyncio.gather(*(_found(gateway, told, query, target) for query in asked.queries))
     failures = [answer for answer in answers if isinstance(answer, GroundwireError)]
@@ -193,11 +193,11 @@ async def _answer(gateway: Gateway, call: Call, told: Told, asked: Asked) -> Non
 
 
 async def _found(
-    gateway: Gateway, told: Told, query: Query, target: tuple[str, str]
+    gateway: Gateway, told: ResponseInfo, query: Query, target: tuple[str, str]
 ) -> Answer | GroundwireError:
     request = Request((Message("user", (Text(query.text),)),), search=query.options)
     assembler = Assembler()
-    mine = Told(told.request_id)
+    mine = ResponseInfo(told.request_id)
     try:
         async with aclosing(gateway.batches(request, provider=target[0], model=target[1])) as batches:
             async for batch in batches:

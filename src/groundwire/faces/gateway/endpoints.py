@@ -6,29 +6,29 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from groundwire.errors import TurnedAway
-from groundwire.faces.gateway.asgi import attended
+from groundwire.faces.gateway.asgi import cancel_on_disconnect
 from groundwire.faces.gateway.clients import chosen_rendering, is_shown_as_told, rendering_for
 from groundwire.faces.gateway.codex_search import CODEX
-from groundwire.faces.gateway.contract_search import CONTRACT
-from groundwire.faces.gateway.conversation import (
-    CITATIONS_HEADER,
-    Batches,
-    Exchange,
-    Form,
-    Told,
-    answer_streaming,
-    answer_whole,
-    understand,
-)
 from groundwire.faces.gateway.decoding import decoded
 from groundwire.faces.gateway.engine_answers import check_searches, finds, with_engine_warning
+from groundwire.faces.gateway.handler import (
+    CITATIONS_HEADER,
+    Batches,
+    EndpointSpec,
+    RequestContext,
+    ResponseInfo,
+    answer_streaming,
+    answer_whole,
+    parse_request,
+)
 from groundwire.faces.gateway.rendering import rendered
 from groundwire.faces.gateway.routes import Endpoint, Route
+from groundwire.faces.gateway.search import CONTRACT
 from groundwire.faces.gateway.side_request import OFF, search_target, side_answer
 from groundwire.faces.gateway.spending import counted
 from groundwire.model import SearchOptions
 from groundwire.model.value import replace
-from groundwire.routing.caching import Note
+from groundwire.routing.cache import Note
 from groundwire.routing.intent import as_search, side_query
 from groundwire.routing.resolve import resolve
 
@@ -42,20 +42,20 @@ def spoken(dialect: str) -> Endpoint:
     """An endpoint whose body says everything."""
 
     async def endpoint(gateway: Gateway, call: Call, _: Mapping[str, str]) -> None:
-        await converse(gateway, call, Form(dialect))
+        await converse(gateway, call, EndpointSpec(dialect))
 
     return endpoint
 
 
 async def generate(gateway: Gateway, call: Call, names: Mapping[str, str]) -> None:
     """Gemini's whole answer: the model stands in the path."""
-    await converse(gateway, call, Form("gemini", names["model"], stream=False))
+    await converse(gateway, call, EndpointSpec("gemini", names["model"], stream=False))
 
 
 async def generate_streaming(gateway: Gateway, call: Call, names: Mapping[str, str]) -> None:
     """Gemini's stream: server-sent events with `alt=sse`, one JSON array without."""
     array = call.inbound.parameter("alt") != "sse"
-    await converse(gateway, call, Form("gemini", names["model"], stream=True, array=array))
+    await converse(gateway, call, EndpointSpec("gemini", names["model"], stream=True, array=array))
 
 
 async def upgrade(_: Gateway, __: Call, ___: Mapping[str, str]) -> None:
@@ -63,21 +63,21 @@ async def upgrade(_: Gateway, __: Call, ___: Mapping[str, str]) -> None:
     raise TurnedAway(status=426, message="no WebSocket here: POST to the same path")
 
 
-async def converse(gateway: Gateway, call: Call, form: Form) -> None:
+async def converse(gateway: Gateway, call: Call, form: EndpointSpec) -> None:
     """One request, from its bytes to the last byte of its answer."""
     inbound = call.inbound
     body = await inbound.body(gateway.settings.max_body_mb * 2**20)
     policy = gateway.settings.citations
-    exchange = await decoded(body, lambda: understand(inbound, form, body, policy, gateway.secret))
-    told = Told(call.request_id)
+    exchange = await decoded(body, lambda: parse_request(inbound, form, body, policy, gateway.secret))
+    told = ResponseInfo(call.request_id)
     try:
-        if not await attended(inbound, _answer(gateway, exchange, call, told)):
+        if not await cancel_on_disconnect(inbound, _answer(gateway, exchange, call, told)):
             call.outcome = "left"
     finally:
         call.learn(told)
 
 
-async def _answer(gateway: Gateway, exchange: Exchange, call: Call, told: Told) -> None:
+async def _answer(gateway: Gateway, exchange: RequestContext, call: Call, told: ResponseInfo) -> None:
     exchange, batches = ask(gateway, exchange, call.inbound.headers, told.found)
     if exchange.request.stream:
         await answer_streaming(call.inbound, exchange, batches, told, gateway.patience)
@@ -86,8 +86,8 @@ async def _answer(gateway: Gateway, exchange: Exchange, call: Call, told: Told) 
 
 
 def ask(
-    gateway: Gateway, exchange: Exchange, headers: Mapping[str, str], note: Note
-) -> tuple[Exchange, Batches]:
+    gateway: Gateway, exchange: RequestContext, headers: Mapping[str, str], note: Note
+) -> tuple[RequestContext, Batches]:
     """Ask whom the request means: Claude Code's own searches go to the search target, all others where
     their model's name leads. The answer comes in the rendering that its client can show."""
     if exchange.form.dialect == "anthropic_messages" and gateway.settings.search != OFF:
@@ -98,8 +98,8 @@ def ask(
 
 
 def _ask_search(
-    gateway: Gateway, exchange: Exchange, headers: Mapping[str, str], query: str, note: Note
-) -> tuple[Exchange, Batches]:
+    gateway: Gateway, exchange: RequestContext, headers: Mapping[str, str], query: str, note: Note
+) -> tuple[RequestContext, Batches]:
     provider, model = search_target(gateway, exchange.request.model)
     chosen = chosen_rendering(headers, gateway.settings.render)
     request = as_search(exchange.request, query)
@@ -112,8 +112,8 @@ def _ask_search(
 
 
 def _ask_model(
-    gateway: Gateway, exchange: Exchange, headers: Mapping[str, str], note: Note
-) -> tuple[Exchange, Batches]:
+    gateway: Gateway, exchange: RequestContext, headers: Mapping[str, str], note: Note
+) -> tuple[RequestContext, Batches]:
     request, dialect = exchange.request, exchange.form.dialect
     usable, configured = gateway.groundwire.usable(), gateway.settings.render
     provider, model = resolve(request.model, gateway.groundwire.config.aliases, usable)

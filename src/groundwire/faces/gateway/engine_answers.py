@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 
 from groundwire.errors import UnsupportedFeature
-from groundwire.faces.gateway.conversation import Batches
+from groundwire.faces.gateway.handler import Batches
 from groundwire.model import Event, FunctionTool, Limits, Request, Started, Warned
 from groundwire.model.value import field_names
 from groundwire.routing.engines import ENGINES, no_model

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import TypeAlias, cast
 
 from groundwire.errors import InvalidArguments, TurnedAway
-from groundwire.faces.gateway.asgi import LINE, Headers, Inbound, Message, Scope, attended
+from groundwire.faces.gateway.asgi import LINE, Headers, Inbound, Message, Scope, cancel_on_disconnect
 
 HEADER = "idempotency-key"
 SECONDS = 24 * 3600.0
@@ -120,7 +120,9 @@ class Idempotency:
             )
         recording.read[inbound] = 0
         try:
-            return await attended(inbound, recording.follow(inbound, () if is_first else (_REPLAYED,)))
+            return await cancel_on_disconnect(
+                inbound, recording.follow(inbound, () if is_first else (_REPLAYED,))
+            )
         finally:
             del recording.read[inbound]
             recording.wake()

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from groundwire.credentials.files import PRIVATE, lock_file, read_document, write_atomically
 from groundwire.dialects.fields import as_object
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ClientWireError, ConfigError
 from groundwire.faces.gateway.access import fingerprint
 from groundwire.model import Json, JsonObject

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundwire.dialects.jsontext import JsonScan
+from groundwire.dialects.json import JsonScan
 from groundwire.errors import ClientWireError, InvalidArguments, InvalidQuery, TurnedAway
 from groundwire.model import Request
 

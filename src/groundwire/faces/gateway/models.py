@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.faces.gateway.asgi import JSON
 from groundwire.faces.gateway.routes import Endpoint, Route
 from groundwire.model import JsonObject

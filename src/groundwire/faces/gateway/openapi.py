@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from groundwire import __version__
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.faces.gateway.asgi import JSON
 from groundwire.faces.gateway.routes import Route
 from groundwire.model import Json, JsonObject

@@ -15,7 +15,7 @@ from functools import cache
 from time import process_time
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
 from groundwire.errors import TurnedAway
 

@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from groundwire.chat.chat import chat_for
-from groundwire.faces.gateway.booking import Booking
 from groundwire.faces.gateway.routes import Routes
+from groundwire.faces.gateway.usage import Booking
 from groundwire.faces.web.routes import routes_for
 from groundwire.store.open import open_store
 from groundwire.store.probe import StoreProbe

@@ -20,7 +20,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Literal, NamedTuple, TypeAlias
 
-from groundwire.faces.gateway.conversation import Batches
+from groundwire.faces.gateway.handler import Batches
 from groundwire.model import (
     Citation,
     Cited,

@@ -14,8 +14,8 @@ from typing import Protocol
 from groundwire.client import Groundwire
 from groundwire.errors import ConfigError
 from groundwire.faces.gateway.app import Asker
-from groundwire.faces.gateway.building import gateway_for
 from groundwire.faces.gateway.collecting import collect_seldom
+from groundwire.faces.gateway.factory import gateway_for
 from groundwire.faces.gateway.page import add_page
 from groundwire.faces.gateway.server import server_for
 from groundwire.faces.gateway.workers import Workers, listener_for

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from groundwire.errors import GroundwireError, InvalidArguments, InvalidQuery, QuotaExhausted
-from groundwire.faces.gateway.conversation import Batches
+from groundwire.faces.gateway.handler import Batches
 from groundwire.faces.gateway.rendering import Renderer, Rendering
 from groundwire.model import (
     Answer,

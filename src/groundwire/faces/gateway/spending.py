@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import aclosing
 
-from groundwire.faces.gateway.conversation import Batches
+from groundwire.faces.gateway.handler import Batches
 from groundwire.model import Event, Finished, Usage, UsageSeen, Verbatim
 from groundwire.model.value import replace
 

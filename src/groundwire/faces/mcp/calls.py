@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from groundwire.dialects.extension import FIELD
+from groundwire.dialects.extras import FIELD
 from groundwire.dialects.fields import as_object
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.dialects.websearch.errors import encode_error_result
 from groundwire.dialects.websearch.request import decode_provider_request
 from groundwire.errors import FetchRefused, GroundwireError, InvalidArguments, NotFound
-from groundwire.faces.mcp.addresses import Addresses
-from groundwire.faces.mcp.offering import FETCH, SEARCH, Asker
+from groundwire.faces.mcp.fetch_allow_list import Addresses
 from groundwire.faces.mcp.progress import Watched
+from groundwire.faces.mcp.tool_list import FETCH, SEARCH, Asker
 from groundwire.model import Answer, Event, Json, JsonObject, Source
 from groundwire.model.value import value
-from groundwire.text.addresses import safe_address
 from groundwire.text.sanitise import shown, visible, visible_json
 from groundwire.text.sources import label_of, number_answer, number_sources
+from groundwire.text.urls import safe_address
 from groundwire.tools import call_tool
 from groundwire.tools.registry import WEBSEARCH
 

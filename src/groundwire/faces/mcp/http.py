@@ -17,18 +17,18 @@ from os import urandom
 from typing import TYPE_CHECKING, TypeAlias, cast
 from uuid import uuid4
 
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ClientWireError, ConfigError
-from groundwire.faces.mcp.addresses import Addresses
-from groundwire.faces.mcp.greeting import HANDSHAKES, MODERN, first_answer, is_ready
-from groundwire.faces.mcp.offering import offered
+from groundwire.faces.mcp.fetch_allow_list import Addresses
+from groundwire.faces.mcp.handshake import HANDSHAKES, MODERN, first_answer, is_ready
 from groundwire.faces.mcp.package import imported, need_package
+from groundwire.faces.mcp.tool_list import offered
 from groundwire.model import JsonObject
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    from groundwire.faces.mcp.offering import Asker
+    from groundwire.faces.mcp.tool_list import Asker
 
 Scope: TypeAlias = MutableMapping[str, object]
 Message: TypeAlias = MutableMapping[str, object]

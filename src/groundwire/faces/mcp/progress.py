@@ -13,7 +13,7 @@ from typing import TypeAlias
 from groundwire.config.schema import Config
 from groundwire.credentials.secret import Secret
 from groundwire.model import Event, Request, SearchCalled, SearchOptions, SearchReturned, TextDelta
-from groundwire.providers.base import Row
+from groundwire.providers.spec import ProviderSpec
 from groundwire.tools.run import Searcher
 
 Send: TypeAlias = "Callable[[float, float | None, str], Awaitable[None]]"
@@ -98,6 +98,6 @@ class Watched:
                 self._see(event)
                 yield event
 
-    def add(self, row: Row, key: Secret | None = None) -> None:
+    def add(self, row: ProviderSpec, key: Secret | None = None) -> None:
         """A provider beside the configured ones."""
         self._searcher.add(row, key)

@@ -19,15 +19,15 @@ from sse_starlette.sse import AppStatus
 
 from groundwire import __version__
 from groundwire.faces.mcp.calls import Told, call
-from groundwire.faces.mcp.greeting import INSTRUCTIONS, NAME
-from groundwire.faces.mcp.offering import NAMES, offered
+from groundwire.faces.mcp.handshake import INSTRUCTIONS, NAME
 from groundwire.faces.mcp.progress import Progress
+from groundwire.faces.mcp.tool_list import NAMES, offered
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
-    from groundwire.faces.mcp.addresses import Addresses
-    from groundwire.faces.mcp.offering import Asker
+    from groundwire.faces.mcp.fetch_allow_list import Addresses
+    from groundwire.faces.mcp.tool_list import Asker
 
 _LINKS_SINCE = "2025-06-18"
 _CANCELLED = -32800

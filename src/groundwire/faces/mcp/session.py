@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from mcp.shared._stream_protocols import WriteStream
     from mcp.shared.message import SessionMessage
 
-    from groundwire.faces.mcp.greeting import Greeting
-    from groundwire.faces.mcp.lines import Lines
+    from groundwire.faces.mcp.handshake import Greeting
+    from groundwire.faces.mcp.stdin import Lines
 
 
 async def converse(tools: SearchServer, lines: Lines, greeted: Greeting | None) -> None:

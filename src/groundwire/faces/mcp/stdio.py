@@ -12,17 +12,17 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from groundwire.dialects.jsontext import dump_json
-from groundwire.faces.mcp.addresses import Addresses
-from groundwire.faces.mcp.greeting import Greeting, greeting, is_ready, listing
-from groundwire.faces.mcp.lines import Lines
-from groundwire.faces.mcp.offering import offered
+from groundwire.dialects.json import dump_json
+from groundwire.faces.mcp.fetch_allow_list import Addresses
+from groundwire.faces.mcp.handshake import Greeting, greeting, is_ready, listing
 from groundwire.faces.mcp.package import imported
+from groundwire.faces.mcp.stdin import Lines
+from groundwire.faces.mcp.tool_list import offered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from groundwire.faces.mcp.offering import Asker
+    from groundwire.faces.mcp.tool_list import Asker
     from groundwire.model import JsonObject
 
 

@@ -8,8 +8,8 @@ from html import escape
 from groundwire.chat.links import web_link
 from groundwire.chat.paragraphs import breaks_of
 from groundwire.chat.states import State, is_ungrounded, state_of
-from groundwire.faces.web.notes import Note, error_note, finish_note, search_failure, warning_note
-from groundwire.faces.web.prose import REL, write_prose
+from groundwire.faces.web.markdown import REL, write_prose
+from groundwire.faces.web.messages import Note, error_note, finish_note, search_failure, warning_note
 from groundwire.faces.web.suggestions import Suggestion, read_suggestions
 from groundwire.faces.web.visible import one_line, seen, shown
 from groundwire.model import (

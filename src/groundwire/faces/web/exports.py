@@ -8,8 +8,8 @@ from itertools import islice
 
 from groundwire.chat.exporting import as_json, as_markdown
 from groundwire.faces.gateway.asgi import Inbound
-from groundwire.faces.web.face import Face, Page, PageRequest
-from groundwire.faces.web.replying import PRIVATE, SECURITY
+from groundwire.faces.web.app import Face, Page, PageRequest
+from groundwire.faces.web.headers import PRIVATE, SECURITY
 
 _AT_ONCE = 10
 """Turns that are sent together."""

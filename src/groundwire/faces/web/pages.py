@@ -18,8 +18,8 @@ from groundwire.chat.questions import Controls, readable_controls
 from groundwire.chat.states import state_of
 from groundwire.chat.turns import Turn
 from groundwire.faces.web.answers import AnswerView, view_of
+from groundwire.faces.web.auth import Visit
 from groundwire.faces.web.visible import one_line, seen
-from groundwire.faces.web.visits import Visit
 from groundwire.model import Answer, Message
 from groundwire.model.value import value
 from groundwire.store.base import Agent, StoredMessage

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from groundwire.chat.chat import Chat
 from groundwire.faces.gateway.routes import Route
-from groundwire.faces.web import exports, keeping, talking, usage, visiting
-from groundwire.faces.web.face import Face, Page, route
+from groundwire.faces.web import agents, chat, exports, login, usage
+from groundwire.faces.web.app import Face, Page, route
 
 PAGES: tuple[Page, ...] = (
-    *talking.PAGES,
+    *chat.PAGES,
     *exports.PAGES,
-    *keeping.PAGES,
+    *agents.PAGES,
     *usage.PAGES,
-    *visiting.PAGES,
+    *login.PAGES,
 )
 
 

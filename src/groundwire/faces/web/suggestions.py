@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from groundwire.chat.links import web_link
 from groundwire.faces.web.visible import one_line
 from groundwire.model.value import value
-from groundwire.text.addresses import is_host_of
+from groundwire.text.urls import is_host_of
 
 _LONGEST = 100_000
 _MOST = 20

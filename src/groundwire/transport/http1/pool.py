@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import asyncio
 
-from groundwire.transport.http1.dialling import Dialler
-from groundwire.transport.http1.doors import Door
-from groundwire.transport.http1.heads import Head
-from groundwire.transport.http1.line import Line
+from groundwire.transport.http1.connect import Connector
+from groundwire.transport.http1.connection import Connection
+from groundwire.transport.http1.origin import Origin
+from groundwire.transport.http1.parser import ResponseHead
 
 _REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-class SlowToConnect(TimeoutError):
+class ConnectTimeout(TimeoutError):
     """There is no connection in time."""
 
 
 class Pool:
     """Lines that are opened, used, left to others, and closed when nobody wants them for a while."""
 
-    def __init__(self, dialler: Dialler, keep: float) -> None:
+    def __init__(self, dialler: Connector, keep: float) -> None:
         self._dialler = dialler
         self._keep = keep
-        self._free: dict[Door, list[tuple[float, Line]]] = {}
+        self._free: dict[Origin, list[tuple[float, Connection]]] = {}
         """With the moment since when; the one that was left last is taken first."""
-        self._used: set[Line] = set()
+        self._used: set[Connection] = set()
         self._sweeping: asyncio.TimerHandle | None = None
 
-    async def begin(self, door: Door, method: str, data: bytes, connect: float) -> tuple[Line, Head]:
-        """Send a call, and wait for the head of its answer; raises `OSError`, and `NotHttp`. Connecting
+    async def begin(
+        self, door: Origin, method: str, data: bytes, connect: float
+    ) -> tuple[Connection, ResponseHead]:
+        """Send a call, and wait for the head of its answer; raises `OSError`, and `ProtocolError`. Connecting
         may take so many seconds."""
         line = self._taken(door) or await self._dialled(door, connect)
         try:
@@ -40,7 +42,7 @@ class Pool:
         line = await self._dialled(door, connect)
         return line, await self._answered(line, method, data)
 
-    def leave(self, door: Door, line: Line) -> None:
+    def leave(self, door: Origin, line: Connection) -> None:
         """An answer was read, or is not wanted."""
         self._used.discard(line)
         if not line.finish():
@@ -63,7 +65,7 @@ class Pool:
             line.abort()
         self._used.clear()
 
-    def _taken(self, door: Door) -> Line | None:
+    def _taken(self, door: Origin) -> Connection | None:
         lines = self._free.get(door)
         while lines:
             _, line = lines.pop()
@@ -71,15 +73,15 @@ class Pool:
                 return line
         return None
 
-    async def _dialled(self, door: Door, connect: float) -> Line:
+    async def _dialled(self, door: Origin, connect: float) -> Connection:
         try:
             async with asyncio.timeout(connect):
                 return await self._dialler.line(door)
         except TimeoutError:
-            raise SlowToConnect from None
+            raise ConnectTimeout from None
 
-    async def _answered(self, line: Line, method: str, data: bytes) -> Head:
-        head: Head | None = None
+    async def _answered(self, line: Connection, method: str, data: bytes) -> ResponseHead:
+        head: ResponseHead | None = None
         self._used.add(line)
         try:
             line.send(method, data)
@@ -93,7 +95,7 @@ class Pool:
     def _sweep(self) -> None:
         clock = asyncio.get_running_loop()
         oldest = clock.time() - self._keep
-        kept: dict[Door, list[tuple[float, Line]]] = {}
+        kept: dict[Origin, list[tuple[float, Connection]]] = {}
         for door, lines in self._free.items():
             for since, line in lines:
                 if since > oldest and line.is_free():

@@ -6,7 +6,7 @@ import json
 from argparse import Namespace
 
 from groundwire.config.schema import Config, Setting
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import DIM, Console, styled
 from groundwire.faces.cli.printable import one_line, printable_json

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.parsers import UsageError
-from groundwire.faces.connecting.changes import Change, connect, snippet, undo
-from groundwire.faces.connecting.clients import (
+from groundwire.faces.connect.changes import Change, connect, snippet, undo
+from groundwire.faces.connect.clients import (
     CLIENTS,
     GATEWAY,
     Surroundings,
@@ -20,9 +20,9 @@ from groundwire.faces.connecting.clients import (
     local_change,
     tool_changes,
 )
-from groundwire.faces.connecting.files import Before
-from groundwire.faces.connecting.gateways import WAYS, gateway_change
-from groundwire.faces.connecting.ways import all_changes
+from groundwire.faces.connect.files import Before
+from groundwire.faces.connect.gateways import WAYS, gateway_change
+from groundwire.faces.connect.ways import all_changes
 
 
 def run(arguments: Namespace, console: Console) -> int:

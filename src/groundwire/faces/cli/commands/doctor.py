@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Mapping
 
 from groundwire.client import ProviderStatus
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.errors import ConfigError
 from groundwire.faces.cli import checkup, exits
 from groundwire.faces.cli.checkup import Asked, Check, State

@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.engine.index.base import Index, PageInfo
 from groundwire.errors import GroundwireError
 from groundwire.faces.cli import exits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.parsers import UsageError

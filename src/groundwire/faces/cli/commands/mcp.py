@@ -13,7 +13,7 @@ from groundwire.faces.mcp.package import need_package
 from groundwire.faces.mcp.stdio import serve
 
 if TYPE_CHECKING:
-    from groundwire.faces.mcp.offering import Asker
+    from groundwire.faces.mcp.tool_list import Asker
 
 
 def run(arguments: Namespace, console: Console) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from groundwire.client import ProviderStatus
 from groundwire.config.schema import Config
-from groundwire.dialects.jsontext import dump_json
+from groundwire.dialects.json import dump_json
 from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import BOLD, Console, styled
 from groundwire.faces.cli.printable import one_line, printable_json

@@ -11,8 +11,8 @@ from groundwire.faces.cli.console import BOLD, Console
 from groundwire.faces.cli.edge import redactor
 from groundwire.faces.cli.session import configure
 from groundwire.faces.gateway.access import check_bind
+from groundwire.faces.gateway.access_log import set_up_logging
 from groundwire.faces.gateway.keys import KeyFile
-from groundwire.faces.gateway.observing import set_up_logging
 from groundwire.faces.gateway.service import Place, Servant, address_of, open_socket, serve
 
 

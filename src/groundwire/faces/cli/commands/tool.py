@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from argparse import Namespace
 
-from groundwire.dialects.jsontext import dump_json, load_json
+from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ClientWireError
 from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import Console

@@ -1,0 +1,1 @@
+"""Passthrough: a response in the client's own dialect is forwarded without being decoded."""

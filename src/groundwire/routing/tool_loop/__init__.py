@@ -1,0 +1,1 @@
+"""Tool loop: web search for models that have none of their own."""

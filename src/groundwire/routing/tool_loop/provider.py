@@ -1,0 +1,306 @@
+"""Search for a model that has none: it is offered a function, an engine runs it, the answer looks native.
+
+The function never reaches the client; calls of the client's own functions pass untouched. A turn is bounded
+in rounds and searches, and told as one answer: parts, places and costs add up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing
+
+from groundwire.dialects.text_buffer import TextBuffer
+from groundwire.engine.compose.answer import sources_in
+from groundwire.engine.pages import Engine, Passage
+from groundwire.errors import GroundwireError, TimedOut
+from groundwire.model import (
+    Cited,
+    Event,
+    Failed,
+    Finished,
+    Message,
+    Request,
+    SearchCall,
+    SearchCalled,
+    SearchOptions,
+    SearchResult,
+    SearchReturned,
+    Source,
+    Text,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+    Usage,
+    UsageSeen,
+    Warned,
+    assemble,
+)
+from groundwire.model.value import replace, value
+from groundwire.providers.capabilities import Capabilities
+from groundwire.providers.policy import prepare
+from groundwire.providers.spec import Batches, Provider
+from groundwire.routing.continuation import add_usage, continued
+from groundwire.routing.tool_loop.prompt import (
+    INVALID,
+    LIMIT,
+    Offer,
+    code_of,
+    failed_text,
+    found_text,
+    offer,
+    passages_for,
+    query_in,
+    withdrawn,
+)
+from groundwire.routing.tool_loop.round import OwnCall, Round, Shelf, first_told
+from groundwire.text.domains import admits
+
+MAX_ROUNDS = 6
+MAX_SEARCHES = 10
+SECONDS = 60.0
+"""For one search."""
+_CUT = frozenset({"length", "filtered", "refused"})
+
+
+@value
+class _Outcome:
+    """What became of one call."""
+
+    call: SearchCall
+    result: SearchResult
+    text: str
+    """For the model."""
+    warnings: tuple[Warned, ...] = ()
+
+
+class SearchingProvider:
+    """A provider, and the engine that searches for it. The engine is made when it is first asked."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        engine: Callable[[], Engine],
+        capabilities: Capabilities,
+        rounds: int = MAX_ROUNDS,
+    ) -> None:
+        """`capabilities` are the engine's: which options its searches honour."""
+        self._provider = provider
+        self._engine = engine
+        self._rounds = rounds
+        self._capabilities = replace(
+            capabilities,
+            functions_with_search=True,
+            streaming=provider.capabilities.streaming,
+            search="native",
+            pauses=False,
+        )
+
+    @property
+    def name(self) -> str:
+        return self._provider.name
+
+    @property
+    def model(self) -> str:
+        return self._provider.model
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._capabilities
+
+    async def batches(self, request: Request) -> Batches:
+        """The answer, with whatever searches the model asks for."""
+        choice = request.tool_choice
+        if request.search is None or (choice is not None and choice.mode == "none"):
+            plain = request if request.search is None else replace(request, search=None, wire=None)
+            async with aclosing(continued(self._provider, plain)) as batches:
+                async for batch in batches:
+                    yield batch
+            return
+        prepared = prepare(request, self.capabilities, self.name)
+        if prepared.warnings:
+            yield prepared.warnings
+        options = prepared.request.search or SearchOptions()
+        turn = _Turn(offer(prepared.request), options, self._rounds)
+        async with aclosing(self._rounds_of(turn)) as batches:
+            async for batch in batches:
+                yield batch
+
+    async def _rounds_of(self, turn: _Turn) -> Batches:
+        for number in range(self._rounds):
+            current = turn.begin()
+            async with aclosing(continued(self._provider, turn.request)) as batches:
+                async for batch in batches:
+                    if told := turn.fresh(current.read(batch), number):
+                        yield told
+            if rest := turn.fresh(current.close(), number):
+                yield rest
+            turn.count(current)
+            if isinstance(current.end, Failed):
+                yield (turn.spent(), current.end)
+                return
+            if not current.calls:
+                break
+            queries = [query_in(call.arguments) for call in current.calls]
+            calls = turn.calls(current, queries)
+            yield [SearchCalled(turn.part_of(call), told) for call, told in calls]
+            outcomes = await self._run(turn, [told for _, told in calls])
+            yield turn.returned(calls, outcomes)
+            if current.clients or _was_cut(current):
+                break
+            turn.go_on(current, outcomes, last=number + 2 >= self._rounds)
+        yield turn.finish()
+
+    async def _run(self, turn: _Turn, calls: Sequence[SearchCall]) -> list[_Outcome]:
+        """All searches of a round at once; those beyond the limit are not made."""
+        allowed = max(turn.limit - turn.searches, 0)
+        turn.searches += min(allowed, len(calls))
+        searches = (
+            self._search(turn, call) if place < allowed else _refused(call, LIMIT)
+            for place, call in enumerate(calls)
+        )
+        return list(await asyncio.gather(*searches))
+
+    async def _search(self, turn: _Turn, call: SearchCall) -> _Outcome:
+        if not call.queries:
+            return await _refused(call, INVALID)
+        options = turn.options
+        try:
+            async with asyncio.timeout(SECONDS):
+                found = await self._engine().find(
+                    call.queries[0], options, passages_for(options.context_size)
+                )
+        except TimeoutError:
+            return await _refused(call, "unavailable", TimedOut(f"no result within {SECONDS:.0f} s"))
+        except GroundwireError as error:
+            return await _refused(call, code_of(error), error)
+        passages = _allowed(found.passages, options)
+        sources = tuple(sources_in(passages).values())
+        text = found_text(call.queries[0], turn.shelf.add(passages))
+        return _Outcome(call, SearchResult(call.id, sources), text, found.warnings)
+
+
+async def _refused(call: SearchCall, code: str, error: GroundwireError | None = None) -> _Outcome:
+    warnings = (Warned("search_failed", f"the search failed: {error.message}"),) if error else ()
+    return _Outcome(call, SearchResult(call.id, error=code), failed_text(code), warnings)
+
+
+class _Turn:
+    """What a turn carries from round to round."""
+
+    def __init__(self, offered: Offer, options: SearchOptions, rounds: int) -> None:
+        self.request = offered.request
+        self.options = options
+        self.limit = min(MAX_SEARCHES if options.max_uses is None else options.max_uses, MAX_SEARCHES)
+        self.searches = 0
+        self.shelf = Shelf()
+        self._offer = offered
+        self._rounds = rounds
+        self._transcript = TextBuffer()
+        self._part = 0
+        self._round: Round | None = None
+        self._usage = Usage()
+        self._warned: set[Event] = set()
+        self._cited = False
+        self._unknown = 0
+
+    def begin(self) -> Round:
+        """A new round, after all that was said."""
+        self._round = Round(
+            self._offer.name, self.shelf, self._transcript, self._part, cites=self._offer.cites
+        )
+        return self._round
+
+    def fresh(self, events: Sequence[Event], number: int) -> list[Event]:
+        """Without what was told before."""
+        self._cited = self._cited or any(isinstance(event, Cited) for event in events)
+        return [event for event in events if first_told(event, number, self._warned)]
+
+    def count(self, current: Round) -> None:
+        """Add up what the round cost."""
+        self._usage = add_usage(self._usage, assemble(current.said).usage)
+        self._unknown += current.unknown
+
+    def calls(self, current: Round, queries: Sequence[str]) -> list[tuple[OwnCall, SearchCall]]:
+        """The searches that the model asked for, as the caller is told of them."""
+        pairs = zip(current.calls, queries, strict=True)
+        return [(call, SearchCall(call.id, (query,) if query else ())) for call, query in pairs]
+
+    def part_of(self, call: OwnCall) -> int:
+        """The number under which a search was begun."""
+        return self._part + 2 * call.part
+
+    def returned(
+        self, calls: Sequence[tuple[OwnCall, SearchCall]], outcomes: Sequence[_Outcome]
+    ) -> list[Event]:
+        """The results, then what the model said after its calls."""
+        told: list[Event] = []
+        for (call, _), outcome in zip(calls, outcomes, strict=True):
+            told.append(SearchReturned(self.part_of(call) + 1, outcome.result))
+            told += self.fresh(outcome.warnings, 1)
+        current = self._round
+        return told + (self.fresh(current.held, 1) if current else [])
+
+    def go_on(self, current: Round, outcomes: Sequence[_Outcome], *, last: bool) -> None:
+        """Ask again, with what was found."""
+        said = assemble(current.said)
+        results = tuple(
+            ToolResult(
+                _wire_id(said.parts, place, self._offer.name),
+                (Text(outcome.text),),
+                name=self._offer.name,
+                is_error=bool(outcome.result.error),
+            )
+            for place, outcome in enumerate(outcomes)
+        )
+        request = replace(
+            self.request,
+            messages=(*self.request.messages, said.message, Message("user", results)),
+            tool_choice=_freed(self.request.tool_choice),
+        )
+        exhausted = last or self.searches >= self.limit
+        self.request = withdrawn(request, self._offer.name) if exhausted else request
+        self._part = current.next_part
+
+    def finish(self) -> tuple[Event, ...]:
+        """The end, with all costs, and whatever must be said."""
+        current = self._round
+        end = current.end if current is not None and isinstance(current.end, Finished) else Finished("other")
+        if current is not None and current.calls and not _was_cut(current):
+            end = Finished("tool_calls") if current.clients else Finished("stop")
+        return (*self._remarks(current), self.spent(), end)
+
+    def spent(self) -> UsageSeen:
+        """What the whole turn has cost so far."""
+        return UsageSeen(add_usage(self._usage, Usage(searches=self.searches)))
+
+    def _remarks(self, current: Round | None) -> Iterator[Warned]:
+        if current is not None and current.calls and not current.clients and not _was_cut(current):
+            yield Warned("search_limit", f"the model wanted to search on after {self._rounds} rounds")
+        if self._unknown:
+            yield Warned("unknown_citation", f"numbers that no passage has: {self._unknown}; not cited")
+        if len(self.shelf) and not self._cited and not (current and current.clients):
+            yield Warned("not_cited", "pages were found, but the answer cites none of them")
+
+
+def _was_cut(current: Round) -> bool:
+    return isinstance(current.end, Finished) and current.end.reason in _CUT
+
+
+def _wire_id(parts: Sequence[object], place: int, name: str) -> str:
+    """The id of the nth search as the provider knows it."""
+    own = [part.id for part in parts if isinstance(part, ToolCall) and part.name == name]
+    return own[place] if place < len(own) else ""
+
+
+def _freed(choice: ToolChoice | None) -> ToolChoice | None:
+    """A choice that forced a call has been obeyed."""
+    return choice if choice is None or choice.mode == "auto" else ToolChoice("auto")
+
+
+def _allowed(passages: Sequence[Passage], options: SearchOptions) -> tuple[Passage, ...]:
+    """What the domain lists let through, of no more pages than wanted."""
+    kept = [passage for passage in passages if admits(options, Source(passage.url))]
+    pages = list(dict.fromkeys(passage.url for passage in kept))
+    few = set(pages[: options.max_sources])
+    return tuple(passage for passage in kept if passage.url in few)

@@ -1,0 +1,169 @@
+"""Fetching under the guard: judge, look up, judge again, and dial what was judged.
+
+A line is given the IP address itself, with the name beside it for the `Host` header and the certificate, so
+what is dialled cannot differ from what was looked up and found public. A redirect begins from the start. One
+deadline spans everything, and sizes count after unpacking.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from ssl import SSLContext, SSLError
+from types import TracebackType
+from typing import NoReturn
+
+from groundwire.errors import GroundwireError, TimedOut, Unreachable, UpstreamWireError
+from groundwire.transport.decoders import ENCODINGS, Unpacker
+from groundwire.transport.errors import trouble
+from groundwire.transport.fetch import Fetched, media_of
+from groundwire.transport.http1.connect import Connector, LookUp, addresses_of
+from groundwire.transport.http1.connection import Connection, RemoteDisconnected
+from groundwire.transport.http1.origin import Origin
+from groundwire.transport.http1.parser import ProtocolError, ResponseHead, encode_request, length_in
+from groundwire.transport.http1.pool import ConnectTimeout, Pool
+from groundwire.transport.ssrf import PUBLIC, Rules, judge, may_dial, refused
+from groundwire.transport.weburl import IpAddress, WebUrl
+
+HOPS = 5
+SECONDS = 5.0
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_DIALLED = 3
+"""How many addresses of one name are tried."""
+_CONNECT = 2.0
+_KEEP_ALIVE = 15.0
+_PIECE = 64 * 1024
+_UNKNOWN = "application/octet-stream"
+
+
+class GuardedFetcher:
+    """A `Fetcher`. Rules, resolver and `tls` are for who tests, or fetches from a network of their own."""
+
+    def __init__(
+        self,
+        rules: Rules = PUBLIC,
+        *,
+        resolve: LookUp = addresses_of,
+        seconds: float = SECONDS,
+        tls: SSLContext | None = None,
+    ) -> None:
+        self._rules = rules
+        self._resolve = resolve
+        self._seconds = seconds
+        self._pool = Pool(Connector(_no_names, tls), _KEEP_ALIVE)
+
+    async def __aenter__(self) -> GuardedFetcher:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        self._pool.close()
+        await asyncio.sleep(0)  # what was cut is closed when the loop comes to it
+
+    async def get(self, url: str, *, accept: str = "text/html", limit: int = 2_000_000) -> Fetched:
+        """The page, whatever its status; `accept` lists the media types that are read."""
+        parts = judge(url, self._rules)
+        try:
+            async with asyncio.timeout(self._seconds):
+                for _ in range(HOPS + 1):
+                    async with self._opened(parts, accept) as (line, head):
+                        target = _target(head)
+                        if target is None:
+                            return await _read(parts, line, head, accept, limit)
+                    parts = judge(target, self._rules, base=parts)
+        except TimeoutError:
+            raise TimedOut("the page did not come in time") from None
+        raise refused()
+
+    @asynccontextmanager
+    async def _opened(self, parts: WebUrl, accept: str) -> AsyncIterator[tuple[Connection, ResponseHead]]:
+        door, line, head = await self._send(parts, accept)
+        try:
+            yield line, head
+        finally:
+            self._pool.leave(door, line)
+
+    async def _send(self, parts: WebUrl, accept: str) -> tuple[Origin, Connection, ResponseHead]:
+        failed: GroundwireError = Unreachable(f"{parts.host} has no address")
+        headers = {"host": parts.netloc, "user-agent": "groundwire", "accept": accept}
+        data = encode_request("GET", parts.path, (headers | {"accept-encoding": ENCODINGS}).items())
+        for ip in await self._addresses(parts):
+            name = parts.host if parts.scheme == "https" else ""
+            door = Origin(str(ip), parts.port, name, site=parts.host)
+            try:
+                return door, *await self._pool.begin(door, "GET", data, _CONNECT)
+            except ConnectTimeout:
+                failed = TimedOut(f"no connection to {parts.host} in time")
+            except (ProtocolError, RemoteDisconnected, SSLError) as error:
+                raise trouble(error, parts.host) from None
+            except OSError as error:
+                failed = trouble(error, parts.host)
+        raise failed
+
+    async def _addresses(self, parts: WebUrl) -> list[IpAddress]:
+        """Where the host is, all of it allowed: one answer that is not speaks against the others."""
+        if parts.ip is not None:
+            found = [parts.ip]
+        else:
+            try:
+                found = [ip_address(text) for text in await self._resolve(parts.host)]
+            except OSError:
+                raise Unreachable(f"{parts.host} cannot be found") from None
+            except ValueError:
+                raise refused() from None
+        if not all(may_dial(parts, ip, self._rules) for ip in found):
+            raise refused()
+        return found[:_DIALLED]
+
+
+async def _no_names(_: str) -> NoReturn:
+    """Only IP addresses are dialled; a name that came so far was judged by nobody."""
+    raise refused()
+
+
+def _target(head: ResponseHead) -> str | None:
+    """Where a redirect leads; None if it is none. Pages that refresh themselves are only pages."""
+    return head.headers.get("location") if head.status in _REDIRECTS else None
+
+
+async def _read(parts: WebUrl, line: Connection, head: ResponseHead, accept: str, limit: int) -> Fetched:
+    media, charset = media_of(head.headers.get("content-type", _UNKNOWN))
+    body = b""
+    if _accepts(accept, media):
+        body = await _body(line, head.headers, limit)
+    elif 200 <= head.status < 300:
+        raise UpstreamWireError(f"{parts.host} sends {media[:80]}, and not {accept}")
+    return Fetched(
+        url=str(parts),
+        status=head.status,
+        content_type=media,
+        charset=charset,
+        body=body,
+        headers=tuple((name, text) for name, text in head.headers.items() if name != "set-cookie"),
+    )
+
+
+async def _body(line: Connection, headers: Mapping[str, str], limit: int) -> bytes:
+    unpacker = Unpacker(headers.get("content-encoding", ""), limit)
+    if (length_in(headers) or 0) > limit:
+        raise UpstreamWireError(f"the body is larger than {limit} bytes")
+    try:
+        while chunk := await line.read(_PIECE):
+            unpacker.feed(chunk)
+    except (ProtocolError, OSError):
+        raise Unreachable("the connection broke before the page was there") from None
+    return unpacker.close()
+
+
+def _accepts(accept: str, media: str) -> bool:
+    """Is a media type among those listed? `text/*` and `*/*` are understood."""
+    listed = {entry.partition(";")[0].strip().lower() for entry in accept.split(",")}
+    return not listed.isdisjoint({media, f"{media.partition('/')[0]}/*", "*/*"})
