@@ -1,4 +1,4 @@
-"""Every dialect looks the same from outside: seven files, one public name."""
+"""Every dialect folder looks the same: the same files, one public name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,18 @@ from groundwire.dialects.registry import DIALECTS, dialect
 from tests.architecture.tree import SOURCE, python_files, tree_of
 
 FOLDER = SOURCE / "dialects"
-SEVEN = ("__init__", "errors", "parts", "request", "response", "search", "stream")
+FILES = {
+    "__init__",
+    "decoder",
+    "encoder",
+    "errors",
+    "history",
+    "request",
+    "response",
+    "search",
+    "tools",
+    "usage",
+}
 HOMES = {
     "decode_request": "request",
     "encode_request": "request",
@@ -29,9 +40,8 @@ def test_every_folder_is_in_the_registry_and_every_name_has_a_folder() -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_dialect_has_its_seven_files(name: str) -> None:
-    stems = {path.stem for path in (FOLDER / name).glob("*.py")}
-    assert set(SEVEN) <= stems
+def test_a_dialect_folder_has_these_files_and_no_others(name: str) -> None:
+    assert {path.stem for path in (FOLDER / name).iterdir() if path.suffix == ".py"} == FILES
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -57,22 +67,23 @@ def test_a_dialect_has_one_public_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize("function", HOMES)
-def test_what_a_dialect_does_stands_where_everybody_looks_for_it(name: str, function: str) -> None:
+def test_a_codec_function_is_in_the_file_of_its_name(name: str, function: str) -> None:
     home = import_module(f"groundwire.dialects.{name}.{HOMES[function]}")
     assert getattr(dialect(name), function) is getattr(home, function)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_decoder_and_encoder_stand_in_stream(name: str) -> None:
-    stream = import_module(f"groundwire.dialects.{name}.stream")
-    assert issubclass(stream.Decoder, StreamDecoder)
-    assert issubclass(stream.Encoder, StreamEncoder)
-    assert dialect(name).decoder is stream.Decoder
-    assert dialect(name).encoder is stream.Encoder
+def test_decoder_and_encoder_are_in_the_files_of_their_names(name: str) -> None:
+    decoder = import_module(f"groundwire.dialects.{name}.decoder").Decoder
+    encoder = import_module(f"groundwire.dialects.{name}.encoder").Encoder
+    assert issubclass(decoder, StreamDecoder)
+    assert issubclass(encoder, StreamEncoder)
+    assert dialect(name).decoder is decoder
+    assert dialect(name).encoder is encoder
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_dialect_names_no_other(name: str) -> None:
+def test_a_dialect_imports_no_other_dialect(name: str) -> None:
     for path in python_files(FOLDER / name):
         for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ImportFrom):
