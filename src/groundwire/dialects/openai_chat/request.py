@@ -11,35 +11,29 @@ from typing import NamedTuple
 
 from groundwire.dialects.base import Encoded
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.openai_chat.calls import expects_legacy
 from groundwire.dialects.openai_chat.history import decode_messages, encode_messages
-from groundwire.dialects.openai_chat.parts import NAME, own
 from groundwire.dialects.openai_chat.search import (
     DEFAULT_FORM,
+    NAME,
     SEARCH_FIELDS,
-    SearchSaid,
+    EncodedSearch,
     decode_search,
     encode_search,
     is_web_plugin,
+    own_extras,
 )
 from groundwire.dialects.openai_chat.tools import (
     decode_choice,
     decode_tools,
     encode_choice,
     encode_tools,
+    expects_legacy,
 )
 from groundwire.errors import ClientWireError
-from groundwire.model import (
-    Json,
-    JsonObject,
-    Limits,
-    OutputFormat,
-    ReasoningOptions,
-    Request,
-)
+from groundwire.model import Json, JsonObject, Limits, OutputFormat, ReasoningOptions, Request
 from groundwire.model.request import Effort
 
-_KNOWN = (
+_CANONICAL_FIELDS = (
     "messages",
     "model",
     "tools",
@@ -56,8 +50,9 @@ _KNOWN = (
     "stream",
     *SEARCH_FIELDS,
 )
+
 # Kept for their spelling or their unknown parts; written by hand.
-_SPELLINGS = (
+_KEPT_FIELDS = (
     "max_tokens",
     "top_k",
     "reasoning",
@@ -66,6 +61,7 @@ _SPELLINGS = (
     "plugins",
     "stream_options",
 )
+
 _EFFORTS: dict[str, Effort] = {
     "none": "none",
     "minimal": "minimal",
@@ -93,7 +89,7 @@ def decode_request(body: JsonObject) -> Request:
         _decode_reasoning(fields),
         _decode_format(fields),
         fields.flag("stream") or False,
-        extras={NAME: {**fields.rest(*_KNOWN), **_decode_spellings(fields)}},
+        extras={NAME: {**fields.rest(*_CANONICAL_FIELDS), **_decode_spellings(fields)}},
     )
 
 
@@ -151,7 +147,7 @@ def _decode_format(fields: Fields) -> OutputFormat | None:
     return OutputFormat(schema, form.text("name"), form.flag("strict"))
 
 
-class _Writing(NamedTuple):
+class _RequestEncoding(NamedTuple):
     """A request on its way out: what it kept for this dialect, and the search form it is written for."""
 
     request: Request
@@ -165,14 +161,14 @@ class _Writing(NamedTuple):
 
 def encode_request(request: Request) -> Encoded:
     """The body for a provider, and what it has no words for."""
-    kept = own(request.extras)
-    search = encode_search(request.search) if request.search else SearchSaid({})
-    form = own(request.search.extras).get("form", DEFAULT_FORM) if request.search else DEFAULT_FORM
-    writing = _Writing(request, kept, str(form))
+    kept = own_extras(request.extras)
+    search = encode_search(request.search) if request.search else EncodedSearch({})
+    form = own_extras(request.search.extras).get("form", DEFAULT_FORM) if request.search else DEFAULT_FORM
+    writing = _RequestEncoding(request, kept, str(form))
     messages, left_out = encode_messages(request.system, request.messages)
     tools, foreign = encode_tools(request.tools)
     body: JsonObject = {
-        **{key: value for key, value in kept.items() if key not in _SPELLINGS},
+        **{key: value for key, value in kept.items() if key not in _KEPT_FIELDS},
         "model": request.model,
         "messages": messages,
         **tools,
@@ -182,7 +178,7 @@ def encode_request(request: Request) -> Encoded:
     _add_search(body, search, kept)
     body |= _encode_choice(writing, search, unsaid)
     body |= _encode_limits(writing, unsaid)
-    body |= _encode_thinking(writing, unsaid)
+    body |= _encode_reasoning_options(writing, unsaid)
     body |= _encode_format(writing)
     body |= _encode_stream(writing)
     if foreign:
@@ -192,7 +188,7 @@ def encode_request(request: Request) -> Encoded:
     return Encoded(body, tuple(unsaid))
 
 
-def _add_search(body: JsonObject, search: SearchSaid, kept: JsonObject) -> None:
+def _add_search(body: JsonObject, search: EncodedSearch, kept: JsonObject) -> None:
     tools, plugins = body.get("tools"), kept.get("plugins")
     if search.tool:
         body["tools"] = [*(tools if isinstance(tools, list) else ()), search.tool]
@@ -203,7 +199,7 @@ def _add_search(body: JsonObject, search: SearchSaid, kept: JsonObject) -> None:
         body["plugins"] = entries
 
 
-def _encode_choice(writing: _Writing, search: SearchSaid, unsaid: list[str]) -> JsonObject:
+def _encode_choice(writing: _RequestEncoding, search: EncodedSearch, unsaid: list[str]) -> JsonObject:
     choice = writing.request.tool_choice
     verbatim = writing.kept.get("tool_choice")
     if verbatim is not None and decode_choice(Fields({"tool_choice": verbatim}, ClientWireError)) == choice:
@@ -217,7 +213,7 @@ def _encode_choice(writing: _Writing, search: SearchSaid, unsaid: list[str]) -> 
     return said
 
 
-def _encode_limits(writing: _Writing, unsaid: list[str]) -> JsonObject:
+def _encode_limits(writing: _RequestEncoding, unsaid: list[str]) -> JsonObject:
     limits = writing.request.limits
     old = "max_tokens" in writing.kept or writing.form == "perplexity"
     said: JsonObject = {
@@ -235,7 +231,7 @@ def _encode_limits(writing: _Writing, unsaid: list[str]) -> JsonObject:
     return {key: value for key, value in said.items() if value is not None}
 
 
-def _encode_thinking(writing: _Writing, unsaid: list[str]) -> JsonObject:
+def _encode_reasoning_options(writing: _RequestEncoding, unsaid: list[str]) -> JsonObject:
     options = writing.request.reasoning
     kept = as_object(writing.kept.get("reasoning"))
     if options is None:
@@ -252,7 +248,7 @@ def _encode_thinking(writing: _Writing, unsaid: list[str]) -> JsonObject:
     return {"reasoning": {**kept, **{key: value for key, value in said.items() if value is not None}}}
 
 
-def _encode_format(writing: _Writing) -> JsonObject:
+def _encode_format(writing: _RequestEncoding) -> JsonObject:
     output = writing.request.output
     kept = as_object(writing.kept.get("response_format"))
     if output is None:
@@ -269,7 +265,7 @@ def _encode_format(writing: _Writing) -> JsonObject:
     return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
-def _encode_stream(writing: _Writing) -> JsonObject:
+def _encode_stream(writing: _RequestEncoding) -> JsonObject:
     """A caller of this dialect says itself whether it wants counts; for others we ask for them."""
     if not writing.request.stream:
         return {}

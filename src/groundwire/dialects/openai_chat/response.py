@@ -7,18 +7,33 @@ error, in OpenRouter's shape.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from groundwire.dialects.base import Reply
 from groundwire.dialects.extras import extend
-from groundwire.dialects.openai_chat.annotations import encode_page
-from groundwire.dialects.openai_chat.calls import encode_call, encode_legacy_call, expects_legacy
-from groundwire.dialects.openai_chat.decoding import Decoder
-from groundwire.dialects.openai_chat.errors import encode_finish, encode_told_error
-from groundwire.dialects.openai_chat.layout import Layout
-from groundwire.dialects.openai_chat.losses import LOSSES
-from groundwire.dialects.openai_chat.parts import encode_image
-from groundwire.dialects.openai_chat.reasoning import encode_reasoning
+from groundwire.dialects.features import Feature
+from groundwire.dialects.openai_chat.decoder import Decoder
+from groundwire.dialects.openai_chat.errors import encode_error_object, encode_finish
+from groundwire.dialects.openai_chat.history import ContentLayout, encode_image, encode_reasoning
+from groundwire.dialects.openai_chat.search import encode_page
+from groundwire.dialects.openai_chat.tools import encode_call, encode_legacy_call, expects_legacy
 from groundwire.dialects.openai_chat.usage import encode_usage
 from groundwire.model import Answer, Event, Image, Json, JsonObject, SearchResult, Text, ToolCall, Usage
+
+LOSSES: Mapping[Feature, str] = {
+    Feature.TEXT_PARTS: "one `content`",
+    Feature.PHASE: "`content`; only a refusal stands apart, in `refusal`",
+    Feature.CONFIDENCE: "`groundwire.citations`",
+    Feature.FILE_CITATIONS: "`groundwire.files`",
+    Feature.QUERIES: "`groundwire.searches`",
+    Feature.SEARCH_CALLS: "`groundwire.searches`",
+    Feature.PAGES_OPENED: "`groundwire.searches`",
+    Feature.PATTERNS: "`groundwire.searches`",
+    Feature.SEARCH_ERRORS: "`groundwire.searches`, as the state `failed` with its `error`",
+    Feature.SUGGESTIONS: "`groundwire.suggestions`",
+    Feature.CALLERS: "nowhere",
+    Feature.TOOL_TOKENS: "counted in `usage.prompt_tokens`",
+}
 
 
 def decode_response(body: JsonObject) -> list[Event]:
@@ -38,18 +53,18 @@ def encode_response(answer: Answer, reply: Reply) -> JsonObject:
                 "index": 0,
                 "message": _encode_message(answer, reply),
                 "logprobs": None,
-                **encode_ending(answer, legacy=expects_legacy(reply.request)),
+                **encode_finish_fields(answer, legacy=expects_legacy(reply.request)),
             }
         ],
     }
     if answer.usage != Usage():
         body["usage"] = encode_usage(answer.usage)
     if answer.error is not None:
-        body["error"] = encode_told_error(answer.error)
-    return encode_beside(body, answer)
+        body["error"] = encode_error_object(answer.error)
+    return add_found_pages(body, answer)
 
 
-def encode_ending(answer: Answer, *, legacy: bool) -> JsonObject:
+def encode_finish_fields(answer: Answer, *, legacy: bool) -> JsonObject:
     """Why it ended."""
     if answer.error is not None:
         return {"finish_reason": "error"}
@@ -57,7 +72,7 @@ def encode_ending(answer: Answer, *, legacy: bool) -> JsonObject:
     return encode_finish(answer.finish, answer.detail, refusal=refusal, legacy=legacy)
 
 
-def encode_beside(body: JsonObject, answer: Answer) -> JsonObject:
+def add_found_pages(body: JsonObject, answer: Answer) -> JsonObject:
     """What stands beside the choices: the pages that were found, and what chat has no words for."""
     found = {
         (source.url, source.title, source.date): source
@@ -79,7 +94,7 @@ def _encode_message(answer: Answer, reply: Reply) -> JsonObject:
         "role": "assistant",
         "content": text or (None if calls or refusal else ""),
         "refusal": refusal or None,
-        "annotations": Layout.of(answer.parts).annotations(answer.parts, answer.citations),
+        "annotations": ContentLayout.of(answer.parts).annotations(answer.parts, answer.citations),
         **encode_reasoning(answer.parts, "reasoning_content"),
     }
     images: list[Json] = [encode_image(part) for part in answer.parts if isinstance(part, Image)]

@@ -14,28 +14,101 @@ beyond the canonical options; the same key chooses the form that is written.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.openai_chat.options import (
-    decode_date,
-    decode_location,
-    decode_size,
-    encode_date,
-    encode_place,
-    encode_point,
-)
-from groundwire.dialects.openai_chat.parts import NAME, own
-from groundwire.model import Json, JsonObject, SearchOptions
+from groundwire.model import NO_EXTRAS, Extras, Json, JsonObject, Location, SearchOptions, Source, SourceState
+from groundwire.model.request import ContextSize
 from groundwire.model.value import replace
+from groundwire.text.urls import safe_address
+
+NAME = "openai_chat"
+
+
+def own_extras(extras: Extras) -> JsonObject:
+    """What this dialect kept for itself."""
+    return extras.get(NAME, {})
+
+
+def as_extras(verbatim: JsonObject) -> Extras:
+    """Extras of this dialect, none where there is nothing verbatim."""
+    return {NAME: verbatim} if verbatim else NO_EXTRAS
+
+
+_US_DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})", re.ASCII)
+
+_ISO_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ].*)?", re.ASCII)
+
+_SIZES: dict[str, ContextSize] = {"low": "low", "medium": "medium", "high": "high"}
+
+
+def decode_location(holder: Fields) -> Location | None:
+    """The field `user_location`."""
+    if not holder.has("user_location"):
+        return None
+    place = holder.obj("user_location")
+    place = place.obj("approximate") if place.has("approximate") else place
+    return Location(
+        place.text("country"),
+        place.text("region"),
+        place.text("city"),
+        place.text("timezone"),
+        place.number("latitude"),
+        place.number("longitude"),
+    )
+
+
+def encode_location(location: Location) -> JsonObject:
+    """The names in a location."""
+    named = {
+        "country": location.country,
+        "region": location.region,
+        "city": location.city,
+        "timezone": location.timezone,
+    }
+    return {key: value for key, value in named.items() if value}
+
+
+def encode_precise_location(location: Location) -> JsonObject:
+    """Names and coordinates."""
+    body = encode_location(location)
+    if location.latitude is not None and location.longitude is not None:
+        body |= {"latitude": location.latitude, "longitude": location.longitude}
+    return body
+
+
+def decode_context_size(holder: Fields) -> ContextSize | None:
+    """The field `search_context_size`; a size nobody knows is none."""
+    return _SIZES.get(holder.text("search_context_size"))
+
+
+def decode_date(holder: Fields, key: str) -> str:
+    """`3/1/2026` as `2026-03-01`; a date that is already so stays."""
+    value = holder.text(key)
+    match = _US_DATE.fullmatch(value)
+    if match:
+        return f"{match[3]}-{int(match[1]):02}-{int(match[2]):02}"
+    if value and not _ISO_DATE.fullmatch(value):
+        raise holder.fault("expected a date as month/day/year", key)
+    return value
+
+
+def encode_date(value: str) -> str:
+    """`2026-03-01…` as `03/01/2026`; empty if it is no such date."""
+    match = _ISO_DATE.fullmatch(value)
+    return f"{match[2]}/{match[3]}/{match[1]}" if match else ""
+
 
 SERVER_TOOL = "openrouter:web_search"
+
 DEFAULT_FORM = "web_search_options"
 
 _SHORTHAND = re.compile(r"web_search(?:_preview)?(?:_\d{4}_\d{2}_\d{2})?")
+
 _SEARCHING_MODEL = re.compile(r"(?:.*/)?(?:sonar(?:-.*)?|.+-search-(?:preview|api)(?:-.*)?)(?::.*)?")
-_HINTS = (
+
+_OPTIONS = (
     "allowed_domains",
     "blocked_domains",
     "language",
@@ -57,19 +130,22 @@ PERPLEXITY_FIELDS = (
     "last_updated_before_filter",
     "enable_search_classifier",
 )
+
 SEARCH_FIELDS = ("web_search_options", *PERPLEXITY_FIELDS)
 
-_BOOKKEEPING = ("form", "type", "implied", "web_search_options")
-_BY_OPENROUTER = ("allowed_domains", "blocked_domains", "max_uses", "max_sources", "context_size")
-_SAYABLE: dict[str, tuple[str, ...]] = {
+_FORM_FIELDS = ("form", "type", "implied", "web_search_options")
+
+_SUPPORTED_BY_OPENROUTER = ("allowed_domains", "blocked_domains", "max_uses", "max_sources", "context_size")
+
+_SUPPORTED: dict[str, tuple[str, ...]] = {
     "web_search_options": ("context_size",),
-    "openrouter": _BY_OPENROUTER,
-    "plugin": _BY_OPENROUTER,
+    "openrouter": _SUPPORTED_BY_OPENROUTER,
+    "plugin": _SUPPORTED_BY_OPENROUTER,
     "perplexity": ("allowed_domains", "blocked_domains", "language", "since", "until", "context_size"),
 }
 
 
-class SearchSaid(NamedTuple):
+class EncodedSearch(NamedTuple):
     """A declaration in wire words: fields of the body, a tool, a plugin, and what has no words."""
 
     fields: JsonObject
@@ -95,19 +171,19 @@ def decode_search(body: Fields) -> SearchOptions | None:
     declared: SearchOptions | None = None
     for decode in (_from_tools, _from_plugins, _from_fields, _from_options):
         for options in decode(body):
-            declared = options if declared is None else _join(declared, options)
+            declared = options if declared is None else _merge_options(declared, options)
     return declared or _from_model(body)
 
 
-def encode_search(options: SearchOptions) -> SearchSaid:
+def encode_search(options: SearchOptions) -> EncodedSearch:
     """The declaration in the form its extras name."""
-    verbatim = own(options.extras)
+    verbatim = own_extras(options.extras)
     form = verbatim.get("form")
-    form = form if isinstance(form, str) and form in _SAYABLE else DEFAULT_FORM
+    form = form if isinstance(form, str) and form in _SUPPORTED else DEFAULT_FORM
     said = _ENCODERS[form](options, verbatim)
-    if verbatim.get("implied") is True and said[:3] in _NOTHING_MORE:
-        said = SearchSaid({})
-    return said._replace(unsaid=(*_unsaid(options, form), *said.unsaid))
+    if verbatim.get("implied") is True and said[:3] in _EMPTY_DECLARATIONS:
+        said = EncodedSearch({})
+    return said._replace(unsaid=(*_unsupported(options, form), *said.unsaid))
 
 
 def _from_tools(body: Fields) -> Iterator[SearchOptions]:
@@ -144,19 +220,19 @@ def _decode_parameters(fields: Fields, verbatim: JsonObject) -> SearchOptions:
         decode_location(fields),
         max_uses=fields.integer("max_uses"),
         max_sources=fields.integer("max_results"),
-        context_size=decode_size(fields),
+        context_size=decode_context_size(fields),
         extras={NAME: {**fields.rest(*known), **verbatim}},
     )
 
 
-def _encode_tool(options: SearchOptions, verbatim: JsonObject) -> SearchSaid:
-    body = _rest(verbatim) | _encode_common(options)
+def _encode_tool(options: SearchOptions, verbatim: JsonObject) -> EncodedSearch:
+    body = _verbatim_fields(verbatim) | _encode_common(options)
     kind = verbatim.get("type")
     if isinstance(kind, str):
-        filters = _domains(options, "allowed_domains", "blocked_domains")
-        return SearchSaid({}, {"type": kind, **body, **({"filters": filters} if filters else {})})
-    body |= _domains(options, "allowed_domains", "excluded_domains")
-    return SearchSaid({}, {"type": SERVER_TOOL, **({"parameters": body} if body else {})})
+        filters = _encode_domains(options, "allowed_domains", "blocked_domains")
+        return EncodedSearch({}, {"type": kind, **body, **({"filters": filters} if filters else {})})
+    body |= _encode_domains(options, "allowed_domains", "excluded_domains")
+    return EncodedSearch({}, {"type": SERVER_TOOL, **({"parameters": body} if body else {})})
 
 
 def _from_plugins(body: Fields) -> Iterator[SearchOptions]:
@@ -181,12 +257,12 @@ def _from_plugins(body: Fields) -> Iterator[SearchOptions]:
             )
 
 
-def _encode_plugin(options: SearchOptions, verbatim: JsonObject) -> SearchSaid:
-    body = _rest(verbatim) | _encode_common(replace(options, context_size=None))
-    body |= _domains(options, "include_domains", "exclude_domains")
+def _encode_plugin(options: SearchOptions, verbatim: JsonObject) -> EncodedSearch:
+    body = _verbatim_fields(verbatim) | _encode_common(replace(options, context_size=None))
+    body |= _encode_domains(options, "include_domains", "exclude_domains")
     # OpenRouter hands this one field on to native search.
     beside = _encode_options(SearchOptions(context_size=options.context_size), verbatim).fields
-    return SearchSaid(beside if beside["web_search_options"] else {}, plugin={"id": "web", **body})
+    return EncodedSearch(beside if beside["web_search_options"] else {}, plugin={"id": "web", **body})
 
 
 def _from_options(body: Fields) -> Iterator[SearchOptions]:
@@ -197,17 +273,19 @@ def _from_options(body: Fields) -> Iterator[SearchOptions]:
         if rest:
             verbatim["web_search_options"] = rest
         yield SearchOptions(
-            location=decode_location(fields), context_size=decode_size(fields), extras={NAME: verbatim}
+            location=decode_location(fields),
+            context_size=decode_context_size(fields),
+            extras={NAME: verbatim},
         )
 
 
-def _encode_options(options: SearchOptions, verbatim: JsonObject) -> SearchSaid:
+def _encode_options(options: SearchOptions, verbatim: JsonObject) -> EncodedSearch:
     body = dict(as_object(verbatim.get("web_search_options")))
     if options.context_size:
         body["search_context_size"] = options.context_size
     if options.location:
-        body["user_location"] = {"type": "approximate", "approximate": encode_place(options.location)}
-    return SearchSaid({"web_search_options": body})
+        body["user_location"] = {"type": "approximate", "approximate": encode_location(options.location)}
+    return EncodedSearch({"web_search_options": body})
 
 
 def _from_fields(body: Fields) -> Iterator[SearchOptions]:
@@ -229,9 +307,9 @@ def _from_fields(body: Fields) -> Iterator[SearchOptions]:
     )
 
 
-def _encode_fields(options: SearchOptions, verbatim: JsonObject) -> SearchSaid:
+def _encode_fields(options: SearchOptions, verbatim: JsonObject) -> EncodedSearch:
     """Perplexity takes either an allow list or a block list; its locations are flat, with coordinates."""
-    body = _rest(verbatim)
+    body = _verbatim_fields(verbatim)
     unsaid: list[str] = []
     domains: list[Json] = list(options.allowed_domains)
     if not domains:
@@ -252,10 +330,10 @@ def _encode_fields(options: SearchOptions, verbatim: JsonObject) -> SearchSaid:
             unsaid.append(name)
     beside = _encode_options(replace(options, location=None), verbatim).fields["web_search_options"]
     if options.location:
-        beside = {**as_object(beside), "user_location": encode_point(options.location)}
+        beside = {**as_object(beside), "user_location": encode_precise_location(options.location)}
     if beside:
         body["web_search_options"] = beside
-    return SearchSaid(body, unsaid=tuple(unsaid))
+    return EncodedSearch(body, unsaid=tuple(unsaid))
 
 
 def _from_model(body: Fields) -> SearchOptions | None:
@@ -268,20 +346,20 @@ def _from_model(body: Fields) -> SearchOptions | None:
     return None
 
 
-_ENCODERS: dict[str, Callable[[SearchOptions, JsonObject], SearchSaid]] = {
+_ENCODERS: dict[str, Callable[[SearchOptions, JsonObject], EncodedSearch]] = {
     "web_search_options": _encode_options,
     "openrouter": _encode_tool,
     "plugin": _encode_plugin,
     "perplexity": _encode_fields,
 }
 
-_NOTHING_MORE: tuple[tuple[object, ...], ...] = (
+_EMPTY_DECLARATIONS: tuple[tuple[object, ...], ...] = (
     ({DEFAULT_FORM: {}}, None, None),
     ({}, None, {"id": "web"}),
 )
 
 
-def _join(first: SearchOptions, second: SearchOptions) -> SearchOptions:
+def _merge_options(first: SearchOptions, second: SearchOptions) -> SearchOptions:
     """Both declarations; where both speak the first wins, and what either blocks is blocked."""
     blocked = tuple(domain for domain in second.blocked_domains if domain not in first.blocked_domains)
     return SearchOptions(
@@ -294,25 +372,25 @@ def _join(first: SearchOptions, second: SearchOptions) -> SearchOptions:
         second.max_uses if first.max_uses is None else first.max_uses,
         second.max_sources if first.max_sources is None else first.max_sources,
         first.context_size or second.context_size,
-        extras={NAME: {**own(second.extras), **own(first.extras)}},
+        extras={NAME: {**own_extras(second.extras), **own_extras(first.extras)}},
     )
 
 
-def _unsaid(options: SearchOptions, form: str) -> Iterator[str]:
-    for name in _HINTS:
-        if getattr(options, name) and name not in _SAYABLE[form]:
+def _unsupported(options: SearchOptions, form: str) -> Iterator[str]:
+    for name in _OPTIONS:
+        if getattr(options, name) and name not in _SUPPORTED[form]:
             yield name
     if options.live is False:
         yield "live"
     place = options.location
-    if place and form != "perplexity" and place.latitude is not None and not encode_place(place):
+    if place and form != "perplexity" and place.latitude is not None and not encode_location(place):
         yield "location"
 
 
 def _encode_common(options: SearchOptions) -> JsonObject:
     body: JsonObject = {}
     if options.location:
-        body["user_location"] = {"type": "approximate", **encode_place(options.location)}
+        body["user_location"] = {"type": "approximate", **encode_location(options.location)}
     if options.max_uses is not None:
         body["max_uses"] = options.max_uses
     if options.max_sources is not None:
@@ -322,11 +400,136 @@ def _encode_common(options: SearchOptions) -> JsonObject:
     return body
 
 
-def _domains(options: SearchOptions, allowed: str, blocked: str) -> JsonObject:
+def _encode_domains(options: SearchOptions, allowed: str, blocked: str) -> JsonObject:
     """The domain lists under the names a form has for them."""
     named = ((allowed, options.allowed_domains), (blocked, options.blocked_domains))
     return {name: list(domains) for name, domains in named if domains}
 
 
-def _rest(verbatim: JsonObject) -> JsonObject:
-    return {key: value for key, value in verbatim.items() if key not in _BOOKKEEPING}
+def _verbatim_fields(verbatim: JsonObject) -> JsonObject:
+    return {key: value for key, value in verbatim.items() if key not in _FORM_FIELDS}
+
+
+# A page under the names of all who list some: Perplexity, Groq, Qwen, Hunyuan, Baidu, GLM, Azure.
+_URL = ("url", "link", "uri")
+
+_TITLE = ("title", "name")
+
+_DATE = ("date", "publish_date", "publish_time", "published_date")
+
+_SNIPPET = ("snippet", "content", "text", "description", "summary")
+
+
+def decode_page(page: JsonObject, state: SourceState = "retrieved") -> Source:
+    """A page that was found; fields of other types than expected are only kept."""
+    names, (url, title, date, snippet) = zip(
+        *(_first_text(page, *keys) for keys in (_URL, _TITLE, _DATE, _SNIPPET)), strict=True
+    )
+    rest: JsonObject = {key: value for key, value in page.items() if key not in names and value is not None}
+    return Source(
+        safe_address(url), title, state, (snippet,) if snippet else (), date, extras=as_extras(rest)
+    )
+
+
+def _first_text(page: JsonObject, *names: str) -> tuple[str, str]:
+    """The first of these fields that holds words, and its value."""
+    for name in names:
+        value = page.get(name)
+        if isinstance(value, str) and value:
+            return name, value
+    return names[0], ""
+
+
+def encode_page(source: Source) -> JsonObject:
+    """An entry of `search_results`."""
+    date: Json = source.date or None
+    return {
+        **own_extras(source.extras),
+        "title": source.title,
+        "url": source.url,
+        "date": date,
+        "snippet": "\n\n".join(source.excerpts),
+    }
+
+
+_CITATIONS = "citations"
+
+_NESTED_LISTS = {"search_info": "search_results", "context": "citations"}
+
+LIST_FIELDS = (_CITATIONS, "search_results", "search_info", "web_search", "context")
+
+_REFERENCE = re.compile(r"\D*(\d{1,3})\D*")
+
+
+class SourceLists:
+    """Collects the lists while an answer comes in. They may come at once, piecewise or again."""
+
+    __slots__ = ("_entries", "pages")
+
+    def __init__(self) -> None:
+        self._entries: dict[str, list[Json]] = {}
+        self.pages: tuple[Source, ...] = ()
+        """Every page found, each address once; another value as soon as there are more."""
+
+    @property
+    def has_addresses(self) -> bool:
+        """Is there a list of what was cited, not only of what was found?"""
+        return bool(self._entries.get(_CITATIONS))
+
+    def read(self, holder: JsonObject) -> None:
+        """Take the lists of a response, chunk, choice, message or delta."""
+        grown = [key for key in LIST_FIELDS if key in holder and self._take(key, holder[key])]
+        if any(key != _CITATIONS for key in grown):
+            found = (source for key in self._entries if key != _CITATIONS for _, source in self._pages(key))
+            self.pages = tuple({source.url or source.title: source for source in found}.values())
+
+    def numbered(self, used: Iterable[int]) -> Mapping[int, Source]:
+        """The sources that markers in the text name, by number; `used` are the numbers in the text."""
+        key = next((key for key in LIST_FIELDS if self._entries.get(key)), "")
+        if key == _CITATIONS:
+            return dict(enumerate(map(_decode_citation_entry, self._entries[key]), 1))
+        sources = dict(self._pages(key)) if key else {}
+        if 0 in sources and 0 not in used:
+            return {number + 1: source for number, source in sources.items()}
+        return sources
+
+    def _take(self, key: str, value: Json) -> bool:
+        if key in _NESTED_LISTS:
+            value = as_object(value).get(_NESTED_LISTS[key])
+        known = self._entries.get(key, [])
+        if not isinstance(value, list) or not value or value == known:
+            return False
+        # Usually each telling repeats the one before; some streams tell every entry once.
+        self._entries[key] = value if value[: len(known)] == known else known + _new_entries(value, known)
+        return True
+
+    def _pages(self, key: str) -> Iterable[tuple[int, Source]]:
+        pages = [as_object(entry) for entry in self._entries[key]]
+        numbers = [_entry_number(page) for page in pages]
+        if None in numbers or len(set(numbers)) < len(numbers):
+            numbers = list(range(1, len(pages) + 1))
+        sources = ((number, decode_page(page)) for number, page in zip(numbers, pages, strict=True))
+        return [
+            (number, source)
+            for number, source in sources
+            if number is not None and (source.url or source.title)
+        ]
+
+
+def _new_entries(entries: list[Json], known: list[Json]) -> list[Json]:
+    return [entry for entry in entries if entry not in known]
+
+
+def _entry_number(page: JsonObject) -> int | None:
+    """The number that an entry has: `"refer": "ref_3"`, `"index": 3`. (GLM's `index` is the search round.)"""
+    refer, index = page.get("refer"), page.get("index")
+    if isinstance(refer, str) and (match := _REFERENCE.fullmatch(refer)):
+        return int(match[1])
+    return index if type(index) is int and 0 <= index < 1000 else None
+
+
+def _decode_citation_entry(item: Json) -> Source:
+    """An address, or an object that holds one; an unusable entry keeps its number."""
+    if isinstance(item, dict):
+        return decode_page(item)
+    return Source(safe_address(item) if isinstance(item, str) else "")

@@ -24,10 +24,10 @@ def decode_usage(usage: Fields) -> Usage:
     cached = _count(read, "cached_tokens")
     return Usage(
         input_tokens=prompt if prompt is None else prompt + (pages or 0),
-        output_tokens=_written(usage),
+        output_tokens=_output_tokens(usage),
         cached_tokens=_count(usage, "prompt_cache_hit_tokens") if cached is None else cached,
         cache_write_tokens=_count(read, "cache_write_tokens"),
-        reasoning_tokens=_reasoning(usage),
+        reasoning_tokens=_reasoning_tokens(usage),
         tool_tokens=pages,
         searches=_count(usage, "num_search_queries") if searches is None else searches,
         fetches=_count(server, "web_fetch_requests"),
@@ -68,15 +68,15 @@ def encode_usage(usage: Usage) -> JsonObject:
     return body
 
 
-def _reasoning(usage: Fields) -> int | None:
+def _reasoning_tokens(usage: Fields) -> int | None:
     told = _count(usage.obj("completion_tokens_details"), "reasoning_tokens")
     return _count(usage, "reasoning_tokens") if told is None else told
 
 
-def _written(usage: Fields) -> int | None:
+def _output_tokens(usage: Fields) -> int | None:
     """Everything written: reasoning is added where the provider's own sum shows that it stood apart."""
     said = _count(usage, "completion_tokens")
-    reasoning = _reasoning(usage) or 0
+    reasoning = _reasoning_tokens(usage) or 0
     if said is None or not reasoning:
         return said
     prompt, total = _count(usage, "prompt_tokens"), _count(usage, "total_tokens")

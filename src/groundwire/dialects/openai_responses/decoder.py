@@ -8,34 +8,74 @@ first one is the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heappop, heappush
 
 from groundwire.dialects.base import StreamDecoder
 from groundwire.dialects.extras import FIELD
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.json import load_json
-from groundwire.dialects.openai_responses.conversations import (
-    EVENTS,
-    Conversation,
-    events_of,
-    is_conversation,
+from groundwire.dialects.json import dump_json, load_json
+from groundwire.dialects.mistral_conversations import EVENTS, Conversation, events_of, is_conversation
+from groundwire.dialects.openai_responses.errors import FINISH_REASONS, decode_stream_error
+from groundwire.dialects.openai_responses.history import (
+    PHASES,
+    AnnotationKey,
+    UrlCitation,
+    anchor_of,
+    citations_from_links,
+    citations_from_numbers,
+    decode_annotation,
+    decode_generated_image,
+    is_misplaced,
+    message_extras,
+    reasoning_extras,
+    reasoning_texts,
+    resolve_annotation,
+    resolve_early,
+    text_extras,
 )
-from groundwire.dialects.openai_responses.errors import INCOMPLETE, decode_stream_error
-from groundwire.dialects.openai_responses.reading import (
-    CallReader,
-    FetchReader,
-    ItemReader,
-    MessageReader,
-    ReasoningReader,
-    SearchReader,
-    open_item,
+from groundwire.dialects.openai_responses.search import (
+    NAME,
+    decode_fetch_call,
+    decode_fetch_result,
+    decode_numbered_results,
+    decode_search_item,
 )
-from groundwire.dialects.openai_responses.server_tools import ToolUse
-from groundwire.dialects.openai_responses.settling import Settling
+from groundwire.dialects.openai_responses.tools import ServerToolUse, call_extras
 from groundwire.dialects.openai_responses.usage import decode_usage
 from groundwire.dialects.sse import Frame
 from groundwire.errors import UpstreamWireError, WireError
-from groundwire.model import Failed, Finished, JsonObject, ReasoningDelta, Started, UsageSeen
+from groundwire.model import (
+    NO_EXTRAS,
+    Citation,
+    Cited,
+    Extras,
+    ExtrasSeen,
+    Failed,
+    Finished,
+    Json,
+    JsonObject,
+    Opaque,
+    PartAdded,
+    ReasoningDelta,
+    SearchCall,
+    SearchCalled,
+    SearchReturned,
+    SearchStarted,
+    Source,
+    Span,
+    Started,
+    TextDelta,
+    TextSettled,
+    ToolCallDelta,
+    UsageSeen,
+    Warned,
+)
+from groundwire.model.parts import Phase
+from groundwire.model.source import MAX_EVIDENCE
+from groundwire.text.markers import MarkerStripper
+from groundwire.text.spans import LinkPlaces
 
 
 class Decoder(StreamDecoder):
@@ -44,8 +84,8 @@ class Decoder(StreamDecoder):
     def __init__(self) -> None:
         super().__init__()
         self._items: dict[int, ItemReader] = {}
-        self._settling = Settling(self)
-        self._tools = ToolUse()
+        self._settling = CitationSettler(self)
+        self._tools = ServerToolUse()
         self._conversation = Conversation()
         self._is_started = False
 
@@ -95,13 +135,13 @@ class Decoder(StreamDecoder):
         status = response.text("status", "completed")
         if status == "incomplete":
             reason = response.obj("incomplete_details").text("reason")
-            finish = INCOMPLETE.get(reason, "other")
+            finish = FINISH_REASONS.get(reason, "other")
             return Finished(finish, "" if reason in ("max_output_tokens", "content_filter") else reason)
         if status not in ("completed", "requires_action"):
             return Finished("other", status)
         if any(self._is_waiting(index, item) for index, item in self._items.items()):
             return Finished("tool_calls")
-        messages = (item for item in self._items.values() if isinstance(item, MessageReader))
+        messages = (item for item in self._items.values() if isinstance(item, MessageItemReader))
         return Finished("refused" if any(item.has_refused for item in messages) else "stop")
 
     def _is_waiting(self, index: int, item: ItemReader) -> bool:
@@ -112,7 +152,7 @@ class Decoder(StreamDecoder):
         if not item.waits_for_client or self._tools.is_answered(item.call_id):
             return False
         return item.kind == "function_call" or not any(
-            other > index and isinstance(reader, MessageReader) for other, reader in self._items.items()
+            other > index and isinstance(reader, MessageItemReader) for other, reader in self._items.items()
         )
 
     def _fail(self, error: JsonObject) -> None:
@@ -131,7 +171,9 @@ class Decoder(StreamDecoder):
         if told:
             reader = self._items[index] = self._items.pop(told)
             return reader
-        reader = self._items[index] = open_item(self, item, self._settling, self._tools, len(self._items))
+        reader = self._items[index] = open_item_reader(
+            self, item, self._settling, self._tools, len(self._items)
+        )
         return reader
 
     def _match(self, items: list[Fields]) -> Iterator[tuple[ItemReader, Fields]]:
@@ -161,27 +203,27 @@ class Decoder(StreamDecoder):
         last = max(self._items, default=-1)
         return last if last >= 0 and self._items[last].kind == kind else max(last, -1) + 1
 
-    def _message(self, event: Fields) -> MessageReader:
+    def _message(self, event: Fields) -> MessageItemReader:
         """The message an event is for, begun if nobody announced it."""
         index = self._index(event, "message")
         reader = self._items.get(index)
-        if not isinstance(reader, MessageReader):
-            reader = MessageReader(self, self._unannounced(event, "message"), self._settling)
+        if not isinstance(reader, MessageItemReader):
+            reader = MessageItemReader(self, self._unannounced(event, "message"), self._settling)
             self._items[index] = reader
         return reader
 
-    def _reasoning(self, event: Fields) -> ReasoningReader:
+    def _reasoning(self, event: Fields) -> ReasoningItemReader:
         index = self._index(event, "reasoning")
         reader = self._items.get(index)
-        if not isinstance(reader, ReasoningReader):
-            reader = self._items[index] = ReasoningReader(self, self._unannounced(event, "reasoning"))
+        if not isinstance(reader, ReasoningItemReader):
+            reader = self._items[index] = ReasoningItemReader(self, self._unannounced(event, "reasoning"))
         return reader
 
-    def _call(self, event: Fields) -> CallReader:
+    def _call(self, event: Fields) -> CallItemReader:
         index = self._index(event, "function_call")
         reader = self._items.get(index)
-        if not isinstance(reader, CallReader):
-            reader = self._items[index] = CallReader(self, self._unannounced(event, "function_call"))
+        if not isinstance(reader, CallItemReader):
+            reader = self._items[index] = CallItemReader(self, self._unannounced(event, "function_call"))
         return reader
 
     def _unannounced(self, event: Fields, kind: str) -> Fields:
@@ -258,7 +300,7 @@ class Decoder(StreamDecoder):
         self._on_thought(event)
         item = event.with_raw({"type": "search_results", "queries": event.get("queries")})
         reader = self._told_beside(item, new=True)
-        if isinstance(reader, SearchReader):
+        if isinstance(reader, SearchItemReader):
             reader.announce(item)
 
     def _on_search_results(self, event: Fields) -> None:
@@ -269,7 +311,7 @@ class Decoder(StreamDecoder):
     def _on_fetch_queries(self, event: Fields) -> None:
         self._on_thought(event)
         reader = self._told_beside(event.with_raw({"type": "fetch_url_results"}), new=True)
-        if isinstance(reader, FetchReader):
+        if isinstance(reader, FetchItemReader):
             reader.announce(event.texts("urls"))
 
     def _on_fetch_results(self, event: Fields) -> None:
@@ -287,12 +329,14 @@ class Decoder(StreamDecoder):
             if reader.kind == kind and not reader.is_done and not (new and reader.is_called):
                 return reader
         index = min(0, *self._items) - 1 if self._items else -1
-        reader = self._items[index] = open_item(self, item, self._settling, self._tools, len(self._items))
+        reader = self._items[index] = open_item_reader(
+            self, item, self._settling, self._tools, len(self._items)
+        )
         return reader
 
     def _on_finished(self, event: Fields) -> None:
         response = event.obj("response")
-        status = _STATUS.get(event.text("type"), "completed")
+        status = _STATUS_BY_EVENT.get(event.text("type"), "completed")
         body = {**response.raw, "status": response.get("status") or status}
         if event.has("error"):
             body["error"] = event.get("error")
@@ -314,11 +358,12 @@ class Decoder(StreamDecoder):
             self.whole(event)
 
 
-_STATUS = {
+_STATUS_BY_EVENT = {
     "response.incomplete": "incomplete",
     "response.cancelled": "cancelled",
     "response.failed": "failed",
 }
+
 _EVENTS: dict[str, Callable[[Decoder, Fields], None]] = {
     "response.created": Decoder._on_begun,
     "response.queued": Decoder._on_begun,
@@ -350,3 +395,594 @@ _EVENTS: dict[str, Callable[[Decoder, Fields], None]] = {
     "error": Decoder._on_error,
     **dict.fromkeys(EVENTS, Decoder._on_conversation),
 }
+
+
+class ItemReader(ABC):
+    """One item."""
+
+    waits_for_client = False
+    """Is it a call that the client has to run?"""
+
+    def __init__(self, decoder: StreamDecoder, item: Fields) -> None:
+        self.decoder = decoder
+        self.kind = item.text("type")
+        self.id = item.text("id")
+        self.call_id = item.text("call_id")
+        self.is_called = False
+        self.is_done = False
+
+    @abstractmethod
+    def done(self, item: Fields) -> None:
+        """The item in full, perhaps again."""
+
+    def abandon(self) -> None:
+        """The answer broke off before the item was done."""
+
+
+class MessageItemReader(ItemReader):
+    """A message of the assistant's."""
+
+    def __init__(self, decoder: StreamDecoder, item: Fields, settling: CitationSettler) -> None:
+        super().__init__(decoder, item)
+        self._settling = settling
+        self._texts: dict[int, TextPartReader] = {}
+        self._others: set[int] = set()
+        self._phase = PHASES.get(item.text("phase"), "")
+        self.has_refused = False
+
+    def text(self, index: int, kind: str = "output_text") -> TextPartReader:
+        """The text at an index, begun if it is new."""
+        text = self._texts.get(index)
+        if text is None:
+            phase: Phase = "refusal" if kind == "refusal" else self._phase
+            text = self._texts[index] = self._settling.open(self.id, phase)
+            self.has_refused = self.has_refused or kind == "refusal"
+        return text
+
+    def part_done(self, index: int, part: Fields) -> None:
+        """A content part in full."""
+        kind = part.text("type")
+        if kind != "refusal" and not isinstance(part.get("text"), str):
+            self._keep(index, part)
+            return
+        text = self.text(index, kind)
+        text.complete(part.text("refusal" if kind == "refusal" else "text"))
+        for annotation in part.objs("annotations"):
+            self._settling.annotate(text, annotation)
+        text.describe(part)
+        text.is_done = True
+        self._settling.advance()
+
+    def done(self, item: Fields) -> None:
+        phase = PHASES.get(item.text("phase"), "")
+        for index, part in enumerate(item.objs("content")):
+            self.part_done(index, part)
+        extras = message_extras(item)
+        for text in self._texts.values():
+            text.rename(phase)
+            text.describe_message(extras)
+            text.complete()
+            text.is_done = True
+        self.is_done = True
+        self._settling.advance()
+
+    def _keep(self, index: int, part: Fields) -> None:
+        """A content part without words stands alone, in a form that can be given back."""
+        if part.text("type") and index not in self._others:
+            self._others.add(index)
+            message: JsonObject = {"type": "message", "role": "assistant", "content": [part.raw]}
+            self.decoder.emit(PartAdded(self.decoder.next_part(), Opaque(NAME, message)))
+
+
+class ReasoningItemReader(ItemReader):
+    """A reasoning: summaries, open text, or neither."""
+
+    def __init__(self, decoder: StreamDecoder, item: Fields) -> None:
+        super().__init__(decoder, item)
+        self._part = decoder.next_part()
+        self._told: set[tuple[str, int]] = set()
+        if self.id:
+            decoder.emit(ExtrasSeen(self._part, {NAME: {"id": self.id}}))
+
+    def feed(self, kind: str, index: int, text: str) -> None:
+        """More of one of its texts; they are told with an empty line between them."""
+        if not text:
+            return
+        if self._told and (kind, index) not in self._told:
+            text = "\n\n" + text
+        self._told.add((kind, index))
+        self.decoder.emit(ReasoningDelta(self._part, text))
+
+    def done(self, item: Fields) -> None:
+        if self.is_done:
+            return
+        self.is_done = True
+        for kind, index, text in reasoning_texts(item):
+            if (kind, index) not in self._told:
+                self.feed(kind, index, text)
+        if not self._told:
+            self.decoder.emit(ReasoningDelta(self._part, ""))
+        self.decoder.emit(ExtrasSeen(self._part, reasoning_extras(item)))
+
+
+class CallItemReader(ItemReader):
+    """A function call of the client's.
+
+    Perplexity announces the calls of its own tools as functions too, complete at once; those are never done
+    and not in the response. So what is announced complete is told when it is done.
+    """
+
+    def __init__(self, decoder: StreamDecoder, item: Fields) -> None:
+        super().__init__(decoder, item)
+        self._part = decoder.next_part()
+        self._length = 0
+        self._is_named = False
+        self.waits_for_client = not (item.text("status") == "completed" and item.has("arguments"))
+        if self.waits_for_client:
+            self._begin(item)
+
+    def feed(self, arguments: str) -> None:
+        """More of the arguments."""
+        if arguments:
+            self._length += len(arguments)
+            self.decoder.emit(ToolCallDelta(self._part, arguments=arguments))
+
+    def done(self, item: Fields) -> None:
+        if self.is_done:
+            return
+        self.is_done = True
+        if not self.waits_for_client:
+            self.waits_for_client = True
+            self._begin(item)
+        self._name(item)
+        self.complete(item.text("arguments"))
+        self.decoder.emit(ExtrasSeen(self._part, call_extras(item)))
+
+    def _begin(self, item: Fields) -> None:
+        if self.id:
+            self.decoder.emit(ExtrasSeen(self._part, {NAME: {"id": self.id}}))
+        self._name(item)
+
+    def _name(self, item: Fields) -> None:
+        if not self._is_named and item.has("name"):
+            self._is_named = True
+            call_id = item.text("call_id") or item.text("id")
+            self.decoder.emit(ToolCallDelta(self._part, call_id, item.text("name")))
+
+    def complete(self, arguments: str) -> None:
+        """What the deltas left out."""
+        self.feed(arguments[self._length :])
+
+
+class SearchItemReader(ItemReader):
+    """A search, or the opening of a page, or a look into one: which, is known only at the end."""
+
+    def __init__(self, decoder: StreamDecoder, item: Fields, number: int, settling: CitationSettler) -> None:
+        super().__init__(decoder, item)
+        self._settling = settling
+        self._call_id = self.id or f"search_{number}"
+        self._part = decoder.next_part()
+        self._result_part = decoder.next_part()
+        self._added = item
+        if not item.obj(FIELD).flag("uncalled"):
+            decoder.emit(SearchStarted(self._part, self._call_id))
+
+    def announce(self, item: Fields) -> None:
+        """The queries, where they are told before the item is done."""
+        call, _ = decode_search_item(item, self._call_id)
+        self._call(call)
+
+    def _call(self, call: SearchCall | None) -> None:
+        if call is not None and not self.is_called:
+            self.is_called = True
+            self.decoder.emit(SearchCalled(self._part, call))
+
+    def done(self, item: Fields) -> None:
+        if self.is_done:
+            return
+        self.is_done = True
+        call, result = decode_search_item(item, self._call_id)
+        self._call(call)
+        self._settling.numbered.update(decode_numbered_results(item))
+        if result is not None:
+            self.decoder.emit(SearchReturned(self._result_part, result))
+
+    def abandon(self) -> None:
+        call, _ = decode_search_item(self._added, self._call_id)
+        if not self.is_done and call is not None and (call.queries or call.url):
+            self.is_done = True
+            self._call(call)
+
+
+class FetchItemReader(ItemReader):
+    """Pages that Perplexity opened: one item for all of them, each of which is a page opened here."""
+
+    def __init__(self, decoder: StreamDecoder, item: Fields, number: int) -> None:
+        super().__init__(decoder, item)
+        self._name = self.id or f"fetch_{number}"
+        self._calls: dict[str, str] = {}
+
+    def announce(self, urls: Iterable[str]) -> None:
+        """The addresses, perhaps again."""
+        self.is_called = True
+        for url in urls:
+            if url not in self._calls:
+                call_id = self._calls[url] = f"{self._name}_{len(self._calls)}"
+                call = decode_fetch_call(url, call_id)
+                self.decoder.emit(SearchStarted(part := self.decoder.next_part(), call_id))
+                self.decoder.emit(SearchCalled(part, call))
+
+    def done(self, item: Fields) -> None:
+        if self.is_done:
+            return
+        self.is_done = True
+        contents = list(item.objs("contents"))
+        self.announce(content.text("url") for content in contents)
+        for content in contents:
+            result = decode_fetch_result(content, self._calls[content.text("url")])
+            self.decoder.emit(SearchReturned(self.decoder.next_part(), result))
+
+
+class OpaqueItemReader(ItemReader):
+    """An item that means something to this dialect alone, or a picture."""
+
+    def __init__(self, decoder: StreamDecoder, item: Fields) -> None:
+        super().__init__(decoder, item)
+        self._part = decoder.next_part()
+
+    def done(self, item: Fields) -> None:
+        if self.is_done or not self.kind:
+            return
+        self.is_done = True
+        is_picture = self.kind == "image_generation_call" and bool(item.text("result"))
+        self.decoder.emit(
+            PartAdded(self._part, decode_generated_image(item) if is_picture else Opaque(NAME, item.raw))
+        )
+
+
+def open_item_reader(
+    decoder: StreamDecoder, item: Fields, settling: CitationSettler, tools: ServerToolUse, number: int
+) -> ItemReader:
+    """The reader for an item."""
+    kind = item.text("type")
+    if kind == "message":
+        return MessageItemReader(decoder, item, settling)
+    if kind == "reasoning":
+        return ReasoningItemReader(decoder, item)
+    if kind == "fetch_url_results":
+        settling.has_searched = True
+        return FetchItemReader(decoder, item, number)
+    if tools.is_search(item):
+        settling.has_searched = True
+        return SearchItemReader(decoder, item, number, settling)
+    waits = tools.is_client_call(item)
+    if kind == "function_call" and waits:
+        return CallItemReader(decoder, item)
+    reader = OpaqueItemReader(decoder, item)
+    reader.waits_for_client = waits
+    return reader
+
+
+class _PendingAnnotations:
+    """Annotations that wait for text, by how much of it they need: each is looked at again when it is there,
+    not with every word and every other annotation."""
+
+    __slots__ = ("_count", "_ends", "_new", "_undecided", "_wholes")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._new: list[UrlCitation] = []
+        self._ends: list[tuple[int, int, UrlCitation]] = []
+        self._wholes: list[tuple[int, int, UrlCitation]] = []
+        self._undecided: list[UrlCitation] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._new or self._ends or self._wholes or self._undecided)
+
+    def add(self, annotation: UrlCitation) -> None:
+        self._new.append(annotation)
+
+    def hold(self, annotation: UrlCitation, end: int | None) -> None:
+        """Until the part reaches `end`, or without one until it is complete."""
+        if end is None:
+            self._undecided.append(annotation)
+        else:
+            self._count += 1
+            heappush(self._ends, (end, self._count, annotation))
+
+    def hold_whole(self, annotation: UrlCitation, end: int) -> None:
+        """Until the whole answer reaches `end`."""
+        self._count += 1
+        heappush(self._wholes, (end, self._count, annotation))
+
+    def take_due(self, is_there: Callable[[int], bool], total: int) -> list[UrlCitation]:
+        due, self._new = self._new, []
+        while self._ends and is_there(self._ends[0][0]):
+            due.append(heappop(self._ends)[-1])
+        while self._wholes and self._wholes[0][0] <= total:
+            due.append(heappop(self._wholes)[-1])
+        return due
+
+    def take_decided(self, total: int) -> list[UrlCitation]:
+        """The part is complete: all but those that wait for other parts."""
+        due, self._undecided = self._undecided, []
+        return [*self.take_due(lambda _: True, total), *due]
+
+    def take_all(self) -> list[UrlCitation]:
+        wholes, self._wholes = sorted(self._wholes), []
+        return [*self.take_decided(0), *(entry[-1] for entry in wholes)]
+
+
+class TextPartReader:
+    """One content part of a message."""
+
+    __slots__ = (
+        "_decoder",
+        "_is_described",
+        "_kept",
+        "_links",
+        "_message",
+        "_others",
+        "_pending",
+        "_stripper",
+        "is_complete",
+        "is_done",
+        "is_last",
+        "is_settled",
+        "known",
+        "length",
+        "part",
+        "phase",
+        "start",
+    )
+
+    def __init__(self, decoder: StreamDecoder, item_id: str, phase: Phase) -> None:
+        self._decoder = decoder
+        self._message: Extras = {NAME: {"id": item_id}} if item_id else NO_EXTRAS
+        self._stripper = MarkerStripper(private_only=True)
+        self._others: list[Json] = []
+        self._kept: set[str] = set()
+        self._links: LinkPlaces | None = None
+        self._is_described = False
+        self.part = decoder.next_part()
+        self.phase = phase
+        self.length = 0
+        self.start = 0
+        self.is_complete = False
+        self.is_done = False
+        self.is_last = False
+        self.is_settled = False
+        self.known: set[AnnotationKey] = set()
+        self._pending = _PendingAnnotations()
+
+    def feed(self, delta: str) -> None:
+        """More of the text."""
+        if not self.is_complete:
+            self._tell(self._stripper.feed(delta))
+
+    def complete(self, whole: str | None = None) -> None:
+        """The text has ended; `whole` is all of it, where it is repeated."""
+        if self.is_complete:
+            return
+        rest = self._stripper.close()
+        if whole is not None:
+            # What the deltas left out is told now; what they told cannot be taken back.
+            stripper = MarkerStripper(private_only=True)
+            text = stripper.feed(whole) + stripper.close()
+            told = self.text
+            if text.startswith(told):
+                rest, self._stripper = text[len(told) :], stripper
+        self._tell(rest)
+        self.is_complete = True
+
+    def describe(self, part: Fields) -> None:
+        """What belongs to the text besides its web citations."""
+        if self._is_described:
+            return
+        self._is_described = True
+        extras = text_extras(part, self._others)
+        if extras and not self.length:
+            self._decoder.emit(TextDelta(self.part, "", self.phase))
+        if extras:
+            self._decoder.emit(ExtrasSeen(self.part, extras))
+
+    def describe_message(self, extras: Extras) -> None:
+        """What belongs to the message of the text; an empty text needs none of it."""
+        if self.length and extras != self._message:
+            self._message = extras
+            self._decoder.emit(ExtrasSeen(self.part, extras))
+
+    def keep(self, annotation: Fields) -> bool:
+        """Keep an annotation that is no web citation; says whether it is new."""
+        key = dump_json(annotation.raw)
+        if key in self._kept:
+            return False
+        self._kept.add(key)
+        self._others.append(annotation.raw)
+        return True
+
+    def rename(self, phase: Phase) -> None:
+        """Some servers tell the phase of a message only at its end."""
+        if phase and not self.phase:
+            self.phase = phase
+            if self.length:
+                self._decoder.emit(TextDelta(self.part, "", phase))
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return self._decoder.transcript.text(self.part)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Are there annotations whose place is not certain yet?"""
+        return bool(self._pending)
+
+    def wait(self, annotation: UrlCitation) -> None:
+        """Take an annotation."""
+        self._pending.add(annotation)
+
+    def certain(self) -> list[Citation]:
+        """The pending citations whose place is certain by now, in offsets of the part."""
+        text = self.text
+        total = len(self._decoder.transcript)
+        found: list[Citation] = []
+        for annotation in self._due(len(text), total):
+            if len(found) >= MAX_EVIDENCE:
+                break  # more is not kept, and an address may be linked to thousands of times
+            whole = self._whole(annotation)
+            if whole is not None and whole.end > total:
+                self._pending.hold_whole(annotation, whole.end)
+            elif whole is not None:
+                span = Span(whole.start - self.start, whole.end - self.start)
+                found.append(Citation(span, (annotation.evidence,), anchor_of(annotation, "")))
+            elif self.is_complete:
+                found += self._place(annotation, text)
+            elif (citation := resolve_early(annotation, text, self._stripper.place)) is not None:
+                found.append(citation)
+            else:
+                is_ahead = self._stripper.place(annotation.end) > len(text)
+                self._pending.hold(annotation, annotation.end if is_ahead else None)
+        return found
+
+    def _due(self, length: int, total: int) -> list[UrlCitation]:
+        if self.is_last:
+            return self._pending.take_all()
+        if self.is_complete:
+            return self._pending.take_decided(total)
+        return self._pending.take_due(lambda end: self._stripper.place(end) <= length, total)
+
+    def _whole(self, annotation: UrlCitation) -> Span | None:
+        """The span of which the annotation is a piece, if that is true; cut off where the text broke off."""
+        whole = annotation.whole
+        if whole is None or max(whole.start, self.start) != self.start + annotation.start:
+            return None
+        if self.is_last:
+            whole = Span(whole.start, min(whole.end, len(self._decoder.transcript)))
+        return whole if 0 <= whole.start < whole.end else None
+
+    def _place(self, annotation: UrlCitation, text: str) -> list[Citation]:
+        if self._links is None:
+            self._links = LinkPlaces(text)
+        placed = resolve_annotation(annotation, text, self._stripper.place, self._links)
+        if is_misplaced(annotation, placed[0]):
+            message = f"The place of a citation of {annotation.url} is not in the text."
+            self._decoder.emit(Warned("citation_unplaced", message))
+        return placed
+
+    def _tell(self, text: str) -> None:
+        if not text:
+            return
+        if not self.length and self._message:
+            # Who passes the text on needs the id of its message before the first word.
+            self._decoder.emit(ExtrasSeen(self.part, self._message))
+        self.length += len(text)
+        self._decoder.emit(TextDelta(self.part, text, self.phase))
+
+
+class CitationSettler:
+    """All text parts of an answer, in order."""
+
+    def __init__(self, decoder: StreamDecoder) -> None:
+        self._decoder = decoder
+        self._texts: list[TextPartReader] = []
+        self._settled = 0
+        self._base = 0
+        self._is_annotated = False
+        self._pieces: set[tuple[int, int, str, str]] = set()
+        self._files: set[str] = set()
+        self.has_searched = False
+        self.numbered: dict[str, Source] = {}
+
+    def open(self, item_id: str, phase: Phase) -> TextPartReader:
+        """A new text part."""
+        text = TextPartReader(self._decoder, item_id, phase)
+        self._texts.append(text)
+        return text
+
+    def annotate(self, text: TextPartReader, fields: Fields) -> None:
+        """An annotation, perhaps told before."""
+        annotation = decode_annotation(fields)
+        if annotation is None:
+            if text.keep(fields):
+                self._warn_of_file(fields)
+            return
+        if annotation.key in text.known:
+            return
+        text.known.add(annotation.key)
+        if annotation.whole is not None:
+            # Only the first piece of a citation speaks for it.
+            piece = (*annotation.whole, annotation.url, annotation.evidence.quote)
+            if piece in self._pieces:
+                return
+            self._pieces.add(piece)
+        text.wait(annotation)
+        if not self._is_annotated:
+            self._is_annotated = True
+            self.advance()
+        self.tell(text)
+
+    def _warn_of_file(self, annotation: Fields) -> None:
+        names = (annotation.get(key) for key in ("filename", "title", "file_id"))
+        name = next((name for name in names if isinstance(name, str) and name), annotation.text("type"))
+        if name not in self._files:
+            self._files.add(name)
+            message = f"The answer cites {name}, which has no address: only clients of Responses can show it."
+            self._decoder.emit(Warned("file_citation", message))
+
+    def tell(self, text: TextPartReader) -> None:
+        """The citations of a part that are certain, if it is certain where the part begins."""
+        if not text.is_waiting:
+            return
+        if not text.is_settled:
+            if text is not self._texts[self._settled]:
+                return
+            text.start = self._base
+        self._cite(text, text.certain())
+
+    def advance(self) -> None:
+        """Settle what is done, as far as nothing before it is open."""
+        while self._settled < len(self._texts):
+            text = self._texts[self._settled]
+            self.tell(text)
+            if not text.is_done or text.is_waiting or self._may_be_derived(text):
+                return
+            self._settle(text)
+
+    def finish(self, *, derive_citations: bool) -> None:
+        """All text has been told."""
+        for text in self._texts:
+            text.complete()
+            text.is_done = text.is_last = True
+        is_bare = self.has_searched and not self._is_annotated
+        self._is_annotated = True
+        start = 0
+        for text in self._texts if derive_citations and is_bare else ():
+            text.start = start
+            if text.phase != "refusal":
+                self._cite(
+                    text,
+                    [*citations_from_links(text.text), *citations_from_numbers(text.text, self.numbered)],
+                )
+            start += text.length
+        self.advance()
+
+    def _may_be_derived(self, text: TextPartReader) -> bool:
+        if not self.has_searched or self._is_annotated:
+            return False
+        return "](http" in text.text or (bool(self.numbered) and "[" in text.text)
+
+    def _settle(self, text: TextPartReader) -> None:
+        text.is_settled = True
+        text.start = self._base
+        self._base += text.length
+        self._settled += 1
+        if text.length:
+            self._decoder.emit(TextSettled(text.part))
+
+    def _cite(self, text: TextPartReader, citations: list[Citation]) -> None:
+        for citation in citations:
+            span = citation.span
+            if span is not None:
+                span = Span(text.start + span.start, text.start + span.end)
+            self._decoder.emit(Cited(Citation(span, citation.evidence, citation.anchor)))

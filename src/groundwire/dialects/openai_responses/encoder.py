@@ -7,25 +7,44 @@ turns. The last event holds the whole response, the same that is given to those 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from bisect import insort
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import TypeAlias
+
 from groundwire.dialects.base import Reply, StreamEncoder
-from groundwire.dialects.openai_responses.errors import encode_problem
-from groundwire.dialects.openai_responses.output import encode_opaque, is_fragment, joins, search_id
-from groundwire.dialects.openai_responses.parts import encode_picture
-from groundwire.dialects.openai_responses.placing import Placing
-from groundwire.dialects.openai_responses.response import encode_head, encode_response, tell_aside
-from groundwire.dialects.openai_responses.wire import NAME, Names, native, native_id
-from groundwire.dialects.openai_responses.writing import (
-    CallWriter,
-    ItemWriter,
-    MessageWriter,
-    ReasoningWriter,
-    SearchWriter,
-    TextWriter,
-    WholeWriter,
+from groundwire.dialects.openai_responses.errors import encode_error_object
+from groundwire.dialects.openai_responses.history import (
+    MAX_EXTRA_SLICES,
+    AnnotationList,
+    belongs_to_message,
+    encode_assistant_message,
+    encode_generated_image,
+    encode_reasoning_item,
+    encode_text,
 )
+from groundwire.dialects.openai_responses.response import (
+    ItemIds,
+    add_citations_extension,
+    encode_head,
+    encode_opaque,
+    encode_response,
+    is_fragment,
+    search_item_id,
+)
+from groundwire.dialects.openai_responses.search import (
+    NAME,
+    encode_action,
+    encode_search_item,
+    own_extras,
+    own_id,
+)
+from groundwire.dialects.openai_responses.tools import encode_call
 from groundwire.model import (
     NO_EXTRAS,
     Assembler,
+    Citation,
     Cited,
     Event,
     Extras,
@@ -37,11 +56,14 @@ from groundwire.model import (
     JsonObject,
     Opaque,
     PartAdded,
+    Reasoning,
     ReasoningDelta,
     SearchCall,
     SearchCalled,
+    SearchResult,
     SearchReturned,
     SearchStarted,
+    Span,
     Text,
     TextDelta,
     TextSettled,
@@ -51,6 +73,9 @@ from groundwire.model import (
 from groundwire.model.extras import merge_extras
 from groundwire.model.parts import Phase
 
+SendEvent: TypeAlias = Callable[[str, JsonObject], None]
+"""Sends one event: its name without `response.`, and its fields."""
+
 
 class Encoder(StreamEncoder):
     """Writes a response."""
@@ -58,16 +83,16 @@ class Encoder(StreamEncoder):
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply)
         self._assembler = Assembler()
-        self._names = Names(reply.id)
-        self._placing = Placing()
+        self._names = ItemIds(reply.id)
+        self._placing = AnnotationPlacer()
         self._number = 0
         self._items: list[ItemWriter] = []
-        self._message: MessageWriter | None = None
-        self._reasoning: ReasoningWriter | None = None
-        self._texts: dict[int, TextWriter] = {}
-        self._reasonings: dict[int, ReasoningWriter] = {}
-        self._calls: dict[int, CallWriter] = {}
-        self._searches: dict[str, SearchWriter] = {}
+        self._message: MessageItemWriter | None = None
+        self._reasoning: ReasoningItemWriter | None = None
+        self._texts: dict[int, TextPartWriter] = {}
+        self._reasonings: dict[int, ReasoningItemWriter] = {}
+        self._calls: dict[int, CallItemWriter] = {}
+        self._searches: dict[str, SearchItemWriter] = {}
         self._extras: dict[int, Extras] = {}
 
     def on_event(self, event: Event) -> None:
@@ -116,7 +141,7 @@ class Encoder(StreamEncoder):
             text.write(event.text)
             self._placing.grow()
 
-    def _open_text(self, part: int, phase: Phase) -> TextWriter:
+    def _open_text(self, part: int, phase: Phase) -> TextPartWriter:
         extras = self._extras.get(part, NO_EXTRAS)
         message = self._message_for(Text("", phase, extras))
         text = self._texts[part] = message.open(part, phase)
@@ -124,17 +149,17 @@ class Encoder(StreamEncoder):
         self._placing.open(text)
         return text
 
-    def _message_for(self, text: Text) -> MessageWriter:
+    def _message_for(self, text: Text) -> MessageItemWriter:
         """The open message, if the text belongs to it and its parts are complete; else a new one."""
         message, self._message = self._message, None
-        if message is not None and joins([other.head for other in message.texts], text):
+        if message is not None and belongs_to_message([other.head for other in message.texts], text):
             self._placing.settle(message, keep_last=False)
             if message.texts[-1].is_closed:
                 self._message = message
                 return message
         index = self._next_index()
-        name = self._names.take("msg", native_id(text.extras))
-        self._message = MessageWriter(self._tell, index, name, text.phase)
+        name = self._names.take("msg", own_id(text.extras))
+        self._message = MessageItemWriter(self._tell, index, name, text.phase)
         self._items.append(self._message)
         return self._message
 
@@ -148,8 +173,8 @@ class Encoder(StreamEncoder):
         match event:
             case ReasoningDelta(part, words):
                 if part not in self._reasonings:
-                    name = self._names.take("rs", native_id(self._extras.get(part, NO_EXTRAS)))
-                    reasoning = ReasoningWriter(self._tell, self._next_index(), name)
+                    name = self._names.take("rs", own_id(self._extras.get(part, NO_EXTRAS)))
+                    reasoning = ReasoningItemWriter(self._tell, self._next_index(), name)
                     self._reasonings[part] = self._reasoning = reasoning
                     self._adopt(part, reasoning)
                 self._reasonings[part].write(words)
@@ -158,11 +183,11 @@ class Encoder(StreamEncoder):
                     self._calls[part] = self._open_call(part, call_id, name)
                 self._calls[part].write(name, arguments)
 
-    def _open_call(self, part: int, call_id: str, name: str) -> CallWriter:
+    def _open_call(self, part: int, call_id: str, name: str) -> CallItemWriter:
         extras = self._extras.get(part, NO_EXTRAS)
         call = ToolCall(self._names.take("call", call_id), name, extras=extras)
-        item_id = self._names.take("fc", native_id(extras))
-        writer = CallWriter(self._tell, self._next_index(), item_id, call)
+        item_id = self._names.take("fc", own_id(extras))
+        writer = CallItemWriter(self._tell, self._next_index(), item_id, call)
         self._adopt(part, writer)
         return writer
 
@@ -179,9 +204,9 @@ class Encoder(StreamEncoder):
                 writer = self._searches.get(result.call_id)
                 (writer or self._open_search(result.call_id, None)).finish(result)
 
-    def _open_search(self, call_id: str, call: SearchCall | None) -> SearchWriter:
-        name = search_id(self._names, call_id)
-        writer = SearchWriter(self._tell, self._next_index(), name, call)
+    def _open_search(self, call_id: str, call: SearchCall | None) -> SearchItemWriter:
+        name = search_item_id(self._names, call_id)
+        writer = SearchItemWriter(self._tell, self._next_index(), name, call)
         self._searches[call_id] = writer
         self._items.append(writer)
         return writer
@@ -190,12 +215,12 @@ class Encoder(StreamEncoder):
         if isinstance(value, Image):
             if not value.data:
                 return
-            item = {**encode_picture(value), "id": self._names.take("ig", native_id(value.extras))}
+            item = {**encode_generated_image(value), "id": self._names.take("ig", own_id(value.extras))}
         elif value.dialect == NAME and not is_fragment(value):
             item = encode_opaque(value, self._names)
         else:
             return
-        writer = WholeWriter(self._tell, self._next_index(), item)
+        writer = WholeItemWriter(self._tell, self._next_index(), item)
         self._items.append(writer)
         writer.close()
 
@@ -222,10 +247,10 @@ class Encoder(StreamEncoder):
         """An id that comes after its item has begun is too late."""
         part, extras = event.part, event.extras
         begun = part in self._texts or part in self._reasonings or part in self._calls
-        if not begun or "id" not in native(extras):
+        if not begun or "id" not in own_extras(extras):
             return event
-        first = native_id(self._extras.get(part, NO_EXTRAS))
-        kept = {key: value for key, value in native(extras).items() if key != "id"}
+        first = own_id(self._extras.get(part, NO_EXTRAS))
+        kept = {key: value for key, value in own_extras(extras).items() if key != "id"}
         return ExtrasSeen(part, {**extras, NAME: {**kept, "id": first} if first else kept})
 
     def _end(self, event: Finished | Failed) -> None:
@@ -234,13 +259,13 @@ class Encoder(StreamEncoder):
         response = encode_response(answer, self.reply)
         status = str(response["status"])
         if isinstance(event, Failed):
-            self._send("error", {"error": encode_problem(event.error)})
+            self._send("error", {"error": encode_error_object(event.error)})
         else:
             self._close(event, is_cut=status == "incomplete")
             told: list[Json] = [item.done for item in self._items]
             if told != response["output"]:
                 # The events came in an order that no answer has; what has been told holds.
-                response = tell_aside({**response, "output": told}, answer)
+                response = add_citations_extension({**response, "output": told}, answer)
         self._tell(status, {"response": response})
 
     def _close(self, event: Finished, *, is_cut: bool) -> None:
@@ -252,7 +277,7 @@ class Encoder(StreamEncoder):
     def _refuse(self) -> None:
         message = self._message
         if message is None:
-            message = MessageWriter(self._tell, self._next_index(), self._names.take("msg"), "")
+            message = MessageItemWriter(self._tell, self._next_index(), self._names.take("msg"), "")
             self._items.append(message)
         for text in message.texts:
             text.close()
@@ -264,3 +289,378 @@ class Encoder(StreamEncoder):
     def _send(self, name: str, fields: JsonObject) -> None:
         self.send(name, {"type": name, **fields, "sequence_number": self._number})
         self._number += 1
+
+
+class ItemWriter(ABC):
+    """One item of the list."""
+
+    may_be_cut = False
+
+    def __init__(self, tell: SendEvent, index: int, item_id: str) -> None:
+        self.tell = tell
+        self.index = index
+        self.place: JsonObject = {"item_id": item_id, "output_index": index}
+        self.id = item_id
+        self.extras: Extras = NO_EXTRAS
+        self.is_done = False
+        self.done: JsonObject = {}
+
+    @abstractmethod
+    def item(self) -> JsonObject:
+        """The item as far as it has been told."""
+
+    def add(self, item: JsonObject) -> None:
+        """The item begins."""
+        self.tell("output_item.added", {"output_index": self.index, "item": item})
+
+    def close(self, status: str = "") -> None:
+        """The item is complete, or cut off."""
+        if self.is_done:
+            return
+        self.is_done = True
+        self.end()
+        item = self.item()
+        if status and self.may_be_cut:
+            item["status"] = status
+        self.done = item
+        self.tell("output_item.done", {"output_index": self.index, "item": item})
+
+    def end(self) -> None:
+        """What has to be told before the item is done."""
+
+    def say(self, name: str, fields: JsonObject) -> None:
+        """An event about this item."""
+        self.tell(name, {**self.place, **fields})
+
+
+class WholeItemWriter(ItemWriter):
+    """An item that comes whole: a picture, or something only this dialect understands."""
+
+    def __init__(self, tell: SendEvent, index: int, item: JsonObject) -> None:
+        item_id = item.get("id")
+        super().__init__(tell, index, item_id if isinstance(item_id, str) else "")
+        self._item = item
+        self.add(item)
+
+    def item(self) -> JsonObject:
+        return dict(self._item)
+
+
+class ReasoningItemWriter(ItemWriter):
+    """A reasoning, shown as one summary."""
+
+    def __init__(self, tell: SendEvent, index: int, item_id: str) -> None:
+        super().__init__(tell, index, item_id)
+        self._chunks: list[str] = []
+        self.add({"type": "reasoning", "summary": [], "id": item_id})
+
+    def write(self, text: str) -> None:
+        """More of it."""
+        if self.is_done or not text:
+            return
+        if not self._chunks:
+            self._part("reasoning_summary_part.added", "")
+        self._chunks.append(text)
+        self.say("reasoning_summary_text.delta", {"summary_index": 0, "delta": text})
+
+    def end(self) -> None:
+        if self._chunks:
+            text = "".join(self._chunks)
+            self.say("reasoning_summary_text.done", {"summary_index": 0, "text": text})
+            self._part("reasoning_summary_part.done", text)
+
+    def item(self) -> JsonObject:
+        return {**encode_reasoning_item(Reasoning("".join(self._chunks), self.extras)), "id": self.id}
+
+    def _part(self, name: str, text: str) -> None:
+        self.say(name, {"summary_index": 0, "part": {"type": "summary_text", "text": text}})
+
+
+class CallItemWriter(ItemWriter):
+    """A function call."""
+
+    may_be_cut = True
+
+    def __init__(self, tell: SendEvent, index: int, item_id: str, call: ToolCall) -> None:
+        super().__init__(tell, index, item_id)
+        self._call_id = call.id
+        self._name = call.name
+        self._chunks: list[str] = []
+        self.extras = call.extras
+        self.add({**self.item(), "arguments": "", "status": "in_progress"})
+
+    def write(self, name: str, arguments: str) -> None:
+        """More of it."""
+        self._name = name or self._name
+        if arguments and not self.is_done:
+            self._chunks.append(arguments)
+            self.say("function_call_arguments.delta", {"delta": arguments})
+
+    def end(self) -> None:
+        arguments = "".join(self._chunks) or "{}"
+        self.say("function_call_arguments.done", {"name": self._name, "arguments": arguments})
+
+    def item(self) -> JsonObject:
+        call = ToolCall(self._call_id, self._name, "".join(self._chunks) or "{}", self.extras)
+        return {"status": "completed", **encode_call(call), "id": self.id}
+
+
+class SearchItemWriter(ItemWriter):
+    """A search, from its beginning to what it found."""
+
+    def __init__(self, tell: SendEvent, index: int, item_id: str, call: SearchCall | None) -> None:
+        super().__init__(tell, index, item_id)
+        self.call = call
+        self._result: SearchResult | None = None
+        item = encode_search_item(item_id, call, None)
+        self.add({**item, "action": encode_action(call, None)})
+        self.say("web_search_call.in_progress", {})
+        self.say("web_search_call.searching", {})
+
+    def finish(self, result: SearchResult) -> None:
+        """What came back."""
+        self._result = result
+        self.close()
+
+    def end(self) -> None:
+        if self._result is not None and not self._result.error:
+            self.say("web_search_call.completed", {})
+
+    def item(self) -> JsonObject:
+        return encode_search_item(self.id, self.call, self._result)
+
+
+class TextPartWriter:
+    """One content part of a message."""
+
+    def __init__(self, message: MessageItemWriter, number: int, part: int, phase: Phase) -> None:
+        self.message = message
+        self.part = part
+        self.phase = phase
+        self.extras: Extras = NO_EXTRAS
+        self.start = 0
+        self.length = 0
+        self.is_settled = False
+        self._place: JsonObject = {**message.place, "content_index": number}
+        self._tell = message.tell
+        self._chunks: list[str] = []
+        self._told = AnnotationList()
+        self._closed: JsonObject | None = None
+        self._say("content_part.added", {"part": encode_text(Text("", phase), [])})
+
+    @property
+    def end(self) -> int:
+        """Where it ends so far, in the whole text."""
+        return self.start + self.length
+
+    def write(self, text: str) -> None:
+        """More words."""
+        self._chunks.append(text)
+        self.length += len(text)
+        if self.phase == "refusal":
+            self._say("refusal.delta", {"delta": text})
+        else:
+            self._say("output_text.delta", {"delta": text, "logprobs": []})
+
+    def cite(self, citation: Citation, low: int, high: int) -> None:
+        """A citation of a range of the whole text that lies in this part."""
+        start, end = low - self.start, high - self.start
+        self._annotate_all(self._told.add(citation, start, end, self.text()[start:end]))
+
+    def cite_unplaced(self, citation: Citation) -> None:
+        """A citation of the answer as a whole."""
+        self._annotate_all(self._told.add_unplaced(citation))
+
+    def close(self) -> None:
+        """The part is complete."""
+        if self._closed is not None:
+            return
+        others = own_extras(self.extras).get("annotations")
+        for number, annotation in enumerate(others if isinstance(others, list) else (), len(self._told)):
+            self._annotate(number, annotation)
+        self._closed = content = self.content()
+        if self.phase == "refusal":
+            self._say("refusal.done", {"refusal": self.text()})
+        else:
+            self._say("output_text.done", {"text": self.text(), "logprobs": content["logprobs"]})
+        self._say("content_part.done", {"part": content})
+
+    def content(self) -> JsonObject:
+        """The part as a whole."""
+        return encode_text(self.value(), list(self._told)) if self._closed is None else self._closed
+
+    @property
+    def is_closed(self) -> bool:
+        """Has it been told to be complete?"""
+        return self._closed is not None
+
+    @property
+    def head(self) -> Text:
+        """The part as the model has it, without its words."""
+        return Text("", self.phase, self.extras)
+
+    def value(self) -> Text:
+        """The part as the model has it."""
+        return Text(self.text(), self.phase, self.extras)
+
+    def text(self) -> str:
+        """The words so far."""
+        if len(self._chunks) > 1:
+            self._chunks[:] = ["".join(self._chunks)]
+        return self._chunks[0] if self._chunks else ""
+
+    def _annotate_all(self, new: list[JsonObject]) -> None:
+        # A part that is closed takes no more; the response at the end has them all.
+        for number, annotation in enumerate([] if self.is_closed else new, len(self._told) - len(new)):
+            self._annotate(number, annotation)
+
+    def _annotate(self, number: int, annotation: Json) -> None:
+        self._say("output_text.annotation.added", {"annotation_index": number, "annotation": annotation})
+
+    def _say(self, name: str, fields: JsonObject) -> None:
+        self._tell(name, {**self._place, **fields})
+
+
+class MessageItemWriter(ItemWriter):
+    """A message of the assistant's."""
+
+    may_be_cut = True
+
+    def __init__(self, tell: SendEvent, index: int, item_id: str, phase: Phase) -> None:
+        super().__init__(tell, index, item_id)
+        self.texts: list[TextPartWriter] = []
+        item = encode_assistant_message(item_id, [Text("", phase)], [])
+        self.add({**item, "status": "in_progress"})
+
+    def open(self, part: int, phase: Phase) -> TextPartWriter:
+        """A new content part."""
+        text = TextPartWriter(self, len(self.texts), part, phase)
+        self.texts.append(text)
+        return text
+
+    def end(self) -> None:
+        for text in self.texts:
+            text.close()
+
+    def item(self) -> JsonObject:
+        values = [text.value() for text in self.texts]
+        return encode_assistant_message(self.id, values, [text.content() for text in self.texts])
+
+
+class _WaitingCitation:
+    """A citation that waits for its text, and whether a part of it has been told."""
+
+    __slots__ = ("citation", "is_told", "span")
+
+    def __init__(self, citation: Citation, span: Span) -> None:
+        self.citation = citation
+        self.span = span
+        self.is_told = False
+
+    def tell(self, text: TextPartWriter) -> None:
+        """The share of a part in it."""
+        start, end = max(self.span.start, text.start), min(self.span.end, text.end)
+        is_point = self.span.start == self.span.end
+        if text.phase != "refusal" and (start < end or (is_point and text.start < end)):
+            text.cite(self.citation, start, end)
+            self.is_told = True
+
+
+class AnnotationPlacer:
+    """All text parts of a stream, in order, and the citations that wait for them."""
+
+    def __init__(self) -> None:
+        self._texts: list[TextPartWriter] = []
+        self._left = 0
+        self._base = 0
+        self._waiting: list[tuple[Span, str, int, _WaitingCitation]] = []
+        self._count = 0
+        self._unplaced: list[Citation] = []
+        self._repeats = MAX_EXTRA_SLICES
+
+    def open(self, text: TextPartWriter) -> None:
+        """A part begins."""
+        insort(self._texts, text, key=lambda other: other.part)
+        if text is self._texts[-1]:
+            self._frontier()
+
+    def grow(self) -> None:
+        """A part has more text: tell what has been waiting for it."""
+        if self._waiting:
+            self._frontier()
+
+    def cite(self, citation: Citation) -> None:
+        """A citation."""
+        span = citation.span
+        if span is None or span.end <= 0 or span.start > span.end:
+            self._unplaced.append(citation)
+            return
+        self._count += 1
+        heappush(self._waiting, (span, citation.anchor, self._count, _WaitingCitation(citation, span)))
+        self._frontier()
+
+    def settle(self, current: MessageItemWriter | None, *, keep_last: bool = True) -> None:
+        """Close what is settled, as far as nothing before it is open.
+
+        The message `current` stays open, and so does its last part, unless another one is to follow it.
+        """
+        while (text := self._frontier()) is not None and text.is_settled and not self._unplaced:
+            if keep_last and text.message is current and text is current.texts[-1]:
+                return
+            self._leave(text)
+            text.close()
+            if text.message is not current and text is text.message.texts[-1]:
+                text.message.close()
+
+    def finish(self) -> None:
+        """All text is out: every citation finds its place now, or has none."""
+        while (text := self._frontier()) is not None:
+            self._leave(text)
+        while self._waiting:
+            self._drop(heappop(self._waiting)[-1])
+        takers = [text for text in self._texts if text.phase != "refusal"]
+        for citation in self._unplaced if takers else ():
+            takers[-1].cite_unplaced(citation)
+        self._unplaced.clear()
+
+    def _frontier(self) -> TextPartWriter | None:
+        """The first part that has not been left; tells what it can."""
+        if self._left == len(self._texts):
+            return None
+        text = self._texts[self._left]
+        text.start = self._base
+        while self._waiting and self._waiting[0][0].end <= text.end:
+            self._tell(heappop(self._waiting)[-1], text)
+        return text
+
+    def _leave(self, text: TextPartWriter) -> None:
+        """A part has all its text: what reaches beyond it is told as far as it goes."""
+        rest = []
+        while self._waiting and _starts_before_end(self._waiting[0][0], text):
+            entry = heappop(self._waiting)
+            if entry[0].end <= text.end:
+                self._tell(entry[-1], text)
+            else:
+                entry[-1].tell(text)
+                self._repeats -= 1
+                if self._repeats > 0 or not entry[-1].is_told:
+                    rest.append(entry)
+        for entry in rest:
+            heappush(self._waiting, entry)
+        self._base = text.end
+        self._left += 1
+
+    def _tell(self, waiting: _WaitingCitation, text: TextPartWriter) -> None:
+        """The last share of a citation. One that is about text long closed is left to the response."""
+        waiting.tell(text)
+        if waiting.span.end > text.start:
+            self._drop(waiting)
+
+    def _drop(self, waiting: _WaitingCitation) -> None:
+        if not waiting.is_told:
+            self._unplaced.append(waiting.citation)
+
+
+def _starts_before_end(span: Span, text: TextPartWriter) -> bool:
+    """Does a span begin in a part or before it? A point at its end belongs to it."""
+    return span.start < text.end or span.end <= text.end

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from groundwire.dialects.base import Encoded
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.openai_responses.messages import decode_input, encode_input
-from groundwire.dialects.openai_responses.search import Declaration, encode_search
+from groundwire.dialects.openai_responses.history import decode_input, encode_input
+from groundwire.dialects.openai_responses.search import NAME, SearchDeclaration, encode_search, own_extras
 from groundwire.dialects.openai_responses.tools import (
     decode_choice,
     decode_tools,
@@ -19,7 +19,6 @@ from groundwire.dialects.openai_responses.tools import (
     other_plugins,
     search_is_alone,
 )
-from groundwire.dialects.openai_responses.wire import NAME, native
 from groundwire.errors import ClientWireError
 from groundwire.model import (
     Json,
@@ -48,7 +47,8 @@ _EFFORTS: dict[str, Effort] = {
     "xhigh": "xhigh",
     "max": "max",
 }
-_KNOWN = (
+
+_CANONICAL_FIELDS = (
     "model",
     "input",
     "instructions",
@@ -64,23 +64,25 @@ _KNOWN = (
     "text",
     "previous_response_id",
 )
+
 _FORMATS = frozenset({"", "text", "json_object", "json_schema"})
-_STORED = ("previous_response_id", "conversation", "prompt")
+
+_STORED_FIELDS = ("previous_response_id", "conversation", "prompt")
 
 
 def decode_request(body: JsonObject) -> Request:
     """A caller's request."""
     fields = Fields.of(body, ClientWireError)
-    if not fields.has("input") and not any(fields.has(key) for key in _STORED):
+    if not fields.has("input") and not any(fields.has(key) for key in _STORED_FIELDS):
         raise fields.fault("expected a string or a list of items", "input")
     tools, search = decode_tools(fields)
-    extras = fields.rest(*_KNOWN)
+    extras = fields.rest(*_CANONICAL_FIELDS)
     choice = decode_choice(fields.get("tool_choice"))
-    if _says_more(fields.get("tool_choice"), choice):
+    if _is_lossy_choice(fields.get("tool_choice"), choice):
         extras["tool_choice"] = fields.get("tool_choice")
     if plugins := other_plugins(fields):
         extras["plugins"] = plugins
-    search = _limit(fields, search, extras, alone=search_is_alone(tools))
+    search = _apply_max_tool_calls(fields, search, extras, alone=search_is_alone(tools))
     instructions = fields.text("instructions")
     return Request(
         messages=decode_input(fields),
@@ -108,7 +110,7 @@ def _decode_stored(fields: Fields) -> StoredContext | None:
 
     A reference to reasoning is left out: an answer does not depend on it.
     """
-    names = [name for name in _STORED if fields.get(name)]
+    names = [name for name in _STORED_FIELDS if fields.get(name)]
     listed = fields.get("input")
     for number, item in enumerate(listed if isinstance(listed, list) else ()):
         kind = _reference_kind(item)
@@ -127,14 +129,14 @@ def _reference_kind(item: Json) -> str:
     return "compaction" if kind in ("compaction", "compaction_summary") else ""
 
 
-def _says_more(wire: Json, choice: ToolChoice | None) -> bool:
+def _is_lossy_choice(wire: Json, choice: ToolChoice | None) -> bool:
     """Is there more in a choice than the model can hold?"""
     if isinstance(wire, dict):
         return choice is None or wire.get("type") == "allowed_tools"
     return wire is not None and choice is None
 
 
-def _limit(
+def _apply_max_tool_calls(
     fields: Fields, search: SearchOptions | None, extras: JsonObject, *, alone: bool
 ) -> SearchOptions | None:
     """`max_tool_calls` as the limit of searches, where it can mean nothing else."""
@@ -176,7 +178,7 @@ def _decode_format(fields: Fields, extras: JsonObject) -> OutputFormat | None:
 def encode_request(request: Request) -> Encoded:
     """A request body, and what it has no words for."""
     unsaid: set[str] = set()
-    search = Declaration()
+    search = SearchDeclaration()
     if request.search is not None:
         search = encode_search(request.search, request.model, alone=search_is_alone(request.tools))
     body: JsonObject = {"model": request.model, "input": encode_input(request.messages, unsaid)}
@@ -184,28 +186,28 @@ def encode_request(request: Request) -> Encoded:
         body["instructions"] = "\n\n".join(part.text for part in request.system)
     if tools := encode_tools(request, search):
         body["tools"] = tools
-    kept = native(request.extras)
+    kept = own_extras(request.extras)
     optional: JsonObject = {
         "tool_choice": encode_choice(request.tool_choice, kept.get("tool_choice"), search),
-        "plugins": _plugins(search, kept),
-        "include": _include(search, kept),
+        "plugins": _encode_plugins(search, kept),
+        "include": _encode_include(search, kept),
         "max_tool_calls": kept.get("max_tool_calls", search.max_tool_calls),
         "max_output_tokens": request.limits.max_output_tokens,
         "temperature": request.limits.temperature,
         "top_p": request.limits.top_p,
-        "reasoning": encode_reasoning(request) or None,
-        "text": encode_format(request) or None,
+        "reasoning": encode_reasoning_options(request) or None,
+        "text": encode_text_options(request) or None,
         "previous_response_id": request.previous_id or None,
         "stream": True if request.stream else None,
     }
     body |= {key: value for key, value in optional.items() if value is not None}
     body |= {key: value for key, value in kept.items() if key not in body and key not in optional}
-    return Encoded(body, tuple(sorted(unsaid | _unsaid(request) | set(search.unsaid))))
+    return Encoded(body, tuple(sorted(unsaid | _unsupported(request) | set(search.unsaid))))
 
 
-def encode_reasoning(request: Request) -> JsonObject:
+def encode_reasoning_options(request: Request) -> JsonObject:
     """`reasoning`: how hard to think, and whether to show a summary of it."""
-    body = dict(as_object(native(request.extras).get("reasoning")))
+    body = dict(as_object(own_extras(request.extras).get("reasoning")))
     wanted = request.reasoning
     if wanted is None:
         return {}
@@ -219,9 +221,9 @@ def encode_reasoning(request: Request) -> JsonObject:
     return body
 
 
-def encode_format(request: Request) -> JsonObject:
+def encode_text_options(request: Request) -> JsonObject:
     """`text`: the output format, and the verbosity that came with it."""
-    body = dict(as_object(native(request.extras).get("text")))
+    body = dict(as_object(own_extras(request.extras).get("text")))
     kept = as_object(body.pop("format", None))
     output = request.output
     if output is None:
@@ -234,13 +236,13 @@ def encode_format(request: Request) -> JsonObject:
     return {**body, "format": {**wanted, **kept}}
 
 
-def _plugins(search: Declaration, kept: JsonObject) -> Json:
+def _encode_plugins(search: SearchDeclaration, kept: JsonObject) -> Json:
     others = kept.get("plugins")
     plugins = [*([search.plugin] if search.plugin else []), *(others if isinstance(others, list) else [])]
     return plugins or None
 
 
-def _include(search: Declaration, kept: JsonObject) -> Json:
+def _encode_include(search: SearchDeclaration, kept: JsonObject) -> Json:
     told = kept.get("include")
     asked = list(told) if isinstance(told, list) else []
     if search.is_openai and SOURCES not in asked:
@@ -248,7 +250,7 @@ def _include(search: Declaration, kept: JsonObject) -> Json:
     return asked or None
 
 
-def _unsaid(request: Request) -> set[str]:
+def _unsupported(request: Request) -> set[str]:
     reasoning = request.reasoning
     found = {
         "stop": bool(request.limits.stop),

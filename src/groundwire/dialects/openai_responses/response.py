@@ -6,19 +6,52 @@ repeats what was asked (tools with their defaults, limits, format), because clie
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
 from groundwire.dialects.base import Reply
 from groundwire.dialects.extras import FIELD, VERSION, extend
 from groundwire.dialects.features import Feature
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.openai_responses.decoder import Decoder
-from groundwire.dialects.openai_responses.errors import CUT, WIRE_REASONS, encode_failure
-from groundwire.dialects.openai_responses.output import encode_output
-from groundwire.dialects.openai_responses.request import encode_format, encode_reasoning
-from groundwire.dialects.openai_responses.tools import echo_choice, echo_tools
+from groundwire.dialects.openai_responses.errors import (
+    INCOMPLETE_REASONS,
+    KNOWN_REASONS,
+    encode_response_error,
+)
+from groundwire.dialects.openai_responses.history import (
+    MAX_EXTRA_SLICES,
+    AnnotationList,
+    SearchPairs,
+    encode_assistant_message,
+    encode_generated_image,
+    encode_reasoning_item,
+    encode_text,
+    group_runs,
+    is_item,
+    slice_span,
+    text_bounds,
+)
+from groundwire.dialects.openai_responses.request import encode_reasoning_options, encode_text_options
+from groundwire.dialects.openai_responses.search import encode_search_item, own_extras, own_id
+from groundwire.dialects.openai_responses.tools import encode_call, encode_echoed_choice, encode_echoed_tools
 from groundwire.dialects.openai_responses.usage import encode_tool_usage, encode_usage
-from groundwire.dialects.openai_responses.wire import native
 from groundwire.errors import UpstreamWireError
-from groundwire.model import Answer, Event, JsonObject, Request, SearchCall, SearchResult
+from groundwire.model import (
+    Answer,
+    Citation,
+    Event,
+    Image,
+    JsonObject,
+    Opaque,
+    Part,
+    Reasoning,
+    Request,
+    SearchCall,
+    SearchResult,
+    Text,
+    ToolCall,
+)
 
 LOSSES: dict[Feature, str] = {
     Feature.CONFIDENCE: "`groundwire.citations`",
@@ -29,7 +62,7 @@ LOSSES: dict[Feature, str] = {
     Feature.TOOL_TOKENS: "nowhere",
 }
 
-_ECHOED: JsonObject = {
+_ECHOED_FIELDS: JsonObject = {
     "background": False,
     "metadata": {},
     "parallel_tool_calls": True,
@@ -60,18 +93,18 @@ def encode_response(answer: Answer, reply: Reply) -> JsonObject:
         output[-1]["status"] = "incomplete"
     body: JsonObject = {**encode_head(answer, reply), "status": status, "output": [*output]}
     body["incomplete_details"] = {"reason": reason} if reason else None
-    body["error"] = encode_failure(answer.error) if answer.error else None
+    body["error"] = encode_response_error(answer.error) if answer.error else None
     body["usage"] = encode_usage(answer.usage)
     if tool_usage := encode_tool_usage(answer.usage):
         body["tool_usage"] = tool_usage
-    return _extend(body, answer)
+    return _add_response_extensions(body, answer)
 
 
 def encode_head(answer: Answer, reply: Reply) -> JsonObject:
     """A response that has just begun."""
     request = reply.request
-    kept = native(request.extras)
-    reasoning = encode_reasoning(request)
+    kept = own_extras(request.extras)
+    reasoning = encode_reasoning_options(request)
     return {
         "id": f"resp_{reply.id}",
         "object": "response",
@@ -87,12 +120,12 @@ def encode_head(answer: Answer, reply: Reply) -> JsonObject:
         "previous_response_id": request.previous_id or None,
         "reasoning": {"effort": reasoning.get("effort"), "summary": reasoning.get("summary")},
         "temperature": request.limits.temperature,
-        "text": {"format": {"type": "text"}, **encode_format(request)},
-        "tool_choice": echo_choice(request),
-        "tools": echo_tools(request),
+        "text": {"format": {"type": "text"}, **encode_text_options(request)},
+        "tool_choice": encode_echoed_choice(request),
+        "tools": encode_echoed_tools(request),
         "top_p": request.limits.top_p,
         "usage": None,
-        **{key: kept.get(key, default) for key, default in _ECHOED.items()},
+        **{key: kept.get(key, default) for key, default in _ECHOED_FIELDS.items()},
     }
 
 
@@ -104,18 +137,18 @@ def _status(answer: Answer) -> tuple[str, str]:
     """The status, and why it is incomplete."""
     if answer.error is not None:
         return "failed", ""
-    reason = CUT.get(answer.finish, "")
-    if answer.finish in ("length", "filtered", "other") and answer.detail in WIRE_REASONS:
+    reason = INCOMPLETE_REASONS.get(answer.finish, "")
+    if answer.finish in ("length", "filtered", "other") and answer.detail in KNOWN_REASONS:
         reason = answer.detail
     return ("incomplete", reason) if reason else ("completed", "")
 
 
-def tell_aside(body: JsonObject, answer: Answer) -> JsonObject:
+def add_citations_extension(body: JsonObject, answer: Answer) -> JsonObject:
     """Add the citations, whether or not the output has them all."""
     return extend(body, answer, {*LOSSES, Feature.CITATIONS})
 
 
-def _extend(body: JsonObject, answer: Answer) -> JsonObject:
+def _add_response_extensions(body: JsonObject, answer: Answer) -> JsonObject:
     # Without text there is no part that an annotation could stand on.
     body = extend(body, answer, LOSSES if answer.text else {*LOSSES, Feature.UNPLACED})
     has_searched = any(isinstance(part, SearchCall | SearchResult) for part in answer.parts)
@@ -123,3 +156,110 @@ def _extend(body: JsonObject, answer: Answer) -> JsonObject:
         # Else whoever reads this would take the links of the text for citations, as with the Codex backend.
         body[FIELD] = {"version": VERSION, **as_object(body.get(FIELD)), "citations": []}
     return body
+
+
+def encode_output(answer: Answer, reply_id: str) -> list[JsonObject]:
+    """The items of an answer."""
+    names = ItemIds(reply_id)
+    texts = [part for part in answer.parts if isinstance(part, Text) and part.text]
+    annotations = iter(encode_annotations(texts, answer.citations))
+    searches = SearchPairs(answer.parts)
+    items: list[JsonObject] = []
+    for run in group_runs(part for part in answer.parts if is_item(part, searches) and not is_fragment(part)):
+        if isinstance(run, list):
+            contents = [encode_text(text, next(annotations)) for text in run]
+            items.append(encode_assistant_message(names.take("msg", own_id(run[0].extras)), run, contents))
+        else:
+            items.extend(_encode_item(run, names, searches))
+    if answer.finish == "refused" and not any(text.phase == "refusal" for text in texts):
+        _append_refusal(items, names)
+    return items
+
+
+def _append_refusal(items: list[JsonObject], names: ItemIds) -> None:
+    """A model that refused without words of refusal says so with an empty refusal."""
+    refusal = encode_text(Text("", "refusal"), [])
+    if items and items[-1]["type"] == "message":
+        content = items[-1]["content"]
+        items[-1]["content"] = [*(content if isinstance(content, list) else ()), refusal]
+    else:
+        items.append(encode_assistant_message(names.take("msg"), [], [refusal]))
+
+
+def _encode_item(part: Part, names: ItemIds, searches: SearchPairs) -> Iterator[JsonObject]:
+    match part:
+        case Reasoning():
+            yield {**encode_reasoning_item(part), "id": names.take("rs", own_id(part.extras))}
+        case ToolCall():
+            call = encode_call(part)
+            call["call_id"] = names.take("call", part.id)
+            yield {"status": "completed", **call, "id": names.take("fc", own_id(part.extras))}
+        case SearchCall():
+            yield encode_search_item(search_item_id(names, part.id), part, searches.result_of(part))
+        case SearchResult():
+            yield encode_search_item(search_item_id(names, part.call_id), None, part)
+        case Image():
+            yield {**encode_generated_image(part), "id": names.take("ig", own_id(part.extras))}
+        case Opaque():
+            yield encode_opaque(part, names)
+
+
+def encode_opaque(part: Opaque, names: ItemIds) -> JsonObject:
+    """An item of this dialect's alone, which needs an id like any other."""
+    item_id = part.data.get("id")
+    return {**part.data, "id": names.take("item", item_id if isinstance(item_id, str) else "")}
+
+
+def search_item_id(names: ItemIds, call_id: str) -> str:
+    """The id of a search item: that of the call, if it is one of this dialect's."""
+    return names.take("ws", call_id if call_id.startswith("ws_") else "")
+
+
+def is_fragment(part: Part) -> bool:
+    """Is it a content part of an unknown kind? It is kept for the history, but has no events of its own."""
+    return isinstance(part, Opaque) and part.data.get("type") == "message"
+
+
+def encode_annotations(texts: Sequence[Text], citations: Iterable[Citation]) -> list[list[JsonObject]]:
+    """The annotations of each text part of an answer; what has no place goes to the last that takes any."""
+    bounds = text_bounds(texts)
+    told = [AnnotationList() for _ in texts]
+    takers = [index for index, part in enumerate(texts) if part.phase != "refusal"]
+    unplaced: list[Citation] = []
+    repeats = MAX_EXTRA_SLICES
+    for citation in citations:
+        found = slice_span(citation.span, bounds) if citation.span else iter(())
+        slices = list(islice((item for item in found if texts[item.part].phase != "refusal"), repeats + 1))
+        repeats -= max(len(slices) - 1, 0)
+        for index, start, end in slices:
+            told[index].add(citation, start, end, texts[index].text[start:end])
+        if not slices:
+            unplaced.append(citation)
+    for citation in unplaced if takers else ():
+        told[takers[-1]].add_unplaced(citation)
+    return [list(annotations) for annotations in told]
+
+
+class ItemIds:
+    """Ids for the items of one reply: the provider's own where it is known and free, else a number."""
+
+    __slots__ = ("_counts", "_reply", "_used")
+
+    def __init__(self, reply: str) -> None:
+        self._reply = reply
+        self._counts: dict[str, int] = {}
+        self._used: set[tuple[str, str]] = set()
+
+    def take(self, prefix: str, wanted: str = "") -> str:
+        """An id nobody has yet."""
+        number = self._counts.get(prefix, 0)
+        self._counts[prefix] = number + 1
+        # Ids of calls are told beside those of items, and some servers make them equal.
+        space = "call" if prefix == "call" else "item"
+        is_free = wanted and (space, wanted) not in self._used
+        name = wanted if is_free else f"{prefix}_{self._reply}_{number}"
+        while (space, name) in self._used:
+            number += 1
+            name = f"{prefix}_{self._reply}_{number}"
+        self._used.add((space, name))
+        return name

@@ -12,41 +12,82 @@ such, only where search is the one built-in tool.
 
 from __future__ import annotations
 
-from groundwire.dialects.fields import Fields
-from groundwire.dialects.openai_responses.wire import NAME, native
-from groundwire.model import JsonObject, Location, SearchOptions
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from groundwire.dialects.extras import FIELD
+from groundwire.dialects.fields import Fields, as_object
+from groundwire.dialects.json import load_json
+from groundwire.errors import UpstreamWireError, WireError
+from groundwire.model import (
+    Extras,
+    Json,
+    JsonObject,
+    Location,
+    SearchCall,
+    SearchOptions,
+    SearchResult,
+    Source,
+)
+from groundwire.model.parts import SearchKind
 from groundwire.model.request import ContextSize
+from groundwire.model.source_merge import SourceMerge
 from groundwire.model.value import replace, value
+from groundwire.text.urls import safe_address
+
+NAME = "openai_responses"
+
+
+def own_extras(extras: Extras) -> JsonObject:
+    """What this dialect left beside a value."""
+    return extras.get(NAME, {})
+
+
+def own_id(extras: Extras) -> str:
+    """The id the provider gave to an item."""
+    value = own_extras(extras).get("id")
+    return value if isinstance(value, str) else ""
+
 
 TOOL = "web_search"
+
 PREVIEWS = frozenset({"web_search_preview", "web_search_preview_2025_03_11"})
+
 HOSTED = frozenset({TOOL, "web_search_2025_08_26"}) | PREVIEWS
+
 SERVER_TOOL = "openrouter:web_search"
+
 PLUGIN = "plugin"
+
 ONLINE = "online"
-SUFFIX = ":online"
+
+ONLINE_SUFFIX = ":online"
+
 TOOLS = HOSTED | {SERVER_TOOL}
 
 _SIZES: dict[str, ContextSize] = {"low": "low", "medium": "medium", "high": "high"}
-_PLACE = ("country", "region", "city", "timezone")
-_KNOWN = ("type", "user_location", "max_uses", "max_results", "external_web_access")
+
+_LOCATION_FIELDS = ("country", "region", "city", "timezone")
+
+_OPTION_FIELDS = ("type", "user_location", "max_uses", "max_results", "external_web_access")
 
 
-def decode_tool(tool: Fields) -> SearchOptions:
+def decode_search_tool(tool: Fields) -> SearchOptions:
     """A search tool, OpenAI's or OpenRouter's."""
     kind = tool.text("type")
     if kind == SERVER_TOOL:
-        return _decode(tool.obj("parameters"), kind, "allowed_domains", "excluded_domains")
+        return _decode_options(tool.obj("parameters"), kind, "allowed_domains", "excluded_domains")
     filters = tool.obj("filters")
-    options = _decode(tool, kind, "", "", "filters")
+    options = _decode_options(tool, kind, "", "", "filters")
     # OpenRouter and xAI call the second list `excluded_domains`.
     blocked = filters.texts("blocked_domains") or filters.texts("excluded_domains")
     return replace(options, allowed_domains=filters.texts("allowed_domains"), blocked_domains=blocked)
 
 
-def decode_plugin(plugin: Fields) -> SearchOptions:
+def decode_search_plugin(plugin: Fields) -> SearchOptions:
     """OpenRouter's `web` plugin."""
-    return _decode(plugin, PLUGIN, "include_domains", "exclude_domains", "id", "enabled")
+    return _decode_options(plugin, PLUGIN, "include_domains", "exclude_domains", "id", "enabled")
 
 
 def online_search() -> SearchOptions:
@@ -54,7 +95,7 @@ def online_search() -> SearchOptions:
     return SearchOptions(extras={NAME: {"type": ONLINE}})
 
 
-def fill(first: SearchOptions, second: SearchOptions) -> SearchOptions:
+def merge_options(first: SearchOptions, second: SearchOptions) -> SearchOptions:
     """Two declarations as one: the first holds, the second fills what it leaves open."""
     return SearchOptions(
         first.allowed_domains or second.allowed_domains,
@@ -68,9 +109,9 @@ def fill(first: SearchOptions, second: SearchOptions) -> SearchOptions:
     )
 
 
-def _decode(fields: Fields, kind: str, allowed: str, blocked: str, *known: str) -> SearchOptions:
+def _decode_options(fields: Fields, kind: str, allowed: str, blocked: str, *known: str) -> SearchOptions:
     size = fields.text("search_context_size")
-    known = (*_KNOWN, *known, allowed, blocked, *(["search_context_size"] if size in _SIZES else []))
+    known = (*_OPTION_FIELDS, *known, allowed, blocked, *(["search_context_size"] if size in _SIZES else []))
     return SearchOptions(
         allowed_domains=fields.texts(allowed),
         blocked_domains=fields.texts(blocked),
@@ -92,7 +133,7 @@ def _decode_location(fields: Fields) -> Location | None:
 
 
 @value
-class Declaration:
+class SearchDeclaration:
     """A search in the words of a request body: a tool or a plugin, and what has no words."""
 
     tool: JsonObject | None = None
@@ -106,26 +147,26 @@ class Declaration:
         return self.tool is not None and self.tool["type"] != SERVER_TOOL
 
 
-def encode_search(search: SearchOptions, model: str, *, alone: bool) -> Declaration:
+def encode_search(search: SearchOptions, model: str, *, alone: bool) -> SearchDeclaration:
     """The declaration, in the spelling its extras name. `alone`: no other built-in tool stands beside it."""
-    kind = native(search.extras).get("type")
+    kind = own_extras(search.extras).get("type")
     if kind == SERVER_TOOL:
-        parameters = _encode(search, "allowed_domains", "excluded_domains")
+        parameters = _encode_openrouter(search, "allowed_domains", "excluded_domains")
         tool: JsonObject = {"type": SERVER_TOOL, "parameters": parameters}
-        return Declaration(tool, unsaid=_unsaid(search, "live"))
+        return SearchDeclaration(tool, unsaid=_unsupported(search, "live"))
     if kind == PLUGIN:
-        plugin = {"id": "web", **_encode(search, "include_domains", "exclude_domains")}
-        return Declaration(plugin=plugin, unsaid=_unsaid(search, "live"))
-    if kind == ONLINE and model.endswith(SUFFIX):
-        return Declaration()
-    unsaid = _unsaid(search, "max_sources", *(() if alone else ("max_uses",)))
-    return Declaration(encode_hosted(search), None, search.max_uses if alone else None, unsaid)
+        plugin = {"id": "web", **_encode_openrouter(search, "include_domains", "exclude_domains")}
+        return SearchDeclaration(plugin=plugin, unsaid=_unsupported(search, "live"))
+    if kind == ONLINE and model.endswith(ONLINE_SUFFIX):
+        return SearchDeclaration()
+    unsaid = _unsupported(search, "max_sources", *(() if alone else ("max_uses",)))
+    return SearchDeclaration(encode_hosted_tool(search), None, search.max_uses if alone else None, unsaid)
 
 
-def encode_hosted(search: SearchOptions) -> JsonObject:
+def encode_hosted_tool(search: SearchOptions) -> JsonObject:
     """OpenAI's own tool. The preview knows neither filters nor `external_web_access`."""
-    kept = {key: value for key, value in native(search.extras).items() if key != "type"}
-    kind = native(search.extras).get("type")
+    kept = {key: value for key, value in own_extras(search.extras).items() if key != "type"}
+    kind = own_extras(search.extras).get("type")
     is_restricted = search.allowed_domains or search.blocked_domains or search.live is not None
     if not isinstance(kind, str) or kind not in HOSTED or (kind in PREVIEWS and is_restricted):
         kind = TOOL
@@ -139,24 +180,24 @@ def encode_hosted(search: SearchOptions) -> JsonObject:
         tool["filters"] = filters
     if search.live is not None:
         tool["external_web_access"] = search.live
-    return _with_hints(tool, search)
+    return _add_common_options(tool, search)
 
 
-def echo_search(search: SearchOptions) -> JsonObject:
+def encode_echoed_search(search: SearchOptions) -> JsonObject:
     """The tool as a response repeats it: with its defaults, and without `external_web_access`."""
-    tool = encode_hosted(search)
+    tool = encode_hosted_tool(search)
     tool.pop("external_web_access", None)
     tool.setdefault("filters", None)
     tool.setdefault("search_context_size", "medium")
     told = tool.get("user_location", {"country": "US"})
     place = told if isinstance(told, dict) else {}
-    tool["user_location"] = {"type": "approximate", **{key: place.get(key) for key in _PLACE}}
+    tool["user_location"] = {"type": "approximate", **{key: place.get(key) for key in _LOCATION_FIELDS}}
     return tool
 
 
-def _encode(search: SearchOptions, allowed: str, blocked: str) -> JsonObject:
+def _encode_openrouter(search: SearchOptions, allowed: str, blocked: str) -> JsonObject:
     """OpenRouter's parameters."""
-    body = {key: value for key, value in native(search.extras).items() if key != "type"}
+    body = {key: value for key, value in own_extras(search.extras).items() if key != "type"}
     if search.allowed_domains:
         body[allowed] = list(search.allowed_domains)
     if search.blocked_domains:
@@ -165,24 +206,264 @@ def _encode(search: SearchOptions, allowed: str, blocked: str) -> JsonObject:
         body["max_uses"] = search.max_uses
     if search.max_sources is not None:
         body["max_results"] = search.max_sources
-    return _with_hints(body, search)
+    return _add_common_options(body, search)
 
 
-def _with_hints(body: JsonObject, search: SearchOptions) -> JsonObject:
+def _add_common_options(body: JsonObject, search: SearchOptions) -> JsonObject:
     if search.context_size is not None:
         body["search_context_size"] = search.context_size
     if search.location is not None:
-        place = {key: getattr(search.location, key) for key in _PLACE}
+        place = {key: getattr(search.location, key) for key in _LOCATION_FIELDS}
         body["user_location"] = {"type": "approximate"} | {
             key: value for key, value in place.items() if value
         }
     return body
 
 
-def _unsaid(search: SearchOptions, *more: str) -> tuple[str, ...]:
+def _unsupported(search: SearchOptions, *more: str) -> tuple[str, ...]:
     names = ("language", "since", "until", *more)
     found = [name for name in names if getattr(search, name) not in ("", None)]
     place = search.location
-    if place is not None and place.latitude is not None and not any(getattr(place, key) for key in _PLACE):
+    if (
+        place is not None
+        and place.latitude is not None
+        and not any(getattr(place, key) for key in _LOCATION_FIELDS)
+    ):
         found.append("location")
     return tuple(found)
+
+
+_ERRORS_BY_STATUS = {"failed": "unavailable", "incomplete": "unavailable"}
+
+OTHER_SEARCH = re.compile(r"(?:file|tool|memory|document|collections|code|azure_ai)_search(?:_\w+)?")
+"""Searches of files, tools and stores: what they find has no address."""
+
+_SEARCH_TOOL = re.compile(r"(?:\w+_)?search(?:_\w+)?")
+
+_OPEN_TOOL = re.compile(r"(?:\w+_)?(?:fetch|browse|open|view)(?:_\w+)?")
+
+_KINDS: dict[str, SearchKind] = {"open_page": "open", "find_in_page": "find", "find": "find"}
+
+_QUERY_FIELDS = ("query", "search_query", "q")
+
+_URL_FIELDS = ("url", "video_url", "image_url")
+
+_CALL_MARKER = "ws_call_id="
+"""DeepSeek names the call among the queries, and in the fragment of the address of an opened page."""
+
+
+def decode_search_item(item: Fields, call_id: str) -> tuple[SearchCall | None, SearchResult | None]:
+    """A search and what it found, if it has returned. Azure says `searching` on a finished item.
+
+    Results of which nobody told the search, which some dialects have, are marked by us.
+    """
+    act = decode_action(item)
+    call: SearchCall | None = None
+    if not item.obj(FIELD).flag("uncalled"):
+        # What was found is kept by the result, where the speaker lists it as an item of its own.
+        listed = ("results",) if item.text("type").endswith("_results") else ()
+        extras = {NAME: item.rest("id", FIELD, *listed)}
+        call = SearchCall(call_id, act.queries, act.kind, act.url, act.pattern, extras=extras)
+    status = item.text("status")
+    if status == "in_progress":
+        return call, None
+    sources = tuple(_decode_sources(item, opened=act.kind != "search"))
+    others: list[Json] = [found.raw for found in item.objs("results") if not _is_text_result(found)]
+    kept: JsonObject = {"results": others} if others else {}
+    return call, SearchResult(call_id, sources, _ERRORS_BY_STATUS.get(status, ""), extras={NAME: kept})
+
+
+def decode_numbered_results(item: Fields) -> dict[str, Source]:
+    """The pages of a search by their numbers, which Perplexity writes into its text."""
+    if not item.text("type").endswith("_results"):
+        return {}
+    found = ((result, result.integer("id")) for result in item.objs("results"))
+    return {
+        str(number): Source(safe_address(result.text("url")), result.text("title"), "cited")
+        for result, number in found
+        if number is not None and safe_address(result.text("url"))
+    }
+
+
+def decode_fetch_call(url: str, call_id: str) -> SearchCall:
+    """A page of Perplexity's `fetch_url_results`."""
+    return SearchCall(
+        call_id, kind="open", url=safe_address(url), extras={NAME: {"type": "fetch_url_results"}}
+    )
+
+
+def decode_fetch_result(content: Fields, call_id: str) -> SearchResult:
+    """What Perplexity read on a page."""
+    snippet = content.text("snippet")
+    url, title = safe_address(content.text("url")), content.text("title")
+    source = Source(url, title, "opened", (snippet,) if snippet else ())
+    return SearchResult(call_id, (source,) if url or title else (), extras={NAME: {}})
+
+
+def encode_search_item(item_id: str, call: SearchCall | None, result: SearchResult | None) -> JsonObject:
+    """A search and what it found as one item."""
+    item: JsonObject = {
+        "id": item_id,
+        "type": "web_search_call",
+        "status": "in_progress",
+        "action": encode_action(call, result),
+    }
+    if result is None:
+        return item
+    item["status"] = "failed" if result.error else "completed"
+    others = own_extras(result.extras).get("results")
+    results: list[Json] = list(_encode_results(call, result))
+    results += others if isinstance(others, list) else []
+    if results:
+        item["results"] = results
+    if call is None:
+        item[FIELD] = {"uncalled": True}
+    return item
+
+
+def encode_action(call: SearchCall | None, result: SearchResult | None) -> JsonObject:
+    """What a search item does; its sources are known when it has returned."""
+    if call is not None and call.kind == "open":
+        return {"type": "open_page", "url": call.url or None}
+    if call is not None and call.kind == "find":
+        return {"type": "find_in_page", "url": call.url, "pattern": call.pattern}
+    action: JsonObject = {"type": "search"}
+    if call is not None and call.queries:
+        action["query"] = call.queries[0]
+        action["queries"] = list(call.queries)
+    if result is not None and result.sources:
+        action["sources"] = [_encode_source(source) for source in result.sources]
+    return action
+
+
+def encode_history_search(call: SearchCall | None, result: SearchResult | None) -> JsonObject:
+    """The item of an earlier turn, word for word."""
+    if call is not None and "type" in own_extras(call.extras):
+        return {"id": call.id, **own_extras(call.extras)}
+    call_id = call.id if call is not None else result.call_id if result is not None else ""
+    item = encode_search_item(call_id, call, result)
+    return {key: value for key, value in item.items() if key not in ("results", FIELD)}
+
+
+def _decode_sources(item: Fields, *, opened: bool) -> Iterator[Source]:
+    found: dict[str, SourceMerge] = {}
+    listed = item.obj("action").objs("sources")
+    for fields in (*listed, *(result for result in item.objs("results") if _is_text_result(result))):
+        url = safe_address(fields.text("url"))
+        title = fields.text("title") or fields.text("name")
+        snippet = fields.text("snippet")
+        source = Source(
+            url,
+            title,
+            "opened" if opened else "retrieved",
+            (snippet,) if snippet else (),
+            fields.text("date"),
+        )
+        known = found.get(url or title)
+        if known is not None:
+            known.add(source)
+        elif url or title:
+            found[url or title] = SourceMerge(source)
+    yield from (merge.source() for merge in found.values())
+
+
+def _encode_source(source: Source) -> JsonObject:
+    return {"type": "url", "url": source.url} if source.url else {"type": "api", "name": source.title}
+
+
+def _encode_results(call: SearchCall | None, result: SearchResult) -> Iterator[JsonObject]:
+    """What the sources of an action cannot say, and those of actions that have none."""
+    listed = call is None or call.kind == "search"
+    for source in result.sources:
+        if listed and not (source.url and (source.title or source.excerpts or source.date)):
+            continue
+        for snippet in source.excerpts or ("",):
+            found: JsonObject = {
+                "type": "text_result",
+                "url": source.url,
+                "title": source.title,
+                "snippet": snippet,
+            }
+            if source.date:
+                found["date"] = source.date
+            yield found
+
+
+def _is_text_result(found: Fields) -> bool:
+    return found.text("type", "text_result") == "text_result"
+
+
+def is_search_name(name: str) -> bool:
+    """Does a tool of this name search the web or open pages?"""
+    if OTHER_SEARCH.fullmatch(name):
+        return False
+    return _SEARCH_TOOL.fullmatch(name) is not None or _OPEN_TOOL.fullmatch(name) is not None
+
+
+class SearchAction(NamedTuple):
+    """What a search item did."""
+
+    kind: SearchKind
+    queries: tuple[str, ...] = ()
+    url: str = ""
+    pattern: str = ""
+
+
+def decode_action(item: Fields) -> SearchAction:
+    """The queries of a search, the page that was opened, or the pattern that was looked for in it."""
+    action = item.obj("action")
+    arguments = {} if action.raw else _arguments(item.get("arguments") or item.get("input"))
+    url = _page_url(action.text("url") or _first_text(arguments, _URL_FIELDS))
+    queries = tuple(_queries(item, action, arguments))
+    kind = _KINDS.get(action.text("type"), "search")
+    if kind == "search" and not queries and (url or _OPEN_TOOL.fullmatch(item.text("name"))):
+        kind = "open"
+    if kind == "search":
+        return SearchAction(kind, queries)
+    return SearchAction(kind, url=url, pattern=action.text("pattern") if kind == "find" else "")
+
+
+def _queries(item: Fields, action: Fields, arguments: JsonObject) -> Iterator[str]:
+    listed = action.texts("queries") or item.texts("queries") or _strings(arguments.get("queries"))
+    told = listed or (action.text("query") or _first_text(arguments, _QUERY_FIELDS),)
+    if not any(told) and item.text("type").startswith("bing_"):
+        told = (_query_of_url(item, arguments),)
+    return (query for query in told if query and not query.startswith(_CALL_MARKER))
+
+
+def _query_of_url(item: Fields, arguments: JsonObject) -> str:
+    """Query in a Bing search URL, which is all that some items have."""
+    from urllib.parse import parse_qs, urlsplit  # noqa: PLC0415  rarely needed; keeps the import of the dialect light
+
+    for url in (*arguments.values(), item.get("url")):
+        if isinstance(url, str) and safe_address(url):
+            found = parse_qs(urlsplit(url).query).get("q")
+            if found:
+                return found[0]
+    return ""
+
+
+def _page_url(url: str) -> str:
+    page, _, fragment = url.partition("#")
+    return safe_address(page if fragment.startswith(_CALL_MARKER) else url)
+
+
+def _arguments(value: Json) -> JsonObject:
+    """The arguments of a call: an object, an object as JSON text, or the query itself."""
+    if not isinstance(value, str):
+        return as_object(value)
+    if not value.lstrip().startswith(("{", "[")):
+        return {"query": value.strip()}
+    try:
+        return as_object(load_json(value, UpstreamWireError))
+    except WireError:
+        return {}
+
+
+def _first_text(arguments: JsonObject, names: Iterable[str]) -> str:
+    values = (arguments.get(name) for name in names)
+    return next((value for value in values if isinstance(value, str) and value), "")
+
+
+def _strings(value: Json) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()

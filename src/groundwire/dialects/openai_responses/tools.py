@@ -7,23 +7,28 @@ more than the model can hold is kept as it came, and given back while the choice
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.openai_responses.search import (
     HOSTED,
-    SUFFIX,
+    NAME,
+    ONLINE_SUFFIX,
+    OTHER_SEARCH,
     TOOLS,
-    Declaration,
-    decode_plugin,
-    decode_tool,
-    echo_search,
-    fill,
+    SearchDeclaration,
+    decode_search_plugin,
+    decode_search_tool,
+    encode_echoed_search,
+    is_search_name,
+    merge_options,
     online_search,
+    own_extras,
 )
-from groundwire.dialects.openai_responses.wire import NAME, native
 from groundwire.errors import ClientWireError
 from groundwire.model import (
+    Extras,
     FunctionTool,
     Json,
     JsonObject,
@@ -31,13 +36,40 @@ from groundwire.model import (
     Request,
     SearchOptions,
     Tool,
+    ToolCall,
     ToolChoice,
 )
 from groundwire.model.request import ToolMode
 
 _NOT_BUILT_IN = frozenset({"custom", "namespace"})
+
 _FUNCTION_FIELDS = ("type", "name", "description", "parameters", "strict")
+
 _MODES: dict[str, ToolMode] = {"auto": "auto", "none": "none", "required": "required"}
+
+_CLIENT_CALLS = frozenset(
+    {
+        "function_call",
+        "custom_tool_call",
+        "local_shell_call",
+        "shell_call",
+        "apply_patch_call",
+        "computer_call",
+        "mcp_approval_request",
+    }
+)
+"""Items that wait for the client to act, unless the provider has done so itself."""
+
+_SEARCH_ITEMS = frozenset(
+    {"web_search_call", "openrouter:web_search", "x_search_call", "bing_grounding_call"}
+)
+
+_SEARCH_ITEM_NAME = re.compile(r"\w+_search(?:_preview)?_call|(?:\w+_)?search_results")
+
+_CLIENT_TOOLS = frozenset({"custom", "namespace", "tool_search"})
+"""Entries of `tools` by which a client may have declared a custom tool."""
+
+_SERVER_CALL_IDS = ("xs_call_",)
 
 
 def decode_tools(body: Fields) -> tuple[tuple[Tool, ...], SearchOptions | None]:
@@ -47,17 +79,17 @@ def decode_tools(body: Fields) -> tuple[tuple[Tool, ...], SearchOptions | None]:
     for tool in body.objs("tools"):
         kind = tool.text("type")
         if kind in TOOLS:
-            found = decode_tool(tool)
-            search = found if search is None else fill(search, found)
+            found = decode_search_tool(tool)
+            search = found if search is None else merge_options(search, found)
         elif kind == "function":
             tools.append(decode_function(tool))
         else:
             tools.append(OpaqueTool(NAME, tool.raw))
     for plugin in body.objs("plugins"):
-        if _is_search(plugin):
-            found = decode_plugin(plugin)
-            search = found if search is None else fill(search, found)
-    if search is None and body.text("model").endswith(SUFFIX):
+        if _is_search_plugin(plugin):
+            found = decode_search_plugin(plugin)
+            search = found if search is None else merge_options(search, found)
+    if search is None and body.text("model").endswith(ONLINE_SUFFIX):
         search = online_search()
     return tuple(tools), search
 
@@ -67,7 +99,7 @@ def other_plugins(body: Fields) -> list[Json]:
     return [plugin.raw for plugin in body.objs("plugins") if plugin.get("id") != "web"]
 
 
-def _is_search(plugin: Fields) -> bool:
+def _is_search_plugin(plugin: Fields) -> bool:
     return plugin.get("id") == "web" and plugin.flag("enabled") is not False
 
 
@@ -95,18 +127,18 @@ def encode_function(tool: FunctionTool) -> JsonObject:
         body["parameters"] = tool.parameters or {"type": "object", "properties": {}}
     if tool.strict is not None or not is_ours:
         body["strict"] = bool(tool.strict)
-    return {**body, **native(tool.extras)}
+    return {**body, **own_extras(tool.extras)}
 
 
-def encode_tools(request: Request, search: Declaration) -> list[Json]:
+def encode_tools(request: Request, search: SearchDeclaration) -> list[Json]:
     """The tools of a request body."""
     tools: list[Json] = [] if search.tool is None else [search.tool]
     return tools + _client_tools(request)
 
 
-def echo_tools(request: Request) -> list[Json]:
+def encode_echoed_tools(request: Request) -> list[Json]:
     """The tools as a response repeats them."""
-    searches: list[Json] = [] if request.search is None else [echo_search(request.search)]
+    searches: list[Json] = [] if request.search is None else [encode_echoed_search(request.search)]
     defaults: JsonObject = {"description": None, "parameters": None, "strict": True}
     return searches + [
         {**defaults, **tool} if isinstance(tool, dict) and tool.get("type") == "function" else tool
@@ -152,7 +184,7 @@ def decode_choice(value: Json) -> ToolChoice | None:
     return only or (ToolChoice(_MODES[mode]) if mode in _MODES else None)
 
 
-def encode_choice(choice: ToolChoice | None, verbatim: Json, search: Declaration) -> Json:
+def encode_choice(choice: ToolChoice | None, verbatim: Json, search: SearchDeclaration) -> Json:
     """A `tool_choice`; None to leave it out."""
     if verbatim is not None and decode_choice(verbatim) == choice:
         return verbatim
@@ -166,9 +198,84 @@ def encode_choice(choice: ToolChoice | None, verbatim: Json, search: Declaration
     return choice.mode
 
 
-def echo_choice(request: Request) -> Json:
+def encode_echoed_choice(request: Request) -> Json:
     """The choice as a response repeats it."""
-    kind = None if request.search is None else native(request.search.extras).get("type")
+    kind = None if request.search is None else own_extras(request.search.extras).get("type")
     name = kind if isinstance(kind, str) and kind in HOSTED else "web_search"
-    verbatim = native(request.extras).get("tool_choice")
-    return encode_choice(request.tool_choice, verbatim, Declaration({"type": name})) or "auto"
+    verbatim = own_extras(request.extras).get("tool_choice")
+    return encode_choice(request.tool_choice, verbatim, SearchDeclaration({"type": name})) or "auto"
+
+
+def decode_call(item: Fields) -> ToolCall:
+    """A function call."""
+    arguments = item.text("arguments") or "{}"
+    return ToolCall(item.text("call_id") or item.text("id"), item.text("name"), arguments, call_extras(item))
+
+
+def call_extras(item: Fields) -> Extras:
+    """What belongs to a function call besides: id, status, and Codex' namespace."""
+    return {NAME: item.rest("type", "call_id", "name", "arguments")}
+
+
+def encode_call(part: ToolCall) -> JsonObject:
+    """A function call item."""
+    return {
+        "type": "function_call",
+        "call_id": part.id,
+        "name": part.name,
+        "arguments": part.arguments,
+        **own_extras(part.extras),
+    }
+
+
+class ServerToolUse:
+    """What a response tells of its tools: what was declared, and which calls it answered itself."""
+
+    __slots__ = ("_answered", "_declared")
+
+    def __init__(self) -> None:
+        self._declared: frozenset[str] = frozenset()
+        self._answered: set[str] = set()
+
+    def read_declared(self, response: Fields) -> None:
+        """The list of tools that a response repeats."""
+        if not self._declared:
+            self._declared = frozenset(tool.text("type") for tool in response.objs("tools"))
+
+    def read_outputs(self, items: Iterable[Fields]) -> None:
+        """The outputs among the items of a response: what has one was not run by the client."""
+        for item in items:
+            if item.text("type").endswith("_output") and item.text("call_id"):
+                self._answered.add(item.text("call_id"))
+
+    def is_client_call(self, item: Fields) -> bool:
+        """Does the item wait for the client?"""
+        kind = item.text("type")
+        if kind == "tool_search_call":
+            return item.text("execution") == "client"
+        return kind in _CLIENT_CALLS and not self._ran_on_server(item, kind)
+
+    def is_search(self, item: Fields) -> bool:
+        """Is the item a search of the web that the provider ran, or a page that it opened?"""
+        kind = item.text("type")
+        if kind in _SEARCH_ITEMS:
+            return True
+        if kind == "tool.execution":
+            return is_search_name(item.text("name"))
+        if kind in ("custom_tool_call", "function_call"):
+            return is_search_name(item.text("name")) and self._ran_on_server(item, kind)
+        return _SEARCH_ITEM_NAME.fullmatch(kind) is not None and not OTHER_SEARCH.fullmatch(kind)
+
+    def is_answered(self, call_id: str) -> bool:
+        """Has the response an output for a call?"""
+        return call_id in self._answered
+
+    def _ran_on_server(self, item: Fields, kind: str) -> bool:
+        call_id = item.text("call_id")
+        if item.has("output") or call_id in self._answered or call_id.startswith(_SERVER_CALL_IDS):
+            return True
+        if kind == "shell_call":
+            return item.obj("environment").text("type", "local") != "local"
+        return (
+            kind == "custom_tool_call" and bool(self._declared) and _CLIENT_TOOLS.isdisjoint(self._declared)
+        )

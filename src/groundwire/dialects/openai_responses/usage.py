@@ -44,16 +44,18 @@ def _searches(response: Fields, usage: Fields) -> int | None:
     if counted is not None:
         return counted
     xai = usage.obj("server_side_tool_usage_details")
-    return _total(xai.count("web_search_calls"), xai.count("x_search_calls"), _invocations(usage, "search"))
+    return _sum_known(
+        xai.count("web_search_calls"), xai.count("x_search_calls"), _invocations(usage, "search")
+    )
 
 
 def _invocations(usage: Fields, word: str) -> int | None:
     """Perplexity counts the calls of each tool: `{"search_web": {"invocation": 2}}`."""
     tools = usage.obj("tool_calls_details")
-    return _total(*(tools.obj(name).count("invocation") for name in tools.raw if word in name))
+    return _sum_known(*(tools.obj(name).count("invocation") for name in tools.raw if word in name))
 
 
-def _total(*counts: int | None) -> int | None:
+def _sum_known(*counts: int | None) -> int | None:
     told = [count for count in counts if count is not None]
     return sum(told) if told else None
 
@@ -94,10 +96,10 @@ def encode_tool_usage(usage: Usage) -> JsonObject | None:
     """`tool_usage`, which tells the billable searches. Official clients require both kinds of tools in it."""
     if usage.searches is None:
         return None
-    return {"image_gen": {**_NO_PICTURES}, "web_search": {"num_requests": usage.searches}}
+    return {"image_gen": {**_NO_IMAGE_USAGE}, "web_search": {"num_requests": usage.searches}}
 
 
-_NO_PICTURES: JsonObject = {
+_NO_IMAGE_USAGE: JsonObject = {
     "input_tokens": 0,
     "input_tokens_details": {"image_tokens": 0, "text_tokens": 0},
     "output_tokens": 0,

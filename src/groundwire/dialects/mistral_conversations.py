@@ -17,6 +17,7 @@ from groundwire.dialects.json import dump_json
 from groundwire.model import JsonObject
 
 BODY = "conversation.response"
+
 EXECUTION = "tool.execution"
 
 
@@ -210,4 +211,5 @@ _TABLE: dict[str, Callable[[Conversation, Fields], Iterator[JsonObject]]] = {
     f"{BODY}.done": Conversation._end,
     f"{BODY}.error": Conversation._fail,
 }
+
 EVENTS = (*_TABLE, f"{BODY}.started")

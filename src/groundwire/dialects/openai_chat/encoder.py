@@ -10,13 +10,21 @@ from __future__ import annotations
 from groundwire.dialects.base import Reply, StreamEncoder
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import dump_json
-from groundwire.dialects.openai_chat.calls import encode_call, encode_legacy_call, encode_more, expects_legacy
-from groundwire.dialects.openai_chat.decoding import Decoder
-from groundwire.dialects.openai_chat.errors import encode_told_error
-from groundwire.dialects.openai_chat.layout import Layout
-from groundwire.dialects.openai_chat.parts import NAME, encode_image, marked, own
-from groundwire.dialects.openai_chat.reasoning import DETAILS, encode_reasoning
-from groundwire.dialects.openai_chat.response import encode_beside, encode_ending
+from groundwire.dialects.openai_chat.errors import encode_error_object
+from groundwire.dialects.openai_chat.history import (
+    REASONING_DETAILS,
+    ContentLayout,
+    encode_image,
+    encode_reasoning,
+)
+from groundwire.dialects.openai_chat.response import add_found_pages, encode_finish_fields
+from groundwire.dialects.openai_chat.search import NAME, as_extras, own_extras
+from groundwire.dialects.openai_chat.tools import (
+    encode_call,
+    encode_call_delta,
+    encode_legacy_call,
+    expects_legacy,
+)
 from groundwire.dialects.openai_chat.usage import encode_usage
 from groundwire.dialects.sse import encode_frame
 from groundwire.errors import GroundwireError
@@ -38,9 +46,7 @@ from groundwire.model import (
     Usage,
 )
 
-__all__ = ["Decoder", "Encoder"]
-
-_GOES_ON: JsonObject = {"finish_reason": None}
+_UNFINISHED: JsonObject = {"finish_reason": None}
 
 
 class Encoder(StreamEncoder):
@@ -49,7 +55,7 @@ class Encoder(StreamEncoder):
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply)
         self._assembler = Assembler()
-        self._layout = Layout()
+        self._layout = ContentLayout()
         self._refusals: set[int] = set()
         self._calls: dict[int, int] = {}
         self._kept: dict[int, JsonObject] = {}
@@ -97,26 +103,28 @@ class Encoder(StreamEncoder):
         self._kept[part] = {**self._kept.get(part, {}), **verbatim}
         fields = {key: value for key, value in verbatim.items() if key != "type"}
         if fields and part in self._calls and not self._legacy:
-            nothing = encode_more(ToolCall("", "", "", marked(self._kept[part])))
+            nothing = encode_call_delta(ToolCall("", "", "", as_extras(self._kept[part])))
             self._delta({"tool_calls": [{"index": self._calls[part], **fields, **nothing}]})
 
     def _call(self, event: ToolCallDelta) -> None:
         new = event.part not in self._calls
         index = self._calls.setdefault(event.part, len(self._calls))
         call_id = event.id or f"call_{self.reply.id}_{index}"
-        call = ToolCall(call_id, event.name, event.arguments, marked(self._kept.get(event.part, {})))
+        call = ToolCall(call_id, event.name, event.arguments, as_extras(self._kept.get(event.part, {})))
         if self._legacy:
             if index == 0:
                 named = encode_legacy_call(call)
                 self._delta({"function_call": named if new else {"arguments": event.arguments}})
         else:
-            self._delta({"tool_calls": [{"index": index, **(encode_call if new else encode_more)(call)}]})
+            self._delta(
+                {"tool_calls": [{"index": index, **(encode_call if new else encode_call_delta)(call)}]}
+            )
 
     def _finish(self) -> None:
         self._open()
         answer = self._assembler.answer()
-        chunk = self._chunk(self._last_delta(answer), encode_ending(answer, legacy=self._legacy))
-        self.send("", encode_beside(chunk, answer))
+        chunk = self._chunk(self._last_delta(answer), encode_finish_fields(answer, legacy=self._legacy))
+        self.send("", add_found_pages(chunk, answer))
         if answer.usage != Usage() and self._wants_usage():
             self.send("", {**self._frame(), "choices": [], "usage": encode_usage(answer.usage)})
         self.send_raw(b"data: [DONE]\n\n")
@@ -124,35 +132,35 @@ class Encoder(StreamEncoder):
     def _fail(self, error: GroundwireError) -> None:
         """The citations so far, if any, then the error."""
         answer = self._assembler.answer()
-        chunk = encode_beside(self._chunk(self._last_delta(answer), _GOES_ON), answer)
+        chunk = add_found_pages(self._chunk(self._last_delta(answer), _UNFINISHED), answer)
         if answer.citations or chunk.keys() - self._frame().keys() - {"choices"}:
             self._open()
             self.send("", chunk)
-        self.send("", {"error": encode_told_error(error)})
+        self.send("", {"error": encode_error_object(error)})
 
     def _last_delta(self, answer: Answer) -> JsonObject:
         delta: JsonObject = {"annotations": self._layout.annotations(answer.parts, answer.citations)}
-        details = encode_reasoning(answer.parts).get(DETAILS)
-        return {**delta, DETAILS: details} if details else delta
+        details = encode_reasoning(answer.parts).get(REASONING_DETAILS)
+        return {**delta, REASONING_DETAILS: details} if details else delta
 
     def _wants_usage(self) -> bool:
         """A caller of this dialect must ask for it; of others we do not know."""
         extras = self.reply.request.extras
         if NAME not in extras:
             return True
-        return as_object(own(extras).get("stream_options")).get("include_usage") is True
+        return as_object(own_extras(extras).get("stream_options")).get("include_usage") is True
 
     def _open(self) -> None:
         if not self._opened:
             self._opened = True
             # Words are most of a stream; what stands around them is written once.
-            before, _, after = dump_json(self._chunk({"content": 0}, _GOES_ON)).rpartition('"content":0')
+            before, _, after = dump_json(self._chunk({"content": 0}, _UNFINISHED)).rpartition('"content":0')
             self._around = (f'{before}"content":', after)
             self._delta({"role": "assistant", "content": "", "refusal": None})
 
     def _delta(self, delta: JsonObject) -> None:
         self._open()
-        self.send("", self._chunk(delta, _GOES_ON))
+        self.send("", self._chunk(delta, _UNFINISHED))
 
     def _chunk(self, delta: JsonObject, ending: JsonObject) -> JsonObject:
         return {**self._frame(), "choices": [{"index": 0, "delta": delta, **ending}]}

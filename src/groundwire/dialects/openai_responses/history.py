@@ -1,0 +1,768 @@
+"""The conversation: `input` items and messages.
+
+An input is a string or a list of items. What the assistant said in one turn is a row of items (reasoning,
+searches, calls, messages) and becomes one message; results of functions in a row become one message of the
+user's. Items and content parts nobody knows are carried whole: an item as it stands, a content part under the
+key `content_part`, so that each goes back to where it was. Text of the past is not touched.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, islice
+from typing import NamedTuple, TypeAlias
+
+from groundwire.dialects.extras import FIELD
+from groundwire.dialects.fields import Fields, as_object
+from groundwire.dialects.foreign_history import is_native, readable_parts
+from groundwire.dialects.openai_responses.search import (
+    NAME,
+    decode_search_item,
+    encode_history_search,
+    own_extras,
+    own_id,
+)
+from groundwire.dialects.openai_responses.tools import ServerToolUse, decode_call, encode_call
+from groundwire.model import (
+    NO_EXTRAS,
+    Citation,
+    Evidence,
+    Extras,
+    Image,
+    Json,
+    JsonObject,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    SearchCall,
+    SearchResult,
+    Source,
+    Span,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from groundwire.model.extras import merge_extras
+from groundwire.model.parts import Phase
+from groundwire.model.request import Role
+from groundwire.model.source import MAX_EVIDENCE, Anchor
+from groundwire.model.value import replace, value
+from groundwire.text.links import Link, find_markdown_links
+from groundwire.text.spans import LinkPlaces, anchor_at, anchor_kind, is_link, is_link_at
+from groundwire.text.urls import domain_of, safe_address
+
+MAX_EXTRA_SLICES = 2_000
+"""How many pieces of citations are told besides the first: one that reaches over several parts has a piece in
+each, and thousands of them in thousands of parts would grow with the square of their number."""
+
+PHASES: dict[str, Phase] = {"commentary": "commentary", "final_answer": "final_answer"}
+
+_ROLES: dict[str, Role] = {"user": "user", "system": "system", "developer": "developer"}
+
+_TEXT_TYPES = frozenset({"input_text", "output_text", "text"})
+
+_Content: TypeAlias = Text | Image | Opaque
+
+ItemRun: TypeAlias = "list[Text] | Part"
+
+_TEXT_FIELDS = ("type", "text", "refusal", "annotations", "logprobs")
+
+_MESSAGE_FIELDS = ("id", "status", "type", "role", "content", "phase")
+
+_KEPT_APART = ("id", "status", "item", "annotations", "logprobs")
+
+_ANNOTATION_FIELDS = ("type", "start_index", "end_index", "url", "title", "content")
+
+_ANCHORS: dict[str, Anchor] = {"claim": "claim", "marker": "marker"}
+
+_WHOLE_ANSWER = "answer"
+
+_NUMBER_MARKER = re.compile(r"\[(?:web:)?(\d{1,4})\](?!\()")
+"""`[1]` or `[web:1]`, and no label of a link."""
+
+_NOT_A_TITLE = re.compile(r"[\[\]\d\s]*")
+
+
+AnnotationKey: TypeAlias = "tuple[int, int, str, str, str, Span | None]"
+
+
+def decode_input(body: Fields) -> tuple[Message, ...]:
+    """The messages of an `input`."""
+    said = body.get("input")
+    if isinstance(said, str):
+        return (Message("user", (Text(said),)),)
+    reader = _InputReader()
+    for item in body.objs("input"):
+        reader.take(item)
+    return reader.messages()
+
+
+class _TurnBuilder:
+    """A message of several items while it is put together."""
+
+    def __init__(self, role: Role) -> None:
+        self.role = role
+        self.parts: list[Part] = []
+        self.citations: list[Citation] = []
+        self.length = 0
+
+    def cite(self, citations: Iterable[Citation]) -> None:
+        self.citations += islice(citations, MAX_EVIDENCE - len(self.citations))
+
+    def message(self) -> Message:
+        return Message(self.role, tuple(self.parts), tuple(self.citations))
+
+
+class _InputReader:
+    """Takes items one by one and puts those of one turn together."""
+
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+        self._turn: _TurnBuilder | None = None
+        self._functions: dict[str, str] = {}
+        self._tools = ServerToolUse()
+        self._searches = 0
+
+    def take(self, item: Fields) -> None:
+        """One item."""
+        kind = item.text("type") or ("message" if item.has("role") else "item_reference")
+        role = item.text("role")
+        if kind == "message" and role in _ROLES:
+            self._end()
+            rest = item.rest("type", "role", "content")
+            extras: Extras = {NAME: rest} if rest else NO_EXTRAS
+            self._messages.append(Message(_ROLES[role], tuple(decode_content(item)), extras=extras))
+        elif kind == "message" and role == "assistant":
+            self._say(item)
+        elif kind == "function_call_output":
+            self._on("user").parts.append(self._result(item))
+        elif self._tools.is_search(item):
+            self._search(item)
+        elif kind == "reasoning":
+            text = "\n\n".join(text for _, _, text in reasoning_texts(item) if text)
+            self._on("assistant").parts.append(Reasoning(text, reasoning_extras(item)))
+        elif kind == "function_call":
+            call = decode_call(item)
+            self._functions[call.id] = call.name
+            self._on("assistant").parts.append(call)
+        else:
+            self._keep(item, kind)
+
+    def messages(self) -> tuple[Message, ...]:
+        """All that was taken."""
+        self._end()
+        return tuple(self._messages)
+
+    def _on(self, role: Role) -> _TurnBuilder:
+        if self._turn is None or self._turn.role != role:
+            self._end()
+            self._turn = _TurnBuilder(role)
+        return self._turn
+
+    def _end(self) -> None:
+        if self._turn is not None:
+            self._messages.append(self._turn.message())
+            self._turn = None
+
+    def _say(self, item: Fields) -> None:
+        turn = self._on("assistant")
+        phase = PHASES.get(item.text("phase"), "")
+        beside = message_extras(item)
+        if isinstance(item.get("content"), str):
+            turn.parts.append(Text(item.text("content"), phase, beside))
+            turn.length += len(item.text("content"))
+            return
+        for part in item.objs("content"):
+            if part.text("type") in _TEXT_TYPES or part.text("type") == "refusal":
+                self._say_text(turn, part, phase, beside)
+            else:
+                whole: JsonObject = {"type": "message", "role": "assistant", "content": [part.raw]}
+                turn.parts.append(Opaque(NAME, whole))
+
+    def _say_text(self, turn: _TurnBuilder, part: Fields, phase: Phase, beside: Extras) -> None:
+        is_refusal = part.text("type") == "refusal"
+        text = part.text("refusal" if is_refusal else "text")
+        others: list[Json] = []
+        links = LinkPlaces(text)
+        for fields in part.objs("annotations"):
+            annotation = decode_annotation(fields)
+            if annotation is None:
+                others.append(fields.raw)
+            else:
+                turn.cite(_history_citations(annotation, text, turn.length, links))
+        extras = merge_extras(beside, text_extras(part, others))
+        turn.parts.append(Text(text, "refusal" if is_refusal else phase, extras))
+        turn.length += len(text)
+
+    def _search(self, item: Fields) -> None:
+        turn = self._on("assistant")
+        call, result = decode_search_item(item, item.text("id") or f"search_{self._searches}")
+        self._searches += 1
+        turn.parts += [part for part in (call, result) if part is not None]
+
+    def _result(self, item: Fields) -> ToolResult:
+        call_id = item.text("call_id")
+        content: tuple[_Content, ...]
+        if isinstance(item.get("output"), str):
+            content = (Text(item.text("output")),)
+        else:
+            content = tuple(_decode_content_part(part) for part in item.objs("output"))
+        rest = item.rest("type", "call_id", "output")
+        extras: Extras = {NAME: rest} if rest else NO_EXTRAS
+        return ToolResult(call_id, content, self._functions.get(call_id, ""), extras=extras)
+
+    def _keep(self, item: Fields, kind: str) -> None:
+        """An item of this dialect's alone, on the side it came from."""
+        role = _ROLES.get(item.text("role"))
+        if role is None:
+            role = "user" if kind.endswith(("_output", "_response")) else "assistant"
+        self._on(role).parts.append(Opaque(NAME, {**item.raw, "type": kind}))
+
+
+def decode_content(item: Fields) -> Iterator[_Content]:
+    """The content of a message that is not the assistant's."""
+    if isinstance(item.get("content"), str):
+        yield Text(item.text("content"))
+    else:
+        yield from (_decode_content_part(part) for part in item.objs("content"))
+
+
+def _decode_content_part(part: Fields) -> _Content:
+    kind = part.text("type")
+    if kind in _TEXT_TYPES:
+        rest = part.rest("type", "text")
+        return Text(part.text("text"), extras={NAME: rest} if rest else NO_EXTRAS)
+    if kind == "input_image" and part.has("image_url"):
+        return _decode_image(part)
+    return Opaque(NAME, {"content_part": part.raw})
+
+
+def _decode_image(part: Fields) -> Image:
+    url = part.text("image_url")
+    rest = part.rest("type", "image_url")
+    extras: Extras = {NAME: rest} if rest else NO_EXTRAS
+    head, comma, data = url.partition(",")
+    if comma and head.startswith("data:") and head.endswith(";base64"):
+        return Image(head.removeprefix("data:").removesuffix(";base64"), data, extras=extras)
+    return Image(url=url, extras=extras)
+
+
+def _history_citations(
+    annotation: UrlCitation, text: str, start: int, links: LinkPlaces
+) -> Iterator[Citation]:
+    """The citations of an earlier turn, each with the offsets to give back where they are not its span's."""
+    for citation in resolve_annotation(annotation, text, lambda offset: offset, links):
+        span = citation.span
+        if span == (annotation.start, annotation.end):
+            evidence = annotation.evidence
+        else:
+            offsets: JsonObject = {"start_index": annotation.start, "end_index": annotation.end}
+            evidence = _with_offsets(annotation.evidence, offsets)
+        moved = None if span is None else Span(start + span.start, start + span.end)
+        yield Citation(moved, (evidence,), citation.anchor)
+
+
+def _with_offsets(evidence: Evidence, offsets: JsonObject) -> Evidence:
+    return replace(evidence, extras=merge_extras(evidence.extras, {NAME: offsets}))
+
+
+def encode_input(messages: tuple[Message, ...], unsaid: set[str]) -> list[Json]:
+    """The items of an `input`; what has no words here is named in `unsaid`."""
+    items: list[Json] = []
+    for message in messages:
+        native_form = is_native(message, NAME) and not any(map(_is_output_only, message.parts))
+        parts = message.parts if native_form else readable_parts(message, NAME)
+        if any(isinstance(part, Opaque) and part.dialect != NAME for part in _nested_parts(message)):
+            unsaid.add("opaque_parts")
+        if message.role == "assistant":
+            citations = message.citations if parts is message.parts else ()
+            if any(isinstance(part, Image) and NAME not in part.extras for part in parts):
+                unsaid.add("images")
+            items += encode_history_items(parts, citations)
+        else:
+            items += _encode_other_message(message, parts, unsaid)
+    return items
+
+
+def _is_output_only(part: Part) -> bool:
+    """Is it an item that is no input here? Perplexity's results and Mistral's executions are not."""
+    if not isinstance(part, SearchCall):
+        return False
+    return str(own_extras(part.extras).get("type")).endswith(("_results", "tool.execution"))
+
+
+def _nested_parts(message: Message) -> Iterator[Part]:
+    for part in message.parts:
+        yield part
+        if isinstance(part, ToolResult):
+            yield from part.content
+
+
+def _encode_other_message(
+    message: Message, parts: tuple[Part, ...], unsaid: set[str]
+) -> Iterator[JsonObject]:
+    """Messages of the user's and the system's: results of functions are items between them."""
+    content: list[Json] = []
+    for part in parts:
+        item = _encode_item_part(part, unsaid)
+        if item is None:
+            content += _encode_content_part(part)
+            continue
+        if content:
+            yield _encode_input_message(message, content)
+            content = []
+        yield item
+    if content:
+        yield _encode_input_message(message, content)
+
+
+def _encode_input_message(message: Message, content: list[Json]) -> JsonObject:
+    return {"type": "message", "role": message.role, "content": content, **own_extras(message.extras)}
+
+
+def _encode_item_part(part: Part, unsaid: set[str]) -> JsonObject | None:
+    """A part that is an item of its own."""
+    if isinstance(part, ToolResult):
+        if part.is_error:
+            unsaid.add("is_error")
+        return {
+            "type": "function_call_output",
+            "call_id": part.call_id,
+            "output": _encode_tool_output(part),
+            **own_extras(part.extras),
+        }
+    if isinstance(part, Opaque) and part.dialect == NAME and "content_part" not in part.data:
+        return part.data
+    return None
+
+
+def _encode_tool_output(result: ToolResult) -> Json:
+    """What a function gave back: a string, if there is nothing but one text."""
+    match result.content:
+        case ():
+            return ""
+        case (Text(text, _, extras),) if not own_extras(extras):
+            return text
+    return [item for part in result.content for item in _encode_content_part(part)]
+
+
+def _encode_content_part(part: Part) -> list[Json]:
+    match part:
+        case Text(text, _, extras):
+            return [{"type": "input_text", "text": text, **own_extras(extras)}] if text else []
+        case Image():
+            url = part.url or f"data:{part.media_type};base64,{part.data}"
+            return [{"type": "input_image", "image_url": url, "detail": "auto", **own_extras(part.extras)}]
+        case Opaque() if part.dialect == NAME:
+            return [part.data["content_part"]] if "content_part" in part.data else []
+        case _:
+            return []
+
+
+def encode_history_items(parts: Sequence[Part], citations: Iterable[Citation]) -> list[JsonObject]:
+    """The items of an earlier turn, word for word where this dialect made them."""
+    texts = [part for part in parts if isinstance(part, Text) and part.text]
+    annotations = iter(encode_history_annotations(texts, citations))
+    searches = SearchPairs(parts)
+    items: list[JsonObject] = []
+    for run in group_runs(part for part in parts if is_item(part, searches)):
+        if isinstance(run, list):
+            contents = [encode_text(text, next(annotations)) for text in run]
+            items.append(_encode_history_message(run, contents))
+        else:
+            items.extend(_encode_history_item(run, searches))
+    return items
+
+
+def _encode_history_message(texts: Sequence[Text], contents: Sequence[JsonObject]) -> JsonObject:
+    item = encode_assistant_message(own_id(texts[0].extras), texts, contents)
+    kept = own_extras(texts[0].extras)
+    for key in ("id", "status"):
+        if key in kept:
+            item[key] = kept[key]
+        else:
+            del item[key]
+    return item
+
+
+def _encode_history_item(part: Part, searches: SearchPairs) -> Iterator[JsonObject]:
+    match part:
+        case Reasoning() if NAME in part.extras:
+            # OpenAI refuses the `status` that it gave with a reasoning.
+            yield {key: value for key, value in encode_reasoning_item(part).items() if key != "status"}
+        case ToolCall():
+            yield encode_call(part)
+        case SearchCall():
+            yield encode_history_search(part, searches.result_of(part))
+        case SearchResult():
+            yield encode_history_search(None, part)
+        case Image() if NAME in part.extras:
+            yield encode_generated_image(part)
+        case Opaque():
+            yield part.data
+
+
+def encode_assistant_message(
+    item_id: str, texts: Sequence[Text], contents: Sequence[JsonObject]
+) -> JsonObject:
+    """A message of the assistant's."""
+    item: JsonObject = {
+        "id": item_id,
+        "type": "message",
+        "status": "completed",
+        "role": "assistant",
+        "content": list(contents),
+    }
+    phase = next((text.phase for text in texts if text.phase not in ("", "refusal")), "")
+    if phase:
+        item["phase"] = phase
+    beside = as_object(own_extras(texts[0].extras).get("item")) if texts else {}
+    return {**item, **beside}
+
+
+def is_item(part: Part, searches: SearchPairs) -> bool:
+    """Does a part show in the list at all? What does not show does not divide a message either."""
+    match part:
+        case Text():
+            return bool(part.text)
+        case SearchResult():
+            return searches.is_alone(part)
+        case Image():
+            return bool(part.data)
+        case Opaque():
+            return part.dialect == NAME
+        case _:
+            return True
+
+
+def group_runs(parts: Iterable[Part]) -> Iterator[ItemRun]:
+    """The parts, with the texts of one message together."""
+    texts: list[Text] = []
+    for part in parts:
+        if isinstance(part, Text) and texts and belongs_to_message(texts, part):
+            texts.append(part)
+            continue
+        if texts:
+            yield texts
+        texts = [part] if isinstance(part, Text) else []
+        if not texts:
+            yield part
+    if texts:
+        yield texts
+
+
+def belongs_to_message(texts: Sequence[Text], part: Text) -> bool:
+    """Does a text go on the message that these have begun?"""
+    if own_id(texts[0].extras) != own_id(part.extras):
+        return False
+    phase = next((text.phase for text in texts if text.phase != "refusal"), "")
+    return part.phase in ("refusal", phase)
+
+
+class SearchPairs:
+    """Which result belongs to which call."""
+
+    def __init__(self, parts: Iterable[Part]) -> None:
+        parts = tuple(parts)
+        self._results = {part.call_id: part for part in parts if isinstance(part, SearchResult)}
+        self._calls = {part.id for part in parts if isinstance(part, SearchCall)}
+
+    def result_of(self, call: SearchCall) -> SearchResult | None:
+        return self._results.get(call.id)
+
+    def is_alone(self, result: SearchResult) -> bool:
+        return result.call_id not in self._calls
+
+
+def reasoning_texts(item: Fields) -> list[tuple[str, int, str]]:
+    """What a reasoning item shows: its summaries, then its open text, each with its kind and index."""
+    return [
+        (kind, index, part.text("text"))
+        for kind in ("summary", "content")
+        for index, part in enumerate(item.objs(kind))
+    ]
+
+
+def reasoning_extras(item: Fields) -> Extras:
+    """What belongs to a reasoning besides its words: id, encrypted form, and how the words were divided."""
+    texts = reasoning_texts(item)
+    divided = len(texts) > 1 or any(kind == "content" or not text for kind, _, text in texts)
+    return {NAME: item.rest("type") if divided else item.rest("type", "summary")}
+
+
+def encode_reasoning_item(part: Reasoning) -> JsonObject:
+    """A reasoning item."""
+    summary: list[Json] = [{"type": "summary_text", "text": part.text}] if part.text else []
+    return {"type": "reasoning", "summary": summary, **own_extras(part.extras)}
+
+
+def decode_generated_image(item: Fields) -> Image:
+    """A picture that the provider made."""
+    media_type = f"image/{item.text('output_format', 'png')}"
+    return Image(media_type, item.text("result"), extras={NAME: item.rest("type", "result")})
+
+
+def encode_generated_image(part: Image) -> JsonObject:
+    """The item of a picture that comes inline."""
+    return {
+        "type": "image_generation_call",
+        "status": "completed",
+        "output_format": part.media_type.removeprefix("image/") or "png",
+        "result": part.data,
+        **own_extras(part.extras),
+    }
+
+
+def message_extras(item: Fields) -> Extras:
+    """What belongs to a message besides its content: id and status."""
+    kept: JsonObject = {key: item.raw[key] for key in ("id", "status") if item.has(key)}
+    beside = item.rest(*_MESSAGE_FIELDS)
+    if beside:
+        kept["item"] = beside
+    return {NAME: kept} if kept else NO_EXTRAS
+
+
+def text_extras(part: Fields, others: Iterable[Json]) -> Extras:
+    """What belongs to a text besides its web citations: annotations of other kinds, probabilities."""
+    kept = part.rest(*_TEXT_FIELDS)
+    annotations = list(others)
+    if annotations:
+        kept["annotations"] = annotations
+    if part.items("logprobs"):
+        kept["logprobs"] = part.items("logprobs")
+    return {NAME: kept} if kept else NO_EXTRAS
+
+
+def encode_text(part: Text, annotations: list[JsonObject]) -> JsonObject:
+    """A content part of an assistant's message."""
+    kept = own_extras(part.extras)
+    beside = {key: value for key, value in kept.items() if key not in _KEPT_APART}
+    if part.phase == "refusal":
+        return {"type": "refusal", "refusal": part.text, **beside}
+    others, logprobs = kept.get("annotations"), kept.get("logprobs")
+    return {
+        "type": "output_text",
+        "text": part.text,
+        "annotations": [*annotations, *(others if isinstance(others, list) else ())],
+        "logprobs": logprobs if isinstance(logprobs, list) else [],
+        **beside,
+    }
+
+
+@value
+class UrlCitation:
+    """A citation as the wire has it, in offsets of its part.
+
+    `anchor` and `whole`, the span over the whole answer of which this is a piece, are known of our own.
+    """
+
+    start: int
+    end: int
+    url: str
+    evidence: Evidence
+    anchor: str = ""
+    whole: Span | None = None
+
+    @property
+    def key(self) -> AnnotationKey:
+        """Equal when the same annotation is told again, as the `done` events do."""
+        return self.start, self.end, self.url, self.evidence.quote, self.anchor, self.whole
+
+
+def decode_annotation(fields: Fields) -> UrlCitation | None:
+    """A web citation; None for citations of files, which stay what they are."""
+    if fields.text("type", "url_citation") != "url_citation":
+        return None
+    body = fields.obj("url_citation") if fields.has("url_citation") else fields
+    url = body.text("url")
+    source = Source(safe_address(url), body.text("title"), "cited")
+    own = fields.obj(FIELD)
+    anchor = own.text("anchor")
+    start, end = own.offset("start"), own.offset("end")
+    return UrlCitation(
+        body.offset("start_index") or 0,
+        body.offset("end_index") or 0,
+        url,
+        Evidence(
+            source,
+            body.text("content"),
+            extras={NAME: fields.rest(*_ANNOTATION_FIELDS, "url_citation", FIELD)},
+        ),
+        anchor if anchor in _ANCHORS or anchor == _WHOLE_ANSWER else "",
+        None if start is None or end is None else Span(start, end),
+    )
+
+
+def resolve_annotation(
+    annotation: UrlCitation, text: str, shift: Callable[[int], int], links: LinkPlaces
+) -> list[Citation]:
+    """The citations an annotation means, in offsets of its part, whose text is complete."""
+    certain = resolve_early(annotation, text, shift)
+    if certain is not None:
+        return [certain]
+    span = None
+    if annotation.end > annotation.start and not annotation.anchor:
+        span = links.place(shift(annotation.start), shift(annotation.end), annotation.url)
+    if span is not None:
+        return [_citation_at(annotation, text, span)]
+    if annotation.end > annotation.start or annotation.anchor or not annotation.url:
+        return [Citation(None, (annotation.evidence,))]
+    spans = links.links_to(annotation.url)
+    return [_citation_at(annotation, text, span) for span in spans] or [
+        Citation(None, (annotation.evidence,))
+    ]
+
+
+def resolve_early(annotation: UrlCitation, text: str, shift: Callable[[int], int]) -> Citation | None:
+    """The citation, if its place is certain whatever text is still to come."""
+    start, end = shift(annotation.start), shift(annotation.end)
+    if not 0 <= start <= end <= len(text) or end == 0 or annotation.anchor == _WHOLE_ANSWER:
+        return None
+    if start == end or annotation.anchor or is_link_at(text, start, end, annotation.url):
+        return _citation_at(annotation, text, Span(start, end))
+    return None
+
+
+def is_misplaced(annotation: UrlCitation, citation: Citation) -> bool:
+    """Did the wire tell a place that the text does not have?"""
+    return citation.span is None and annotation.end > annotation.start
+
+
+def _citation_at(annotation: UrlCitation, text: str, span: Span) -> Citation:
+    kind = _ANCHORS.get(annotation.anchor) or anchor_at(span, lambda start, end: text[start:end])
+    return Citation(span, (annotation.evidence,), kind)
+
+
+def anchor_of(annotation: UrlCitation, words: str) -> Anchor:
+    """What kind of anchor it has: as we told it ourselves, else by the words it is about."""
+    return _ANCHORS.get(annotation.anchor) or anchor_kind(words)
+
+
+class TextSlice(NamedTuple):
+    """The share of a text part in a citation, in offsets of the part."""
+
+    part: int
+    start: int
+    end: int
+
+
+def text_bounds(texts: Iterable[Text]) -> list[int]:
+    """Where each part begins in the whole text, and where the last one ends."""
+    return list(accumulate((len(part.text) for part in texts), initial=0))
+
+
+def slice_span(span: Span, bounds: Sequence[int]) -> Iterator[TextSlice]:
+    """A span of the whole text, cut at the borders of its parts. A point belongs to the part it ends."""
+    is_point = span.start == span.end
+    find = bisect_left if is_point else bisect_right
+    for part in range(max(find(bounds, span.start) - 1, 0), len(bounds) - 1):
+        start, end = bounds[part], bounds[part + 1]
+        if start >= span.end:
+            return
+        low, high = max(span.start, start), min(span.end, end)
+        if low < high or (is_point and high == span.end):
+            yield TextSlice(part, low - start, high - start)
+
+
+class AnnotationList(list[JsonObject]):
+    """The annotations of one part, each once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._keys: set[tuple[Json, ...]] = set()
+
+    def add(self, citation: Citation, start: int, end: int, words: str) -> list[JsonObject]:
+        """One annotation for each source of a citation; gives those that are new."""
+        return self._add(
+            _add_extensions(_encode_annotation(item, start, end), item, citation, words)
+            for item in citation.evidence
+        )
+
+    def add_unplaced(self, citation: Citation) -> list[JsonObject]:
+        """The same for a citation of the answer as a whole."""
+        return self.add(replace(citation, span=None), 0, 0, "")
+
+    def add_plain(self, evidence: Iterable[Evidence], start: int, end: int) -> None:
+        """Without what only we understand."""
+        self._add(
+            _encode_annotation(item, start, end)
+            for item in evidence
+            if "derived" not in own_extras(item.extras)
+        )
+
+    def _add(self, annotations: Iterable[JsonObject]) -> list[JsonObject]:
+        new: list[JsonObject] = []
+        for annotation in annotations:
+            key = (*(annotation.get(name) for name in _ANNOTATION_FIELDS), repr(annotation.get(FIELD)))
+            if key not in self._keys:
+                self._keys.add(key)
+                new.append(annotation)
+        self.extend(new)
+        return new
+
+
+def encode_history_annotations(
+    texts: Sequence[Text], citations: Iterable[Citation]
+) -> list[list[JsonObject]]:
+    """The annotations of each text part of an earlier turn, as the provider itself would have them."""
+    bounds = text_bounds(texts)
+    told = [AnnotationList() for _ in texts]
+    repeats = MAX_EXTRA_SLICES
+    for citation in citations if texts else ():
+        found = slice_span(citation.span, bounds) if citation.span else [TextSlice(len(texts) - 1, 0, 0)]
+        slices = list(islice(found, repeats + 1))
+        repeats -= max(len(slices) - 1, 0)
+        for index, start, end in slices:
+            told[index].add_plain(citation.evidence, start, end)
+    return [list(annotations) for annotations in told]
+
+
+def _add_extensions(annotation: JsonObject, evidence: Evidence, citation: Citation, words: str) -> JsonObject:
+    if evidence.quote:
+        annotation["content"] = evidence.quote
+    span = citation.span
+    if span is None:
+        annotation[FIELD] = {"anchor": _WHOLE_ANSWER}
+    elif span.end - span.start != len(words):
+        annotation[FIELD] = {"anchor": citation.anchor, "start": span.start, "end": span.end}
+    elif citation.anchor == "claim" or not is_link(words, evidence.source.url):
+        annotation[FIELD] = {"anchor": citation.anchor}
+    return annotation
+
+
+def _encode_annotation(evidence: Evidence, start: int, end: int) -> JsonObject:
+    extras = {key: value for key, value in own_extras(evidence.extras).items() if key != "derived"}
+    return {
+        "type": "url_citation",
+        "start_index": start,
+        "end_index": end,
+        "url": evidence.source.url,
+        "title": evidence.source.title,
+        **extras,
+    }
+
+
+def citations_from_links(text: str) -> Iterator[Citation]:
+    """Citations by the links of a text whose provider made none (the Codex backend)."""
+    for link in find_markdown_links(text):
+        source = Source(safe_address(link.url), _title_of(link), "cited")
+        if source.url:
+            yield Citation(link.span, (Evidence(source, extras={NAME: {"derived": True}}),), "marker")
+
+
+def citations_from_numbers(text: str, numbered: Mapping[str, Source]) -> Iterator[Citation]:
+    """Citations by the numbers in a text whose provider numbered its results and annotated nothing."""
+    for match in _NUMBER_MARKER.finditer(text):
+        source = numbered.get(match[1])
+        if source is not None:
+            evidence = Evidence(source, extras={NAME: {"derived": True}})
+            yield Citation(Span(*match.span()), (evidence,), "marker")
+
+
+def _title_of(link: Link) -> str:
+    """The label of a link, unless it is only a number or whose page it is."""
+    named = domain_of("https://" + link.label) != domain_of(link.url)
+    return link.label if named and not _NOT_A_TITLE.fullmatch(link.label) else ""
