@@ -1,12 +1,13 @@
-"""From chunks to events.
+"""Decodes responses: streamed chunks and whole bodies into events.
 
-A body is a stream of one chunk whose `message` stands where a chunk has its `delta`, so both are read by
-the same table. Perplexity sends both: in a body the delta is empty, in a stream every chunk repeats the
-message as far as it has come. The parts of an answer have numbers in the order in which a message lists
-them, because streams do not keep to it: OpenRouter tells encrypted reasoning after the text, Perplexity its
-pages at the end. Only the choice with index 0 is read.
+A body is decoded as a stream of one chunk that has a `message` instead of a `delta`, so one table reads both.
+Perplexity sends both fields: in a body the delta is empty, in a stream every chunk repeats the message so
+far. Part numbers follow the order of the fields in a message, because streams do not keep it: OpenRouter
+sends encrypted reasoning after the text, Perplexity its pages at the end. Only the choice with index 0 is
+read.
 
-Annotations may come before, between and after the text, and again; citations are told when it is complete.
+Annotations may arrive before, within and after the text, and repeatedly; citations are emitted when the text
+is complete.
 """
 
 from __future__ import annotations
@@ -71,55 +72,55 @@ _BROWSER_PAGE = re.compile(r"\s*\[(\d{1,4})\]")
 
 
 class Decoder(StreamDecoder):
-    """Reads a stream, or a whole body."""
+    """Decodes a stream or a whole body."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._search = self.next_part()
-        self._parts = _SEARCH_PARTS
-        self._thoughts, self._text, self._refusal = (self.next_part() for _ in range(3))
-        self._told = SourceCollector()
-        self._lists = self._told.lists
+        self._pages_part = self.next_part()
+        self._parts = _RESERVED_PARTS
+        self._reasoning_part, self._text_part, self._refusal_part = (self.next_part() for _ in range(3))
+        self._sources = SourceCollector()
+        self._lists = self._sources.lists
         self._searches = ServerSearchReader()
-        self._searched: dict[str, tuple[int, int]] = {}
-        self._called: set[str] = set()
+        self._search_parts: dict[str, tuple[int, int]] = {}
+        self._emitted_calls: set[str] = set()
         self._stripper = MarkerStripper(private_only=True)
         self._details = ReasoningDetails()
-        self._field = ""
-        self._calls: dict[int, int] = {}
-        self._named: set[int] = set()
-        self._kept: dict[int, JsonObject] = {}
+        self._reasoning_field = ""
+        self._call_parts: dict[int, int] = {}
+        self._named_calls: set[int] = set()
+        self._call_extras: dict[int, JsonObject] = {}
         self._call_id = ""
-        self._pages: tuple[Source, ...] = ()
+        self._emitted_pages: tuple[Source, ...] = ()
         self._usage: Usage | None = None
-        self._reason = self._native = ""
-        self._started = self._streamed = self._read = self._refused = self._settled = False
+        self._finish_reason = self._native_reason = ""
+        self._started = self._streamed = self._message_read = self._refused = self._settled = False
 
     def read(self, body: JsonObject) -> list[Event]:
-        """The events of a whole body."""
+        """Decode a whole body into events."""
         answer = Fields.of(body, UpstreamWireError)
         if not answer.items("choices") and not answer.has("error") and answer.get("object") != "error":
             raise answer.fault("expected a choice", "choices")
         self.look(body)
         self.on_chunk(answer)
-        self.conclude()
+        self.finish()
         events, self._events = self._events, []
         return events
 
     def on_frame(self, frame: Frame) -> None:
-        """One chunk, or the sentinel `[DONE]`."""
+        """Decode one chunk, or the sentinel `[DONE]`."""
         data = frame.data
         if data[:1] != b"{":
             data = data.strip()
             if data == b"[DONE]":
-                self.conclude()
+                self.finish()
                 return
             if not data:
                 return
         try:
             value = load_json(data, UpstreamWireError)
-            if self._streamed and (words := _plain_text_delta(value)):
-                self._say(words)
+            if self._streamed and (text := _plain_text_delta(value)):
+                self._emit_text(text)
                 return
             chunk = Fields.of(value, UpstreamWireError)
             self.on_chunk(chunk)
@@ -130,14 +131,14 @@ class Decoder(StreamDecoder):
             raise
 
     def on_end(self) -> None:
-        """Some servers leave `[DONE]` out: an answer that said why it ended is whole."""
-        if self._reason:
-            self.conclude()
+        """End the stream. Some servers omit `[DONE]`; with a finish reason the answer is complete."""
+        if self._finish_reason:
+            self.finish()
         else:
             self.settle()
 
     def on_chunk(self, chunk: Fields) -> None:
-        """A chunk of a stream, or a body."""
+        """Decode a chunk of a stream, or a body."""
         raw = chunk.raw
         if not self._started:
             self._started = True
@@ -156,7 +157,7 @@ class Decoder(StreamDecoder):
                 break
         if raw.get("object") == "error":  # vLLM
             error = error or raw
-        if error or self._reason == "error":
+        if error or self._finish_reason == "error":
             self.fail(decode_stream_error(error if isinstance(error, dict) else {"error": error}))
 
     def _on_choice(self, choice: Fields) -> None:
@@ -165,23 +166,23 @@ class Decoder(StreamDecoder):
             self._streamed = True
             self._on_message(delta)
         if choice.has("message"):
-            self._on_whole(choice.obj("message"))
+            self._on_full_message(choice.obj("message"))
         if not _HAS_NO_LISTS(choice.raw):
             self._lists.read(choice.raw)
-        self._reason = choice.text("finish_reason") or self._reason
-        self._native = choice.text("native_finish_reason") or self._native
+        self._finish_reason = choice.text("finish_reason") or self._finish_reason
+        self._native_reason = choice.text("native_finish_reason") or self._native_reason
 
-    def _on_whole(self, message: Fields) -> None:
-        """A message in full; in a stream, the message as far as it has come."""
-        if not self._streamed and not self._read:
-            self._read = True
+    def _on_full_message(self, message: Fields) -> None:
+        """Read a complete message; in a stream, the message so far."""
+        if not self._streamed and not self._message_read:
+            self._message_read = True
             self._on_message(message)
             return
         content = message.get("content")
         if isinstance(content, str) and len(content) > self._stripper.taken:
-            told = self.transcript.text(self._text)
-            if content.startswith(told) or len(told) < self._stripper.taken:
-                self._say(content[self._stripper.taken :])
+            received = self.transcript.text(self._text_part)
+            if content.startswith(received) or len(received) < self._stripper.taken:
+                self._emit_text(content[self._stripper.taken :])
         self._on_steps(message)
 
     def _on_message(self, message: Fields) -> None:
@@ -196,76 +197,79 @@ class Decoder(StreamDecoder):
 
     def _on_tools(self, message: Fields) -> None:
         for search in self._searches.read_tools(message):
-            self._tell_search(search)
+            self._emit_search(search)
 
     def _on_steps(self, message: Fields) -> None:
         for step in self._searches.read_steps(message):
             if isinstance(step, str):
-                self._think(f"{step}\n", "reasoning_steps")
+                self._emit_reasoning(f"{step}\n", "reasoning_steps")
             else:
-                self._tell_search(step)
+                self._emit_search(step)
 
-    def _tell_search(self, search: ServerSearch) -> None:
-        """An act of the server: told when it is known what it was, and when it is known what it found."""
+    def _emit_search(self, search: ServerSearch) -> None:
+        """Emit a server-side search: the call once it is known, and the result once there is one."""
         call, result = search
-        if call.id not in self._searched:
-            first = 1 + 2 * len(self._searched)
-            is_room = first + 1 < _SEARCH_PARTS
-            self._searched[call.id] = (first, first + 1) if is_room else (self.next_part(), self.next_part())
-            self.emit(SearchStarted(self._searched[call.id][0], call.id))
-        called, returned = self._searched[call.id]
+        if call.id not in self._search_parts:
+            first = 1 + 2 * len(self._search_parts)
+            is_reserved = first + 1 < _RESERVED_PARTS
+            self._search_parts[call.id] = (
+                (first, first + 1) if is_reserved else (self.next_part(), self.next_part())
+            )
+            self.emit(SearchStarted(self._search_parts[call.id][0], call.id))
+        called, returned = self._search_parts[call.id]
         is_known = call.queries or call.url or call.pattern or result is not None
-        if is_known and call.id not in self._called:
-            self._called.add(call.id)
+        if is_known and call.id not in self._emitted_calls:
+            self._emitted_calls.add(call.id)
             self.emit(SearchCalled(called, call))
         if result is not None:
             self.emit(SearchReturned(returned, result))
 
     def _on_reasoning_content(self, message: Fields) -> None:
-        self._think(message.text("reasoning_content"), "reasoning_content")
+        self._emit_reasoning(message.text("reasoning_content"), "reasoning_content")
 
     def _on_reasoning(self, message: Fields) -> None:
         if not message.text("reasoning_content"):
-            self._think(message.text("reasoning"), "reasoning")
+            self._emit_reasoning(message.text("reasoning"), "reasoning")
 
     def _on_details(self, message: Fields) -> None:
         self._details.add(message.objs(REASONING_DETAILS))
         text, field = decode_reasoning(message)
         if field == REASONING_DETAILS and message.items(REASONING_DETAILS):
-            self._field = self._field or REASONING_DETAILS
-            self.emit(ReasoningDelta(self._thoughts, text))
+            self._reasoning_field = self._reasoning_field or REASONING_DETAILS
+            self.emit(ReasoningDelta(self._reasoning_part, text))
 
-    def _think(self, text: str, field: str) -> None:
+    def _emit_reasoning(self, text: str, field: str) -> None:
         if text:
-            self._field = field
-            self._tell_pages()
-            self.emit(ReasoningDelta(self._thoughts, text))
+            self._reasoning_field = field
+            self._emit_pages()
+            self.emit(ReasoningDelta(self._reasoning_part, text))
 
     def _on_content(self, message: Fields) -> None:
         content = message.get("content")
         if isinstance(content, str):
-            self._say(content)
+            self._emit_text(content)
             return
         for chunk in decode_content_chunks(message):
-            if chunk.thought:
-                self._think(chunk.thought, "thinking")
-            self._say(chunk.text)
-            self._told.annotations += (
-                replace(note, start=self._stripper.taken, end=self._stripper.taken) for note in chunk.notes
+            if chunk.thinking:
+                self._emit_reasoning(chunk.thinking, "thinking")
+            self._emit_text(chunk.text)
+            self._sources.annotations += (
+                replace(annotation, start=self._stripper.taken, end=self._stripper.taken)
+                for annotation in chunk.annotations
             )
-            self._told.references += ((self._stripper.taken, number) for number in chunk.references)
+            self._sources.references += ((self._stripper.taken, number) for number in chunk.references)
 
-    def _say(self, words: str) -> None:
-        if text := self._stripper.feed(words):
-            if self._lists.pages is not self._pages:
-                self._tell_pages()
-            self.emit(TextDelta(self._text, text))
+    def _emit_text(self, delta: str) -> None:
+        if text := self._stripper.feed(delta):
+            if self._lists.pages is not self._emitted_pages:
+                self._emit_pages()
+            self.emit(TextDelta(self._text_part, text))
 
     def _on_refusal(self, message: Fields) -> None:
         text = message.text("refusal")
         if text:
             self._refused = True
-            self.emit(TextDelta(self._refusal, text, "refusal"))
+            self.emit(TextDelta(self._refusal_part, text, "refusal"))
 
     def _on_images(self, message: Fields) -> None:
         for image in message.objs("images"):
@@ -275,92 +279,97 @@ class Decoder(StreamDecoder):
         for position, call in enumerate(message.objs("tool_calls")):
             if not is_client_call(call):
                 continue
-            told = decode_call(call)
+            wire_call = decode_call(call)
             index = call.integer("index")
-            self._call(told, self._guess(told, position) if index is None else index)
+            self._emit_call(wire_call, self._guess_index(wire_call, position) if index is None else index)
 
-    def _guess(self, told: WireCall, position: int) -> int:
-        """Servers that leave the index out send calls whole, or name a new one by its id."""
+    def _guess_index(self, wire_call: WireCall, position: int) -> int:
+        """Index of a call without one: such servers send calls whole, or start a new call with a new id."""
         if not self._streamed:
             return position
-        new = told.id not in ("", self._call_id) or not self._calls
-        self._call_id = told.id or self._call_id
-        return len(self._calls) if new else len(self._calls) - 1
+        new = wire_call.id not in ("", self._call_id) or not self._call_parts
+        self._call_id = wire_call.id or self._call_id
+        return len(self._call_parts) if new else len(self._call_parts) - 1
 
     def _on_legacy_call(self, message: Fields) -> None:
-        self._call(decode_legacy_call(message.obj("function_call")), 0)
+        self._emit_call(decode_legacy_call(message.obj("function_call")), 0)
 
-    def _call(self, told: WireCall, index: int) -> None:
-        part = self._calls.get(index)
+    def _emit_call(self, wire_call: WireCall, index: int) -> None:
+        part = self._call_parts.get(index)
         new = part is None
         if part is None:
-            part = self._calls[index] = self.next_part()
-        if told.verbatim != self._kept.get(part, {}) and told.verbatim:
-            self._kept[part] = told.verbatim
-            self.emit(ExtrasSeen(part, as_extras(told.verbatim)))
-        call_id = (told.id or f"call_{len(self._calls) - 1}") if new else ""
-        name = "" if part in self._named else told.name
+            part = self._call_parts[index] = self.next_part()
+        if wire_call.verbatim != self._call_extras.get(part, {}) and wire_call.verbatim:
+            self._call_extras[part] = wire_call.verbatim
+            self.emit(ExtrasSeen(part, as_extras(wire_call.verbatim)))
+        call_id = (wire_call.id or f"call_{len(self._call_parts) - 1}") if new else ""
+        name = "" if part in self._named_calls else wire_call.name
         if name:
-            self._named.add(part)
-        if call_id or name or told.arguments:
-            self.emit(ToolCallDelta(part, call_id, name, told.arguments))
+            self._named_calls.add(part)
+        if call_id or name or wire_call.arguments:
+            self.emit(ToolCallDelta(part, call_id, name, wire_call.arguments))
 
     def _on_annotations(self, message: Fields) -> None:
-        self._told.annotate(message)
+        self._sources.annotate(message)
 
-    def conclude(self) -> None:
-        """Everything has been said: tell what could only be told now, and how it ended."""
+    def finish(self) -> None:
+        """Emit what was held back until the end, and the finish reason."""
         for search in self._searches.pending():
-            self._tell_search(search)
+            self._emit_search(search)
         self.settle()
-        said = self._reason or len(self.transcript) or self._calls
-        if not said:
-            self.emit(Failed(Interrupted("the answer ended before it began")))
+        if not (self._finish_reason or len(self.transcript) or self._call_parts):
+            self.emit(Failed(Interrupted("the response ended before it had any content")))
             return
-        reason, detail = decode_finish(self._reason, self._native)
+        reason, detail = decode_finish(self._finish_reason, self._native_reason)
         if self._refused and reason == "stop":
             reason = "refused"
-        elif self._calls and (reason == "stop" or not self._reason):
+        elif self._call_parts and (reason == "stop" or not self._finish_reason):
             reason = "tool_calls"  # a forced function ends with `stop`
         self.emit(Finished(reason, detail))
 
     def fail(self, error: UpstreamError) -> None:
-        """The provider told an error; what came before stands."""
+        """Emit the provider's error; earlier events stay valid."""
         self.settle()
         self.emit(Failed(error))
 
     def settle(self) -> None:
-        """Tell what waits for the end of the text."""
+        """Emit everything that needs the complete text."""
         if self._settled:
             return
         self._settled = True
         rest = self._stripper.close()
         if rest:
-            self.emit(TextDelta(self._text, rest))
-        self._tell_pages()
-        if self._field:
-            self.emit(ExtrasSeen(self._thoughts, reasoning_extras(self._field, self._details.whole())))
-        text = self.transcript.text(self._text)
-        if text and (files := self._told.files()):
-            self.emit(ExtrasSeen(self._text, {NAME: {"annotations": files}}))
-        for event in resolve_citations(text, self._told, self._stripper.place, self._searches.shown_pages()):
+            self.emit(TextDelta(self._text_part, rest))
+        self._emit_pages()
+        if self._reasoning_field:
+            self.emit(
+                ExtrasSeen(
+                    self._reasoning_part, reasoning_extras(self._reasoning_field, self._details.whole())
+                )
+            )
+        text = self.transcript.text(self._text_part)
+        if text and (files := self._sources.files()):
+            self.emit(ExtrasSeen(self._text_part, {NAME: {"annotations": files}}))
+        for event in resolve_citations(
+            text, self._sources, self._stripper.place, self._searches.browser_pages()
+        ):
             self.emit(event)
-        for part in (self._text, self._refusal):
+        for part in (self._text_part, self._refusal_part):
             if self.transcript.text(part):
                 self.emit(TextSettled(part))
         if self._usage is not None:
             self.emit(UsageSeen(self._usage))
 
-    def _tell_pages(self) -> None:
-        """Before the first words if they are known by then; again if there came more."""
+    def _emit_pages(self) -> None:
+        """Emit the pages found: before the text if they are known by then, and again when more arrive."""
         pages = self._lists.pages
-        if pages is not self._pages:
-            self._pages = pages
-            self.emit(SearchReturned(self._search, SearchResult("search_0", pages, extras={NAME: {}})))
+        if pages is not self._emitted_pages:
+            self._emitted_pages = pages
+            self.emit(SearchReturned(self._pages_part, SearchResult("search_0", pages, extras={NAME: {}})))
 
 
-_SEARCH_PARTS = 100
-"""Parts that are kept for searches, so that they come before the text however late they are told."""
+_RESERVED_PARTS = 100
+"""Part numbers reserved for searches, so that they precede the text however late they arrive."""
 
 _HAS_NO_LISTS = frozenset(LIST_FIELDS).isdisjoint
 
@@ -384,7 +393,10 @@ _TEXT_CHOICE_FIELDS = frozenset({"index", "delta", "logprobs", "finish_reason", 
 
 
 def _plain_text_delta(chunk: Json) -> str:
-    """The words of a chunk that says nothing else: nearly all of a stream is made of such."""
+    """Text of a chunk that has nothing else.
+
+    Nearly all chunks of a stream are such, so this is the fast path.
+    """
     if not isinstance(chunk, dict) or not _TEXT_CHUNK_FIELDS.issuperset(chunk):
         return ""
     choices = chunk.get("choices")
@@ -394,8 +406,8 @@ def _plain_text_delta(chunk: Json) -> str:
     delta = choice.get("delta")
     if choice.get("index") or choice.get("finish_reason") or not isinstance(delta, dict):
         return ""
-    words = delta.get("content")
-    return words if isinstance(words, str) and _TEXT_DELTA_FIELDS.issuperset(delta) else ""
+    content = delta.get("content")
+    return content if isinstance(content, str) and _TEXT_DELTA_FIELDS.issuperset(delta) else ""
 
 
 _FIELD_READERS: Mapping[str, Callable[[Decoder, Fields], None]] = {
@@ -415,16 +427,21 @@ _FIELD_READERS: Mapping[str, Callable[[Decoder, Fields], None]] = {
 
 
 class ContentChunk(NamedTuple):
-    """What one chunk says. The place of a note is where the chunk stands."""
+    """One chunk of a content list. Its annotations are at the position of the chunk."""
 
     text: str = ""
-    thought: str = ""
-    notes: tuple[ChatAnnotation, ...] = ()
+    thinking: str = ""
+    annotations: tuple[ChatAnnotation, ...] = ()
     references: tuple[int, ...] = ()
 
 
 def decode_content_chunks(message: Fields) -> Iterator[ContentChunk]:
-    """The chunks of `content`; those without meaning for an answer are passed over."""
+    """Decode `content` that is a list of chunks; unknown chunk types are skipped.
+
+    Mistral puts sources between the text chunks that they support: a `tool_reference` is a page, and the
+    `reference_ids` of a `reference` are numbers of sources that the client sent. `thinking` contains chunks
+    again.
+    """
     for chunk in message.objs("content"):
         match chunk.text("type", "text"):
             case "text":
@@ -432,11 +449,11 @@ def decode_content_chunks(message: Fields) -> Iterator[ContentChunk]:
             case "refusal":
                 yield ContentChunk(chunk.text("refusal"))
             case "thinking":
-                yield ContentChunk(thought=_thinking_text(chunk))
+                yield ContentChunk(thinking=_thinking_text(chunk))
             case "tool_reference":
                 page = decode_page(chunk.rest("type"), "cited")
                 if page.url or page.title:
-                    yield ContentChunk(notes=(ChatAnnotation(evidence_for(page), 0, 0),))
+                    yield ContentChunk(annotations=(ChatAnnotation(evidence_for(page), 0, 0),))
             case "reference":
                 yield ContentChunk(references=tuple(map(_reference_number, chunk.items("reference_ids"))))
 
@@ -448,20 +465,28 @@ def _thinking_text(chunk: Fields) -> str:
 
 
 def _reference_number(value: Json) -> int:
-    """A number that may be written as text; -1 for one that names nothing."""
+    """A number that may be a string; -1 if it is not a valid number."""
     text = str(value) if isinstance(value, int | str) else ""
     return int(text) if text.isdecimal() and len(text) < 9 else -1
 
 
 class ServerSearch(NamedTuple):
-    """One act of the server's, as far as it has been told."""
+    """One search of the server, with what is known of it so far."""
 
     call: SearchCall
     result: SearchResult | None = None
 
 
 class ServerSearchReader:
-    """Collects what a server ran; entries are told again when more is known of them."""
+    """Reads the searches that a server ran; an entry is repeated when there is more to say about it.
+
+    Groq lists `executed_tools` in the message and in deltas: first the call, then the same entry with its
+    results (`search_results.results`, `browser_results`). The arguments show what kind of call it was.
+    Perplexity lists `reasoning_steps`: thoughts, searches with their keywords, and fetched pages.
+
+    gpt-oss cites with `【4†L12-L15】`. The number refers to a page shown by its browser, and every browser
+    call shows one. Only a call that opened a page by URL reveals which page that was.
+    """
 
     __slots__ = ("_ids", "_known", "_outputs", "_steps")
 
@@ -472,7 +497,7 @@ class ServerSearchReader:
         self._steps: set[str] = set()
 
     def read_tools(self, message: Fields) -> Iterator[ServerSearch]:
-        """What is new in `executed_tools`."""
+        """New or changed searches in `executed_tools`."""
         for position, tool in enumerate(_entries(message.get("executed_tools"))):
             entry = as_object(tool)
             index = entry.get("index")
@@ -486,43 +511,43 @@ class ServerSearchReader:
                 yield search
 
     def read_steps(self, message: Fields) -> Iterator[str | ServerSearch]:
-        """What is new in `reasoning_steps`: thoughts, and what was searched and fetched."""
+        """New entries of `reasoning_steps`: thoughts, searches and fetched pages."""
         for step in _entries(message.get("reasoning_steps")):
             key = dump_json(step)
             if key in self._steps or not isinstance(step, dict):
                 continue
             self._steps.add(key)
-            if isinstance(thought := step.get("thought"), str) and thought:
-                yield thought
+            if isinstance(thinking := step.get("thought"), str) and thinking:
+                yield thinking
             for search in _decode_step(step, len(self._known) + 1):
                 self._known[search.call.id] = search
                 yield search
 
     def pending(self) -> Iterator[ServerSearch]:
-        """Searches whose results never came: the answer is complete, so they found nothing."""
+        """Searches that never got a result: the answer is complete, so they found nothing."""
         for search in self._known.values():
             if search.result is None:
                 yield ServerSearch(search.call, SearchResult(search.call.id, extras=_MARK))
 
-    def shown_pages(self) -> Mapping[int, Source]:
-        """The pages that gpt-oss's browser opened by address, by the number it cites them with."""
-        shown: dict[int, Source] = {}
+    def browser_pages(self) -> Mapping[int, Source]:
+        """Pages that gpt-oss's browser opened by URL, by the number it cites them with."""
+        pages: dict[int, Source] = {}
         numbers = {key: _BROWSER_PAGE.match(output) for key, output in self._outputs.items()}
         for order, key in enumerate(self._outputs):
             search, number = self._known[key], numbers[key]
             if search.call.kind == "open" and search.call.url and (number or not any(numbers.values())):
                 found = search.result.sources if search.result else ()
                 page = next((page for page in found if page.url == search.call.url), None)
-                shown[int(number[1]) if number else order] = page or Source(search.call.url, state="opened")
-        return shown
+                pages[int(number[1]) if number else order] = page or Source(search.call.url, state="opened")
+        return pages
 
 
 def _decode_tool(tool: JsonObject, call_id: str) -> ServerSearch | None:
-    """An entry of `executed_tools`; None for what has nothing to do with the web."""
+    """Decode an entry of `executed_tools`; None for tools that do not use the web."""
     arguments = _tool_arguments(tool.get("arguments"))
     found = (
-        *_sources(as_object(tool.get("search_results")).get("results")),
-        *_sources(tool.get("browser_results"), "opened"),
+        *_decode_pages(as_object(tool.get("search_results")).get("results")),
+        *_decode_pages(tool.get("browser_results"), "opened"),
     )
     kind = tool.get("type")
     if not found and "code" in arguments:
@@ -537,13 +562,13 @@ def _decode_tool(tool: JsonObject, call_id: str) -> ServerSearch | None:
 
 
 def _decode_search_call(arguments: JsonObject, call_id: str) -> SearchCall | None:
-    """What the arguments of a call say it did."""
+    """Derive the kind of call from its arguments."""
     named = [arguments.get(name) for name in ("query", "q", "search_query")]
     queries = tuple(
         query for query in (*named, *_entries(arguments.get("queries"))) if isinstance(query, str) and query
     )
-    addresses = (arguments.get(name) for name in ("url", "id", "link"))
-    url = next((safe for item in addresses if isinstance(item, str) and (safe := safe_address(item))), "")
+    urls = (arguments.get(name) for name in ("url", "id", "link"))
+    url = next((safe for item in urls if isinstance(item, str) and (safe := safe_address(item))), "")
     pattern = arguments.get("pattern")
     if isinstance(pattern, str) and pattern:
         return SearchCall(call_id, (), "find", url, pattern, extras=_MARK)
@@ -553,18 +578,18 @@ def _decode_search_call(arguments: JsonObject, call_id: str) -> SearchCall | Non
 
 
 def _decode_step(step: JsonObject, number: int) -> Iterator[ServerSearch]:
-    """An entry of `reasoning_steps`."""
+    """Decode an entry of `reasoning_steps`."""
     searched, fetched = as_object(step.get("web_search")), as_object(step.get("fetch_url_content"))
     if searched:
-        words = _entries(searched.get("search_keywords"))
-        queries = tuple(word for word in words if isinstance(word, str))
+        keywords = _entries(searched.get("search_keywords"))
+        queries = tuple(keyword for keyword in keywords if isinstance(keyword, str))
         call_id = f"search_{number}"
-        found = tuple(_sources(searched.get("search_results")))
+        found = tuple(_decode_pages(searched.get("search_results")))
         yield ServerSearch(
             SearchCall(call_id, queries, extras=_MARK), SearchResult(call_id, found, extras=_MARK)
         )
         number += 1
-    for page in _sources(fetched.get("contents"), "opened"):
+    for page in _decode_pages(fetched.get("contents"), "opened"):
         call_id = f"search_{number}"
         yield ServerSearch(
             SearchCall(call_id, (), "open", page.url, extras=_MARK),
@@ -573,7 +598,7 @@ def _decode_step(step: JsonObject, number: int) -> Iterator[ServerSearch]:
         number += 1
 
 
-def _sources(listed: Json, state: SourceState = "retrieved") -> Iterator[Source]:
+def _decode_pages(listed: Json, state: SourceState = "retrieved") -> Iterator[Source]:
     for page in _entries(listed):
         source = decode_page(as_object(page), state)
         if source.url or source.title:
@@ -585,7 +610,7 @@ def _entries(value: Json) -> list[Json]:
 
 
 def _tool_arguments(value: Json) -> JsonObject:
-    """JSON text, or the object itself; empty for what is neither."""
+    """Arguments as JSON text or as an object; empty for anything else."""
     if isinstance(value, str):
         try:
             value = load_json(value, UpstreamWireError)

@@ -1,8 +1,8 @@
-"""Streams. The decoder is in `decoding`; here is its mirror.
+"""Encodes events as a stream of chunks.
 
-Order of what we send: the role, content as it comes, then one last delta with all annotations and the
-`finish_reason`, as OpenAI does, the counts if asked for, and `[DONE]`. Reasoning goes out as
-`reasoning_content`, which most clients read. After an error nothing follows, not even `[DONE]`.
+Order: the role, the content as it arrives, one last delta with all annotations and the `finish_reason`, as
+OpenAI does, the usage if requested, and `[DONE]`. Reasoning is sent as `reasoning_content`, which most
+clients read. Nothing follows an error, not even `[DONE]`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _UNFINISHED: JsonObject = {"finish_reason": None}
 
 
 class Encoder(StreamEncoder):
-    """Writes a stream of `chat.completion.chunk`s."""
+    """Encodes events as a stream of `chat.completion.chunk`s."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply)
@@ -65,7 +65,7 @@ class Encoder(StreamEncoder):
         self._around = ("", "")
 
     def on_event(self, event: Event) -> None:
-        """Tell one event."""
+        """Encode one event."""
         self._assembler.feed(event)
         match event:
             case TextDelta():
@@ -99,7 +99,9 @@ class Encoder(StreamEncoder):
             self.send_raw(encode_frame("", f"{before}{dump_json(event.text)}{after}"))
 
     def _keep(self, part: int, verbatim: JsonObject) -> None:
-        """Verbatim fields of a call come before it, or go out as a delta of their own."""
+        """Store verbatim fields of a call for its first delta; send them as a separate delta if that is
+        already out.
+        """
         self._kept[part] = {**self._kept.get(part, {}), **verbatim}
         fields = {key: value for key, value in verbatim.items() if key != "type"}
         if fields and part in self._calls and not self._legacy:
@@ -130,7 +132,7 @@ class Encoder(StreamEncoder):
         self.send_raw(b"data: [DONE]\n\n")
 
     def _fail(self, error: GroundwireError) -> None:
-        """The citations so far, if any, then the error."""
+        """Send the citations so far, if any, then the error."""
         answer = self._assembler.answer()
         chunk = add_found_pages(self._chunk(self._last_delta(answer), _UNFINISHED), answer)
         if answer.citations or chunk.keys() - self._frame().keys() - {"choices"}:
@@ -144,7 +146,7 @@ class Encoder(StreamEncoder):
         return {**delta, REASONING_DETAILS: details} if details else delta
 
     def _wants_usage(self) -> bool:
-        """A caller of this dialect must ask for it; of others we do not know."""
+        """Whether to send the usage: callers of this dialect request it explicitly, others always get it."""
         extras = self.reply.request.extras
         if NAME not in extras:
             return True
@@ -153,7 +155,7 @@ class Encoder(StreamEncoder):
     def _open(self) -> None:
         if not self._opened:
             self._opened = True
-            # Words are most of a stream; what stands around them is written once.
+            # Most chunks are text: the JSON around the text is encoded once.
             before, _, after = dump_json(self._chunk({"content": 0}, _UNFINISHED)).rpartition('"content":0')
             self._around = (f'{before}"content":', after)
             self._delta({"role": "assistant", "content": "", "refusal": None})

@@ -1,9 +1,9 @@
 """Errors and finish reasons.
 
-OpenAI says `{"error": {message, type, param, code}}`; OpenRouter puts the HTTP status into `code` and the
-truth into `metadata` (`error_type`, what the provider behind it said in `raw`); compatible servers say
-`{"error": "text"}`, `{"detail": …}` or a bare `{message, code}`. The code is believed before the type,
-because OpenAI calls a wrong key an `invalid_request_error`; both before the status.
+OpenAI sends `{"error": {message, type, param, code}}`. OpenRouter puts the HTTP status into `code` and the
+actual error into `metadata` (`error_type`, and the upstream provider's message in `raw`). Compatible servers
+send `{"error": "text"}`, `{"detail": …}` or a bare `{message, code}`. The code takes precedence over the
+type, because OpenAI reports an invalid key as `invalid_request_error`; both take precedence over the status.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FINISH_REASONS: dict[str, FinishReason] = {
     "content_filter": "filtered",
 }
 
-# OpenRouter's `native_finish_reason`: where the reason of the model's own maker says more.
+# OpenRouter's `native_finish_reason`, where the reason of the upstream provider is more specific.
 NATIVE_REASONS: dict[str, FinishReason] = {"refusal": "refused", "pause_turn": "pause", "other": "other"}
 
 _ENCODED_REASONS: dict[FinishReason | None, tuple[str, str]] = {
@@ -92,7 +92,7 @@ _CLASSES_BY_CODE: dict[str, type[UpstreamError]] = {
     "unsupported_parameter": Refused,
 }
 
-# Types too wide to be believed before the status.
+# Types that are too generic to take precedence over the status.
 _GENERIC_TYPES: dict[str, type[UpstreamError]] = {"invalid_request_error": Refused, "api_error": Overloaded}
 
 _TRY_AGAIN = re.compile(r"try again in (?:(\d{1,4})m)?(\d{1,6}(?:\.\d{1,6})?)(ms|s)")
@@ -105,7 +105,7 @@ _MESSAGE = 2000
 
 
 class _ErrorFields(NamedTuple):
-    """What a body says about its error."""
+    """Fields of an error body."""
 
     message: str
     code: str
@@ -114,7 +114,7 @@ class _ErrorFields(NamedTuple):
 
 
 def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
-    """An HTTP error, whatever its body."""
+    """Turn an HTTP error response with any body into an `UpstreamError`."""
     try:
         value = load_json(body, UpstreamWireError)
     except WireError:
@@ -131,7 +131,7 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
 
 
 def decode_stream_error(value: Json) -> UpstreamError:
-    """An error told inside an answer: a body, or the value of its `error`."""
+    """Turn an error inside a response into an `UpstreamError`: a body, or the value of its `error`."""
     told = _error_fields(value)
     return _error_class(told, 0)(
         told.message or "the provider reported an error",
@@ -141,19 +141,19 @@ def decode_stream_error(value: Json) -> UpstreamError:
 
 
 def encode_error(error: GroundwireError, _reply: Reply) -> ErrorBody:
-    """Any error in OpenAI's shape."""
+    """Encode any error as an HTTP error body in OpenAI's format."""
     return ErrorBody(error.status_hint, {"error": encode_error_object(error)})
 
 
 def encode_error_object(error: GroundwireError) -> JsonObject:
-    """The value of `error`."""
+    """Encode the value of `error`."""
     kind, code = _type_and_code(error)
     path = error.path.removeprefix("$").removeprefix(".") if isinstance(error, WireError) else ""
     return {"message": error.message, "type": kind, "param": path or None, "code": code}
 
 
 def decode_finish(reason: str, native: str) -> tuple[FinishReason, str]:
-    """The reason, and the provider's own word where that says more."""
+    """Decode the finish reason; also the provider's native reason if that is more specific."""
     known = FINISH_REASONS.get(reason)
     if known is None:
         return "other", native or reason
@@ -163,10 +163,10 @@ def decode_finish(reason: str, native: str) -> tuple[FinishReason, str]:
 
 
 def encode_finish(finish: FinishReason | None, detail: str, *, refusal: bool, legacy: bool) -> JsonObject:
-    """`finish_reason`, and `native_finish_reason` if there is more to say."""
+    """Encode `finish_reason`, and `native_finish_reason` if it is more specific."""
     reason, native = _ENCODED_REASONS[finish]
     if refusal and finish == "refused":
-        reason = "stop"  # as OpenAI has it where `refusal` tells the rest
+        reason = "stop"  # as OpenAI does if there is a `refusal`
     if legacy and reason == "tool_calls":
         reason = "function_call"
     body: JsonObject = {"finish_reason": reason}
@@ -247,7 +247,7 @@ _TYPES_BY_STATUS: dict[int, tuple[str, Json]] = {
     503: ("server_error", "server_is_overloaded"),
     504: ("server_error", "timeout"),
 }
-"""For errors that are known by their status alone; any other 4xx blames the request."""
+"""Type and code of errors that are known by their status only; any other 4xx blames the request."""
 
 
 def _type_and_code(error: GroundwireError) -> tuple[str, Json]:

@@ -1,9 +1,24 @@
-"""Messages of the conversation.
+"""Messages of the conversation: content parts, reasoning, annotations and the citations they stand for.
 
-System messages at the head become the system prompt; `developer` messages and later system messages stay
-where they are. Results of functions are messages of their own here and parts of a user message in the
-model: neighbouring ones are one turn. An assistant's annotations become its citations and are given back as
-annotations; citations of other dialects become words.
+System messages at the beginning become the system prompt; `developer` messages and later system messages keep
+their position. Function results are separate messages on this wire and parts of a user message in the model;
+adjacent results are merged into one turn. Annotations of an assistant message are decoded as citations and
+encoded as annotations again; citations of other dialects become text.
+
+`content` is a string or a list of typed parts. Text and images are canonical, a `refusal` part is text with a
+phase, and every other part (audio, files, video) is kept verbatim. A string is written where it is equivalent
+to the list.
+
+Reasoning is text under one of two names: DeepSeek, vLLM and most compatible servers use `reasoning_content`,
+OpenRouter and Groq `reasoning`; some send the same text under both. `reasoning_content` is written, because
+most clients read it. OpenRouter's `reasoning_details` have signatures and encrypted blocks that must be
+returned unchanged; a stream sends them in fragments with the same type and index. The text may be in the
+details only.
+
+An annotation is nested (`{"type": "url_citation", "url_citation": {…}}`) or flat. Its indices are code points
+of `content`, end exclusive. `0/0`, or no indices, means no position: OpenRouter's own engines list all
+results like that, with the passage in `content`. Annotations in the style of Assistants and Copilot have
+their indices outside `url_citation`, and repeat the marker they refer to (`【3:0†source】`) as `text`.
 """
 
 from __future__ import annotations
@@ -83,7 +98,7 @@ _BROWSER_MARKER = re.compile(r"【(\d{1,4})†")
 
 
 def decode_messages(body: Fields) -> tuple[tuple[Text, ...], tuple[Message, ...]]:
-    """The system prompt and the turns."""
+    """Decode `messages` into the system prompt and the turns."""
     history = _MessageReader()
     for message in body.objs("messages"):
         history.add(message)
@@ -93,13 +108,13 @@ def decode_messages(body: Fields) -> tuple[tuple[Text, ...], tuple[Message, ...]
 
 
 class _MessageReader:
-    """Collects turns; knows the calls that results without an id answer."""
+    """Collects the turns, and matches results without a call id to their calls."""
 
     def __init__(self) -> None:
         self.system: list[Text] = []
         self.turns: list[Message] = []
         self._calls = 0
-        self._unanswered: dict[str, str] = {}
+        self._open_calls: dict[str, str] = {}
 
     def add(self, message: Fields) -> None:
         role = message.text("role")
@@ -108,14 +123,16 @@ class _MessageReader:
         elif role in ("tool", "function"):
             self._add_result(self._decode_result(message, legacy=role == "function"))
         elif role in _ROLES:
-            self._add_said(_ROLES[role], decode_content(message), message.rest("role", "content"))
+            self._add_message(_ROLES[role], decode_content(message), message.rest("role", "content"))
         else:
             raise message.fault(f"unknown role {role!r}", "role")
 
-    def _add_said(self, role: Role, parts: tuple[Text | Image | Opaque, ...], verbatim: JsonObject) -> None:
-        words = [part for part in parts if isinstance(part, Text)]
-        if role == "system" and not self.turns and not verbatim and len(words) == len(parts):
-            self.system += words
+    def _add_message(
+        self, role: Role, parts: tuple[Text | Image | Opaque, ...], verbatim: JsonObject
+    ) -> None:
+        texts = [part for part in parts if isinstance(part, Text)]
+        if role == "system" and not self.turns and not verbatim and len(texts) == len(parts):
+            self.system += texts
         else:
             self.turns.append(Message(role, parts, extras=as_extras(verbatim)))
 
@@ -133,28 +150,28 @@ class _MessageReader:
         call_id = message.text("tool_call_id")
         if legacy:
             verbatim["type"] = "function"
-            call_id = self._unanswered.pop(name, f"call_{name}")
+            call_id = self._open_calls.pop(name, f"call_{name}")
         plain = all(isinstance(part, Text) for part in content)
         extras: Extras = as_extras(verbatim) if plain else {NAME: verbatim}
         return ToolResult(call_id, content, name, extras=extras)
 
     def _decode_assistant(self, message: Fields) -> Message:
-        told = SourceCollector()
+        sources = SourceCollector()
         if message.has("annotations"):
-            told.annotate(message)
-        words = decode_content(message)
+            sources.annotate(message)
+        content = decode_content(message)
         refusal = message.text("refusal")
         parts: tuple[Part, ...] = (
             *_decode_reasoning_parts(message),
-            *_attach_other_annotations(words, told.others),
+            *_attach_other_annotations(content, sources.other_annotations),
             *((Text(refusal, "refusal"),) if refusal else ()),
             *(decode_image(image) for image in message.objs("images")),
             *self._decode_calls(message),
         )
-        text = "".join(part.text for part in words if isinstance(part, Text))
+        text = "".join(part.text for part in content if isinstance(part, Text))
         citations = [
             event.citation
-            for event in resolve_citations(text, told, lambda at: at)
+            for event in resolve_citations(text, sources, lambda offset: offset)
             if isinstance(event, Cited)
         ]
         return Message(
@@ -163,16 +180,16 @@ class _MessageReader:
 
     def _decode_calls(self, message: Fields) -> Iterator[ToolCall]:
         for call in message.objs("tool_calls"):
-            yield self._number(decode_call(call))
+            yield self._with_id(decode_call(call))
         if message.has("function_call"):
-            call_told = self._number(decode_legacy_call(message.obj("function_call")))
-            self._unanswered[call_told.name] = call_told.id
-            yield call_told
+            legacy_call = self._with_id(decode_legacy_call(message.obj("function_call")))
+            self._open_calls[legacy_call.name] = legacy_call.id
+            yield legacy_call
 
-    def _number(self, told: WireCall) -> ToolCall:
+    def _with_id(self, call: WireCall) -> ToolCall:
         self._calls += 1
-        call_id = told.id or f"call_{self._calls}"
-        return ToolCall(call_id, told.name, told.arguments or "{}", as_extras(told.verbatim))
+        call_id = call.id or f"call_{self._calls}"
+        return ToolCall(call_id, call.name, call.arguments or "{}", as_extras(call.verbatim))
 
 
 def _decode_reasoning_parts(message: Fields) -> Iterator[Reasoning]:
@@ -183,7 +200,7 @@ def _decode_reasoning_parts(message: Fields) -> Iterator[Reasoning]:
 
 
 def _attach_other_annotations(parts: tuple[Text | Image | Opaque, ...], others: list[Json]) -> Iterator[Part]:
-    """Annotations of other types stay with the first text."""
+    """Attach annotations of other types to the first text."""
     for part in parts:
         if others and isinstance(part, Text):
             yield Text(part.text, part.phase, merge_extras(part.extras, {NAME: {"annotations": others}}))
@@ -193,7 +210,7 @@ def _attach_other_annotations(parts: tuple[Text | Image | Opaque, ...], others: 
 
 
 def _group_by_span(citations: Iterable[Citation]) -> tuple[Citation, ...]:
-    """One citation for each span, as in an answer."""
+    """Merge citations of the same span, as in an answer."""
     grouped: dict[tuple[Span | None, Anchor], list[Evidence]] = {}
     for citation in citations:
         grouped.setdefault((citation.span, citation.anchor), []).extend(citation.evidence)
@@ -201,50 +218,57 @@ def _group_by_span(citations: Iterable[Citation]) -> tuple[Citation, ...]:
 
 
 def encode_messages(system: tuple[Text, ...], turns: Iterable[Message]) -> tuple[list[Json], tuple[str, ...]]:
-    """The wire messages, and the names of what had to be left out."""
+    """Encode the messages; also the names of what had to be omitted."""
     body: list[Json] = []
-    unsaid: dict[str, None] = {}
+    omitted: dict[str, None] = {}
     if system:
         body.append({"role": "system", "content": encode_content(system)})
     for message in turns:
         if any(isinstance(part, Opaque) and part.dialect != NAME for part in message.parts):
-            unsaid["opaque_parts"] = None
+            omitted["opaque_parts"] = None
         if message.role == "assistant":
             body.append(_encode_assistant(message))
             if any(isinstance(part, Image) and NAME not in part.extras for part in message.parts):
-                unsaid["images"] = None
+                omitted["images"] = None
         else:
             body += _encode_other_message(message)
-    return body, tuple(unsaid)
+    return body, tuple(omitted)
 
 
 def _encode_other_message(message: Message) -> Iterator[JsonObject]:
-    """Results first: they must follow the calls they answer. Then what was said besides."""
+    """Encode a message that is not the assistant's.
+
+    Results come first, because they must follow their calls; the other parts come after them.
+    """
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     for result in results:
         yield _encode_result(result)
-    seen = [image for result in results for image in _images_for_user(result)]
+    images = [image for result in results for image in _images_for_user(result)]
     parts = [
         part
         for part in message.parts
         if isinstance(part, Text | Image) or (isinstance(part, Opaque) and part.dialect == NAME)
     ]
-    if seen or parts or not (results or message.parts):
-        yield {**own_extras(message.extras), "role": message.role, "content": encode_content([*seen, *parts])}
+    if images or parts or not (results or message.parts):
+        yield {
+            **own_extras(message.extras),
+            "role": message.role,
+            "content": encode_content([*images, *parts]),
+        }
 
 
 def _encode_result(result: ToolResult) -> JsonObject:
     verbatim = dict(own_extras(result.extras))
     legacy = verbatim.pop("type", None) == "function"
-    pictures = _images_for_user(result)
+    moved_images = _images_for_user(result)
     parts = [
         part
         for part in result.content
-        if part not in pictures and not (isinstance(part, Opaque) and part.dialect != NAME)
+        if part not in moved_images and not (isinstance(part, Opaque) and part.dialect != NAME)
     ]
     content = encode_content(parts)
     if result.is_error and isinstance(content, str):
-        content = f"Error: {content}"  # chat has no flag for it
+        content = f"Error: {content}"  # chat has no error flag
     if legacy:
         return {**verbatim, "role": "function", "name": result.name, "content": content}
     body: JsonObject = {**verbatim, "role": "tool", "tool_call_id": result.call_id, "content": content}
@@ -252,7 +276,10 @@ def _encode_result(result: ToolResult) -> JsonObject:
 
 
 def _images_for_user(result: ToolResult) -> list[Image]:
-    """OpenAI takes no pictures in results: unless they came so, they go into the user message after them."""
+    """Images of a result that have to go into the user message after it.
+
+    OpenAI does not accept images in results; those that arrived in one stay there.
+    """
     if NAME in result.extras:
         return []
     return [part for part in result.content if isinstance(part, Image)]
@@ -283,17 +310,17 @@ def _encode_assistant(message: Message) -> JsonObject:
 
 
 def _encode_assistant_content(parts: Iterable[Part]) -> Json:
-    """One string, unless a part has something of its own to say: lists are not read everywhere."""
-    said: list[Text | Image | Opaque] = []
+    """Encode text as one string, which every server reads; only parts with extra fields need a list."""
+    content: list[Text | Image | Opaque] = []
     for part in parts:
         if isinstance(part, Text) and part.phase != "refusal":
             verbatim = {key: value for key, value in own_extras(part.extras).items() if key != "annotations"}
-            said.append(Text(part.text, "", as_extras(verbatim)))
+            content.append(Text(part.text, "", as_extras(verbatim)))
         elif isinstance(part, Opaque) and part.dialect == NAME:
-            said.append(part)
-    if all(isinstance(part, Text) and not part.extras for part in said):
-        return "".join(part.text for part in said if isinstance(part, Text))
-    return encode_content(said)
+            content.append(part)
+    if all(isinstance(part, Text) and not part.extras for part in content):
+        return "".join(part.text for part in content if isinstance(part, Text))
+    return encode_content(content)
 
 
 def _encode_calls(calls: list[ToolCall]) -> JsonObject:
@@ -306,7 +333,7 @@ def _encode_calls(calls: list[ToolCall]) -> JsonObject:
 
 
 def decode_content(message: Fields) -> tuple[Text | Image | Opaque, ...]:
-    """The field `content` of a message."""
+    """Decode the field `content` of a message."""
     value = message.get("content")
     if isinstance(value, list):
         return tuple(decode_part(part) for part in message.objs("content"))
@@ -315,7 +342,7 @@ def decode_content(message: Fields) -> tuple[Text | Image | Opaque, ...]:
 
 
 def decode_part(part: Fields) -> Text | Image | Opaque:
-    """One entry of a content list."""
+    """Decode one entry of a content list."""
     match part.text("type"):
         case "text":
             return Text(part.text("text"), "", as_extras(part.rest("type", "text")))
@@ -328,7 +355,7 @@ def decode_part(part: Fields) -> Text | Image | Opaque:
 
 
 def encode_content(parts: Iterable[Text | Image | Opaque]) -> Json:
-    """A string if the parts are one plain text, else the list."""
+    """Encode a single plain text as a string, everything else as a list."""
     parts = tuple(parts)
     if not parts:
         return ""
@@ -338,7 +365,7 @@ def encode_content(parts: Iterable[Text | Image | Opaque]) -> Json:
 
 
 def encode_part(part: Text | Image | Opaque) -> JsonObject:
-    """One entry of a content list."""
+    """Encode one entry of a content list."""
     if isinstance(part, Opaque):
         return part.data
     if isinstance(part, Image):
@@ -347,7 +374,7 @@ def encode_part(part: Text | Image | Opaque) -> JsonObject:
 
 
 def decode_image(part: Fields) -> Image:
-    """A picture; some clients write the address where the object should be."""
+    """Decode an image; some clients send the URL in place of the object."""
     verbatim = part.rest("type", "image_url")
     if isinstance(part.get("image_url"), str):
         url = part.text("image_url")
@@ -362,7 +389,7 @@ def decode_image(part: Fields) -> Image:
 
 
 def encode_image(image: Image) -> JsonObject:
-    """A picture, inline as a `data:` address."""
+    """Encode an image; inline data becomes a `data:` URL."""
     url = f"data:{image.media_type};base64,{image.data}" if image.data else image.url
     outer: JsonObject = {"type": "image_url"}
     inner: JsonObject = {"url": url}
@@ -373,7 +400,7 @@ def encode_image(image: Image) -> JsonObject:
 
 
 def decode_reasoning(message: Fields) -> tuple[str, str]:
-    """The text that a message or delta shows, and the field it stood in."""
+    """Reasoning text of a message or delta, and the field that has it."""
     for field in REASONING_FIELDS:
         if text := message.text(field):
             return text, field
@@ -383,7 +410,7 @@ def decode_reasoning(message: Fields) -> tuple[str, str]:
 
 
 def reasoning_extras(field: str, details: list[Json]) -> Extras:
-    """What makes it possible to say the reasoning again as it was said."""
+    """Extras that are needed to encode the reasoning as it arrived."""
     verbatim: JsonObject = {"field": field}
     if details:
         verbatim[REASONING_DETAILS] = details
@@ -391,13 +418,13 @@ def reasoning_extras(field: str, details: list[Json]) -> Extras:
 
 
 def encode_reasoning(parts: Iterable[Part], field: str = "") -> JsonObject:
-    """The fields of a message that say its reasoning, in `field` or the one it came in."""
-    said = [part for part in parts if isinstance(part, Reasoning)]
-    text = "".join(part.text for part in said)
-    details: list[Json] = [detail for part in said for detail in reasoning_details(part)]
+    """Encode the reasoning fields of a message, under `field` or the name they arrived with."""
+    reasoning = [part for part in parts if isinstance(part, Reasoning)]
+    text = "".join(part.text for part in reasoning)
+    details: list[Json] = [detail for part in reasoning for detail in reasoning_details(part)]
     body: JsonObject = {REASONING_DETAILS: details} if details else {}
     field = field or next(
-        (told for part in said if (told := own_extras(part.extras).get("field")) in REASONING_FIELDS), ""
+        (name for part in reasoning if (name := own_extras(part.extras).get("field")) in REASONING_FIELDS), ""
     )
     if text and field:
         body[field] = text
@@ -405,35 +432,37 @@ def encode_reasoning(parts: Iterable[Part], field: str = "") -> JsonObject:
 
 
 def reasoning_details(part: Reasoning) -> list[Json]:
-    """The details kept with a reasoning part."""
+    """Details stored with a reasoning part."""
     details = own_extras(part.extras).get(REASONING_DETAILS)
     return details if isinstance(details, list) else []
 
 
 class ReasoningDetails:
-    """Collects `reasoning_details`; a piece goes on with the detail of its type and index told before."""
+    """Collects `reasoning_details`; a fragment continues the detail with the same type and index."""
 
     __slots__ = ("_entries",)
 
     def __init__(self) -> None:
         self._entries: list[tuple[JsonObject, dict[str, list[str]]]] = []
 
-    def add(self, told: Iterable[Fields]) -> None:
-        """Take the details of one message or delta."""
-        known = {_detail_key(entry): (entry, grown) for entry, grown in self._entries if "index" in entry}
-        for detail in told:
-            entry, grown = known.get(_detail_key(detail.raw)) or self._new()
+    def add(self, details: Iterable[Fields]) -> None:
+        """Add the details of one message or delta."""
+        known = {
+            _detail_key(entry): (entry, fragments) for entry, fragments in self._entries if "index" in entry
+        }
+        for detail in details:
+            entry, fragments = known.get(_detail_key(detail.raw)) or self._new()
             for key, content in detail.raw.items():
                 if key in _STREAMED_FIELDS and isinstance(content, str):
-                    grown.setdefault(key, []).append(content)
+                    fragments.setdefault(key, []).append(content)
                 elif content is not None or key not in entry:
                     entry[key] = content
 
     def whole(self) -> list[Json]:
-        """The details as one message would tell them."""
+        """The details as a complete message has them."""
         return [
-            {**entry, **{key: "".join(pieces) for key, pieces in grown.items()}}
-            for entry, grown in self._entries
+            {**entry, **{key: "".join(texts) for key, texts in fragments.items()}}
+            for entry, fragments in self._entries
         ]
 
     def _new(self) -> tuple[JsonObject, dict[str, list[str]]]:
@@ -447,39 +476,39 @@ def _detail_key(detail: JsonObject) -> str:
 
 @value
 class ChatAnnotation:
-    """A `url_citation` as told: the place is not verified yet."""
+    """A `url_citation` as received; its span is not verified yet."""
 
     evidence: Evidence
     start: int
     end: int
     label: str = ""
-    """The marker in the text that it is about, where it says so."""
+    """The marker in the text that the annotation refers to, if it names one."""
 
     @property
-    def placed(self) -> bool:
-        """Does it claim a place? A start equal to a positive end is a point."""
+    def has_span(self) -> bool:
+        """Whether it has a span. A start equal to a positive end is a point."""
         return 0 <= self.start <= self.end and self.end > 0
 
 
 def decode_annotation(annotation: Fields) -> ChatAnnotation | None:
-    """A citation of a web page; None for annotations of other types, and for one that names nothing."""
+    """Decode a web citation; None for other types, and for one without URL and title."""
     if annotation.text("type", "url_citation") != "url_citation":
         return None
     body = annotation.obj("url_citation") if annotation.has("url_citation") else annotation
     source = Source(safe_address(body.text("url")), body.text("title"), "cited")
     if not source.url and not source.title:
         return None
-    place = body if body.has("end_index") else annotation
+    indices = body if body.has("end_index") else annotation
     label = annotation.text("text")
-    # Some proxies leave a start of 0 out.
-    start, end = place.offset("start_index") or 0, place.offset("end_index") or 0
+    # Some proxies omit a start of 0.
+    start, end = indices.offset("start_index") or 0, indices.offset("end_index") or 0
     return ChatAnnotation(
         evidence_for(source, body.text("content")), start, end, label if is_dagger(label) else ""
     )
 
 
 def encode_annotation(item: Evidence, span: Span | None) -> JsonObject:
-    """A citation of one source."""
+    """Encode a citation of one source."""
     body: JsonObject = {
         "start_index": span.start if span else 0,
         "end_index": span.end if span else 0,
@@ -492,192 +521,235 @@ def encode_annotation(item: Evidence, span: Span | None) -> JsonObject:
 
 
 def evidence_for(source: Source, quote: str = "") -> Evidence:
-    """Evidence of this dialect."""
+    """Create evidence that is marked as made by this dialect."""
     return Evidence(source, quote, extras={NAME: {}})
 
 
 class SourceCollector:
-    """What an answer lists, collected while it comes in. Lists may come at once, piecewise or again."""
+    """Collects the annotations and source lists of a response while it arrives."""
 
-    __slots__ = ("_counts", "annotated", "annotations", "lists", "others", "references")
+    __slots__ = ("_counts", "annotations", "has_annotations", "lists", "other_annotations", "references")
 
     def __init__(self) -> None:
         self.annotations: list[ChatAnnotation] = []
-        self.others: list[Json] = []
-        self.annotated = False
+        self.other_annotations: list[Json] = []
+        self.has_annotations = False
         self.lists = SourceLists()
         self.references: list[tuple[int, int]] = []
-        """Places in the text, each with the number of the entry that it names (Mistral)."""
+        """Text offsets, each with the number of the list entry it refers to (Mistral)."""
         self._counts: Counter[str] = Counter()
 
     def annotate(self, holder: Fields) -> None:
-        """Take the `annotations` of a message or delta; those told before are known again."""
-        self.annotated = True
+        """Add the `annotations` of a message or delta, without those added before."""
+        self.has_annotations = True
         seen: Counter[str] = Counter()
-        for told in holder.objs("annotations"):
-            key = dump_json(told.raw)
+        for item in holder.objs("annotations"):
+            key = dump_json(item.raw)
             seen[key] += 1
             if seen[key] <= self._counts[key]:
                 continue
             self._counts[key] += 1
-            annotation = decode_annotation(told)
+            annotation = decode_annotation(item)
             if annotation is not None:
                 self.annotations.append(annotation)
             else:
-                self.others.append(told.raw)
+                self.other_annotations.append(item.raw)
 
     def files(self) -> list[Json]:
-        """OpenRouter's parsed documents, which spare a second parse if they come back with the history."""
-        return [note for note in self.others if isinstance(note, dict) and note.get("type") == "file"]
+        """OpenRouter's parsed documents; returning them with the history saves parsing them again."""
+        return [
+            annotation
+            for annotation in self.other_annotations
+            if isinstance(annotation, dict) and annotation.get("type") == "file"
+        ]
 
 
 def resolve_citations(
     text: str,
-    told: SourceCollector,
-    place: Callable[[int], int],
-    shown: Mapping[int, Source] = MappingProxyType({}),
+    sources: SourceCollector,
+    position_of: Callable[[int], int],
+    browser_pages: Mapping[int, Source] = MappingProxyType({}),
 ) -> Iterator[Cited | Warned]:
-    """The citations of a complete text; `place` tells where a told position is in it, `shown` which pages
-    gpt-oss's numbers name."""
-    # An address may be linked to thousands of times, and listed as often.
-    return islice(_resolve_all(text, told, place, shown), 2 * MAX_EVIDENCE)
+    """Resolve the citations of a complete text.
+
+    An annotation with a span is accepted if the text at that span confirms it. Annotations without spans
+    form a numbered list: `[3]` in the text is its third entry (Perplexity, OpenRouter's engines), and a
+    Markdown link to a URL is a citation of that URL. A source without any such match is cited for the whole
+    answer.
+
+    Pages listed next to an `annotations` list are results only, because the annotations do the citing. A
+    marker such as `【3:0†source】` cites the source that its annotation names, the source of other markers
+    with the same label, or the page that gpt-oss's browser opened under its number. A marker without a
+    source stays in the text, which the client may already have, and causes a warning.
+
+    `position_of` maps a received offset to an offset in `text`; `browser_pages` has the pages by gpt-oss's
+    numbers.
+    """
+    # A URL may be linked, and listed, thousands of times.
+    return islice(_resolve_all(text, sources, position_of, browser_pages), 2 * MAX_EVIDENCE)
 
 
 def _resolve_all(
-    text: str, told: SourceCollector, place: Callable[[int], int], shown: Mapping[int, Source]
+    text: str,
+    sources: SourceCollector,
+    position_of: Callable[[int], int],
+    browser_pages: Mapping[int, Source],
 ) -> Iterator[Cited | Warned]:
     links = LinkPlaces(text)
     markers = _DaggerMarkers(text, links)
-    loose: list[Evidence] = []
-    for annotation in told.annotations:
-        if markers.has(annotation.label):
-            markers.learn(annotation, place)
-        elif annotation.placed:
-            for event in _resolve_annotation(text, annotation, place, links):
-                yield markers.cover(event)
+    without_span: list[Evidence] = []
+    for annotation in sources.annotations:
+        if markers.has_label(annotation.label):
+            markers.add_annotation(annotation, position_of)
+        elif annotation.has_span:
+            for event in _resolve_annotation(text, annotation, position_of, links):
+                yield markers.note_citation(event)
         else:
-            loose.append(annotation.evidence)
-    if not told.annotations:
-        yield from _match_markers_and_links(text, _numbered_sources(text, told), keep=not told.lists.pages)
-    elif loose:
-        is_numbered = len(loose) == len(told.annotations)
-        yield from _match_markers_and_links(text, list(enumerate(loose, 1)), numbered=is_numbered, keep=True)
-    yield from markers.resolve(shown)
-    yield from _resolve_references(told, place)
+            without_span.append(annotation.evidence)
+    if not sources.annotations:
+        yield from _match_markers_and_links(
+            text, _numbered_sources(text, sources), keep_unmatched=not sources.lists.pages
+        )
+    elif without_span:
+        is_numbered = len(without_span) == len(sources.annotations)
+        yield from _match_markers_and_links(
+            text, list(enumerate(without_span, 1)), numbered=is_numbered, keep_unmatched=True
+        )
+    yield from markers.resolve(browser_pages)
+    yield from _resolve_references(sources, position_of)
 
 
 class _DaggerMarkers:
-    """Markers such as `【3:0†source】`, and what is known of them."""
+    """Markers such as `【3:0†source】` in a text, and the evidence known for them."""
 
-    __slots__ = ("_at", "_covered", "_labels", "_links", "_spans", "_text", "_wordings")
+    __slots__ = ("_by_label", "_by_span", "_covered", "_labels_in_text", "_links", "_spans", "_text")
 
     def __init__(self, text: str, links: LinkPlaces) -> None:
         self._text = text
         self._links = links
         self._spans = list(find_dagger_markers(text))
-        self._wordings = {text[span.start : span.end] for span in self._spans}
-        self._at: dict[Span, list[Evidence]] = {}
-        self._labels: dict[str, list[Evidence]] = {}
+        self._labels_in_text = {text[span.start : span.end] for span in self._spans}
+        self._by_span: dict[Span, list[Evidence]] = {}
+        self._by_label: dict[str, list[Evidence]] = {}
         self._covered: list[Span] = []
 
-    def has(self, label: str) -> bool:
-        """Is there a marker of this wording in the text?"""
-        return label in self._wordings
+    def has_label(self, label: str) -> bool:
+        """Whether the text has a marker with this label."""
+        return label in self._labels_in_text
 
-    def learn(self, annotation: ChatAnnotation, place: Callable[[int], int]) -> None:
-        """An annotation that repeats its marker."""
+    def add_annotation(self, annotation: ChatAnnotation, position_of: Callable[[int], int]) -> None:
+        """Add an annotation that repeats its marker."""
         label = annotation.label
-        told = Span(place(annotation.start), place(annotation.end))
-        for span in (told, self._links.as_utf16(told)):
+        received = Span(position_of(annotation.start), position_of(annotation.end))
+        for span in (received, self._links.as_utf16(received)):
             if self._text[max(span.start, 0) : max(span.end, 0)] == label:
-                self._at.setdefault(span, []).append(annotation.evidence)
+                self._by_span.setdefault(span, []).append(annotation.evidence)
                 break
-        self._labels.setdefault(label, []).append(annotation.evidence)
+        self._by_label.setdefault(label, []).append(annotation.evidence)
 
-    def cover(self, event: Cited | Warned) -> Cited | Warned:
-        """A citation with a place; if that is a marker, others of the same wording mean the same."""
+    def note_citation(self, event: Cited | Warned) -> Cited | Warned:
+        """Note a citation with a span; if the span is a marker, it applies to all markers with that label."""
         if isinstance(event, Cited) and event.citation.span:
             span = event.citation.span
             self._covered.append(span)
             if event.citation.anchor == "marker":
-                self._labels.setdefault(self._text[span.start : span.end], []).extend(event.citation.evidence)
+                self._by_label.setdefault(self._text[span.start : span.end], []).extend(
+                    event.citation.evidence
+                )
         return event
 
-    def resolve(self, shown: Mapping[int, Source]) -> Iterator[Cited | Warned]:
-        """The citations of the markers that no place covers, and a warning of those that lead nowhere."""
+    def resolve(self, browser_pages: Mapping[int, Source]) -> Iterator[Cited | Warned]:
+        """Citations of the markers outside all noted spans, and a warning for markers without a source."""
         covered = deque(sorted(self._covered))
         end = 0
-        lost: list[str] = []
+        unresolved: list[str] = []
         for span in self._spans:
             while covered and covered[0].start <= span.start:
                 end = max(end, covered.popleft().end)
             label = self._text[span.start : span.end]
-            evidence = self._at.get(span) or self._twins(label) or _browser_evidence(label, shown)
+            evidence = (
+                self._by_span.get(span) or self._same_label(label) or _browser_evidence(label, browser_pages)
+            )
             if span.end <= end:
                 continue
             if evidence:
                 yield Cited(Citation(span, tuple(evidence), "marker"))
             else:
-                lost.append(label)
-        if lost:
+                unresolved.append(label)
+        if unresolved:
             yield Warned(
                 "citation_unresolved",
-                f"citation markers without a known source: {len(lost)}, for example {lost[0]}",
+                f"citation markers without a known source: {len(unresolved)}, for example {unresolved[0]}",
             )
 
-    def _twins(self, label: str) -> list[Evidence]:
-        """What other markers of this wording cite, if they agree."""
-        found = self._labels.get(label, [])
+    def _same_label(self, label: str) -> list[Evidence]:
+        """Evidence of other markers with this label, if they all cite the same source."""
+        found = self._by_label.get(label, [])
         return found if len({item.source.url for item in found}) == 1 else []
 
 
-def _browser_evidence(label: str, shown: Mapping[int, Source]) -> list[Evidence]:
+def _browser_evidence(label: str, browser_pages: Mapping[int, Source]) -> list[Evidence]:
     number = _BROWSER_MARKER.match(label)
-    page = shown.get(int(number[1])) if number else None
+    page = browser_pages.get(int(number[1])) if number else None
     return [evidence_for(replace(page, state="cited"))] if page else []
 
 
-def _resolve_references(told: SourceCollector, place: Callable[[int], int]) -> Iterator[Cited | Warned]:
-    """Mistral's `reference` chunks: the claim ends where the chunk stands."""
-    listed = told.lists.numbered(number for _, number in told.references) if told.references else {}
-    lost = 0
-    for offset, number in told.references:
-        point = place(offset)
+def _resolve_references(
+    sources: SourceCollector, position_of: Callable[[int], int]
+) -> Iterator[Cited | Warned]:
+    """Resolve Mistral's `reference` chunks; the claim ends at the position of the chunk."""
+    listed = sources.lists.numbered(number for _, number in sources.references) if sources.references else {}
+    unresolved = 0
+    for offset, number in sources.references:
+        point = position_of(offset)
         if number in listed:
             evidence = evidence_for(replace(listed[number], state="cited"))
             yield Cited(Citation(Span(point, point) if point else None, (evidence,)))
         else:
-            lost += 1
-    if lost:
-        yield Warned("citation_unresolved", f"references to sources that the provider did not list: {lost}")
+            unresolved += 1
+    if unresolved:
+        yield Warned(
+            "citation_unresolved", f"references to sources that the provider did not list: {unresolved}"
+        )
 
 
 def _resolve_annotation(
-    text: str, told: ChatAnnotation, place: Callable[[int], int], links: LinkPlaces
+    text: str, annotation: ChatAnnotation, position_of: Callable[[int], int], links: LinkPlaces
 ) -> Iterator[Cited | Warned]:
-    span = _verify_span(text, place(told.start), place(told.end), told.evidence.source.url, links)
+    span = _verify_span(
+        text,
+        position_of(annotation.start),
+        position_of(annotation.end),
+        annotation.evidence.source.url,
+        links,
+    )
     if span is None:
-        yield Warned("citation_unplaced", f"no place in the text for {told.evidence.source.url}")
-        yield Cited(Citation(None, (told.evidence,)))
+        yield Warned(
+            "citation_unplaced", f"no span in the text for the citation of {annotation.evidence.source.url}"
+        )
+        yield Cited(Citation(None, (annotation.evidence,)))
     else:
-        kind = anchor_at(span, lambda start, end: text[start:end])
-        yield Cited(Citation(span, (told.evidence,), kind))
+        anchor = anchor_at(span, lambda start, end: text[start:end])
+        yield Cited(Citation(span, (annotation.evidence,), anchor))
 
 
 def _verify_span(text: str, start: int, end: int, url: str, links: LinkPlaces) -> Span | None:
-    """The place told, or the link it meant. A claim stays although a link to its page stands elsewhere:
-    only a link as long as the place told, or exactly there in UTF-16 units, was meant."""
-    given = Span(start, end)
+    """The received span, or the span of the link that was meant.
+
+    A claim keeps its span although there is a link to its page elsewhere in the text: only a link of the same
+    length, or at exactly this span in UTF-16 units, was meant.
+    """
+    received = Span(start, end)
     if start == end:
-        return given if 0 < end <= len(text) else None
+        return received if 0 < end <= len(text) else None
     span = links.place(start, end, url)
     if span is None or end > len(text) or span.end - span.start == end - start:
         return span
-    return span if span == links.as_utf16(given) else given
+    return span if span == links.as_utf16(received) else received
 
 
 def _match_markers_and_links(
-    text: str, listed: Iterable[tuple[int, Evidence]], *, keep: bool, numbered: bool = True
+    text: str, listed: Iterable[tuple[int, Evidence]], *, keep_unmatched: bool, numbered: bool = True
 ) -> Iterator[Cited]:
     numbers = _number_markers(text) if numbered else {}
     links: dict[str, list[Span]] = {}
@@ -685,11 +757,11 @@ def _match_markers_and_links(
         links.setdefault(canonical_address(link.url), []).append(link.span)
     for number, item in listed:
         if not item.source.url and not item.source.title:
-            continue  # it only kept its number
+            continue  # a placeholder for its number
         spans = [*numbers.get(number, ()), *links.get(canonical_address(item.source.url), ())]
         for span in spans:
             yield Cited(Citation(span, (item,), "marker"))
-        if keep and not spans:
+        if keep_unmatched and not spans:
             yield Cited(Citation(None, (item,)))
 
 
@@ -701,19 +773,23 @@ def _number_markers(text: str) -> dict[int, list[Span]]:
     return found
 
 
-def _numbered_sources(text: str, told: SourceCollector) -> Iterator[tuple[int, Evidence]]:
-    """What numbers count where nothing was annotated."""
-    pages = told.lists.pages
+def _numbered_sources(text: str, sources: SourceCollector) -> Iterator[tuple[int, Evidence]]:
+    """Evidence by list number, for a response without annotations."""
+    pages = sources.lists.pages
     known = {canonical_address(page.url): page for page in pages if page.url}
-    if told.annotated and not told.lists.has_addresses:
+    if sources.has_annotations and not sources.lists.has_addresses:
         return
-    for number, source in told.lists.numbered(_number_markers(text)).items():
+    for number, source in sources.lists.numbered(_number_markers(text)).items():
         page = known.get(canonical_address(source.url), source)
         yield number, evidence_for(replace(page, url=source.url, state="cited"))
 
 
 class ContentLayout:
-    """Remembers what went where, and moves spans along."""
+    """Maps spans over the text of an answer to offsets in `content`.
+
+    Spans count over all text in the order of the parts. `content` has no refusals, which are in a separate
+    field, and has the text in the order in which the stream sent it.
+    """
 
     __slots__ = ("_lengths", "_runs", "_sent")
 
@@ -724,7 +800,7 @@ class ContentLayout:
 
     @classmethod
     def of(cls, parts: Iterable[Part]) -> ContentLayout:
-        """The layout of parts told in order."""
+        """Layout of complete parts."""
         layout = cls()
         for number, part in enumerate(parts):
             if isinstance(part, Text):
@@ -732,7 +808,7 @@ class ContentLayout:
         return layout
 
     def add(self, part: int, length: int, *, shown: bool) -> None:
-        """So many more characters of a part; `shown` are those that go to `content`."""
+        """Add `length` characters of a part; `shown` if they go to `content`."""
         start = self._lengths.get(part, 0)
         self._lengths[part] = start + length
         if shown and length:
@@ -741,19 +817,19 @@ class ContentLayout:
             self._sent += length
 
     def annotations(self, parts: Iterable[Part], citations: Iterable[Citation]) -> list[Json]:
-        """All annotations: one for each source of each citation, then those of other types kept verbatim."""
-        place = self._placer()
-        told: list[Json] = [
-            encode_annotation(item, place(citation.span) if citation.span else None)
+        """Encode one annotation per source of each citation, then the stored annotations of other types."""
+        map_span = self._span_mapper()
+        annotations: list[Json] = [
+            encode_annotation(item, map_span(citation.span) if citation.span else None)
             for citation in citations
             for item in citation.evidence
         ]
         for part in parts:
             kept = own_extras(part.extras).get("annotations") if isinstance(part, Text) else None
-            told += kept if isinstance(kept, list) else ()
-        return told
+            annotations += kept if isinstance(kept, list) else ()
+        return annotations
 
-    def _placer(self) -> _SpanMapper:
+    def _span_mapper(self) -> _SpanMapper:
         starts: dict[int, int] = {}
         total = 0
         for part in sorted(self._lengths):
@@ -769,16 +845,16 @@ class ContentLayout:
 
 
 class _SpanMapper:
-    """Runs of text: where each begins in the answer, where in `content`, and how long it is."""
+    """Maps spans by runs of text: start in the answer, start in `content`, length."""
 
-    __slots__ = ("_begins", "_runs")
+    __slots__ = ("_runs", "_starts")
 
     def __init__(self, runs: list[tuple[int, int, int]]) -> None:
         self._runs = runs
-        self._begins = [begin for begin, _, _ in runs]
+        self._starts = [start for start, _, _ in runs]
 
     def __call__(self, span: Span) -> Span | None:
-        """The span in `content`; None if it is not there."""
+        """The span in `content`; None if it is not in there."""
         last = self._position(span.end - 1)
         first = last if span.start == span.end else self._position(span.start)
         if first is None or last is None or first > last:
@@ -786,8 +862,8 @@ class _SpanMapper:
         return Span(last + 1 if span.start == span.end else first, last + 1)
 
     def _position(self, offset: int) -> int | None:
-        index = bisect_right(self._begins, offset) - 1
+        index = bisect_right(self._starts, offset) - 1
         if index < 0:
             return None
-        begin, position, length = self._runs[index]
-        return position + offset - begin if offset - begin < length else None
+        start, position, length = self._runs[index]
+        return position + offset - start if offset - start < length else None

@@ -1,8 +1,8 @@
-"""Requests.
+"""Requests, both ways.
 
-Canonical fields are taken out, everything else stays verbatim in the extras and goes back to this dialect
-only. Where two spellings mean the same (`max_tokens`, `reasoning`) the extras also keep the one that was
-used: its presence chooses the spelling, its value never wins over the canonical one.
+Canonical fields are extracted; all other fields stay verbatim in the extras and are written only for this
+dialect. Where two fields mean the same (`max_tokens`, `reasoning`), the extras also keep the one that was
+used: its presence selects the field to write, but its value never overrides the canonical one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _CANONICAL_FIELDS = (
     *SEARCH_FIELDS,
 )
 
-# Kept for their spelling or their unknown parts; written by hand.
+# Kept in the extras for their spelling or their unknown parts; each has an encoder below.
 _KEPT_FIELDS = (
     "max_tokens",
     "top_k",
@@ -74,7 +74,7 @@ _EFFORTS: dict[str, Effort] = {
 
 
 def decode_request(body: JsonObject) -> Request:
-    """A caller's body."""
+    """Decode a caller's request body."""
     fields = Fields.of(body, ClientWireError)
     system, messages = decode_messages(fields)
     search = decode_search(fields)
@@ -94,7 +94,7 @@ def decode_request(body: JsonObject) -> Request:
 
 
 def _decode_spellings(fields: Fields) -> JsonObject:
-    """What the known fields say beyond their canonical meaning."""
+    """Keep what the known fields contain beyond their canonical meaning."""
     kept: JsonObject = {}
     plugins: list[Json] = [plugin.raw for plugin in fields.objs("plugins") if not is_web_plugin(plugin)]
     if plugins:
@@ -126,7 +126,7 @@ def _decode_limits(fields: Fields) -> Limits:
 
 
 def _decode_reasoning(fields: Fields) -> ReasoningOptions | None:
-    """`reasoning_effort`, or OpenRouter's object."""
+    """Decode `reasoning_effort`, or OpenRouter's `reasoning` object."""
     told = fields.obj("reasoning")
     effort = _EFFORTS.get(fields.text("reasoning_effort") or told.text("effort"))
     if told.flag("enabled") is False:
@@ -148,7 +148,7 @@ def _decode_format(fields: Fields) -> OutputFormat | None:
 
 
 class _RequestEncoding(NamedTuple):
-    """A request on its way out: what it kept for this dialect, and the search form it is written for."""
+    """A request to encode, with its extras for this dialect and the search form to write."""
 
     request: Request
     kept: JsonObject
@@ -160,7 +160,7 @@ class _RequestEncoding(NamedTuple):
 
 
 def encode_request(request: Request) -> Encoded:
-    """The body for a provider, and what it has no words for."""
+    """Encode the body for a provider; also the names of what it cannot express."""
     kept = own_extras(request.extras)
     search = encode_search(request.search) if request.search else EncodedSearch({})
     form = own_extras(request.search.extras).get("form", DEFAULT_FORM) if request.search else DEFAULT_FORM
@@ -223,7 +223,7 @@ def _encode_limits(writing: _RequestEncoding, unsaid: list[str]) -> JsonObject:
         "top_p": limits.top_p,
     }
     if limits.top_k is not None:
-        # OpenAI refuses it; most others take it.
+        # OpenAI rejects it; most other servers accept it.
         if "top_k" in writing.kept or writing.form != DEFAULT_FORM:
             said["top_k"] = limits.top_k
         else:
@@ -266,7 +266,10 @@ def _encode_format(writing: _RequestEncoding) -> JsonObject:
 
 
 def _encode_stream(writing: _RequestEncoding) -> JsonObject:
-    """A caller of this dialect says itself whether it wants counts; for others we ask for them."""
+    """Encode the stream options.
+
+    Callers of this dialect choose themselves whether they want usage; for others it is always requested.
+    """
     if not writing.request.stream:
         return {}
     options = as_object(writing.kept.get("stream_options"))

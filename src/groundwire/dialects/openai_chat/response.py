@@ -1,8 +1,8 @@
-"""Whole answers.
+"""Whole responses, both ways.
 
-`annotations` is always there, as OpenAI has it. Pages that were found stand beside the choices as
-Perplexity's `search_results`, only if there are any. An answer that broke off keeps what it had and adds the
-error, in OpenRouter's shape.
+`annotations` is always present, as in OpenAI's responses. Pages that were found are written next to the
+choices as Perplexity's `search_results`, if there are any. An answer that failed midway keeps its content and
+has the error in OpenRouter's format.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ LOSSES: Mapping[Feature, str] = {
 
 
 def decode_response(body: JsonObject) -> list[Event]:
-    """A provider's whole answer, as the events that tell it."""
+    """Decode a provider's whole response into events."""
     return Decoder().read(body)
 
 
 def encode_response(answer: Answer, reply: Reply) -> JsonObject:
-    """A whole answer for a client."""
+    """Encode a whole answer for a client."""
     body: JsonObject = {
         "id": f"chatcmpl-{reply.id}",
         "object": "chat.completion",
@@ -65,7 +65,7 @@ def encode_response(answer: Answer, reply: Reply) -> JsonObject:
 
 
 def encode_finish_fields(answer: Answer, *, legacy: bool) -> JsonObject:
-    """Why it ended."""
+    """Encode the finish reason of an answer."""
     if answer.error is not None:
         return {"finish_reason": "error"}
     refusal = any(isinstance(part, Text) and part.phase == "refusal" for part in answer.parts)
@@ -73,7 +73,7 @@ def encode_finish_fields(answer: Answer, *, legacy: bool) -> JsonObject:
 
 
 def add_found_pages(body: JsonObject, answer: Answer) -> JsonObject:
-    """What stands beside the choices: the pages that were found, and what chat has no words for."""
+    """Add the pages that were found, and the extension for what chat cannot express, to a final object."""
     found = {
         (source.url, source.title, source.date): source
         for part in answer.parts

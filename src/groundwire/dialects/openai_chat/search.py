@@ -1,14 +1,19 @@
-"""The search declaration, in the five ways chat clients spell it.
+"""Web search: its declaration in requests, and the source lists and pages in responses.
 
-* `web_search_options`: OpenAI, and the default here. It says how much and where, nothing else.
+Chat clients declare a search in five forms:
+
+* `web_search_options`: OpenAI, and the default here. It has the context size and the location only.
 * `openrouter`: a server tool `{"type": "openrouter:web_search", "parameters": {…}}`, or OpenAI's shorthand
-  `{"type": "web_search", …}`, which OpenRouter takes too.
-* `plugin`: OpenRouter's older `plugins: [{"id": "web", …}]`, also said by the model suffix `:online`.
-* `perplexity`: fields of the request itself, with `web_search_options` beside them.
-* some models (`…-search-preview`, `sonar`) search without being told.
+  `{"type": "web_search", …}`, which OpenRouter accepts too.
+* `plugin`: OpenRouter's older `plugins: [{"id": "web", …}]`, also requested by the model suffix `:online`.
+* `perplexity`: top-level fields of the request, together with `web_search_options`.
+* implied: some models (`…-search-preview`, `sonar`) search without any declaration.
 
-Which form a request used stands in `SearchOptions.extras["openai_chat"]["form"]`, with what the form says
-beyond the canonical options; the same key chooses the form that is written.
+`SearchOptions.extras["openai_chat"]["form"]` records the form of a request, next to the fields that have no
+canonical option. The same key selects the form to encode.
+
+`user_location` is nested under `approximate` (OpenAI) or flat (OpenRouter, Perplexity); both are accepted.
+Perplexity writes dates as month/day/year.
 """
 
 from __future__ import annotations
@@ -27,12 +32,12 @@ NAME = "openai_chat"
 
 
 def own_extras(extras: Extras) -> JsonObject:
-    """What this dialect kept for itself."""
+    """Fields that this dialect stored in `extras`."""
     return extras.get(NAME, {})
 
 
 def as_extras(verbatim: JsonObject) -> Extras:
-    """Extras of this dialect, none where there is nothing verbatim."""
+    """Wrap verbatim fields as extras of this dialect; no fields give no extras."""
     return {NAME: verbatim} if verbatim else NO_EXTRAS
 
 
@@ -44,7 +49,7 @@ _SIZES: dict[str, ContextSize] = {"low": "low", "medium": "medium", "high": "hig
 
 
 def decode_location(holder: Fields) -> Location | None:
-    """The field `user_location`."""
+    """Decode the field `user_location`."""
     if not holder.has("user_location"):
         return None
     place = holder.obj("user_location")
@@ -60,7 +65,7 @@ def decode_location(holder: Fields) -> Location | None:
 
 
 def encode_location(location: Location) -> JsonObject:
-    """The names in a location."""
+    """Encode the names in a location, without coordinates."""
     named = {
         "country": location.country,
         "region": location.region,
@@ -71,7 +76,7 @@ def encode_location(location: Location) -> JsonObject:
 
 
 def encode_precise_location(location: Location) -> JsonObject:
-    """Names and coordinates."""
+    """Encode the names and the coordinates of a location."""
     body = encode_location(location)
     if location.latitude is not None and location.longitude is not None:
         body |= {"latitude": location.latitude, "longitude": location.longitude}
@@ -79,12 +84,12 @@ def encode_precise_location(location: Location) -> JsonObject:
 
 
 def decode_context_size(holder: Fields) -> ContextSize | None:
-    """The field `search_context_size`; a size nobody knows is none."""
+    """Decode the field `search_context_size`; an unknown size is ignored."""
     return _SIZES.get(holder.text("search_context_size"))
 
 
 def decode_date(holder: Fields, key: str) -> str:
-    """`3/1/2026` as `2026-03-01`; a date that is already so stays."""
+    """Convert `3/1/2026` to `2026-03-01`; an ISO date is returned unchanged."""
     value = holder.text(key)
     match = _US_DATE.fullmatch(value)
     if match:
@@ -95,7 +100,7 @@ def decode_date(holder: Fields, key: str) -> str:
 
 
 def encode_date(value: str) -> str:
-    """`2026-03-01…` as `03/01/2026`; empty if it is no such date."""
+    """Convert `2026-03-01…` to `03/01/2026`; empty if it is not an ISO date."""
     match = _ISO_DATE.fullmatch(value)
     return f"{match[2]}/{match[3]}/{match[1]}" if match else ""
 
@@ -146,7 +151,7 @@ _SUPPORTED: dict[str, tuple[str, ...]] = {
 
 
 class EncodedSearch(NamedTuple):
-    """A declaration in wire words: fields of the body, a tool, a plugin, and what has no words."""
+    """A search declaration on the wire: body fields, a tool or a plugin, and the options that do not fit."""
 
     fields: JsonObject
     tool: JsonObject | None = None
@@ -155,17 +160,17 @@ class EncodedSearch(NamedTuple):
 
 
 def is_search_type(kind: str) -> bool:
-    """Does a tool or tool choice of this type mean the provider's web search?"""
+    """Whether a tool or tool choice of this type is the provider's web search."""
     return kind == SERVER_TOOL or _SHORTHAND.fullmatch(kind) is not None
 
 
 def is_web_plugin(plugin: Fields) -> bool:
-    """Is this entry of `plugins` the web search, switched on?"""
+    """Whether this entry of `plugins` is the web search and is enabled."""
     return plugin.text("id") == "web" and plugin.flag("enabled") is not False
 
 
 def decode_search(body: Fields) -> SearchOptions | None:
-    """Every declaration in the request as one; None if there is none, or search is switched off."""
+    """Merge all search declarations of a request; None if there is none, or if search is disabled."""
     if body.flag("disable_search"):
         return None
     declared: SearchOptions | None = None
@@ -176,7 +181,7 @@ def decode_search(body: Fields) -> SearchOptions | None:
 
 
 def encode_search(options: SearchOptions) -> EncodedSearch:
-    """The declaration in the form its extras name."""
+    """Encode the declaration in the form that its extras name."""
     verbatim = own_extras(options.extras)
     form = verbatim.get("form")
     form = form if isinstance(form, str) and form in _SUPPORTED else DEFAULT_FORM
@@ -196,7 +201,7 @@ def _from_tools(body: Fields) -> Iterator[SearchOptions]:
 
 
 def _decode_parameters(fields: Fields, verbatim: JsonObject) -> SearchOptions:
-    """OpenRouter's parameters; the shorthand has its domains under `filters`."""
+    """Decode OpenRouter's parameters; the shorthand has its domains under `filters`."""
     filters = fields.obj("filters")
     allowed = (*fields.texts("allowed_domains"), *filters.texts("allowed_domains"))
     blocked = (
@@ -260,7 +265,7 @@ def _from_plugins(body: Fields) -> Iterator[SearchOptions]:
 def _encode_plugin(options: SearchOptions, verbatim: JsonObject) -> EncodedSearch:
     body = _verbatim_fields(verbatim) | _encode_common(replace(options, context_size=None))
     body |= _encode_domains(options, "include_domains", "exclude_domains")
-    # OpenRouter hands this one field on to native search.
+    # OpenRouter passes this one field on to native search.
     beside = _encode_options(SearchOptions(context_size=options.context_size), verbatim).fields
     return EncodedSearch(beside if beside["web_search_options"] else {}, plugin={"id": "web", **body})
 
@@ -289,7 +294,7 @@ def _encode_options(options: SearchOptions, verbatim: JsonObject) -> EncodedSear
 
 
 def _from_fields(body: Fields) -> Iterator[SearchOptions]:
-    """Perplexity's own fields."""
+    """Decode Perplexity's top-level fields."""
     if not any(body.has(name) for name in PERPLEXITY_FIELDS):
         return
     domains = body.texts("search_domain_filter")
@@ -308,7 +313,10 @@ def _from_fields(body: Fields) -> Iterator[SearchOptions]:
 
 
 def _encode_fields(options: SearchOptions, verbatim: JsonObject) -> EncodedSearch:
-    """Perplexity takes either an allow list or a block list; its locations are flat, with coordinates."""
+    """Encode Perplexity's fields.
+
+    Perplexity accepts an allow list or a block list, not both. Its locations are flat and have coordinates.
+    """
     body = _verbatim_fields(verbatim)
     unsaid: list[str] = []
     domains: list[Json] = list(options.allowed_domains)
@@ -337,7 +345,7 @@ def _encode_fields(options: SearchOptions, verbatim: JsonObject) -> EncodedSearc
 
 
 def _from_model(body: Fields) -> SearchOptions | None:
-    """A model that searches by itself needs no declaration, and gets none back."""
+    """Detect a model that searches by default. It needs no declaration, and none is encoded for it."""
     model = body.text("model")
     if model.endswith(":online"):
         return SearchOptions(extras={NAME: {"form": "plugin", "implied": True}})
@@ -360,7 +368,7 @@ _EMPTY_DECLARATIONS: tuple[tuple[object, ...], ...] = (
 
 
 def _merge_options(first: SearchOptions, second: SearchOptions) -> SearchOptions:
-    """Both declarations; where both speak the first wins, and what either blocks is blocked."""
+    """Merge two declarations: the first wins, and blocked domains are added up."""
     blocked = tuple(domain for domain in second.blocked_domains if domain not in first.blocked_domains)
     return SearchOptions(
         first.allowed_domains or second.allowed_domains,
@@ -401,7 +409,7 @@ def _encode_common(options: SearchOptions) -> JsonObject:
 
 
 def _encode_domains(options: SearchOptions, allowed: str, blocked: str) -> JsonObject:
-    """The domain lists under the names a form has for them."""
+    """Encode the domain lists under the field names of a form."""
     named = ((allowed, options.allowed_domains), (blocked, options.blocked_domains))
     return {name: list(domains) for name, domains in named if domains}
 
@@ -410,7 +418,7 @@ def _verbatim_fields(verbatim: JsonObject) -> JsonObject:
     return {key: value for key, value in verbatim.items() if key not in _FORM_FIELDS}
 
 
-# A page under the names of all who list some: Perplexity, Groq, Qwen, Hunyuan, Baidu, GLM, Azure.
+# Field names of a page: Perplexity, Groq, Qwen, Hunyuan, Baidu, GLM, Azure.
 _URL = ("url", "link", "uri")
 
 _TITLE = ("title", "name")
@@ -421,7 +429,7 @@ _SNIPPET = ("snippet", "content", "text", "description", "summary")
 
 
 def decode_page(page: JsonObject, state: SourceState = "retrieved") -> Source:
-    """A page that was found; fields of other types than expected are only kept."""
+    """Decode a page that was found; a field of an unexpected type goes to the extras only."""
     names, (url, title, date, snippet) = zip(
         *(_first_text(page, *keys) for keys in (_URL, _TITLE, _DATE, _SNIPPET)), strict=True
     )
@@ -432,7 +440,7 @@ def decode_page(page: JsonObject, state: SourceState = "retrieved") -> Source:
 
 
 def _first_text(page: JsonObject, *names: str) -> tuple[str, str]:
-    """The first of these fields that holds words, and its value."""
+    """Name and value of the first of these fields that has text."""
     for name in names:
         value = page.get(name)
         if isinstance(value, str) and value:
@@ -441,7 +449,7 @@ def _first_text(page: JsonObject, *names: str) -> tuple[str, str]:
 
 
 def encode_page(source: Source) -> JsonObject:
-    """An entry of `search_results`."""
+    """Encode an entry of `search_results`."""
     date: Json = source.date or None
     return {
         **own_extras(source.extras),
@@ -462,29 +470,42 @@ _REFERENCE = re.compile(r"\D*(\d{1,3})\D*")
 
 
 class SourceLists:
-    """Collects the lists while an answer comes in. They may come at once, piecewise or again."""
+    """Collects the source lists that a response has next to its text.
+
+    | field | server | entries |
+    |---|---|---|
+    | `citations` | Perplexity, xAI | URLs, or objects with one |
+    | `search_results` | Perplexity, Baidu | pages |
+    | `search_info.search_results` | Qwen (DashScope), Tencent Hunyuan | pages with an `index` |
+    | `web_search` | GLM (Z.ai) | pages with a `link`, which may be empty, and `refer` (`ref_1`) |
+    | `context.citations` | Azure OpenAI on your data | passages of documents |
+
+    They are fields of the response or of its message. A stream has them once, in the first and last chunk, or
+    in every chunk. Markers in the text refer to entries by number: the number in the entry, else its list
+    position.
+    """
 
     __slots__ = ("_entries", "pages")
 
     def __init__(self) -> None:
         self._entries: dict[str, list[Json]] = {}
         self.pages: tuple[Source, ...] = ()
-        """Every page found, each address once; another value as soon as there are more."""
+        """All pages found, without duplicate URLs; replaced by a new tuple when more arrive."""
 
     @property
     def has_addresses(self) -> bool:
-        """Is there a list of what was cited, not only of what was found?"""
+        """Whether there is a list of cited URLs, not only of pages found."""
         return bool(self._entries.get(_CITATIONS))
 
     def read(self, holder: JsonObject) -> None:
-        """Take the lists of a response, chunk, choice, message or delta."""
+        """Read the lists of a response, chunk, choice, message or delta."""
         grown = [key for key in LIST_FIELDS if key in holder and self._take(key, holder[key])]
         if any(key != _CITATIONS for key in grown):
             found = (source for key in self._entries if key != _CITATIONS for _, source in self._pages(key))
             self.pages = tuple({source.url or source.title: source for source in found}.values())
 
     def numbered(self, used: Iterable[int]) -> Mapping[int, Source]:
-        """The sources that markers in the text name, by number; `used` are the numbers in the text."""
+        """Sources by the number that markers refer to; `used` are the numbers in the text."""
         key = next((key for key in LIST_FIELDS if self._entries.get(key)), "")
         if key == _CITATIONS:
             return dict(enumerate(map(_decode_citation_entry, self._entries[key]), 1))
@@ -499,7 +520,7 @@ class SourceLists:
         known = self._entries.get(key, [])
         if not isinstance(value, list) or not value or value == known:
             return False
-        # Usually each telling repeats the one before; some streams tell every entry once.
+        # Usually each list repeats the previous one; some streams send every entry once.
         self._entries[key] = value if value[: len(known)] == known else known + _new_entries(value, known)
         return True
 
@@ -521,7 +542,7 @@ def _new_entries(entries: list[Json], known: list[Json]) -> list[Json]:
 
 
 def _entry_number(page: JsonObject) -> int | None:
-    """The number that an entry has: `"refer": "ref_3"`, `"index": 3`. (GLM's `index` is the search round.)"""
+    """Number of an entry: `"refer": "ref_3"`, `"index": 3`. (GLM's `index` is the search round.)"""
     refer, index = page.get("refer"), page.get("index")
     if isinstance(refer, str) and (match := _REFERENCE.fullmatch(refer)):
         return int(match[1])
@@ -529,7 +550,7 @@ def _entry_number(page: JsonObject) -> int | None:
 
 
 def _decode_citation_entry(item: Json) -> Source:
-    """An address, or an object that holds one; an unusable entry keeps its number."""
+    """Decode a URL, or an object that has one; an unusable entry still takes up its number."""
     if isinstance(item, dict):
         return decode_page(item)
     return Source(safe_address(item) if isinstance(item, str) else "")

@@ -1,8 +1,12 @@
-"""Tools and the choice among them.
+"""Function tools, tool choice and function calls.
 
-`tools` nests a function under `function`; `functions` and `function_call` are the same of old, and callers
-who use them read only `function_call` in the answer. Tools of other types are kept whole, those that mean
-the provider's web search belong to the search declaration.
+`tools` nests a function under `function`. `functions` and `function_call` are the legacy form; callers that
+declare `functions` read only `function_call` in the response. Tools of other types are kept verbatim; those
+that are the provider's web search belong to the search declaration.
+
+A call is an entry of `tool_calls` of type `function`, one of type `custom`, whose input is free text, or a
+legacy `function_call`, which has no id. Other fields of a call (Google's `extra_content` with its thought
+signatures) must be returned with the history and are kept.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ _MODES: dict[str, ToolMode] = {"auto": "auto", "none": "none", "required": "requ
 
 
 def decode_tools(body: Fields) -> tuple[Tool, ...]:
-    """Everything but web search."""
+    """Decode all tools except web search."""
     return (
         *(decode_tool(tool) for tool in body.objs("tools") if not is_search_type(tool.text("type"))),
         *(_decode_function(function, {"legacy": True}) for function in body.objs("functions")),
@@ -34,7 +38,7 @@ def decode_tools(body: Fields) -> tuple[Tool, ...]:
 
 
 def decode_tool(tool: Fields) -> Tool:
-    """An entry of `tools`."""
+    """Decode an entry of `tools`."""
     if tool.text("type", "function") != "function":
         return OpaqueTool(NAME, tool.raw)
     if not tool.has("function"):
@@ -43,7 +47,7 @@ def decode_tool(tool: Fields) -> Tool:
 
 
 def encode_tools(tools: Iterable[Tool]) -> tuple[JsonObject, bool]:
-    """The fields `tools` and `functions`, and whether a tool of another dialect was left out."""
+    """Encode the fields `tools` and `functions`; also whether a tool of another dialect was omitted."""
     modern: list[Json] = []
     legacy: list[Json] = []
     foreign = False
@@ -59,7 +63,7 @@ def encode_tools(tools: Iterable[Tool]) -> tuple[JsonObject, bool]:
 
 
 def encode_tool(tool: FunctionTool) -> JsonObject:
-    """An entry of `tools`, or of `functions` for a tool declared there."""
+    """Encode an entry of `tools`, or of `functions` if the tool was declared there."""
     verbatim = own_extras(tool.extras)
     function: JsonObject = {"name": tool.name, **as_object(verbatim.get("function"))}
     if tool.description:
@@ -75,7 +79,7 @@ def encode_tool(tool: FunctionTool) -> JsonObject:
 
 
 def decode_choice(body: Fields) -> ToolChoice | None:
-    """`tool_choice`, or `function_call` of old; a choice that has no canonical meaning is none."""
+    """Decode `tool_choice` or the legacy `function_call`; None if the choice has no canonical form."""
     if isinstance(value := body.get("function_call"), str):
         return _choice_of_mode(value)
     if body.has("function_call"):
@@ -94,7 +98,7 @@ def decode_choice(body: Fields) -> ToolChoice | None:
 
 
 def encode_choice(choice: ToolChoice, search_type: str, *, legacy: bool) -> JsonObject:
-    """`tool_choice`; empty for a search that is no tool, where it cannot be said."""
+    """Encode `tool_choice`; empty if the choice is a search that is not declared as a tool."""
     if choice.mode == "search":
         return {"tool_choice": {"type": search_type}} if search_type else {}
     if choice.mode != "function":
@@ -123,7 +127,7 @@ def _decode_function(function: Fields, outer: JsonObject) -> FunctionTool:
 
 
 class WireCall(NamedTuple):
-    """A call, or the piece of one that a delta holds."""
+    """A function call, or the fragment of one in a delta."""
 
     id: str
     name: str
@@ -132,13 +136,13 @@ class WireCall(NamedTuple):
 
 
 def is_client_call(call: Fields) -> bool:
-    """Must the client act? GLM lists searches of its own among the calls."""
+    """Whether the client has to run this call. GLM lists its own searches among the calls."""
     is_function = call.text("type", "function") in ("function", "custom")
     return is_function or call.has("function") or call.has("custom")
 
 
 def decode_call(call: Fields) -> WireCall:
-    """An entry of `tool_calls`."""
+    """Decode an entry of `tool_calls`."""
     verbatim: JsonObject = {
         key: value for key, value in call.rest(*_CALL_FIELDS).items() if value is not None
     }
@@ -152,12 +156,12 @@ def decode_call(call: Fields) -> WireCall:
 
 
 def decode_legacy_call(call: Fields) -> WireCall:
-    """The object `function_call`."""
+    """Decode the object `function_call`."""
     return WireCall("", call.text("name"), _call_arguments(call), {"type": _LEGACY_CALL})
 
 
 def encode_call(call: ToolCall) -> JsonObject:
-    """An entry of `tool_calls`."""
+    """Encode an entry of `tool_calls`."""
     verbatim = own_extras(call.extras)
     if verbatim.get("type") == "custom":
         return {"id": call.id, **verbatim, "custom": {"name": call.name, "input": call.arguments}}
@@ -170,7 +174,7 @@ def encode_call(call: ToolCall) -> JsonObject:
 
 
 def encode_call_delta(call: ToolCall) -> JsonObject:
-    """A later delta of a call: only what is new in it."""
+    """Encode a later delta of a call, which has only the new fields."""
     custom = own_extras(call.extras).get("type") == "custom"
     body: JsonObject = {"input" if custom else "arguments": call.arguments}
     if call.name:
@@ -179,17 +183,17 @@ def encode_call_delta(call: ToolCall) -> JsonObject:
 
 
 def encode_legacy_call(call: ToolCall) -> JsonObject:
-    """Name and arguments, as `function_call` holds them."""
+    """Encode name and arguments, the content of `function_call`."""
     return {"name": call.name, "arguments": call.arguments}
 
 
 def is_legacy(call: ToolCall) -> bool:
-    """Was this call told as `function_call`?"""
+    """Whether this call arrived as `function_call`."""
     return own_extras(call.extras).get("type") == _LEGACY_CALL
 
 
 def expects_legacy(request: Request) -> bool:
-    """Did the caller declare `functions`, and so reads `function_call` only?"""
+    """Whether the caller declared `functions`, and so reads only `function_call`."""
     return any(
         isinstance(tool, FunctionTool) and own_extras(tool.extras).get("legacy") is True
         for tool in request.tools

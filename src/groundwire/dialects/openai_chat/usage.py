@@ -1,8 +1,8 @@
-"""Counts.
+"""Token usage, searches and cost.
 
-OpenAI's `prompt_tokens` and `completion_tokens` hold everything; xAI and Perplexity leave reasoning out of
-`completion_tokens`, and Perplexity counts what it read of pages apart. OpenRouter adds the price and its
-searches, Perplexity the same under names of its own.
+OpenAI's `prompt_tokens` and `completion_tokens` are totals. xAI and Perplexity do not include reasoning in
+`completion_tokens`, and Perplexity counts the tokens of pages separately. OpenRouter adds cost and searches,
+and Perplexity has the same under different names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from groundwire.model import JsonObject, Usage
 
 
 def decode_usage(usage: Fields) -> Usage:
-    """The `usage` object."""
+    """Decode the `usage` object."""
     read = usage.obj("prompt_tokens_details")
     pages = _count(usage, "citation_tokens")
     prompt = _count(usage, "prompt_tokens")
@@ -36,13 +36,13 @@ def decode_usage(usage: Fields) -> Usage:
 
 
 def usage_of(body: JsonObject) -> Usage | None:
-    """What a whole answer has cost, if it says so."""
+    """Usage of a whole response body, if it has one."""
     usage = Fields(body, UpstreamWireError).obj("usage")
     return decode_usage(usage) if usage.raw else None
 
 
 def encode_usage(usage: Usage) -> JsonObject:
-    """The `usage` object; the three totals are required."""
+    """Encode the `usage` object; the three totals are required."""
     body: JsonObject = {
         "prompt_tokens": usage.input_tokens or 0,
         "completion_tokens": usage.output_tokens or 0,
@@ -74,7 +74,7 @@ def _reasoning_tokens(usage: Fields) -> int | None:
 
 
 def _output_tokens(usage: Fields) -> int | None:
-    """Everything written: reasoning is added where the provider's own sum shows that it stood apart."""
+    """Output tokens including reasoning, which is added if the provider's total shows it was not."""
     said = _count(usage, "completion_tokens")
     reasoning = _reasoning_tokens(usage) or 0
     if said is None or not reasoning:
