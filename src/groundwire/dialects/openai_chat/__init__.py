@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions, as OpenAI, OpenRouter, Perplexity and a hundred compatible servers speak it."""
+"""OpenAI Chat Completions, as used by OpenAI, OpenRouter, Perplexity and other compatible servers."""
 
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.openai_chat.decoder import Decoder

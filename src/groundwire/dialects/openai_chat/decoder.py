@@ -65,9 +65,7 @@ from groundwire.text.markers import MarkerStripper
 from groundwire.text.urls import safe_address
 
 _MARK: Extras = {NAME: {}}
-
 _WEB_TOOL = re.compile(r"search|brows|visit|open|find|web", re.IGNORECASE)
-
 _BROWSER_PAGE = re.compile(r"\s*\[(\d{1,4})\]")
 
 
@@ -372,7 +370,6 @@ _RESERVED_PARTS = 100
 """Part numbers reserved for searches, so that they precede the text however late they arrive."""
 
 _HAS_NO_LISTS = frozenset(LIST_FIELDS).isdisjoint
-
 _TEXT_CHUNK_FIELDS = frozenset(
     {
         "id",
@@ -386,9 +383,7 @@ _TEXT_CHUNK_FIELDS = frozenset(
         "obfuscation",
     }
 )
-
 _TEXT_DELTA_FIELDS = frozenset({"role", "content"})
-
 _TEXT_CHOICE_FIELDS = frozenset({"index", "delta", "logprobs", "finish_reason", "native_finish_reason"})
 
 

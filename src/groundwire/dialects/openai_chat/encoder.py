@@ -57,27 +57,27 @@ class Encoder(StreamEncoder):
         self._assembler = Assembler()
         self._layout = ContentLayout()
         self._refusals: set[int] = set()
-        self._calls: dict[int, int] = {}
-        self._kept: dict[int, JsonObject] = {}
+        self._call_indexes: dict[int, int] = {}
+        self._call_extras: dict[int, JsonObject] = {}
         self._legacy = expects_legacy(reply.request)
         self._model = reply.model
         self._opened = False
-        self._around = ("", "")
+        self._text_template = ("", "")
 
     def on_event(self, event: Event) -> None:
         """Encode one event."""
         self._assembler.feed(event)
         match event:
             case TextDelta():
-                self._say(event)
+                self._send_text(event)
             case ReasoningDelta(text=text) if text:
-                self._delta({"reasoning_content": text})
+                self._send_delta({"reasoning_content": text})
             case ToolCallDelta():
-                self._call(event)
+                self._send_call(event)
             case PartAdded(value=Image() as image):
-                self._delta({"images": [encode_image(image)]})
+                self._send_delta({"images": [encode_image(image)]})
             case ExtrasSeen(part, extras) if NAME in extras:
-                self._keep(part, extras[NAME])
+                self._store_call_fields(part, extras[NAME])
             case Started():
                 self._model = self._model or event.model
                 self._open()
@@ -86,40 +86,42 @@ class Encoder(StreamEncoder):
             case Failed(error):
                 self._fail(error)
 
-    def _say(self, event: TextDelta) -> None:
+    def _send_text(self, event: TextDelta) -> None:
         if event.phase == "refusal":
             self._refusals.add(event.part)
-        refusal = event.part in self._refusals
-        self._layout.add(event.part, len(event.text), shown=not refusal)
-        if refusal:
-            self._delta({"refusal": event.text})
+        is_refusal = event.part in self._refusals
+        self._layout.add(event.part, len(event.text), shown=not is_refusal)
+        if is_refusal:
+            self._send_delta({"refusal": event.text})
         elif event.text:
             self._open()
-            before, after = self._around
+            before, after = self._text_template
             self.send_raw(encode_frame("", f"{before}{dump_json(event.text)}{after}"))
 
-    def _keep(self, part: int, verbatim: JsonObject) -> None:
-        """Store verbatim fields of a call for its first delta; send them as a separate delta if that is
-        already out.
-        """
-        self._kept[part] = {**self._kept.get(part, {}), **verbatim}
+    def _store_call_fields(self, part: int, verbatim: JsonObject) -> None:
+        """Store verbatim fields of a call for its first delta; send them now if that is already out."""
+        self._call_extras[part] = {**self._call_extras.get(part, {}), **verbatim}
         fields = {key: value for key, value in verbatim.items() if key != "type"}
-        if fields and part in self._calls and not self._legacy:
-            nothing = encode_call_delta(ToolCall("", "", "", as_extras(self._kept[part])))
-            self._delta({"tool_calls": [{"index": self._calls[part], **fields, **nothing}]})
+        if fields and part in self._call_indexes and not self._legacy:
+            empty_delta = encode_call_delta(ToolCall("", "", "", as_extras(self._call_extras[part])))
+            self._send_delta({"tool_calls": [{"index": self._call_indexes[part], **fields, **empty_delta}]})
 
-    def _call(self, event: ToolCallDelta) -> None:
-        new = event.part not in self._calls
-        index = self._calls.setdefault(event.part, len(self._calls))
+    def _send_call(self, event: ToolCallDelta) -> None:
+        is_new = event.part not in self._call_indexes
+        index = self._call_indexes.setdefault(event.part, len(self._call_indexes))
         call_id = event.id or f"call_{self.reply.id}_{index}"
-        call = ToolCall(call_id, event.name, event.arguments, as_extras(self._kept.get(event.part, {})))
+        call = ToolCall(
+            call_id, event.name, event.arguments, as_extras(self._call_extras.get(event.part, {}))
+        )
         if self._legacy:
             if index == 0:
-                named = encode_legacy_call(call)
-                self._delta({"function_call": named if new else {"arguments": event.arguments}})
+                function_call = encode_legacy_call(call)
+                self._send_delta(
+                    {"function_call": function_call if is_new else {"arguments": event.arguments}}
+                )
         else:
-            self._delta(
-                {"tool_calls": [{"index": index, **(encode_call if new else encode_call_delta)(call)}]}
+            self._send_delta(
+                {"tool_calls": [{"index": index, **(encode_call if is_new else encode_call_delta)(call)}]}
             )
 
     def _finish(self) -> None:
@@ -128,14 +130,14 @@ class Encoder(StreamEncoder):
         chunk = self._chunk(self._last_delta(answer), encode_finish_fields(answer, legacy=self._legacy))
         self.send("", add_found_pages(chunk, answer))
         if answer.usage != Usage() and self._wants_usage():
-            self.send("", {**self._frame(), "choices": [], "usage": encode_usage(answer.usage)})
+            self.send("", {**self._chunk_header(), "choices": [], "usage": encode_usage(answer.usage)})
         self.send_raw(b"data: [DONE]\n\n")
 
     def _fail(self, error: GroundwireError) -> None:
         """Send the citations so far, if any, then the error."""
         answer = self._assembler.answer()
         chunk = add_found_pages(self._chunk(self._last_delta(answer), _UNFINISHED), answer)
-        if answer.citations or chunk.keys() - self._frame().keys() - {"choices"}:
+        if answer.citations or chunk.keys() - self._chunk_header().keys() - {"choices"}:
             self._open()
             self.send("", chunk)
         self.send("", {"error": encode_error_object(error)})
@@ -157,17 +159,17 @@ class Encoder(StreamEncoder):
             self._opened = True
             # Most chunks are text: the JSON around the text is encoded once.
             before, _, after = dump_json(self._chunk({"content": 0}, _UNFINISHED)).rpartition('"content":0')
-            self._around = (f'{before}"content":', after)
-            self._delta({"role": "assistant", "content": "", "refusal": None})
+            self._text_template = (f'{before}"content":', after)
+            self._send_delta({"role": "assistant", "content": "", "refusal": None})
 
-    def _delta(self, delta: JsonObject) -> None:
+    def _send_delta(self, delta: JsonObject) -> None:
         self._open()
         self.send("", self._chunk(delta, _UNFINISHED))
 
-    def _chunk(self, delta: JsonObject, ending: JsonObject) -> JsonObject:
-        return {**self._frame(), "choices": [{"index": 0, "delta": delta, **ending}]}
+    def _chunk(self, delta: JsonObject, finish: JsonObject) -> JsonObject:
+        return {**self._chunk_header(), "choices": [{"index": 0, "delta": delta, **finish}]}
 
-    def _frame(self) -> JsonObject:
+    def _chunk_header(self) -> JsonObject:
         return {
             "id": f"chatcmpl-{self.reply.id}",
             "object": "chat.completion.chunk",

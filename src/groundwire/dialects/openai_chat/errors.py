@@ -45,7 +45,6 @@ FINISH_REASONS: dict[str, FinishReason] = {
 
 # OpenRouter's `native_finish_reason`, where the reason of the upstream provider is more specific.
 NATIVE_REASONS: dict[str, FinishReason] = {"refusal": "refused", "pause_turn": "pause", "other": "other"}
-
 _ENCODED_REASONS: dict[FinishReason | None, tuple[str, str]] = {
     None: ("stop", ""),
     "stop": ("stop", ""),
@@ -56,7 +55,6 @@ _ENCODED_REASONS: dict[FinishReason | None, tuple[str, str]] = {
     "pause": ("stop", "pause_turn"),
     "other": ("stop", "other"),
 }
-
 _CLASSES_BY_CODE: dict[str, type[UpstreamError]] = {
     "invalid_api_key": AuthRejected,
     "authentication": AuthRejected,
@@ -94,13 +92,9 @@ _CLASSES_BY_CODE: dict[str, type[UpstreamError]] = {
 
 # Types that are too generic to take precedence over the status.
 _GENERIC_TYPES: dict[str, type[UpstreamError]] = {"invalid_request_error": Refused, "api_error": Overloaded}
-
 _TRY_AGAIN = re.compile(r"try again in (?:(\d{1,4})m)?(\d{1,6}(?:\.\d{1,6})?)(ms|s)")
-
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-
 _EXCERPT = 200
-
 _MESSAGE = 2000
 
 
@@ -119,24 +113,24 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
         value = load_json(body, UpstreamWireError)
     except WireError:
         value = None
-    told = _error_fields(value)
+    error = _error_fields(value)
     wait = retry_after(headers)
-    return _error_class(told, status)(
-        told.message or _printable(body.decode("utf-8", "replace"), _EXCERPT) or f"HTTP status {status}",
+    return _error_class(error, status)(
+        error.message or _printable(body.decode("utf-8", "replace"), _EXCERPT) or f"HTTP status {status}",
         status=status,
-        upstream_code=told.code,
-        retry_after=told.wait if wait is None else wait,
+        upstream_code=error.code,
+        retry_after=error.wait if wait is None else wait,
         request_id=request_id(headers),
     )
 
 
 def decode_stream_error(value: Json) -> UpstreamError:
     """Turn an error inside a response into an `UpstreamError`: a body, or the value of its `error`."""
-    told = _error_fields(value)
-    return _error_class(told, 0)(
-        told.message or "the provider reported an error",
-        upstream_code=told.code,
-        retry_after=told.wait,
+    error = _error_fields(value)
+    return _error_class(error, 0)(
+        error.message or "the provider reported an error",
+        upstream_code=error.code,
+        retry_after=error.wait,
     )
 
 
@@ -148,8 +142,8 @@ def encode_error(error: GroundwireError, _reply: Reply) -> ErrorBody:
 def encode_error_object(error: GroundwireError) -> JsonObject:
     """Encode the value of `error`."""
     kind, code = _type_and_code(error)
-    path = error.path.removeprefix("$").removeprefix(".") if isinstance(error, WireError) else ""
-    return {"message": error.message, "type": kind, "param": path or None, "code": code}
+    param = error.path.removeprefix("$").removeprefix(".") if isinstance(error, WireError) else ""
+    return {"message": error.message, "type": kind, "param": param or None, "code": code}
 
 
 def decode_finish(reason: str, native: str) -> tuple[FinishReason, str]:
@@ -184,8 +178,8 @@ def _error_fields(value: Json) -> _ErrorFields:
     metadata = error.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     kinds = (error.get("code"), metadata.get("error_type"), error.get("type"))
-    words = [error.get("message") or error.get("detail"), metadata.get("raw")]
-    message = ": ".join(_printable(word, _MESSAGE) for word in words if isinstance(word, str) and word)
+    texts = [error.get("message") or error.get("detail"), metadata.get("raw")]
+    message = ": ".join(_printable(text, _MESSAGE) for text in texts if isinstance(text, str) and text)
     return _ErrorFields(
         message,
         next((str(kind) for kind in (kinds[1], kinds[0], kinds[2]) if kind and _is_code(kind)), ""),
@@ -198,15 +192,15 @@ def _is_code(value: Json) -> bool:
     return isinstance(value, str) or (type(value) is int and 0 <= value < 10_000)
 
 
-def _error_class(told: _ErrorFields, status: int) -> type[UpstreamError]:
-    for kind in told.kinds:
+def _error_class(error: _ErrorFields, status: int) -> type[UpstreamError]:
+    for kind in error.kinds:
         if kind in _CLASSES_BY_CODE:
             return _CLASSES_BY_CODE[kind]
-    statuses = (status, *(int(kind) for kind in told.kinds if kind.isascii() and kind.isdigit()))
+    statuses = (status, *(int(kind) for kind in error.kinds if kind.isascii() and kind.isdigit()))
     for number in statuses:
         if number >= 400:
             return upstream_error_class(number)
-    return next((_GENERIC_TYPES[kind] for kind in told.kinds if kind in _GENERIC_TYPES), Overloaded)
+    return next((_GENERIC_TYPES[kind] for kind in error.kinds if kind in _GENERIC_TYPES), Overloaded)
 
 
 def _wait_seconds(error: JsonObject, message: str) -> float | None:
@@ -234,7 +228,6 @@ _TYPES_BY_CLASS: tuple[tuple[type[GroundwireError], str, str], ...] = (
     (Interrupted, "server_error", "interrupted"),
     (Overloaded, "server_error", "server_is_overloaded"),
 )
-
 _TYPES_BY_STATUS: dict[int, tuple[str, Json]] = {
     401: ("authentication_error", "invalid_api_key"),
     402: ("insufficient_quota", "insufficient_quota"),

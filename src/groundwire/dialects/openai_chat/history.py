@@ -71,15 +71,10 @@ from groundwire.text.spans import LinkPlaces, anchor_at
 from groundwire.text.urls import canonical_address, safe_address
 
 _ROLES: dict[str, Role] = {"user": "user", "system": "system", "developer": "developer"}
-
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*?;base64,([A-Za-z0-9+/=_\s-]*)", re.ASCII)
-
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-
 REASONING_DETAILS = "reasoning_details"
-
 _STREAMED_FIELDS = ("text", "summary", "data")
-
 _ASSISTANT_FIELDS = (
     "role",
     "content",
@@ -91,9 +86,7 @@ _ASSISTANT_FIELDS = (
     REASONING_DETAILS,
     *REASONING_FIELDS,
 )
-
 _RESULT_FIELDS = ("role", "content", "tool_call_id", "name")
-
 _BROWSER_MARKER = re.compile(r"【(\d{1,4})†")
 
 
@@ -539,11 +532,11 @@ class SourceCollector:
         """Text offsets, each with the number of the list entry it refers to (Mistral)."""
         self._counts: Counter[str] = Counter()
 
-    def annotate(self, holder: Fields) -> None:
+    def annotate(self, message: Fields) -> None:
         """Add the `annotations` of a message or delta, without those added before."""
         self.has_annotations = True
         seen: Counter[str] = Counter()
-        for item in holder.objs("annotations"):
+        for item in message.objs("annotations"):
             key = dump_json(item.raw)
             seen[key] += 1
             if seen[key] <= self._counts[key]:
@@ -777,7 +770,7 @@ def _numbered_sources(text: str, sources: SourceCollector) -> Iterator[tuple[int
     """Evidence by list number, for a response without annotations."""
     pages = sources.lists.pages
     known = {canonical_address(page.url): page for page in pages if page.url}
-    if sources.has_annotations and not sources.lists.has_addresses:
+    if sources.has_annotations and not sources.lists.has_cited_urls:
         return
     for number, source in sources.lists.numbered(_number_markers(text)).items():
         page = known.get(canonical_address(source.url), source)

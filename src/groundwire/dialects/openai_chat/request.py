@@ -61,7 +61,6 @@ _KEPT_FIELDS = (
     "plugins",
     "stream_options",
 )
-
 _EFFORTS: dict[str, Effort] = {
     "none": "none",
     "minimal": "minimal",
@@ -89,11 +88,11 @@ def decode_request(body: JsonObject) -> Request:
         _decode_reasoning(fields),
         _decode_format(fields),
         fields.flag("stream") or False,
-        extras={NAME: {**fields.rest(*_CANONICAL_FIELDS), **_decode_spellings(fields)}},
+        extras={NAME: {**fields.rest(*_CANONICAL_FIELDS), **_decode_kept_fields(fields)}},
     )
 
 
-def _decode_spellings(fields: Fields) -> JsonObject:
+def _decode_kept_fields(fields: Fields) -> JsonObject:
     """Keep what the known fields contain beyond their canonical meaning."""
     kept: JsonObject = {}
     plugins: list[Json] = [plugin.raw for plugin in fields.objs("plugins") if not is_web_plugin(plugin)]
@@ -105,10 +104,10 @@ def _decode_spellings(fields: Fields) -> JsonObject:
     effort = fields.text("reasoning_effort")
     if effort and effort not in _EFFORTS:
         kept["reasoning_effort"] = effort
-    form = fields.obj("response_format")
-    if form.text("type") not in ("", "json_object", "json_schema"):
-        kept["response_format"] = form.raw
-    elif rest := form.obj("json_schema").rest("name", "schema", "strict"):
+    response_format = fields.obj("response_format")
+    if response_format.text("type") not in ("", "json_object", "json_schema"):
+        kept["response_format"] = response_format.raw
+    elif rest := response_format.obj("json_schema").rest("name", "schema", "strict"):
         kept["response_format"] = {"json_schema": rest}
     return kept
 
@@ -127,69 +126,73 @@ def _decode_limits(fields: Fields) -> Limits:
 
 def _decode_reasoning(fields: Fields) -> ReasoningOptions | None:
     """Decode `reasoning_effort`, or OpenRouter's `reasoning` object."""
-    told = fields.obj("reasoning")
-    effort = _EFFORTS.get(fields.text("reasoning_effort") or told.text("effort"))
-    if told.flag("enabled") is False:
+    reasoning = fields.obj("reasoning")
+    effort = _EFFORTS.get(fields.text("reasoning_effort") or reasoning.text("effort"))
+    if reasoning.flag("enabled") is False:
         effort = "none"
-    hidden = told.flag("exclude")
-    options = ReasoningOptions(effort, told.integer("max_tokens"), None if hidden is None else not hidden)
+    hidden = reasoning.flag("exclude")
+    options = ReasoningOptions(
+        effort, reasoning.integer("max_tokens"), None if hidden is None else not hidden
+    )
     return None if options == ReasoningOptions() else options
 
 
 def _decode_format(fields: Fields) -> OutputFormat | None:
-    told = fields.obj("response_format")
-    if told.text("type") == "json_object":
+    response_format = fields.obj("response_format")
+    if response_format.text("type") == "json_object":
         return OutputFormat()
-    if told.text("type") != "json_schema":
+    if response_format.text("type") != "json_schema":
         return None
-    form = told.obj("json_schema")
-    schema = form.obj("schema").raw if form.has("schema") else None
-    return OutputFormat(schema, form.text("name"), form.flag("strict"))
+    json_schema = response_format.obj("json_schema")
+    schema = json_schema.obj("schema").raw if json_schema.has("schema") else None
+    return OutputFormat(schema, json_schema.text("name"), json_schema.flag("strict"))
 
 
 class _RequestEncoding(NamedTuple):
     """A request to encode, with its extras for this dialect and the search form to write."""
 
     request: Request
-    kept: JsonObject
-    form: str
+    extras: JsonObject
+    search_form: str
 
     @property
-    def openrouter(self) -> bool:
-        return self.form in ("openrouter", "plugin")
+    def is_openrouter(self) -> bool:
+        return self.search_form in ("openrouter", "plugin")
 
 
 def encode_request(request: Request) -> Encoded:
     """Encode the body for a provider; also the names of what it cannot express."""
-    kept = own_extras(request.extras)
+    extras = own_extras(request.extras)
     search = encode_search(request.search) if request.search else EncodedSearch({})
-    form = own_extras(request.search.extras).get("form", DEFAULT_FORM) if request.search else DEFAULT_FORM
-    writing = _RequestEncoding(request, kept, str(form))
-    messages, left_out = encode_messages(request.system, request.messages)
+    search_form = (
+        own_extras(request.search.extras).get("form", DEFAULT_FORM) if request.search else DEFAULT_FORM
+    )
+    encoding = _RequestEncoding(request, extras, str(search_form))
+    messages, omitted = encode_messages(request.system, request.messages)
     tools, foreign = encode_tools(request.tools)
     body: JsonObject = {
-        **{key: value for key, value in kept.items() if key not in _KEPT_FIELDS},
+        **{key: value for key, value in extras.items() if key not in _KEPT_FIELDS},
         "model": request.model,
         "messages": messages,
         **tools,
         **search.fields,
     }
-    unsaid = [*search.unsaid, *left_out]
-    _add_search(body, search, kept)
-    body |= _encode_choice(writing, search, unsaid)
-    body |= _encode_limits(writing, unsaid)
-    body |= _encode_reasoning_options(writing, unsaid)
-    body |= _encode_format(writing)
-    body |= _encode_stream(writing)
+    unsupported = [*search.unsupported, *omitted]
+    _add_search(body, search, extras)
+    body |= _encode_choice(encoding, search, unsupported)
+    body |= _encode_limits(encoding, unsupported)
+    body |= _encode_reasoning_options(encoding, unsupported)
+    body |= _encode_format(encoding)
+    body |= _encode_stream(encoding)
     if foreign:
-        unsaid.append("opaque_tools")
+        unsupported.append("opaque_tools")
     if request.previous_id:
-        unsaid.append("previous_id")
-    return Encoded(body, tuple(unsaid))
+        unsupported.append("previous_id")
+    return Encoded(body, tuple(unsupported))
 
 
-def _add_search(body: JsonObject, search: EncodedSearch, kept: JsonObject) -> None:
-    tools, plugins = body.get("tools"), kept.get("plugins")
+def _add_search(body: JsonObject, search: EncodedSearch, extras: JsonObject) -> None:
+    tools, plugins = body.get("tools"), extras.get("plugins")
     if search.tool:
         body["tools"] = [*(tools if isinstance(tools, list) else ()), search.tool]
     entries: list[Json] = list(plugins) if isinstance(plugins, list) else []
@@ -199,58 +202,58 @@ def _add_search(body: JsonObject, search: EncodedSearch, kept: JsonObject) -> No
         body["plugins"] = entries
 
 
-def _encode_choice(writing: _RequestEncoding, search: EncodedSearch, unsaid: list[str]) -> JsonObject:
-    choice = writing.request.tool_choice
-    verbatim = writing.kept.get("tool_choice")
+def _encode_choice(encoding: _RequestEncoding, search: EncodedSearch, unsupported: list[str]) -> JsonObject:
+    choice = encoding.request.tool_choice
+    verbatim = encoding.extras.get("tool_choice")
     if verbatim is not None and decode_choice(Fields({"tool_choice": verbatim}, ClientWireError)) == choice:
         return {"tool_choice": verbatim}
     if choice is None:
         return {}
     search_type = search.tool["type"] if search.tool else ""
-    said = encode_choice(choice, str(search_type), legacy=expects_legacy(writing.request))
-    if not said:
-        unsaid.append("tool_choice")
-    return said
+    encoded = encode_choice(choice, str(search_type), legacy=expects_legacy(encoding.request))
+    if not encoded:
+        unsupported.append("tool_choice")
+    return encoded
 
 
-def _encode_limits(writing: _RequestEncoding, unsaid: list[str]) -> JsonObject:
-    limits = writing.request.limits
-    old = "max_tokens" in writing.kept or writing.form == "perplexity"
-    said: JsonObject = {
-        "max_tokens" if old else "max_completion_tokens": limits.max_output_tokens,
+def _encode_limits(encoding: _RequestEncoding, unsupported: list[str]) -> JsonObject:
+    limits = encoding.request.limits
+    is_legacy = "max_tokens" in encoding.extras or encoding.search_form == "perplexity"
+    encoded: JsonObject = {
+        "max_tokens" if is_legacy else "max_completion_tokens": limits.max_output_tokens,
         "stop": list(limits.stop) or None,
         "temperature": limits.temperature,
         "top_p": limits.top_p,
     }
     if limits.top_k is not None:
         # OpenAI rejects it; most other servers accept it.
-        if "top_k" in writing.kept or writing.form != DEFAULT_FORM:
-            said["top_k"] = limits.top_k
+        if "top_k" in encoding.extras or encoding.search_form != DEFAULT_FORM:
+            encoded["top_k"] = limits.top_k
         else:
-            unsaid.append("top_k")
-    return {key: value for key, value in said.items() if value is not None}
+            unsupported.append("top_k")
+    return {key: value for key, value in encoded.items() if value is not None}
 
 
-def _encode_reasoning_options(writing: _RequestEncoding, unsaid: list[str]) -> JsonObject:
-    options = writing.request.reasoning
-    kept = as_object(writing.kept.get("reasoning"))
+def _encode_reasoning_options(encoding: _RequestEncoding, unsupported: list[str]) -> JsonObject:
+    options = encoding.request.reasoning
+    kept = as_object(encoding.extras.get("reasoning"))
     if options is None:
         return {"reasoning": kept} if kept else {}
-    if not kept and not writing.openrouter:
+    if not kept and not encoding.is_openrouter:
         if options.budget_tokens is not None or options.visible is False:
-            unsaid.append("reasoning")
+            unsupported.append("reasoning")
         return {"reasoning_effort": options.effort} if options.effort else {}
-    said: JsonObject = {
+    encoded: JsonObject = {
         "effort": options.effort,
         "max_tokens": options.budget_tokens,
         "exclude": None if options.visible is None else not options.visible,
     }
-    return {"reasoning": {**kept, **{key: value for key, value in said.items() if value is not None}}}
+    return {"reasoning": {**kept, **{key: value for key, value in encoded.items() if value is not None}}}
 
 
-def _encode_format(writing: _RequestEncoding) -> JsonObject:
-    output = writing.request.output
-    kept = as_object(writing.kept.get("response_format"))
+def _encode_format(encoding: _RequestEncoding) -> JsonObject:
+    output = encoding.request.output
+    kept = as_object(encoding.extras.get("response_format"))
     if output is None:
         return {"response_format": kept} if "type" in kept else {}
     if output.schema is None:
@@ -265,14 +268,14 @@ def _encode_format(writing: _RequestEncoding) -> JsonObject:
     return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
-def _encode_stream(writing: _RequestEncoding) -> JsonObject:
+def _encode_stream(encoding: _RequestEncoding) -> JsonObject:
     """Encode the stream options.
 
     Callers of this dialect choose themselves whether they want usage; for others it is always requested.
     """
-    if not writing.request.stream:
+    if not encoding.request.stream:
         return {}
-    options = as_object(writing.kept.get("stream_options"))
-    if NAME not in writing.request.extras:
+    options = as_object(encoding.extras.get("stream_options"))
+    if NAME not in encoding.request.extras:
         options = {"include_usage": True}
     return {"stream": True, **({"stream_options": options} if options else {})}

@@ -22,7 +22,7 @@ from groundwire.model import Answer, Event, Image, Json, JsonObject, SearchResul
 
 LOSSES: Mapping[Feature, str] = {
     Feature.TEXT_PARTS: "one `content`",
-    Feature.PHASE: "`content`; only a refusal stands apart, in `refusal`",
+    Feature.PHASE: "`content`; a refusal goes to `refusal`",
     Feature.CONFIDENCE: "`groundwire.citations`",
     Feature.FILE_CITATIONS: "`groundwire.files`",
     Feature.QUERIES: "`groundwire.searches`",
@@ -34,6 +34,11 @@ LOSSES: Mapping[Feature, str] = {
     Feature.CALLERS: "nowhere",
     Feature.TOOL_TOKENS: "counted in `usage.prompt_tokens`",
 }
+"""Features that a chat response cannot express, and where they go instead.
+
+Chat has one text, one reasoning text and one list of function calls. It has no searches, only sources: cited
+ones as annotations, others as Perplexity's `search_results`.
+"""
 
 
 def decode_response(body: JsonObject) -> list[Event]:
@@ -86,9 +91,9 @@ def add_found_pages(body: JsonObject, answer: Answer) -> JsonObject:
 
 
 def _encode_message(answer: Answer, reply: Reply) -> JsonObject:
-    words = [part for part in answer.parts if isinstance(part, Text)]
-    text = "".join(part.text for part in words if part.phase != "refusal")
-    refusal = "".join(part.text for part in words if part.phase == "refusal")
+    texts = [part for part in answer.parts if isinstance(part, Text)]
+    text = "".join(part.text for part in texts if part.phase != "refusal")
+    refusal = "".join(part.text for part in texts if part.phase == "refusal")
     calls = [part for part in answer.parts if isinstance(part, ToolCall)]
     message: JsonObject = {
         "role": "assistant",

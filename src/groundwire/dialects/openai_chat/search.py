@@ -42,37 +42,35 @@ def as_extras(verbatim: JsonObject) -> Extras:
 
 
 _US_DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})", re.ASCII)
-
 _ISO_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ].*)?", re.ASCII)
-
 _SIZES: dict[str, ContextSize] = {"low": "low", "medium": "medium", "high": "high"}
 
 
-def decode_location(holder: Fields) -> Location | None:
+def decode_location(fields: Fields) -> Location | None:
     """Decode the field `user_location`."""
-    if not holder.has("user_location"):
+    if not fields.has("user_location"):
         return None
-    place = holder.obj("user_location")
-    place = place.obj("approximate") if place.has("approximate") else place
+    location = fields.obj("user_location")
+    location = location.obj("approximate") if location.has("approximate") else location
     return Location(
-        place.text("country"),
-        place.text("region"),
-        place.text("city"),
-        place.text("timezone"),
-        place.number("latitude"),
-        place.number("longitude"),
+        location.text("country"),
+        location.text("region"),
+        location.text("city"),
+        location.text("timezone"),
+        location.number("latitude"),
+        location.number("longitude"),
     )
 
 
 def encode_location(location: Location) -> JsonObject:
     """Encode the names in a location, without coordinates."""
-    named = {
+    names = {
         "country": location.country,
         "region": location.region,
         "city": location.city,
         "timezone": location.timezone,
     }
-    return {key: value for key, value in named.items() if value}
+    return {key: value for key, value in names.items() if value}
 
 
 def encode_precise_location(location: Location) -> JsonObject:
@@ -83,19 +81,19 @@ def encode_precise_location(location: Location) -> JsonObject:
     return body
 
 
-def decode_context_size(holder: Fields) -> ContextSize | None:
+def decode_context_size(fields: Fields) -> ContextSize | None:
     """Decode the field `search_context_size`; an unknown size is ignored."""
-    return _SIZES.get(holder.text("search_context_size"))
+    return _SIZES.get(fields.text("search_context_size"))
 
 
-def decode_date(holder: Fields, key: str) -> str:
+def decode_date(fields: Fields, key: str) -> str:
     """Convert `3/1/2026` to `2026-03-01`; an ISO date is returned unchanged."""
-    value = holder.text(key)
+    value = fields.text(key)
     match = _US_DATE.fullmatch(value)
     if match:
         return f"{match[3]}-{int(match[1]):02}-{int(match[2]):02}"
     if value and not _ISO_DATE.fullmatch(value):
-        raise holder.fault("expected a date as month/day/year", key)
+        raise fields.fault("expected a date as month/day/year", key)
     return value
 
 
@@ -106,13 +104,9 @@ def encode_date(value: str) -> str:
 
 
 SERVER_TOOL = "openrouter:web_search"
-
 DEFAULT_FORM = "web_search_options"
-
 _SHORTHAND = re.compile(r"web_search(?:_preview)?(?:_\d{4}_\d{2}_\d{2})?")
-
 _SEARCHING_MODEL = re.compile(r"(?:.*/)?(?:sonar(?:-.*)?|.+-search-(?:preview|api)(?:-.*)?)(?::.*)?")
-
 _OPTIONS = (
     "allowed_domains",
     "blocked_domains",
@@ -123,7 +117,6 @@ _OPTIONS = (
     "max_sources",
     "context_size",
 )
-
 PERPLEXITY_FIELDS = (
     "search_domain_filter",
     "search_after_date_filter",
@@ -135,13 +128,9 @@ PERPLEXITY_FIELDS = (
     "last_updated_before_filter",
     "enable_search_classifier",
 )
-
 SEARCH_FIELDS = ("web_search_options", *PERPLEXITY_FIELDS)
-
 _FORM_FIELDS = ("form", "type", "implied", "web_search_options")
-
 _SUPPORTED_BY_OPENROUTER = ("allowed_domains", "blocked_domains", "max_uses", "max_sources", "context_size")
-
 _SUPPORTED: dict[str, tuple[str, ...]] = {
     "web_search_options": ("context_size",),
     "openrouter": _SUPPORTED_BY_OPENROUTER,
@@ -156,7 +145,7 @@ class EncodedSearch(NamedTuple):
     fields: JsonObject
     tool: JsonObject | None = None
     plugin: JsonObject | None = None
-    unsaid: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
 
 
 def is_search_type(kind: str) -> bool:
@@ -185,10 +174,10 @@ def encode_search(options: SearchOptions) -> EncodedSearch:
     verbatim = own_extras(options.extras)
     form = verbatim.get("form")
     form = form if isinstance(form, str) and form in _SUPPORTED else DEFAULT_FORM
-    said = _ENCODERS[form](options, verbatim)
-    if verbatim.get("implied") is True and said[:3] in _EMPTY_DECLARATIONS:
-        said = EncodedSearch({})
-    return said._replace(unsaid=(*_unsupported(options, form), *said.unsaid))
+    encoded = _ENCODERS[form](options, verbatim)
+    if verbatim.get("implied") is True and encoded[:3] in _EMPTY_DECLARATIONS:
+        encoded = EncodedSearch({})
+    return encoded._replace(unsupported=(*_unsupported(options, form), *encoded.unsupported))
 
 
 def _from_tools(body: Fields) -> Iterator[SearchOptions]:
@@ -266,8 +255,10 @@ def _encode_plugin(options: SearchOptions, verbatim: JsonObject) -> EncodedSearc
     body = _verbatim_fields(verbatim) | _encode_common(replace(options, context_size=None))
     body |= _encode_domains(options, "include_domains", "exclude_domains")
     # OpenRouter passes this one field on to native search.
-    beside = _encode_options(SearchOptions(context_size=options.context_size), verbatim).fields
-    return EncodedSearch(beside if beside["web_search_options"] else {}, plugin={"id": "web", **body})
+    native_options = _encode_options(SearchOptions(context_size=options.context_size), verbatim).fields
+    return EncodedSearch(
+        native_options if native_options["web_search_options"] else {}, plugin={"id": "web", **body}
+    )
 
 
 def _from_options(body: Fields) -> Iterator[SearchOptions]:
@@ -318,12 +309,12 @@ def _encode_fields(options: SearchOptions, verbatim: JsonObject) -> EncodedSearc
     Perplexity accepts an allow list or a block list, not both. Its locations are flat and have coordinates.
     """
     body = _verbatim_fields(verbatim)
-    unsaid: list[str] = []
+    unsupported: list[str] = []
     domains: list[Json] = list(options.allowed_domains)
     if not domains:
         domains = [f"-{domain}" for domain in options.blocked_domains]
     elif options.blocked_domains:
-        unsaid.append("blocked_domains")
+        unsupported.append("blocked_domains")
     if domains:
         body["search_domain_filter"] = domains
     if options.language:
@@ -335,13 +326,16 @@ def _encode_fields(options: SearchOptions, verbatim: JsonObject) -> EncodedSearc
         if date := encode_date(value):
             body[field] = date
         elif value:
-            unsaid.append(name)
-    beside = _encode_options(replace(options, location=None), verbatim).fields["web_search_options"]
+            unsupported.append(name)
+    options_field = _encode_options(replace(options, location=None), verbatim).fields["web_search_options"]
     if options.location:
-        beside = {**as_object(beside), "user_location": encode_precise_location(options.location)}
-    if beside:
-        body["web_search_options"] = beside
-    return EncodedSearch(body, unsaid=tuple(unsaid))
+        options_field = {
+            **as_object(options_field),
+            "user_location": encode_precise_location(options.location),
+        }
+    if options_field:
+        body["web_search_options"] = options_field
+    return EncodedSearch(body, unsupported=tuple(unsupported))
 
 
 def _from_model(body: Fields) -> SearchOptions | None:
@@ -360,7 +354,6 @@ _ENCODERS: dict[str, Callable[[SearchOptions, JsonObject], EncodedSearch]] = {
     "plugin": _encode_plugin,
     "perplexity": _encode_fields,
 }
-
 _EMPTY_DECLARATIONS: tuple[tuple[object, ...], ...] = (
     ({DEFAULT_FORM: {}}, None, None),
     ({}, None, {"id": "web"}),
@@ -390,8 +383,8 @@ def _unsupported(options: SearchOptions, form: str) -> Iterator[str]:
             yield name
     if options.live is False:
         yield "live"
-    place = options.location
-    if place and form != "perplexity" and place.latitude is not None and not encode_location(place):
+    location = options.location
+    if location and form != "perplexity" and location.latitude is not None and not encode_location(location):
         yield "location"
 
 
@@ -420,11 +413,8 @@ def _verbatim_fields(verbatim: JsonObject) -> JsonObject:
 
 # Field names of a page: Perplexity, Groq, Qwen, Hunyuan, Baidu, GLM, Azure.
 _URL = ("url", "link", "uri")
-
 _TITLE = ("title", "name")
-
 _DATE = ("date", "publish_date", "publish_time", "published_date")
-
 _SNIPPET = ("snippet", "content", "text", "description", "summary")
 
 
@@ -461,11 +451,8 @@ def encode_page(source: Source) -> JsonObject:
 
 
 _CITATIONS = "citations"
-
 _NESTED_LISTS = {"search_info": "search_results", "context": "citations"}
-
 LIST_FIELDS = (_CITATIONS, "search_results", "search_info", "web_search", "context")
-
 _REFERENCE = re.compile(r"\D*(\d{1,3})\D*")
 
 
@@ -493,14 +480,14 @@ class SourceLists:
         """All pages found, without duplicate URLs; replaced by a new tuple when more arrive."""
 
     @property
-    def has_addresses(self) -> bool:
+    def has_cited_urls(self) -> bool:
         """Whether there is a list of cited URLs, not only of pages found."""
         return bool(self._entries.get(_CITATIONS))
 
-    def read(self, holder: JsonObject) -> None:
+    def read(self, fields: JsonObject) -> None:
         """Read the lists of a response, chunk, choice, message or delta."""
-        grown = [key for key in LIST_FIELDS if key in holder and self._take(key, holder[key])]
-        if any(key != _CITATIONS for key in grown):
+        changed = [key for key in LIST_FIELDS if key in fields and self._update(key, fields[key])]
+        if any(key != _CITATIONS for key in changed):
             found = (source for key in self._entries if key != _CITATIONS for _, source in self._pages(key))
             self.pages = tuple({source.url or source.title: source for source in found}.values())
 
@@ -514,14 +501,17 @@ class SourceLists:
             return {number + 1: source for number, source in sources.items()}
         return sources
 
-    def _take(self, key: str, value: Json) -> bool:
+    def _update(self, key: str, value: Json) -> bool:
         if key in _NESTED_LISTS:
             value = as_object(value).get(_NESTED_LISTS[key])
-        known = self._entries.get(key, [])
-        if not isinstance(value, list) or not value or value == known:
+        previous = self._entries.get(key, [])
+        if not isinstance(value, list) or not value or value == previous:
             return False
         # Usually each list repeats the previous one; some streams send every entry once.
-        self._entries[key] = value if value[: len(known)] == known else known + _new_entries(value, known)
+        is_repeated = value[: len(previous)] == previous
+        self._entries[key] = (
+            value if is_repeated else previous + [entry for entry in value if entry not in previous]
+        )
         return True
 
     def _pages(self, key: str) -> Iterable[tuple[int, Source]]:
@@ -535,10 +525,6 @@ class SourceLists:
             for number, source in sources
             if number is not None and (source.url or source.title)
         ]
-
-
-def _new_entries(entries: list[Json], known: list[Json]) -> list[Json]:
-    return [entry for entry in entries if entry not in known]
 
 
 def _entry_number(page: JsonObject) -> int | None:

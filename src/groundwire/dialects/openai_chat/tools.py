@@ -21,11 +21,8 @@ from groundwire.model import FunctionTool, Json, JsonObject, OpaqueTool, Request
 from groundwire.model.request import ToolMode
 
 _CALL_FIELDS = ("id", "type", "function", "custom", "index")
-
 _LEGACY_CALL = "function_call"
-
 _FUNCTION_FIELDS = ("name", "description", "parameters", "strict")
-
 _MODES: dict[str, ToolMode] = {"auto": "auto", "none": "none", "required": "required", "any": "required"}
 
 

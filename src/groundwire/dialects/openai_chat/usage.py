@@ -14,23 +14,23 @@ from groundwire.model import JsonObject, Usage
 
 def decode_usage(usage: Fields) -> Usage:
     """Decode the `usage` object."""
-    read = usage.obj("prompt_tokens_details")
-    pages = _count(usage, "citation_tokens")
-    prompt = _count(usage, "prompt_tokens")
-    server = usage.obj(
+    details = usage.obj("prompt_tokens_details")
+    pages = usage.count("citation_tokens")
+    prompt = usage.count("prompt_tokens")
+    server_tools = usage.obj(
         "server_tool_use_details" if usage.has("server_tool_use_details") else "server_tool_use"
     )
-    searches = _count(server, "web_search_requests")
-    cached = _count(read, "cached_tokens")
+    searches = server_tools.count("web_search_requests")
+    cached = details.count("cached_tokens")
     return Usage(
         input_tokens=prompt if prompt is None else prompt + (pages or 0),
         output_tokens=_output_tokens(usage),
-        cached_tokens=_count(usage, "prompt_cache_hit_tokens") if cached is None else cached,
-        cache_write_tokens=_count(read, "cache_write_tokens"),
+        cached_tokens=usage.count("prompt_cache_hit_tokens") if cached is None else cached,
+        cache_write_tokens=details.count("cache_write_tokens"),
         reasoning_tokens=_reasoning_tokens(usage),
         tool_tokens=pages,
-        searches=_count(usage, "num_search_queries") if searches is None else searches,
-        fetches=_count(server, "web_fetch_requests"),
+        searches=usage.count("num_search_queries") if searches is None else searches,
+        fetches=server_tools.count("web_fetch_requests"),
         cost=_cost(usage),
     )
 
@@ -69,27 +69,24 @@ def encode_usage(usage: Usage) -> JsonObject:
 
 
 def _reasoning_tokens(usage: Fields) -> int | None:
-    told = _count(usage.obj("completion_tokens_details"), "reasoning_tokens")
-    return _count(usage, "reasoning_tokens") if told is None else told
+    detailed = usage.obj("completion_tokens_details").count("reasoning_tokens")
+    return usage.count("reasoning_tokens") if detailed is None else detailed
 
 
 def _output_tokens(usage: Fields) -> int | None:
     """Output tokens including reasoning, which is added if the provider's total shows it was not."""
-    said = _count(usage, "completion_tokens")
+    completion = usage.count("completion_tokens")
     reasoning = _reasoning_tokens(usage) or 0
-    if said is None or not reasoning:
-        return said
-    prompt, total = _count(usage, "prompt_tokens"), _count(usage, "total_tokens")
-    apart = reasoning > said or (total is not None and total == (prompt or 0) + said + reasoning)
-    return said + reasoning if apart else said
+    if completion is None or not reasoning:
+        return completion
+    prompt, total = usage.count("prompt_tokens"), usage.count("total_tokens")
+    is_separate = reasoning > completion or (
+        total is not None and total == (prompt or 0) + completion + reasoning
+    )
+    return completion + reasoning if is_separate else completion
 
 
 def _cost(usage: Fields) -> float | None:
     if isinstance(usage.get("cost"), dict):  # Perplexity itemises it
         return usage.obj("cost").amount("total_cost")
     return usage.amount("cost")
-
-
-def _count(holder: Fields, key: str) -> int | None:
-    """A number of things."""
-    return holder.count(key)

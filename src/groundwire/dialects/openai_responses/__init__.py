@@ -10,7 +10,6 @@ from groundwire.dialects.openai_responses.search import NAME
 from groundwire.dialects.openai_responses.usage import usage_of
 
 __all__ = ["DIALECT"]
-
 DIALECT = Dialect(
     name=NAME,
     decode_request=decode_request,

@@ -363,7 +363,6 @@ _STATUS_BY_EVENT = {
     "response.cancelled": "cancelled",
     "response.failed": "failed",
 }
-
 _EVENTS: dict[str, Callable[[Decoder, Fields], None]] = {
     "response.created": Decoder._on_begun,
     "response.queued": Decoder._on_begun,

@@ -46,9 +46,7 @@ INCOMPLETE_REASONS: dict[FinishReason | None, str] = {
     "length": "max_output_tokens",
     "filtered": "content_filter",
 }
-
 KNOWN_REASONS = frozenset({"max_output_tokens", "max_messages", "content_filter", "steered"})
-
 _CLASSES_BY_CODE: dict[str, type[UpstreamError]] = {
     "insufficient_quota": QuotaExhausted,
     "billing_hard_limit_reached": QuotaExhausted,
@@ -79,16 +77,12 @@ _CLASSES_BY_CODE: dict[str, type[UpstreamError]] = {
     "context_length_exceeded": Refused,
     "content_policy_violation": Refused,
 }
-
 _REQUEST_ERROR_CODE = re.compile(r"invalid_|unsupported_|unknown_|image_|.*_policy")
 """Words of a stream's errors that blame the request: `invalid_request_error`, `bio_policy`, …"""
 
 _WAIT = re.compile(r"(?:try again|retry) (?:in|after) ((?:\d+(?:\.\d+)?(?:ms|h|m|s)\s?)+)", re.IGNORECASE)
-
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)", re.IGNORECASE)
-
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\s]+")
 
 
@@ -184,7 +178,6 @@ _CODES_BY_CLASS: dict[type[GroundwireError], tuple[str, str]] = {
     RequestError: ("invalid_request_error", ""),
     ClientWireError: ("invalid_request_error", ""),
 }
-
 _CODES_BY_STATUS: dict[int, tuple[str, str]] = {
     401: ("authentication_error", "invalid_api_key"),
     402: ("insufficient_quota", "insufficient_quota"),

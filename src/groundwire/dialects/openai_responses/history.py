@@ -59,27 +59,16 @@ MAX_EXTRA_SLICES = 2_000
 each, and thousands of them in thousands of parts would grow with the square of their number."""
 
 PHASES: dict[str, Phase] = {"commentary": "commentary", "final_answer": "final_answer"}
-
 _ROLES: dict[str, Role] = {"user": "user", "system": "system", "developer": "developer"}
-
 _TEXT_TYPES = frozenset({"input_text", "output_text", "text"})
-
 _Content: TypeAlias = Text | Image | Opaque
-
 ItemRun: TypeAlias = "list[Text] | Part"
-
 _TEXT_FIELDS = ("type", "text", "refusal", "annotations", "logprobs")
-
 _MESSAGE_FIELDS = ("id", "status", "type", "role", "content", "phase")
-
 _KEPT_APART = ("id", "status", "item", "annotations", "logprobs")
-
 _ANNOTATION_FIELDS = ("type", "start_index", "end_index", "url", "title", "content")
-
 _ANCHORS: dict[str, Anchor] = {"claim": "claim", "marker": "marker"}
-
 _WHOLE_ANSWER = "answer"
-
 _NUMBER_MARKER = re.compile(r"\[(?:web:)?(\d{1,4})\](?!\()")
 """`[1]` or `[web:1]`, and no label of a link."""
 

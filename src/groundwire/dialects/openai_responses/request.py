@@ -37,7 +37,6 @@ from groundwire.model.request import Effort
 from groundwire.model.value import replace
 
 SOURCES = "web_search_call.action.sources"
-
 _EFFORTS: dict[str, Effort] = {
     "none": "none",
     "minimal": "minimal",
@@ -47,7 +46,6 @@ _EFFORTS: dict[str, Effort] = {
     "xhigh": "xhigh",
     "max": "max",
 }
-
 _CANONICAL_FIELDS = (
     "model",
     "input",
@@ -64,9 +62,7 @@ _CANONICAL_FIELDS = (
     "text",
     "previous_response_id",
 )
-
 _FORMATS = frozenset({"", "text", "json_object", "json_schema"})
-
 _STORED_FIELDS = ("previous_response_id", "conversation", "prompt")
 
 

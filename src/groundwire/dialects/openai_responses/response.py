@@ -61,7 +61,6 @@ LOSSES: dict[Feature, str] = {
     Feature.PAUSE: "nowhere",
     Feature.TOOL_TOKENS: "nowhere",
 }
-
 _ECHOED_FIELDS: JsonObject = {
     "background": False,
     "metadata": {},

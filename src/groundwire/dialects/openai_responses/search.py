@@ -51,25 +51,15 @@ def own_id(extras: Extras) -> str:
 
 
 TOOL = "web_search"
-
 PREVIEWS = frozenset({"web_search_preview", "web_search_preview_2025_03_11"})
-
 HOSTED = frozenset({TOOL, "web_search_2025_08_26"}) | PREVIEWS
-
 SERVER_TOOL = "openrouter:web_search"
-
 PLUGIN = "plugin"
-
 ONLINE = "online"
-
 ONLINE_SUFFIX = ":online"
-
 TOOLS = HOSTED | {SERVER_TOOL}
-
 _SIZES: dict[str, ContextSize] = {"low": "low", "medium": "medium", "high": "high"}
-
 _LOCATION_FIELDS = ("country", "region", "city", "timezone")
-
 _OPTION_FIELDS = ("type", "user_location", "max_uses", "max_results", "external_web_access")
 
 
@@ -234,20 +224,14 @@ def _unsupported(search: SearchOptions, *more: str) -> tuple[str, ...]:
 
 
 _ERRORS_BY_STATUS = {"failed": "unavailable", "incomplete": "unavailable"}
-
 OTHER_SEARCH = re.compile(r"(?:file|tool|memory|document|collections|code|azure_ai)_search(?:_\w+)?")
 """Searches of files, tools and stores: what they find has no address."""
 
 _SEARCH_TOOL = re.compile(r"(?:\w+_)?search(?:_\w+)?")
-
 _OPEN_TOOL = re.compile(r"(?:\w+_)?(?:fetch|browse|open|view)(?:_\w+)?")
-
 _KINDS: dict[str, SearchKind] = {"open_page": "open", "find_in_page": "find", "find": "find"}
-
 _QUERY_FIELDS = ("query", "search_query", "q")
-
 _URL_FIELDS = ("url", "video_url", "image_url")
-
 _CALL_MARKER = "ws_call_id="
 """DeepSeek names the call among the queries, and in the fragment of the address of an opened page."""
 

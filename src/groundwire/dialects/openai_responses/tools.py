@@ -42,11 +42,8 @@ from groundwire.model import (
 from groundwire.model.request import ToolMode
 
 _NOT_BUILT_IN = frozenset({"custom", "namespace"})
-
 _FUNCTION_FIELDS = ("type", "name", "description", "parameters", "strict")
-
 _MODES: dict[str, ToolMode] = {"auto": "auto", "none": "none", "required": "required"}
-
 _CLIENT_CALLS = frozenset(
     {
         "function_call",
@@ -63,9 +60,7 @@ _CLIENT_CALLS = frozenset(
 _SEARCH_ITEMS = frozenset(
     {"web_search_call", "openrouter:web_search", "x_search_call", "bing_grounding_call"}
 )
-
 _SEARCH_ITEM_NAME = re.compile(r"\w+_search(?:_preview)?_call|(?:\w+_)?search_results")
-
 _CLIENT_TOOLS = frozenset({"custom", "namespace", "tool_search"})
 """Entries of `tools` by which a client may have declared a custom tool."""
 
