@@ -1,10 +1,11 @@
-"""Mistral's Conversations API, told in the events of a response.
+"""Mistral's Conversations API, translated into the events of OpenAI Responses.
 
-`POST /v1/conversations` answers with entries (`outputs`) or with events of its own names. An entry is a
-message, the execution of a tool of Mistral's, or a function call. The content of a message is a string or
-a list of chunks, and a citation is a chunk too: `tool_reference`, after the text that it is about.
+`POST /v1/conversations` returns entries (`outputs`) or a stream of events with different names. An entry is a
+message, the execution of one of Mistral's tools, or a function call. The content of a message is a string or
+a list of chunks. A citation is a chunk too: a `tool_reference` after the text that it supports.
 
-Whole answers become the events of a stream, and those become the events of a response, by one table each.
+A whole response is translated into its stream events, and those into the events of a response, by one table
+each.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ EXECUTION = "tool.execution"
 
 
 def is_conversation(body: Fields) -> bool:
-    """Is it a whole answer of the Conversations API?"""
+    """Whether a body is a whole response of the Conversations API."""
     return body.get("object") == BODY or body.has("outputs")
 
 
 def events_of(body: Fields) -> Iterator[JsonObject]:
-    """The events that tell a whole answer."""
+    """Translate a whole response into stream events."""
     entries = list(body.objs("outputs"))
     model = next((entry.text("model") for entry in entries if entry.text("model")), "")
     yield {"type": f"{BODY}.started", "conversation_id": body.get("conversation_id"), "model": model}
@@ -47,7 +48,7 @@ def events_of(body: Fields) -> Iterator[JsonObject]:
 
 
 class _Words:
-    """The text of a message since its last citation, in the content part where it stands."""
+    """Text of a message since its last citation, and its position in the content part."""
 
     __slots__ = ("chunks", "cited", "is_cited", "length", "part")
 
@@ -68,7 +69,9 @@ class _Words:
         self.length += len(text)
 
     def cite(self) -> tuple[int, int, int] | None:
-        """Content part, start and end of what a citation here is about; None without text before it."""
+        """Content part, start and end of the text that a citation here supports; None if there is no text
+        before it.
+        """
         words = "".join(self.chunks)
         if words.strip() and not self.is_cited:
             end = self.length - (len(words) - len(words.rstrip()))
@@ -78,7 +81,7 @@ class _Words:
 
 
 class Conversation:
-    """One answer of the Conversations API while it comes in."""
+    """Translates the events of one streamed response."""
 
     def __init__(self) -> None:
         self._head: JsonObject = {}
@@ -88,7 +91,7 @@ class Conversation:
         self._running: dict[str, JsonObject] = {}
 
     def translate(self, event: Fields) -> Iterator[JsonObject]:
-        """The events of a response that say the same."""
+        """Translate an event into the equivalent events of OpenAI Responses."""
         kind = event.text("type")
         if kind == f"{BODY}.started":
             self._head = {"id": event.get("conversation_id"), "model": event.get("model")}
@@ -100,7 +103,7 @@ class Conversation:
         yield from _TABLE.get(kind, Conversation._pass)(self, event)
 
     def _pass(self, event: Fields) -> Iterator[JsonObject]:
-        """An entry that is told whole."""
+        """Pass on an entry that arrives whole."""
         if event.has("entry"):
             yield self._whole(event.obj("entry").raw)
 
@@ -156,7 +159,7 @@ class Conversation:
         return {"item_id": name, "output_index": self._place(name), "content_index": part}
 
     def _cite(self, name: str, chunk: Fields) -> JsonObject:
-        """A reference is about the text since the one before it."""
+        """Translate a reference, which supports the text since the previous one."""
         span = self._texts.setdefault(name, _Words()).cite()
         part, start, end = span or (0, 0, 0)
         annotation = dict(chunk.raw)
@@ -187,7 +190,9 @@ class Conversation:
 
 
 def _usage(usage: Fields) -> JsonObject:
-    """What the tools of Mistral gave the model to read is counted apart from the prompt."""
+    """Translate the usage. Tokens that Mistral's tools gave the model to read are counted separately from the
+    prompt.
+    """
     if not usage.raw:
         return {}
     read = [usage.integer(name) for name in ("prompt_tokens", "connector_tokens")]

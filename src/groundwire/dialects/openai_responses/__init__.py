@@ -1,4 +1,4 @@
-"""OpenAI Responses, as all its speakers have it; answers of Perplexity and Mistral agents are read too."""
+"""OpenAI Responses as used by all compatible servers; also decodes Perplexity and Mistral agents."""
 
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.openai_responses.decoder import Decoder

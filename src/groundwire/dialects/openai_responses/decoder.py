@@ -1,9 +1,13 @@
-"""A response read event by event.
+"""Decodes responses, streamed or whole, into events.
 
-A stream tells a list of items, each added, filled and done, and closes with the whole response. The type
-inside the data is what counts; unknown types (`codex.*`, `response.debug`) are passed over, and so is the
-sentinel `[DONE]` that OpenRouter sends. An error may be told twice, by `error` and by `response.failed`; the
-first one is the end.
+A stream is a list of items, each added, filled and done, and ends with the whole response. The type inside
+the data decides; unknown types (`codex.*`, `response.debug`) are skipped, and so is the sentinel `[DONE]`
+that OpenRouter sends. An error may arrive twice, as `error` and as `response.failed`; the first one ends the
+stream.
+
+The same item arrives up to three times: when it is added, when it is done, and in the completed response. The
+item readers accept all of them and emit everything once, so that a stream, a stream with gaps and a whole
+body give the same events.
 """
 
 from __future__ import annotations
@@ -79,7 +83,7 @@ from groundwire.text.spans import LinkPlaces
 
 
 class Decoder(StreamDecoder):
-    """Reads a response, told by events or whole."""
+    """Decodes a response, streamed or whole."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,7 +108,7 @@ class Decoder(StreamDecoder):
         self._break_off()
 
     def whole(self, response: Fields) -> None:
-        """A response in full, whatever of it has been told before."""
+        """Decode a whole response, any part of which may have been streamed before."""
         if is_conversation(response):
             for event in events_of(response):
                 self._on_conversation(response.with_raw(event))
@@ -120,7 +124,7 @@ class Decoder(StreamDecoder):
         if response.has("error") or response.has("detail") or response.text("status") == "failed":
             self._fail({key: response.get(key) for key in ("error", "detail")})
         else:
-            # An answer of ours that was searched for and cites nothing says so itself.
+            # Our own responses list their citations explicitly, even if there are none.
             says_itself = "citations" in as_object(response.get(FIELD))
             self._settling.finish(derive_citations=not says_itself)
             self.emit(self._finish(response))
@@ -145,9 +149,9 @@ class Decoder(StreamDecoder):
         return Finished("refused" if any(item.has_refused for item in messages) else "stop")
 
     def _is_waiting(self, index: int, item: ItemReader) -> bool:
-        """Is the turn over because the client has to run this call?
+        """Whether the turn ended because the client has to run this call.
 
-        A provider that answered after a tool call of its own kind has run the tool itself.
+        If a message follows a call of one of the provider's own tools, the provider has run the tool itself.
         """
         if not item.waits_for_client or self._tools.is_answered(item.call_id):
             return False
@@ -160,7 +164,7 @@ class Decoder(StreamDecoder):
         self.emit(Failed(decode_stream_error(error)))
 
     def _break_off(self) -> None:
-        """What has been told before an error stands, and so do its citations."""
+        """Abandon the open items. Events emitted before an error stay valid, and so do their citations."""
         for item in self._items.values():
             item.abandon()
         self._settling.finish(derive_citations=False)
@@ -177,9 +181,10 @@ class Decoder(StreamDecoder):
         return reader
 
     def _match(self, items: list[Fields]) -> Iterator[tuple[ItemReader, Fields]]:
-        """Each item of a response with its reader: the one of its id, else the next free one of its kind.
+        """Match each item of a response to its reader: by id, else the next free reader of its type.
 
-        Some servers give other ids at the end than on the way, some leave items out of either telling.
+        Some servers use other ids in the final response than in the stream, and some omit items in either of
+        them.
         """
         free = dict(self._items)
         known = {reader.id: index for index, reader in free.items() if reader.id}
@@ -196,7 +201,7 @@ class Decoder(StreamDecoder):
                 yield free.pop(spare), item
 
     def _index(self, event: Fields, kind: str) -> int:
-        """The place of an item; an event that does not say it is about the last item, or a new one."""
+        """Output index of an item; an event without one refers to the last item, or to a new one."""
         index = event.integer("output_index")
         if index is not None:
             return index
@@ -204,7 +209,7 @@ class Decoder(StreamDecoder):
         return last if last >= 0 and self._items[last].kind == kind else max(last, -1) + 1
 
     def _message(self, event: Fields) -> MessageItemReader:
-        """The message an event is for, begun if nobody announced it."""
+        """Reader of the message that an event refers to, opened if it was not announced."""
         index = self._index(event, "message")
         reader = self._items.get(index)
         if not isinstance(reader, MessageItemReader):
@@ -291,7 +296,7 @@ class Decoder(StreamDecoder):
         self._call(event).complete(event.text("arguments"))
 
     def _on_thought(self, event: Fields) -> None:
-        """Perplexity tells its thoughts, and what it searches for, beside the list of items."""
+        """Read Perplexity's thoughts, which it sends outside the list of items, like its searches."""
         self._start(event.with_raw({}))
         if event.text("thought"):
             self.emit(ReasoningDelta(self.next_part(), event.text("thought")))
@@ -320,9 +325,9 @@ class Decoder(StreamDecoder):
         self._told_beside(item).done(item)
 
     def _told_beside(self, item: Fields, *, new: bool = False) -> ItemReader:
-        """The first open item of a kind, `new` if its queries are still to be told, or one begun here.
+        """The first open item of a type (`new` if it must not have queries yet), or a new one.
 
-        It has a place below zero until an item of its kind comes, which is the same one.
+        A new one has a negative index until an item of its type arrives, which is the same one.
         """
         kind = item.text("type")
         for reader in self._items.values():
@@ -350,7 +355,7 @@ class Decoder(StreamDecoder):
             _EVENTS[str(told["type"])](self, event.with_raw(told))
 
     def _on_unnamed(self, event: Fields) -> None:
-        """A body instead of a stream: a response, or an error that came with status 200."""
+        """Read a body instead of a stream: a response, or an error that came with status 200."""
         if event.has("type"):
             return
         is_response = event.get("object") == "response" or is_conversation(event)
@@ -397,10 +402,10 @@ _EVENTS: dict[str, Callable[[Decoder, Fields], None]] = {
 
 
 class ItemReader(ABC):
-    """One item."""
+    """Reads one item of the output."""
 
     waits_for_client = False
-    """Is it a call that the client has to run?"""
+    """Whether it is a call that the client has to run."""
 
     def __init__(self, decoder: StreamDecoder, item: Fields) -> None:
         self.decoder = decoder
@@ -412,14 +417,14 @@ class ItemReader(ABC):
 
     @abstractmethod
     def done(self, item: Fields) -> None:
-        """The item in full, perhaps again."""
+        """Read the complete item, which may arrive repeatedly."""
 
     def abandon(self) -> None:
-        """The answer broke off before the item was done."""
+        """The response ended before the item was done."""
 
 
 class MessageItemReader(ItemReader):
-    """A message of the assistant's."""
+    """Reads an assistant message."""
 
     def __init__(self, decoder: StreamDecoder, item: Fields, settling: CitationSettler) -> None:
         super().__init__(decoder, item)
@@ -430,7 +435,7 @@ class MessageItemReader(ItemReader):
         self.has_refused = False
 
     def text(self, index: int, kind: str = "output_text") -> TextPartReader:
-        """The text at an index, begun if it is new."""
+        """Text part at an index, opened if it is new."""
         text = self._texts.get(index)
         if text is None:
             phase: Phase = "refusal" if kind == "refusal" else self._phase
@@ -439,7 +444,7 @@ class MessageItemReader(ItemReader):
         return text
 
     def part_done(self, index: int, part: Fields) -> None:
-        """A content part in full."""
+        """Read a complete content part."""
         kind = part.text("type")
         if kind != "refusal" and not isinstance(part.get("text"), str):
             self._keep(index, part)
@@ -466,7 +471,7 @@ class MessageItemReader(ItemReader):
         self._settling.advance()
 
     def _keep(self, index: int, part: Fields) -> None:
-        """A content part without words stands alone, in a form that can be given back."""
+        """Keep a content part without text as a separate part that can be written back."""
         if part.text("type") and index not in self._others:
             self._others.add(index)
             message: JsonObject = {"type": "message", "role": "assistant", "content": [part.raw]}
@@ -474,7 +479,7 @@ class MessageItemReader(ItemReader):
 
 
 class ReasoningItemReader(ItemReader):
-    """A reasoning: summaries, open text, or neither."""
+    """Reads a reasoning item: summaries, content, or neither."""
 
     def __init__(self, decoder: StreamDecoder, item: Fields) -> None:
         super().__init__(decoder, item)
@@ -484,7 +489,7 @@ class ReasoningItemReader(ItemReader):
             decoder.emit(ExtrasSeen(self._part, {NAME: {"id": self.id}}))
 
     def feed(self, kind: str, index: int, text: str) -> None:
-        """More of one of its texts; they are told with an empty line between them."""
+        """Emit more of one of its texts; the texts are separated by an empty line."""
         if not text:
             return
         if self._told and (kind, index) not in self._told:
@@ -505,10 +510,10 @@ class ReasoningItemReader(ItemReader):
 
 
 class CallItemReader(ItemReader):
-    """A function call of the client's.
+    """Reads a function call of the client.
 
-    Perplexity announces the calls of its own tools as functions too, complete at once; those are never done
-    and not in the response. So what is announced complete is told when it is done.
+    Perplexity announces calls of its own tools as functions too. They are complete when added, are never
+    done, and are missing in the response. So a call that is complete when added is emitted when it is done.
     """
 
     def __init__(self, decoder: StreamDecoder, item: Fields) -> None:
@@ -521,7 +526,7 @@ class CallItemReader(ItemReader):
             self._begin(item)
 
     def feed(self, arguments: str) -> None:
-        """More of the arguments."""
+        """Emit more of the arguments."""
         if arguments:
             self._length += len(arguments)
             self.decoder.emit(ToolCallDelta(self._part, arguments=arguments))
@@ -549,12 +554,12 @@ class CallItemReader(ItemReader):
             self.decoder.emit(ToolCallDelta(self._part, call_id, item.text("name")))
 
     def complete(self, arguments: str) -> None:
-        """What the deltas left out."""
+        """Emit the rest of the arguments that the deltas omitted."""
         self.feed(arguments[self._length :])
 
 
 class SearchItemReader(ItemReader):
-    """A search, or the opening of a page, or a look into one: which, is known only at the end."""
+    """Reads a search, an opened page, or a search within a page; which one it is shows only at the end."""
 
     def __init__(self, decoder: StreamDecoder, item: Fields, number: int, settling: CitationSettler) -> None:
         super().__init__(decoder, item)
@@ -567,7 +572,7 @@ class SearchItemReader(ItemReader):
             decoder.emit(SearchStarted(self._part, self._call_id))
 
     def announce(self, item: Fields) -> None:
-        """The queries, where they are told before the item is done."""
+        """Emit the queries if they arrive before the item is done."""
         call, _ = decode_search_item(item, self._call_id)
         self._call(call)
 
@@ -594,7 +599,7 @@ class SearchItemReader(ItemReader):
 
 
 class FetchItemReader(ItemReader):
-    """Pages that Perplexity opened: one item for all of them, each of which is a page opened here."""
+    """Reads Perplexity's opened pages: one item for all of them, but a call for each page here."""
 
     def __init__(self, decoder: StreamDecoder, item: Fields, number: int) -> None:
         super().__init__(decoder, item)
@@ -602,7 +607,7 @@ class FetchItemReader(ItemReader):
         self._calls: dict[str, str] = {}
 
     def announce(self, urls: Iterable[str]) -> None:
-        """The addresses, perhaps again."""
+        """Emit the calls for URLs, which may arrive repeatedly."""
         self.is_called = True
         for url in urls:
             if url not in self._calls:
@@ -623,7 +628,7 @@ class FetchItemReader(ItemReader):
 
 
 class OpaqueItemReader(ItemReader):
-    """An item that means something to this dialect alone, or a picture."""
+    """Reads an image, or an item that is specific to this dialect."""
 
     def __init__(self, decoder: StreamDecoder, item: Fields) -> None:
         super().__init__(decoder, item)
@@ -642,7 +647,7 @@ class OpaqueItemReader(ItemReader):
 def open_item_reader(
     decoder: StreamDecoder, item: Fields, settling: CitationSettler, tools: ServerToolUse, number: int
 ) -> ItemReader:
-    """The reader for an item."""
+    """Create the reader for an item."""
     kind = item.text("type")
     if kind == "message":
         return MessageItemReader(decoder, item, settling)
@@ -663,8 +668,10 @@ def open_item_reader(
 
 
 class _PendingAnnotations:
-    """Annotations that wait for text, by how much of it they need: each is looked at again when it is there,
-    not with every word and every other annotation."""
+    """Annotations that wait for text, ordered by the amount of text they need.
+
+    Each is checked again when that text has arrived, not with every delta and every other annotation.
+    """
 
     __slots__ = ("_count", "_ends", "_new", "_undecided", "_wholes")
 
@@ -682,7 +689,7 @@ class _PendingAnnotations:
         self._new.append(annotation)
 
     def hold(self, annotation: UrlCitation, end: int | None) -> None:
-        """Until the part reaches `end`, or without one until it is complete."""
+        """Hold an annotation until the part reaches `end`, or without `end` until the part is complete."""
         if end is None:
             self._undecided.append(annotation)
         else:
@@ -690,7 +697,7 @@ class _PendingAnnotations:
             heappush(self._ends, (end, self._count, annotation))
 
     def hold_whole(self, annotation: UrlCitation, end: int) -> None:
-        """Until the whole answer reaches `end`."""
+        """Hold an annotation until the whole answer reaches `end`."""
         self._count += 1
         heappush(self._wholes, (end, self._count, annotation))
 
@@ -703,7 +710,7 @@ class _PendingAnnotations:
         return due
 
     def take_decided(self, total: int) -> list[UrlCitation]:
-        """The part is complete: all but those that wait for other parts."""
+        """Take all annotations of a complete part, except those that wait for other parts."""
         due, self._undecided = self._undecided, []
         return [*self.take_due(lambda _: True, total), *due]
 
@@ -713,7 +720,12 @@ class _PendingAnnotations:
 
 
 class TextPartReader:
-    """One content part of a message."""
+    """Reads one text part of a message and resolves its annotations.
+
+    Annotations arrive after or before their text, and every `done` event repeats them. A citation is emitted
+    once, as soon as its span is certain: immediately if the text is there and confirms it, else when the part
+    is complete.
+    """
 
     __slots__ = (
         "_decoder",
@@ -755,17 +767,17 @@ class TextPartReader:
         self._pending = _PendingAnnotations()
 
     def feed(self, delta: str) -> None:
-        """More of the text."""
+        """Add a text delta."""
         if not self.is_complete:
             self._tell(self._stripper.feed(delta))
 
     def complete(self, whole: str | None = None) -> None:
-        """The text has ended; `whole` is all of it, where it is repeated."""
+        """End the text; `whole` is the complete text if the event repeats it."""
         if self.is_complete:
             return
         rest = self._stripper.close()
         if whole is not None:
-            # What the deltas left out is told now; what they told cannot be taken back.
+            # Text that the deltas omitted is emitted now; emitted text cannot be withdrawn.
             stripper = MarkerStripper(private_only=True)
             text = stripper.feed(whole) + stripper.close()
             told = self.text
@@ -775,7 +787,7 @@ class TextPartReader:
         self.is_complete = True
 
     def describe(self, part: Fields) -> None:
-        """What belongs to the text besides its web citations."""
+        """Emit the other fields of the text part."""
         if self._is_described:
             return
         self._is_described = True
@@ -786,13 +798,13 @@ class TextPartReader:
             self._decoder.emit(ExtrasSeen(self.part, extras))
 
     def describe_message(self, extras: Extras) -> None:
-        """What belongs to the message of the text; an empty text needs none of it."""
+        """Emit the other fields of the message, unless the text is empty."""
         if self.length and extras != self._message:
             self._message = extras
             self._decoder.emit(ExtrasSeen(self.part, extras))
 
     def keep(self, annotation: Fields) -> bool:
-        """Keep an annotation that is no web citation; says whether it is new."""
+        """Keep an annotation that is not a web citation; returns whether it is new."""
         key = dump_json(annotation.raw)
         if key in self._kept:
             return False
@@ -801,7 +813,7 @@ class TextPartReader:
         return True
 
     def rename(self, phase: Phase) -> None:
-        """Some servers tell the phase of a message only at its end."""
+        """Set the phase, which some servers send only at the end of the message."""
         if phase and not self.phase:
             self.phase = phase
             if self.length:
@@ -814,21 +826,21 @@ class TextPartReader:
 
     @property
     def is_waiting(self) -> bool:
-        """Are there annotations whose place is not certain yet?"""
+        """Whether there are annotations whose span is not certain yet."""
         return bool(self._pending)
 
     def wait(self, annotation: UrlCitation) -> None:
-        """Take an annotation."""
+        """Add an annotation."""
         self._pending.add(annotation)
 
     def certain(self) -> list[Citation]:
-        """The pending citations whose place is certain by now, in offsets of the part."""
+        """Take the citations whose span is certain by now, with offsets in the part."""
         text = self.text
         total = len(self._decoder.transcript)
         found: list[Citation] = []
         for annotation in self._due(len(text), total):
             if len(found) >= MAX_EVIDENCE:
-                break  # more is not kept, and an address may be linked to thousands of times
+                break  # no more are kept, and a URL may be linked thousands of times
             whole = self._whole(annotation)
             if whole is not None and whole.end > total:
                 self._pending.hold_whole(annotation, whole.end)
@@ -852,7 +864,7 @@ class TextPartReader:
         return self._pending.take_due(lambda end: self._stripper.place(end) <= length, total)
 
     def _whole(self, annotation: UrlCitation) -> Span | None:
-        """The span of which the annotation is a piece, if that is true; cut off where the text broke off."""
+        """Span of which the annotation is a slice, if it fits; truncated to the text if that was cut off."""
         whole = annotation.whole
         if whole is None or max(whole.start, self.start) != self.start + annotation.start:
             return None
@@ -873,14 +885,20 @@ class TextPartReader:
         if not text:
             return
         if not self.length and self._message:
-            # Who passes the text on needs the id of its message before the first word.
+            # An encoder needs the id of the message before its first text.
             self._decoder.emit(ExtrasSeen(self.part, self._message))
         self.length += len(text)
         self._decoder.emit(TextDelta(self.part, text, self.phase))
 
 
 class CitationSettler:
-    """All text parts of an answer, in order."""
+    """Text parts of an answer in order; settles them and emits their citations.
+
+    Parts settle in order, so that the offset of each in the whole answer is known.
+
+    The Codex backend searches and links its sources without any annotation. If an answer has a search and no
+    annotation at all, its links are its citations; until that is certain, a part with links is not settled.
+    """
 
     def __init__(self, decoder: StreamDecoder) -> None:
         self._decoder = decoder
@@ -894,13 +912,13 @@ class CitationSettler:
         self.numbered: dict[str, Source] = {}
 
     def open(self, item_id: str, phase: Phase) -> TextPartReader:
-        """A new text part."""
+        """Open a new text part."""
         text = TextPartReader(self._decoder, item_id, phase)
         self._texts.append(text)
         return text
 
     def annotate(self, text: TextPartReader, fields: Fields) -> None:
-        """An annotation, perhaps told before."""
+        """Add an annotation, which may be a repetition."""
         annotation = decode_annotation(fields)
         if annotation is None:
             if text.keep(fields):
@@ -910,7 +928,7 @@ class CitationSettler:
             return
         text.known.add(annotation.key)
         if annotation.whole is not None:
-            # Only the first piece of a citation speaks for it.
+            # Only the first slice of a citation counts.
             piece = (*annotation.whole, annotation.url, annotation.evidence.quote)
             if piece in self._pieces:
                 return
@@ -930,7 +948,7 @@ class CitationSettler:
             self._decoder.emit(Warned("file_citation", message))
 
     def tell(self, text: TextPartReader) -> None:
-        """The citations of a part that are certain, if it is certain where the part begins."""
+        """Emit the certain citations of a part, if the offset of the part is certain."""
         if not text.is_waiting:
             return
         if not text.is_settled:
@@ -940,7 +958,7 @@ class CitationSettler:
         self._cite(text, text.certain())
 
     def advance(self) -> None:
-        """Settle what is done, as far as nothing before it is open."""
+        """Settle the parts that are done, up to the first open one."""
         while self._settled < len(self._texts):
             text = self._texts[self._settled]
             self.tell(text)
@@ -949,7 +967,7 @@ class CitationSettler:
             self._settle(text)
 
     def finish(self, *, derive_citations: bool) -> None:
-        """All text has been told."""
+        """All text has arrived: settle everything."""
         for text in self._texts:
             text.complete()
             text.is_done = text.is_last = True

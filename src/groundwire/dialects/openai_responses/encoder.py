@@ -1,8 +1,8 @@
-"""A response written event by event.
+"""Encodes events as a streamed response.
 
-Every event has a number. Items are closed when the next one begins, except what may still grow: a message
-whose text is not settled, a search that has not returned, and function calls, whose arguments may come by
-turns. The last event holds the whole response, the same that is given to those who do not stream.
+Every event has a sequence number. An item is closed when the next one begins, unless it may still grow: a
+message whose text is not settled, a search that has not returned, and function calls, whose arguments may be
+interleaved. The last event has the whole response, the same as without streaming.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ SendEvent: TypeAlias = Callable[[str, JsonObject], None]
 
 
 class Encoder(StreamEncoder):
-    """Writes a response."""
+    """Encodes events as a streamed response."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply)
@@ -150,7 +150,7 @@ class Encoder(StreamEncoder):
         return text
 
     def _message_for(self, text: Text) -> MessageItemWriter:
-        """The open message, if the text belongs to it and its parts are complete; else a new one."""
+        """The open message if the text belongs to it and its parts are complete, else a new one."""
         message, self._message = self._message, None
         if message is not None and belongs_to_message([other.head for other in message.texts], text):
             self._placing.settle(message, keep_last=False)
@@ -225,7 +225,7 @@ class Encoder(StreamEncoder):
         writer.close()
 
     def _next_index(self) -> int:
-        """The place of a new item, before which whatever is complete is closed."""
+        """Output index of a new item; closes the items that are complete."""
         self._message = None
         self._placing.settle(None)
         if self._reasoning is not None:
@@ -244,7 +244,7 @@ class Encoder(StreamEncoder):
                 writer.extras = self._extras[part]
 
     def _with_first_id(self, event: ExtrasSeen) -> ExtrasSeen:
-        """An id that comes after its item has begun is too late."""
+        """Drop an id that arrives after its item has begun."""
         part, extras = event.part, event.extras
         begun = part in self._texts or part in self._reasonings or part in self._calls
         if not begun or "id" not in own_extras(extras):
@@ -264,7 +264,7 @@ class Encoder(StreamEncoder):
             self._close(event, is_cut=status == "incomplete")
             told: list[Json] = [item.done for item in self._items]
             if told != response["output"]:
-                # The events came in an order that no answer has; what has been told holds.
+                # The events came in an order that no answer has: keep the items as they were sent.
                 response = add_citations_extension({**response, "output": told}, answer)
         self._tell(status, {"response": response})
 
@@ -292,7 +292,10 @@ class Encoder(StreamEncoder):
 
 
 class ItemWriter(ABC):
-    """One item of the list."""
+    """Writes one item of the output.
+
+    It has an index and an id, sends the events of the item, and can encode the item at any time.
+    """
 
     may_be_cut = False
 
@@ -307,14 +310,14 @@ class ItemWriter(ABC):
 
     @abstractmethod
     def item(self) -> JsonObject:
-        """The item as far as it has been told."""
+        """Encode the item so far."""
 
     def add(self, item: JsonObject) -> None:
-        """The item begins."""
+        """Send the beginning of the item."""
         self.tell("output_item.added", {"output_index": self.index, "item": item})
 
     def close(self, status: str = "") -> None:
-        """The item is complete, or cut off."""
+        """Send the end of the item; `status` if it was cut off."""
         if self.is_done:
             return
         self.is_done = True
@@ -326,15 +329,15 @@ class ItemWriter(ABC):
         self.tell("output_item.done", {"output_index": self.index, "item": item})
 
     def end(self) -> None:
-        """What has to be told before the item is done."""
+        """Send the events that precede the end of the item."""
 
     def say(self, name: str, fields: JsonObject) -> None:
-        """An event about this item."""
+        """Send an event about this item."""
         self.tell(name, {**self.place, **fields})
 
 
 class WholeItemWriter(ItemWriter):
-    """An item that comes whole: a picture, or something only this dialect understands."""
+    """Writes an item that arrives whole: an image, or an item that is specific to this dialect."""
 
     def __init__(self, tell: SendEvent, index: int, item: JsonObject) -> None:
         item_id = item.get("id")
@@ -347,7 +350,7 @@ class WholeItemWriter(ItemWriter):
 
 
 class ReasoningItemWriter(ItemWriter):
-    """A reasoning, shown as one summary."""
+    """Writes reasoning as one summary."""
 
     def __init__(self, tell: SendEvent, index: int, item_id: str) -> None:
         super().__init__(tell, index, item_id)
@@ -355,7 +358,7 @@ class ReasoningItemWriter(ItemWriter):
         self.add({"type": "reasoning", "summary": [], "id": item_id})
 
     def write(self, text: str) -> None:
-        """More of it."""
+        """Send more text."""
         if self.is_done or not text:
             return
         if not self._chunks:
@@ -377,7 +380,7 @@ class ReasoningItemWriter(ItemWriter):
 
 
 class CallItemWriter(ItemWriter):
-    """A function call."""
+    """Writes a function call."""
 
     may_be_cut = True
 
@@ -390,7 +393,7 @@ class CallItemWriter(ItemWriter):
         self.add({**self.item(), "arguments": "", "status": "in_progress"})
 
     def write(self, name: str, arguments: str) -> None:
-        """More of it."""
+        """Send more of the arguments."""
         self._name = name or self._name
         if arguments and not self.is_done:
             self._chunks.append(arguments)
@@ -406,7 +409,7 @@ class CallItemWriter(ItemWriter):
 
 
 class SearchItemWriter(ItemWriter):
-    """A search, from its beginning to what it found."""
+    """Writes a search with its results."""
 
     def __init__(self, tell: SendEvent, index: int, item_id: str, call: SearchCall | None) -> None:
         super().__init__(tell, index, item_id)
@@ -418,7 +421,7 @@ class SearchItemWriter(ItemWriter):
         self.say("web_search_call.searching", {})
 
     def finish(self, result: SearchResult) -> None:
-        """What came back."""
+        """Add the result and close the item."""
         self._result = result
         self.close()
 
@@ -431,7 +434,7 @@ class SearchItemWriter(ItemWriter):
 
 
 class TextPartWriter:
-    """One content part of a message."""
+    """Writes one content part of a message. Its annotations have offsets within the part."""
 
     def __init__(self, message: MessageItemWriter, number: int, part: int, phase: Phase) -> None:
         self.message = message
@@ -450,11 +453,11 @@ class TextPartWriter:
 
     @property
     def end(self) -> int:
-        """Where it ends so far, in the whole text."""
+        """End offset so far, in the whole text."""
         return self.start + self.length
 
     def write(self, text: str) -> None:
-        """More words."""
+        """Send more text."""
         self._chunks.append(text)
         self.length += len(text)
         if self.phase == "refusal":
@@ -463,16 +466,16 @@ class TextPartWriter:
             self._say("output_text.delta", {"delta": text, "logprobs": []})
 
     def cite(self, citation: Citation, low: int, high: int) -> None:
-        """A citation of a range of the whole text that lies in this part."""
+        """Send the annotations for a range of the whole text within this part."""
         start, end = low - self.start, high - self.start
         self._annotate_all(self._told.add(citation, start, end, self.text()[start:end]))
 
     def cite_unplaced(self, citation: Citation) -> None:
-        """A citation of the answer as a whole."""
+        """Send the annotations for a citation of the whole answer."""
         self._annotate_all(self._told.add_unplaced(citation))
 
     def close(self) -> None:
-        """The part is complete."""
+        """Send the end of the part."""
         if self._closed is not None:
             return
         others = own_extras(self.extras).get("annotations")
@@ -486,31 +489,31 @@ class TextPartWriter:
         self._say("content_part.done", {"part": content})
 
     def content(self) -> JsonObject:
-        """The part as a whole."""
+        """Encode the part."""
         return encode_text(self.value(), list(self._told)) if self._closed is None else self._closed
 
     @property
     def is_closed(self) -> bool:
-        """Has it been told to be complete?"""
+        """Whether the end of the part has been sent."""
         return self._closed is not None
 
     @property
     def head(self) -> Text:
-        """The part as the model has it, without its words."""
+        """The part as a model value, without its text."""
         return Text("", self.phase, self.extras)
 
     def value(self) -> Text:
-        """The part as the model has it."""
+        """The part as a model value."""
         return Text(self.text(), self.phase, self.extras)
 
     def text(self) -> str:
-        """The words so far."""
+        """The text so far."""
         if len(self._chunks) > 1:
             self._chunks[:] = ["".join(self._chunks)]
         return self._chunks[0] if self._chunks else ""
 
     def _annotate_all(self, new: list[JsonObject]) -> None:
-        # A part that is closed takes no more; the response at the end has them all.
+        # A closed part takes no more annotations; the final response has them all.
         for number, annotation in enumerate([] if self.is_closed else new, len(self._told) - len(new)):
             self._annotate(number, annotation)
 
@@ -522,7 +525,7 @@ class TextPartWriter:
 
 
 class MessageItemWriter(ItemWriter):
-    """A message of the assistant's."""
+    """Writes an assistant message, whose content parts follow one another."""
 
     may_be_cut = True
 
@@ -533,7 +536,7 @@ class MessageItemWriter(ItemWriter):
         self.add({**item, "status": "in_progress"})
 
     def open(self, part: int, phase: Phase) -> TextPartWriter:
-        """A new content part."""
+        """Open a new content part."""
         text = TextPartWriter(self, len(self.texts), part, phase)
         self.texts.append(text)
         return text
@@ -548,7 +551,7 @@ class MessageItemWriter(ItemWriter):
 
 
 class _WaitingCitation:
-    """A citation that waits for its text, and whether a part of it has been told."""
+    """A citation that waits for its text, and whether a slice of it has been sent."""
 
     __slots__ = ("citation", "is_told", "span")
 
@@ -558,7 +561,7 @@ class _WaitingCitation:
         self.is_told = False
 
     def tell(self, text: TextPartWriter) -> None:
-        """The share of a part in it."""
+        """Send the slice of the citation within a part."""
         start, end = max(self.span.start, text.start), min(self.span.end, text.end)
         is_point = self.span.start == self.span.end
         if text.phase != "refusal" and (start < end or (is_point and text.start < end)):
@@ -567,7 +570,13 @@ class _WaitingCitation:
 
 
 class AnnotationPlacer:
-    """All text parts of a stream, in order, and the citations that wait for them."""
+    """Places the citations of a stream in its text parts, and closes the parts.
+
+    Spans count over the whole text, annotations within their part. So a citation is sent when all earlier
+    parts are settled and its text has been sent; one that covers several parts is sent in slices. Waiting
+    citations are sent in the order of their spans. A part stays open until it is settled, and the last part
+    until another one follows: it takes the citations without a span.
+    """
 
     def __init__(self) -> None:
         self._texts: list[TextPartWriter] = []
@@ -579,18 +588,18 @@ class AnnotationPlacer:
         self._repeats = MAX_EXTRA_SLICES
 
     def open(self, text: TextPartWriter) -> None:
-        """A part begins."""
+        """Add a new part."""
         insort(self._texts, text, key=lambda other: other.part)
         if text is self._texts[-1]:
             self._frontier()
 
     def grow(self) -> None:
-        """A part has more text: tell what has been waiting for it."""
+        """Send the citations that waited for new text."""
         if self._waiting:
             self._frontier()
 
     def cite(self, citation: Citation) -> None:
-        """A citation."""
+        """Add a citation."""
         span = citation.span
         if span is None or span.end <= 0 or span.start > span.end:
             self._unplaced.append(citation)
@@ -600,9 +609,9 @@ class AnnotationPlacer:
         self._frontier()
 
     def settle(self, current: MessageItemWriter | None, *, keep_last: bool = True) -> None:
-        """Close what is settled, as far as nothing before it is open.
+        """Close the settled parts, up to the first open one.
 
-        The message `current` stays open, and so does its last part, unless another one is to follow it.
+        The message `current` stays open, and with `keep_last` its last part too.
         """
         while (text := self._frontier()) is not None and text.is_settled and not self._unplaced:
             if keep_last and text.message is current and text is current.texts[-1]:
@@ -613,7 +622,7 @@ class AnnotationPlacer:
                 text.message.close()
 
     def finish(self) -> None:
-        """All text is out: every citation finds its place now, or has none."""
+        """All text has been sent: place every remaining citation, or treat it as one without a span."""
         while (text := self._frontier()) is not None:
             self._leave(text)
         while self._waiting:
@@ -624,7 +633,7 @@ class AnnotationPlacer:
         self._unplaced.clear()
 
     def _frontier(self) -> TextPartWriter | None:
-        """The first part that has not been left; tells what it can."""
+        """The first part that is not finished; sends the citations that it can."""
         if self._left == len(self._texts):
             return None
         text = self._texts[self._left]
@@ -634,7 +643,7 @@ class AnnotationPlacer:
         return text
 
     def _leave(self, text: TextPartWriter) -> None:
-        """A part has all its text: what reaches beyond it is told as far as it goes."""
+        """Finish a part that has all its text: send its slices of citations that continue after it."""
         rest = []
         while self._waiting and _starts_before_end(self._waiting[0][0], text):
             entry = heappop(self._waiting)
@@ -651,7 +660,10 @@ class AnnotationPlacer:
         self._left += 1
 
     def _tell(self, waiting: _WaitingCitation, text: TextPartWriter) -> None:
-        """The last share of a citation. One that is about text long closed is left to the response."""
+        """Send the last slice of a citation.
+
+        One for text that was closed long ago is left to the response.
+        """
         waiting.tell(text)
         if waiting.span.end > text.start:
             self._drop(waiting)
@@ -662,5 +674,5 @@ class AnnotationPlacer:
 
 
 def _starts_before_end(span: Span, text: TextPartWriter) -> bool:
-    """Does a span begin in a part or before it? A point at its end belongs to it."""
+    """Whether a span begins before the end of a part. A point at the end belongs to the part."""
     return span.start < text.end or span.end <= text.end

@@ -1,8 +1,8 @@
-"""Errors and the reasons why an answer ended.
+"""Errors and finish reasons.
 
-Three shapes of body are read alike: OpenAI's `{"error": {...}}`, the Codex backend's `{"detail": ...}` and
-OpenRouter's, whose `code` is the HTTP status. Inside a stream an error may be nested, flat, or part of a
-failed response. The provider's own word decides; the status decides where there is none.
+Three formats of error bodies are read: OpenAI's `{"error": {...}}`, the Codex backend's `{"detail": ...}` and
+OpenRouter's, whose `code` is the HTTP status. In a stream an error may be nested, flat, or part of a failed
+response. The error code decides; the status decides if there is none.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FINISH_REASONS: dict[str, FinishReason] = {
     "max_messages": "length",
     "content_filter": "filtered",
 }
-"""`incomplete_details.reason`; what is not listed (`steered`) counts as another reason."""
+"""By `incomplete_details.reason`; all others (`steered`) are the finish reason `other`."""
 
 INCOMPLETE_REASONS: dict[FinishReason | None, str] = {
     "length": "max_output_tokens",
@@ -78,7 +78,7 @@ _CLASSES_BY_CODE: dict[str, type[UpstreamError]] = {
     "content_policy_violation": Refused,
 }
 _REQUEST_ERROR_CODE = re.compile(r"invalid_|unsupported_|unknown_|image_|.*_policy")
-"""Words of a stream's errors that blame the request: `invalid_request_error`, `bio_policy`, …"""
+"""Codes of stream errors that blame the request: `invalid_request_error`, `bio_policy`, …"""
 
 _WAIT = re.compile(r"(?:try again|retry) (?:in|after) ((?:\d+(?:\.\d+)?(?:ms|h|m|s)\s?)+)", re.IGNORECASE)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)", re.IGNORECASE)
@@ -87,7 +87,7 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\s]+")
 
 
 def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
-    """What an HTTP error means."""
+    """Turn an HTTP error response into an `UpstreamError`."""
     try:
         value = load_json(body, UpstreamWireError)
     except WireError:
@@ -95,7 +95,7 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
     if isinstance(value, dict):
         error = _decode_error_object(value, status)
     else:
-        # A page of Cloudflare's with status 403 is about the network, not about the key.
+        # A Cloudflare page with status 403 is about the network, not about the key.
         kind = Refused if status == 403 else upstream_error_class(status)
         error = kind(_printable(body.decode("utf-8", "replace")) or f"HTTP status {status}", status=status)
     wait = retry_after(headers)
@@ -105,7 +105,9 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
 
 
 def decode_stream_error(value: JsonObject) -> UpstreamError:
-    """What an error inside an answer means: an `error` event of either shape, or `response.error`."""
+    """Turn an error inside a response into an `UpstreamError`: an `error` event of any format, or
+    `response.error`.
+    """
     status = value.get("status_code")
     return _decode_error_object(value, status if type(status) is int else None)
 
@@ -151,7 +153,7 @@ def _message(*candidates: Json) -> str:
 
 
 def _wait_seconds(message: str) -> float | None:
-    """OpenAI says how long to wait in its sentence: `try again in 1.5s`, `in 6m0s`, `in 20ms`."""
+    """Retry delay in OpenAI's error message: `try again in 1.5s`, `in 6m0s`, `in 20ms`."""
     match = _WAIT.search(message)
     if match is None:
         return None
@@ -190,23 +192,23 @@ _CODES_BY_STATUS: dict[int, tuple[str, str]] = {
     503: ("server_error", "server_is_overloaded"),
     504: ("server_error", "timeout"),
 }
-"""For errors that are known by their status alone; any other 4xx blames the request."""
+"""Type and code of errors that are known by their status only; any other 4xx blames the request."""
 
 
 def encode_error(error: GroundwireError, _: Reply) -> ErrorBody:
-    """An error as the body of an HTTP answer."""
+    """Encode an error as an HTTP error body."""
     return ErrorBody(error.status_hint, {"error": encode_error_object(error)})
 
 
 def encode_error_object(error: GroundwireError) -> JsonObject:
-    """The error object itself, as it stands in a body and in an `error` event."""
+    """Encode the error object of a body or an `error` event."""
     kind, code = _type_and_code(error)
     param = error.path.removeprefix("$").lstrip(".") if isinstance(error, ClientWireError) else ""
     return {"message": error.message, "type": kind, "param": param or None, "code": code or None}
 
 
 def encode_response_error(error: GroundwireError) -> JsonObject:
-    """The `error` of a failed response, which needs a code."""
+    """Encode the `error` of a failed response, which requires a code."""
     kind, code = _type_and_code(error)
     return {"code": code or kind, "message": error.message}
 

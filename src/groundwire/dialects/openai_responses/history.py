@@ -1,9 +1,17 @@
-"""The conversation: `input` items and messages.
+"""The conversation: `input` items, messages, content parts and annotations, both ways.
 
-An input is a string or a list of items. What the assistant said in one turn is a row of items (reasoning,
-searches, calls, messages) and becomes one message; results of functions in a row become one message of the
-user's. Items and content parts nobody knows are carried whole: an item as it stands, a content part under the
-key `content_part`, so that each goes back to where it was. Text of the past is not touched.
+An input is a string or a list of items. All items of one assistant turn (reasoning, searches, calls,
+messages) become one message; consecutive function results become one user message. Unknown items and content
+parts are kept verbatim: an item as it is, a content part under the key `content_part`, so that each is
+written back where it was. Text of earlier turns is not changed.
+
+A `url_citation` counts code points of its own content part, end exclusive, and its span is the Markdown link.
+Its offsets are accepted if the text confirms them. Without offsets (xAI), or with 0 to 0 (OpenRouter's
+engines), it applies to the links to its URL, or to the whole answer.
+
+Annotations are written in the same format; `content` is the quoted passage, as in OpenRouter. The field
+`groundwire` marks a span that is not a link to its source, a citation without a span, and the slices of one
+that covers several parts, so that a reader does not look for a link. Neither field is sent to a provider.
 """
 
 from __future__ import annotations
@@ -55,8 +63,11 @@ from groundwire.text.spans import LinkPlaces, anchor_at, anchor_kind, is_link, i
 from groundwire.text.urls import domain_of, safe_address
 
 MAX_EXTRA_SLICES = 2_000
-"""How many pieces of citations are told besides the first: one that reaches over several parts has a piece in
-each, and thousands of them in thousands of parts would grow with the square of their number."""
+"""Limit for the slices of citations beyond their first one.
+
+A citation over several parts has a slice in each, so thousands of them in thousands of parts would grow
+quadratically.
+"""
 
 PHASES: dict[str, Phase] = {"commentary": "commentary", "final_answer": "final_answer"}
 _ROLES: dict[str, Role] = {"user": "user", "system": "system", "developer": "developer"}
@@ -70,7 +81,7 @@ _ANNOTATION_FIELDS = ("type", "start_index", "end_index", "url", "title", "conte
 _ANCHORS: dict[str, Anchor] = {"claim": "claim", "marker": "marker"}
 _WHOLE_ANSWER = "answer"
 _NUMBER_MARKER = re.compile(r"\[(?:web:)?(\d{1,4})\](?!\()")
-"""`[1]` or `[web:1]`, and no label of a link."""
+"""`[1]` or `[web:1]`, but not the label of a link."""
 
 _NOT_A_TITLE = re.compile(r"[\[\]\d\s]*")
 
@@ -79,7 +90,7 @@ AnnotationKey: TypeAlias = "tuple[int, int, str, str, str, Span | None]"
 
 
 def decode_input(body: Fields) -> tuple[Message, ...]:
-    """The messages of an `input`."""
+    """Decode an `input` into messages."""
     said = body.get("input")
     if isinstance(said, str):
         return (Message("user", (Text(said),)),)
@@ -90,7 +101,7 @@ def decode_input(body: Fields) -> tuple[Message, ...]:
 
 
 class _TurnBuilder:
-    """A message of several items while it is put together."""
+    """Builds a message from several items."""
 
     def __init__(self, role: Role) -> None:
         self.role = role
@@ -106,7 +117,7 @@ class _TurnBuilder:
 
 
 class _InputReader:
-    """Takes items one by one and puts those of one turn together."""
+    """Reads items one by one and groups those of one turn."""
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
@@ -116,7 +127,7 @@ class _InputReader:
         self._searches = 0
 
     def take(self, item: Fields) -> None:
-        """One item."""
+        """Add one item."""
         kind = item.text("type") or ("message" if item.has("role") else "item_reference")
         role = item.text("role")
         if kind == "message" and role in _ROLES:
@@ -141,7 +152,7 @@ class _InputReader:
             self._keep(item, kind)
 
     def messages(self) -> tuple[Message, ...]:
-        """All that was taken."""
+        """All messages read."""
         self._end()
         return tuple(self._messages)
 
@@ -204,7 +215,7 @@ class _InputReader:
         return ToolResult(call_id, content, self._functions.get(call_id, ""), extras=extras)
 
     def _keep(self, item: Fields, kind: str) -> None:
-        """An item of this dialect's alone, on the side it came from."""
+        """Keep an unknown item verbatim, in a message of the role it belongs to."""
         role = _ROLES.get(item.text("role"))
         if role is None:
             role = "user" if kind.endswith(("_output", "_response")) else "assistant"
@@ -212,7 +223,7 @@ class _InputReader:
 
 
 def decode_content(item: Fields) -> Iterator[_Content]:
-    """The content of a message that is not the assistant's."""
+    """Decode the content of a message that is not the assistant's."""
     if isinstance(item.get("content"), str):
         yield Text(item.text("content"))
     else:
@@ -242,7 +253,7 @@ def _decode_image(part: Fields) -> Image:
 def _history_citations(
     annotation: UrlCitation, text: str, start: int, links: LinkPlaces
 ) -> Iterator[Citation]:
-    """The citations of an earlier turn, each with the offsets to give back where they are not its span's."""
+    """Citations of an earlier turn; those with a corrected span also keep the received offsets."""
     for citation in resolve_annotation(annotation, text, lambda offset: offset, links):
         span = citation.span
         if span == (annotation.start, annotation.end):
@@ -259,7 +270,7 @@ def _with_offsets(evidence: Evidence, offsets: JsonObject) -> Evidence:
 
 
 def encode_input(messages: tuple[Message, ...], unsaid: set[str]) -> list[Json]:
-    """The items of an `input`; what has no words here is named in `unsaid`."""
+    """Encode messages as `input` items; names of what cannot be expressed are added to `unsupported`."""
     items: list[Json] = []
     for message in messages:
         native_form = is_native(message, NAME) and not any(map(_is_output_only, message.parts))
@@ -277,7 +288,7 @@ def encode_input(messages: tuple[Message, ...], unsaid: set[str]) -> list[Json]:
 
 
 def _is_output_only(part: Part) -> bool:
-    """Is it an item that is no input here? Perplexity's results and Mistral's executions are not."""
+    """Whether a part is an item that is not valid as input: Perplexity's results and Mistral's executions."""
     if not isinstance(part, SearchCall):
         return False
     return str(own_extras(part.extras).get("type")).endswith(("_results", "tool.execution"))
@@ -293,7 +304,7 @@ def _nested_parts(message: Message) -> Iterator[Part]:
 def _encode_other_message(
     message: Message, parts: tuple[Part, ...], unsaid: set[str]
 ) -> Iterator[JsonObject]:
-    """Messages of the user's and the system's: results of functions are items between them."""
+    """Encode a user or system message; function results are items between its pieces."""
     content: list[Json] = []
     for part in parts:
         item = _encode_item_part(part, unsaid)
@@ -313,7 +324,7 @@ def _encode_input_message(message: Message, content: list[Json]) -> JsonObject:
 
 
 def _encode_item_part(part: Part, unsaid: set[str]) -> JsonObject | None:
-    """A part that is an item of its own."""
+    """Encode a part that is an item by itself; None for content."""
     if isinstance(part, ToolResult):
         if part.is_error:
             unsaid.add("is_error")
@@ -329,7 +340,7 @@ def _encode_item_part(part: Part, unsaid: set[str]) -> JsonObject | None:
 
 
 def _encode_tool_output(result: ToolResult) -> Json:
-    """What a function gave back: a string, if there is nothing but one text."""
+    """Encode the output of a function: a string if it is one plain text."""
     match result.content:
         case ():
             return ""
@@ -352,7 +363,7 @@ def _encode_content_part(part: Part) -> list[Json]:
 
 
 def encode_history_items(parts: Sequence[Part], citations: Iterable[Citation]) -> list[JsonObject]:
-    """The items of an earlier turn, word for word where this dialect made them."""
+    """Encode the items of an earlier assistant turn, verbatim where this dialect made them."""
     texts = [part for part in parts if isinstance(part, Text) and part.text]
     annotations = iter(encode_history_annotations(texts, citations))
     searches = SearchPairs(parts)
@@ -380,7 +391,7 @@ def _encode_history_message(texts: Sequence[Text], contents: Sequence[JsonObject
 def _encode_history_item(part: Part, searches: SearchPairs) -> Iterator[JsonObject]:
     match part:
         case Reasoning() if NAME in part.extras:
-            # OpenAI refuses the `status` that it gave with a reasoning.
+            # OpenAI rejects the `status` that it sent with a reasoning item.
             yield {key: value for key, value in encode_reasoning_item(part).items() if key != "status"}
         case ToolCall():
             yield encode_call(part)
@@ -397,7 +408,7 @@ def _encode_history_item(part: Part, searches: SearchPairs) -> Iterator[JsonObje
 def encode_assistant_message(
     item_id: str, texts: Sequence[Text], contents: Sequence[JsonObject]
 ) -> JsonObject:
-    """A message of the assistant's."""
+    """Encode an assistant message."""
     item: JsonObject = {
         "id": item_id,
         "type": "message",
@@ -413,7 +424,7 @@ def encode_assistant_message(
 
 
 def is_item(part: Part, searches: SearchPairs) -> bool:
-    """Does a part show in the list at all? What does not show does not divide a message either."""
+    """Whether a part is visible as an item. Other parts do not split a message either."""
     match part:
         case Text():
             return bool(part.text)
@@ -428,7 +439,7 @@ def is_item(part: Part, searches: SearchPairs) -> bool:
 
 
 def group_runs(parts: Iterable[Part]) -> Iterator[ItemRun]:
-    """The parts, with the texts of one message together."""
+    """Group the texts of one message; other parts are separate."""
     texts: list[Text] = []
     for part in parts:
         if isinstance(part, Text) and texts and belongs_to_message(texts, part):
@@ -444,7 +455,7 @@ def group_runs(parts: Iterable[Part]) -> Iterator[ItemRun]:
 
 
 def belongs_to_message(texts: Sequence[Text], part: Text) -> bool:
-    """Does a text go on the message that these have begun?"""
+    """Whether a text continues the message of these texts."""
     if own_id(texts[0].extras) != own_id(part.extras):
         return False
     phase = next((text.phase for text in texts if text.phase != "refusal"), "")
@@ -452,7 +463,7 @@ def belongs_to_message(texts: Sequence[Text], part: Text) -> bool:
 
 
 class SearchPairs:
-    """Which result belongs to which call."""
+    """Matches search results to their calls."""
 
     def __init__(self, parts: Iterable[Part]) -> None:
         parts = tuple(parts)
@@ -467,7 +478,7 @@ class SearchPairs:
 
 
 def reasoning_texts(item: Fields) -> list[tuple[str, int, str]]:
-    """What a reasoning item shows: its summaries, then its open text, each with its kind and index."""
+    """Texts of a reasoning item: the summaries, then the content, each with its kind and index."""
     return [
         (kind, index, part.text("text"))
         for kind in ("summary", "content")
@@ -476,26 +487,26 @@ def reasoning_texts(item: Fields) -> list[tuple[str, int, str]]:
 
 
 def reasoning_extras(item: Fields) -> Extras:
-    """What belongs to a reasoning besides its words: id, encrypted form, and how the words were divided."""
+    """Other fields of a reasoning item: id, encrypted content, and how the text was divided."""
     texts = reasoning_texts(item)
     divided = len(texts) > 1 or any(kind == "content" or not text for kind, _, text in texts)
     return {NAME: item.rest("type") if divided else item.rest("type", "summary")}
 
 
 def encode_reasoning_item(part: Reasoning) -> JsonObject:
-    """A reasoning item."""
+    """Encode a reasoning item."""
     summary: list[Json] = [{"type": "summary_text", "text": part.text}] if part.text else []
     return {"type": "reasoning", "summary": summary, **own_extras(part.extras)}
 
 
 def decode_generated_image(item: Fields) -> Image:
-    """A picture that the provider made."""
+    """Decode an image that the provider generated."""
     media_type = f"image/{item.text('output_format', 'png')}"
     return Image(media_type, item.text("result"), extras={NAME: item.rest("type", "result")})
 
 
 def encode_generated_image(part: Image) -> JsonObject:
-    """The item of a picture that comes inline."""
+    """Encode an inline image as an item."""
     return {
         "type": "image_generation_call",
         "status": "completed",
@@ -506,7 +517,7 @@ def encode_generated_image(part: Image) -> JsonObject:
 
 
 def message_extras(item: Fields) -> Extras:
-    """What belongs to a message besides its content: id and status."""
+    """Other fields of a message item: id and status."""
     kept: JsonObject = {key: item.raw[key] for key in ("id", "status") if item.has(key)}
     beside = item.rest(*_MESSAGE_FIELDS)
     if beside:
@@ -515,7 +526,7 @@ def message_extras(item: Fields) -> Extras:
 
 
 def text_extras(part: Fields, others: Iterable[Json]) -> Extras:
-    """What belongs to a text besides its web citations: annotations of other kinds, probabilities."""
+    """Other fields of a text part: annotations of other types, log probabilities."""
     kept = part.rest(*_TEXT_FIELDS)
     annotations = list(others)
     if annotations:
@@ -526,7 +537,7 @@ def text_extras(part: Fields, others: Iterable[Json]) -> Extras:
 
 
 def encode_text(part: Text, annotations: list[JsonObject]) -> JsonObject:
-    """A content part of an assistant's message."""
+    """Encode a content part of an assistant message."""
     kept = own_extras(part.extras)
     beside = {key: value for key, value in kept.items() if key not in _KEPT_APART}
     if part.phase == "refusal":
@@ -543,9 +554,10 @@ def encode_text(part: Text, annotations: list[JsonObject]) -> JsonObject:
 
 @value
 class UrlCitation:
-    """A citation as the wire has it, in offsets of its part.
+    """A `url_citation` as received, with offsets in its content part.
 
-    `anchor` and `whole`, the span over the whole answer of which this is a piece, are known of our own.
+    `anchor` and `whole`, the span over the whole answer of which this is a slice, are set only in our own
+    responses.
     """
 
     start: int
@@ -557,12 +569,12 @@ class UrlCitation:
 
     @property
     def key(self) -> AnnotationKey:
-        """Equal when the same annotation is told again, as the `done` events do."""
+        """Identity of an annotation that the `done` events repeat."""
         return self.start, self.end, self.url, self.evidence.quote, self.anchor, self.whole
 
 
 def decode_annotation(fields: Fields) -> UrlCitation | None:
-    """A web citation; None for citations of files, which stay what they are."""
+    """Decode a web citation; None for citations of files, which are kept verbatim."""
     if fields.text("type", "url_citation") != "url_citation":
         return None
     body = fields.obj("url_citation") if fields.has("url_citation") else fields
@@ -588,7 +600,7 @@ def decode_annotation(fields: Fields) -> UrlCitation | None:
 def resolve_annotation(
     annotation: UrlCitation, text: str, shift: Callable[[int], int], links: LinkPlaces
 ) -> list[Citation]:
-    """The citations an annotation means, in offsets of its part, whose text is complete."""
+    """Resolve an annotation to citations, with offsets in its part, whose text is complete."""
     certain = resolve_early(annotation, text, shift)
     if certain is not None:
         return [certain]
@@ -606,7 +618,7 @@ def resolve_annotation(
 
 
 def resolve_early(annotation: UrlCitation, text: str, shift: Callable[[int], int]) -> Citation | None:
-    """The citation, if its place is certain whatever text is still to come."""
+    """The citation if its span is certain before the text is complete, else None."""
     start, end = shift(annotation.start), shift(annotation.end)
     if not 0 <= start <= end <= len(text) or end == 0 or annotation.anchor == _WHOLE_ANSWER:
         return None
@@ -616,7 +628,7 @@ def resolve_early(annotation: UrlCitation, text: str, shift: Callable[[int], int
 
 
 def is_misplaced(annotation: UrlCitation, citation: Citation) -> bool:
-    """Did the wire tell a place that the text does not have?"""
+    """Whether the received span is not in the text."""
     return citation.span is None and annotation.end > annotation.start
 
 
@@ -626,12 +638,12 @@ def _citation_at(annotation: UrlCitation, text: str, span: Span) -> Citation:
 
 
 def anchor_of(annotation: UrlCitation, words: str) -> Anchor:
-    """What kind of anchor it has: as we told it ourselves, else by the words it is about."""
+    """Kind of anchor: as set in our own responses, else derived from the text."""
     return _ANCHORS.get(annotation.anchor) or anchor_kind(words)
 
 
 class TextSlice(NamedTuple):
-    """The share of a text part in a citation, in offsets of the part."""
+    """The slice of a citation within one text part, with offsets in the part."""
 
     part: int
     start: int
@@ -639,12 +651,15 @@ class TextSlice(NamedTuple):
 
 
 def text_bounds(texts: Iterable[Text]) -> list[int]:
-    """Where each part begins in the whole text, and where the last one ends."""
+    """Start offsets of the parts in the whole text, and the end of the last one."""
     return list(accumulate((len(part.text) for part in texts), initial=0))
 
 
 def slice_span(span: Span, bounds: Sequence[int]) -> Iterator[TextSlice]:
-    """A span of the whole text, cut at the borders of its parts. A point belongs to the part it ends."""
+    """Cut a span of the whole text at the borders of its parts.
+
+    A point belongs to the part that ends with it.
+    """
     is_point = span.start == span.end
     find = bisect_left if is_point else bisect_right
     for part in range(max(find(bounds, span.start) - 1, 0), len(bounds) - 1):
@@ -657,25 +672,25 @@ def slice_span(span: Span, bounds: Sequence[int]) -> Iterator[TextSlice]:
 
 
 class AnnotationList(list[JsonObject]):
-    """The annotations of one part, each once."""
+    """Annotations of one part, without duplicates."""
 
     def __init__(self) -> None:
         super().__init__()
         self._keys: set[tuple[Json, ...]] = set()
 
     def add(self, citation: Citation, start: int, end: int, words: str) -> list[JsonObject]:
-        """One annotation for each source of a citation; gives those that are new."""
+        """Add one annotation per source of a citation; returns the new ones."""
         return self._add(
             _add_extensions(_encode_annotation(item, start, end), item, citation, words)
             for item in citation.evidence
         )
 
     def add_unplaced(self, citation: Citation) -> list[JsonObject]:
-        """The same for a citation of the answer as a whole."""
+        """Add a citation of the whole answer; returns the new annotations."""
         return self.add(replace(citation, span=None), 0, 0, "")
 
     def add_plain(self, evidence: Iterable[Evidence], start: int, end: int) -> None:
-        """Without what only we understand."""
+        """Add annotations without our own extensions."""
         self._add(
             _encode_annotation(item, start, end)
             for item in evidence
@@ -696,7 +711,7 @@ class AnnotationList(list[JsonObject]):
 def encode_history_annotations(
     texts: Sequence[Text], citations: Iterable[Citation]
 ) -> list[list[JsonObject]]:
-    """The annotations of each text part of an earlier turn, as the provider itself would have them."""
+    """Encode the annotations of each text part of an earlier turn, in the provider's format."""
     bounds = text_bounds(texts)
     told = [AnnotationList() for _ in texts]
     repeats = MAX_EXTRA_SLICES
@@ -735,7 +750,7 @@ def _encode_annotation(evidence: Evidence, start: int, end: int) -> JsonObject:
 
 
 def citations_from_links(text: str) -> Iterator[Citation]:
-    """Citations by the links of a text whose provider made none (the Codex backend)."""
+    """Citations from the links of a text without annotations (the Codex backend)."""
     for link in find_markdown_links(text):
         source = Source(safe_address(link.url), _title_of(link), "cited")
         if source.url:
@@ -743,7 +758,7 @@ def citations_from_links(text: str) -> Iterator[Citation]:
 
 
 def citations_from_numbers(text: str, numbered: Mapping[str, Source]) -> Iterator[Citation]:
-    """Citations by the numbers in a text whose provider numbered its results and annotated nothing."""
+    """Citations from number markers in a text without annotations, whose provider numbered its results."""
     for match in _NUMBER_MARKER.finditer(text):
         source = numbered.get(match[1])
         if source is not None:
@@ -752,6 +767,6 @@ def citations_from_numbers(text: str, numbered: Mapping[str, Source]) -> Iterato
 
 
 def _title_of(link: Link) -> str:
-    """The label of a link, unless it is only a number or whose page it is."""
+    """Label of a link, unless it is only a number or the domain of the page."""
     named = domain_of("https://" + link.label) != domain_of(link.url)
     return link.label if named and not _NOT_A_TITLE.fullmatch(link.label) else ""

@@ -1,8 +1,9 @@
 """Requests, both ways.
 
-`instructions` are the system text; messages of the roles `system` and `developer` stay where they stand.
-Fields nobody here knows (`store`, `metadata`, `client_metadata`, `prompt_cache_key`, …) are carried and given
-back. Whoever asks for a search also asks for its sources, except in OpenRouter's spellings: it refuses that.
+`instructions` are the system prompt; messages with the roles `system` and `developer` keep their position.
+Unknown fields (`store`, `metadata`, `client_metadata`, `prompt_cache_key`, …) are kept and written back. A
+request with a search also requests its sources, except in OpenRouter's forms, because OpenRouter rejects
+that.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ _STORED_FIELDS = ("previous_response_id", "conversation", "prompt")
 
 
 def decode_request(body: JsonObject) -> Request:
-    """A caller's request."""
+    """Decode a caller's request body."""
     fields = Fields.of(body, ClientWireError)
     if not fields.has("input") and not any(fields.has(key) for key in _STORED_FIELDS):
         raise fields.fault("expected a string or a list of items", "input")
@@ -102,9 +103,9 @@ def decode_request(body: JsonObject) -> Request:
 
 
 def _decode_stored(fields: Fields) -> StoredContext | None:
-    """The fields that name text which only the vendor has: earlier answers, conversations, prompts, items.
+    """Fields that refer to text which only the vendor has: earlier responses, conversations, prompts, items.
 
-    A reference to reasoning is left out: an answer does not depend on it.
+    References to reasoning are omitted, because an answer does not depend on it.
     """
     names = [name for name in _STORED_FIELDS if fields.get(name)]
     listed = fields.get("input")
@@ -116,7 +117,7 @@ def _decode_stored(fields: Fields) -> StoredContext | None:
 
 
 def _reference_kind(item: Json) -> str:
-    """`item_reference` or `compaction` for an item that is only a handle to text, else empty."""
+    """`item_reference` or `compaction` for an item that only refers to stored text, else empty."""
     if not isinstance(item, dict):
         return ""
     kind = item.get("type") or ("" if "role" in item else "item_reference")
@@ -126,7 +127,7 @@ def _reference_kind(item: Json) -> str:
 
 
 def _is_lossy_choice(wire: Json, choice: ToolChoice | None) -> bool:
-    """Is there more in a choice than the model can hold?"""
+    """Whether a choice is more specific than the model can express."""
     if isinstance(wire, dict):
         return choice is None or wire.get("type") == "allowed_tools"
     return wire is not None and choice is None
@@ -135,7 +136,7 @@ def _is_lossy_choice(wire: Json, choice: ToolChoice | None) -> bool:
 def _apply_max_tool_calls(
     fields: Fields, search: SearchOptions | None, extras: JsonObject, *, alone: bool
 ) -> SearchOptions | None:
-    """`max_tool_calls` as the limit of searches, where it can mean nothing else."""
+    """Read `max_tool_calls` as the limit of searches if it cannot mean anything else."""
     limit = fields.integer("max_tool_calls")
     if limit is None:
         return search
@@ -172,7 +173,7 @@ def _decode_format(fields: Fields, extras: JsonObject) -> OutputFormat | None:
 
 
 def encode_request(request: Request) -> Encoded:
-    """A request body, and what it has no words for."""
+    """Encode a request body; also the names of what it cannot express."""
     unsaid: set[str] = set()
     search = SearchDeclaration()
     if request.search is not None:
@@ -202,7 +203,7 @@ def encode_request(request: Request) -> Encoded:
 
 
 def encode_reasoning_options(request: Request) -> JsonObject:
-    """`reasoning`: how hard to think, and whether to show a summary of it."""
+    """Encode `reasoning`: the effort, and whether to show a summary."""
     body = dict(as_object(own_extras(request.extras).get("reasoning")))
     wanted = request.reasoning
     if wanted is None:
@@ -218,7 +219,7 @@ def encode_reasoning_options(request: Request) -> JsonObject:
 
 
 def encode_text_options(request: Request) -> JsonObject:
-    """`text`: the output format, and the verbosity that came with it."""
+    """Encode `text`: the output format, and the verbosity that came with it."""
     body = dict(as_object(own_extras(request.extras).get("text")))
     kept = as_object(body.pop("format", None))
     output = request.output

@@ -1,7 +1,7 @@
 """Whole responses, both ways.
 
-Reading goes through the reader of streams, which takes a response in full as the last word of one. Writing
-repeats what was asked (tools with their defaults, limits, format), because clients read it there.
+A body is decoded by the stream decoder, as the last event of a stream. An encoded response echoes the request
+(tools with their defaults, limits, format), because clients read it there.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ _ECHOED_FIELDS: JsonObject = {
     "truncation": "disabled",
     "user": None,
 }
-"""Fields of the request that a response repeats, with their defaults."""
+"""Fields of the request that a response echoes, with their defaults."""
 
 
 def decode_response(body: JsonObject) -> list[Event]:
-    """The events that tell a response."""
+    """Decode a whole response into events."""
     fields = Fields.of(body, UpstreamWireError)
     if not any(fields.has(key) for key in ("output", "outputs", "status", "error", "detail")):
         raise fields.fault("expected a list of items", "output")
@@ -85,7 +85,7 @@ def decode_response(body: JsonObject) -> list[Event]:
 
 
 def encode_response(answer: Answer, reply: Reply) -> JsonObject:
-    """An answer as the body of a response, which is also the end of a stream."""
+    """Encode an answer as a response body, which is also the last event of a stream."""
     status, reason = _status(answer)
     output = encode_output(answer, reply.id)
     if status != "completed" and output and output[-1]["type"] in ("message", "function_call"):
@@ -100,7 +100,7 @@ def encode_response(answer: Answer, reply: Reply) -> JsonObject:
 
 
 def encode_head(answer: Answer, reply: Reply) -> JsonObject:
-    """A response that has just begun."""
+    """Encode a response that has just begun."""
     request = reply.request
     kept = own_extras(request.extras)
     reasoning = encode_reasoning_options(request)
@@ -133,7 +133,7 @@ def _max_searches(request: Request) -> int | None:
 
 
 def _status(answer: Answer) -> tuple[str, str]:
-    """The status, and why it is incomplete."""
+    """Status of the response, and the reason if it is incomplete."""
     if answer.error is not None:
         return "failed", ""
     reason = INCOMPLETE_REASONS.get(answer.finish, "")
@@ -143,22 +143,22 @@ def _status(answer: Answer) -> tuple[str, str]:
 
 
 def add_citations_extension(body: JsonObject, answer: Answer) -> JsonObject:
-    """Add the citations, whether or not the output has them all."""
+    """Add all citations as an extension, whether or not the output has them."""
     return extend(body, answer, {*LOSSES, Feature.CITATIONS})
 
 
 def _add_response_extensions(body: JsonObject, answer: Answer) -> JsonObject:
-    # Without text there is no part that an annotation could stand on.
+    # Without text there is no part to attach an annotation to.
     body = extend(body, answer, LOSSES if answer.text else {*LOSSES, Feature.UNPLACED})
     has_searched = any(isinstance(part, SearchCall | SearchResult) for part in answer.parts)
     if has_searched and not answer.citations and "](http" in answer.text:
-        # Else whoever reads this would take the links of the text for citations, as with the Codex backend.
+        # Otherwise a reader would take the links of the text for citations, as with the Codex backend.
         body[FIELD] = {"version": VERSION, **as_object(body.get(FIELD)), "citations": []}
     return body
 
 
 def encode_output(answer: Answer, reply_id: str) -> list[JsonObject]:
-    """The items of an answer."""
+    """Encode the items of an answer."""
     names = ItemIds(reply_id)
     texts = [part for part in answer.parts if isinstance(part, Text) and part.text]
     annotations = iter(encode_annotations(texts, answer.citations))
@@ -176,7 +176,7 @@ def encode_output(answer: Answer, reply_id: str) -> list[JsonObject]:
 
 
 def _append_refusal(items: list[JsonObject], names: ItemIds) -> None:
-    """A model that refused without words of refusal says so with an empty refusal."""
+    """Append an empty refusal, for a model that refused without a refusal text."""
     refusal = encode_text(Text("", "refusal"), [])
     if items and items[-1]["type"] == "message":
         content = items[-1]["content"]
@@ -204,23 +204,25 @@ def _encode_item(part: Part, names: ItemIds, searches: SearchPairs) -> Iterator[
 
 
 def encode_opaque(part: Opaque, names: ItemIds) -> JsonObject:
-    """An item of this dialect's alone, which needs an id like any other."""
+    """Encode an item that is specific to this dialect; it needs an id like every item."""
     item_id = part.data.get("id")
     return {**part.data, "id": names.take("item", item_id if isinstance(item_id, str) else "")}
 
 
 def search_item_id(names: ItemIds, call_id: str) -> str:
-    """The id of a search item: that of the call, if it is one of this dialect's."""
+    """Id of a search item: the call id if this dialect made it."""
     return names.take("ws", call_id if call_id.startswith("ws_") else "")
 
 
 def is_fragment(part: Part) -> bool:
-    """Is it a content part of an unknown kind? It is kept for the history, but has no events of its own."""
+    """Whether a part is an unknown content part, which is kept for the history but has no events."""
     return isinstance(part, Opaque) and part.data.get("type") == "message"
 
 
 def encode_annotations(texts: Sequence[Text], citations: Iterable[Citation]) -> list[list[JsonObject]]:
-    """The annotations of each text part of an answer; what has no place goes to the last that takes any."""
+    """Encode the annotations of each text part; the last part that is not a refusal takes those without a
+    span.
+    """
     bounds = text_bounds(texts)
     told = [AnnotationList() for _ in texts]
     takers = [index for index, part in enumerate(texts) if part.phase != "refusal"]
@@ -240,7 +242,12 @@ def encode_annotations(texts: Sequence[Text], citations: Iterable[Citation]) -> 
 
 
 class ItemIds:
-    """Ids for the items of one reply: the provider's own where it is known and free, else a number."""
+    """Allocates the item ids of one reply: the provider's id if it is known and free, else a numbered one.
+
+    An item keeps the id of its provider, because encrypted reasoning is bound to it and stored turns are
+    found by it. Official clients reject a stream in which the id of an item changes, so an id is chosen once,
+    when the item begins.
+    """
 
     __slots__ = ("_counts", "_reply", "_used")
 
@@ -250,10 +257,10 @@ class ItemIds:
         self._used: set[tuple[str, str]] = set()
 
     def take(self, prefix: str, wanted: str = "") -> str:
-        """An id nobody has yet."""
+        """Allocate an unused id."""
         number = self._counts.get(prefix, 0)
         self._counts[prefix] = number + 1
-        # Ids of calls are told beside those of items, and some servers make them equal.
+        # Call ids are separate from item ids, and some servers use the same value for both.
         space = "call" if prefix == "call" else "item"
         is_free = wanted and (space, wanted) not in self._used
         name = wanted if is_free else f"{prefix}_{self._reply}_{number}"

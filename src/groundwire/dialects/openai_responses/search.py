@@ -1,13 +1,25 @@
-"""The search declaration, in every spelling.
+"""Web search: its declaration in requests, and search items in responses and history.
 
-OpenAI's tool comes under four names (`web_search`, its preview, and a dated version of each). OpenRouter
-adds a server tool with `parameters`, a deprecated plugin that always searches, and the deprecated model
-suffix `:online`. All become `SearchOptions`; the spelling and whatever else stood there are kept beside them.
-A provider that wants a spelling of its own says so there: `extras["openai_responses"]["type"]` may be any
-name of the tool, `openrouter:web_search`, or `plugin`.
+OpenAI's tool has four names (`web_search`, its preview, and a dated version of each). OpenRouter adds a
+server tool with `parameters`, a deprecated plugin that always searches, and the deprecated model suffix
+`:online`. All of them become `SearchOptions`; their extras keep the form and all other fields. A provider
+that needs another form sets it there: `extras["openai_responses"]["type"]` may be any name of the tool,
+`openrouter:web_search`, or `plugin`.
 
-`max_tool_calls` limits all built-in tools together, so it is taken for the limit of searches, and written as
-such, only where search is the one built-in tool.
+`max_tool_calls` limits all built-in tools together. It is read and written as the limit of searches only if
+search is the only built-in tool.
+
+A search and its results are one item here and two parts in the model. Sources have URLs; feeds of weather and
+sports have only names. Titles, snippets and dates are in `results`. Every server has its own search item:
+
+| server | item | queries |
+|---|---|---|
+| OpenAI, Azure, DeepSeek | `web_search_call` | `action` |
+| OpenRouter | `openrouter:web_search` | `action` |
+| xAI | `x_search_call`, `custom_tool_call` with an id `xs_call_…` | `arguments` or `input`, as JSON text |
+| Azure AI Projects | `bing_grounding_call`, `bing_custom_search_preview_call` | `arguments` |
+| Perplexity | `search_results`, `people_search_results` | `queries` |
+| Mistral | `tool.execution` with a name like `web_search` | `arguments` |
 """
 
 from __future__ import annotations
@@ -40,12 +52,12 @@ NAME = "openai_responses"
 
 
 def own_extras(extras: Extras) -> JsonObject:
-    """What this dialect left beside a value."""
+    """Fields that this dialect stored in `extras`."""
     return extras.get(NAME, {})
 
 
 def own_id(extras: Extras) -> str:
-    """The id the provider gave to an item."""
+    """Item id that the provider assigned."""
     value = own_extras(extras).get("id")
     return value if isinstance(value, str) else ""
 
@@ -64,29 +76,29 @@ _OPTION_FIELDS = ("type", "user_location", "max_uses", "max_results", "external_
 
 
 def decode_search_tool(tool: Fields) -> SearchOptions:
-    """A search tool, OpenAI's or OpenRouter's."""
+    """Decode a search tool of OpenAI or OpenRouter."""
     kind = tool.text("type")
     if kind == SERVER_TOOL:
         return _decode_options(tool.obj("parameters"), kind, "allowed_domains", "excluded_domains")
     filters = tool.obj("filters")
     options = _decode_options(tool, kind, "", "", "filters")
-    # OpenRouter and xAI call the second list `excluded_domains`.
+    # OpenRouter and xAI name the second list `excluded_domains`.
     blocked = filters.texts("blocked_domains") or filters.texts("excluded_domains")
     return replace(options, allowed_domains=filters.texts("allowed_domains"), blocked_domains=blocked)
 
 
 def decode_search_plugin(plugin: Fields) -> SearchOptions:
-    """OpenRouter's `web` plugin."""
+    """Decode OpenRouter's `web` plugin."""
     return _decode_options(plugin, PLUGIN, "include_domains", "exclude_domains", "id", "enabled")
 
 
 def online_search() -> SearchOptions:
-    """What the suffix of a model asks for."""
+    """Search options for the model suffix `:online`."""
     return SearchOptions(extras={NAME: {"type": ONLINE}})
 
 
 def merge_options(first: SearchOptions, second: SearchOptions) -> SearchOptions:
-    """Two declarations as one: the first holds, the second fills what it leaves open."""
+    """Merge two declarations: the first wins, the second fills the gaps."""
     return SearchOptions(
         first.allowed_domains or second.allowed_domains,
         first.blocked_domains or second.blocked_domains,
@@ -115,7 +127,10 @@ def _decode_options(fields: Fields, kind: str, allowed: str, blocked: str, *know
 
 
 def _decode_location(fields: Fields) -> Location | None:
-    """`{"type": "approximate"}` alone is somewhere; to leave it out means the United States."""
+    """Decode `user_location`.
+
+    `{"type": "approximate"}` alone means an unknown location; no field means the US.
+    """
     if not fields.has("user_location"):
         return None
     place = fields.obj("user_location")
@@ -124,7 +139,7 @@ def _decode_location(fields: Fields) -> Location | None:
 
 @value
 class SearchDeclaration:
-    """A search in the words of a request body: a tool or a plugin, and what has no words."""
+    """A search declaration on the wire: a tool or a plugin, and the options that do not fit."""
 
     tool: JsonObject | None = None
     plugin: JsonObject | None = None
@@ -133,12 +148,12 @@ class SearchDeclaration:
 
     @property
     def is_openai(self) -> bool:
-        """Can the sources be asked for by `include`? OpenRouter refuses that."""
+        """Whether `include` can request the sources. OpenRouter rejects that."""
         return self.tool is not None and self.tool["type"] != SERVER_TOOL
 
 
 def encode_search(search: SearchOptions, model: str, *, alone: bool) -> SearchDeclaration:
-    """The declaration, in the spelling its extras name. `alone`: no other built-in tool stands beside it."""
+    """Encode the declaration in the form that its extras name; `alone` if there is no other built-in tool."""
     kind = own_extras(search.extras).get("type")
     if kind == SERVER_TOOL:
         parameters = _encode_openrouter(search, "allowed_domains", "excluded_domains")
@@ -154,7 +169,7 @@ def encode_search(search: SearchOptions, model: str, *, alone: bool) -> SearchDe
 
 
 def encode_hosted_tool(search: SearchOptions) -> JsonObject:
-    """OpenAI's own tool. The preview knows neither filters nor `external_web_access`."""
+    """Encode OpenAI's tool. The preview supports neither filters nor `external_web_access`."""
     kept = {key: value for key, value in own_extras(search.extras).items() if key != "type"}
     kind = own_extras(search.extras).get("type")
     is_restricted = search.allowed_domains or search.blocked_domains or search.live is not None
@@ -174,7 +189,7 @@ def encode_hosted_tool(search: SearchOptions) -> JsonObject:
 
 
 def encode_echoed_search(search: SearchOptions) -> JsonObject:
-    """The tool as a response repeats it: with its defaults, and without `external_web_access`."""
+    """Encode the tool as a response echoes it: with its defaults, and without `external_web_access`."""
     tool = encode_hosted_tool(search)
     tool.pop("external_web_access", None)
     tool.setdefault("filters", None)
@@ -186,7 +201,7 @@ def encode_echoed_search(search: SearchOptions) -> JsonObject:
 
 
 def _encode_openrouter(search: SearchOptions, allowed: str, blocked: str) -> JsonObject:
-    """OpenRouter's parameters."""
+    """Encode OpenRouter's parameters."""
     body = {key: value for key, value in own_extras(search.extras).items() if key != "type"}
     if search.allowed_domains:
         body[allowed] = list(search.allowed_domains)
@@ -225,7 +240,7 @@ def _unsupported(search: SearchOptions, *more: str) -> tuple[str, ...]:
 
 _ERRORS_BY_STATUS = {"failed": "unavailable", "incomplete": "unavailable"}
 OTHER_SEARCH = re.compile(r"(?:file|tool|memory|document|collections|code|azure_ai)_search(?:_\w+)?")
-"""Searches of files, tools and stores: what they find has no address."""
+"""Names of searches in files, tools and stores, whose results have no URL."""
 
 _SEARCH_TOOL = re.compile(r"(?:\w+_)?search(?:_\w+)?")
 _OPEN_TOOL = re.compile(r"(?:\w+_)?(?:fetch|browse|open|view)(?:_\w+)?")
@@ -233,18 +248,18 @@ _KINDS: dict[str, SearchKind] = {"open_page": "open", "find_in_page": "find", "f
 _QUERY_FIELDS = ("query", "search_query", "q")
 _URL_FIELDS = ("url", "video_url", "image_url")
 _CALL_MARKER = "ws_call_id="
-"""DeepSeek names the call among the queries, and in the fragment of the address of an opened page."""
+"""DeepSeek puts the call id into the queries, and into the URL fragment of an opened page."""
 
 
 def decode_search_item(item: Fields, call_id: str) -> tuple[SearchCall | None, SearchResult | None]:
-    """A search and what it found, if it has returned. Azure says `searching` on a finished item.
+    """Decode a search, and its results if it has returned. Azure sends `searching` on a finished item.
 
-    Results of which nobody told the search, which some dialects have, are marked by us.
+    Results without a search call, which some dialects have, carry our own flag `uncalled`.
     """
     act = decode_action(item)
     call: SearchCall | None = None
     if not item.obj(FIELD).flag("uncalled"):
-        # What was found is kept by the result, where the speaker lists it as an item of its own.
+        # The search result keeps the results if the server sends them as a separate item.
         listed = ("results",) if item.text("type").endswith("_results") else ()
         extras = {NAME: item.rest("id", FIELD, *listed)}
         call = SearchCall(call_id, act.queries, act.kind, act.url, act.pattern, extras=extras)
@@ -258,7 +273,7 @@ def decode_search_item(item: Fields, call_id: str) -> tuple[SearchCall | None, S
 
 
 def decode_numbered_results(item: Fields) -> dict[str, Source]:
-    """The pages of a search by their numbers, which Perplexity writes into its text."""
+    """Pages of a search by the numbers that Perplexity writes into its text."""
     if not item.text("type").endswith("_results"):
         return {}
     found = ((result, result.integer("id")) for result in item.objs("results"))
@@ -270,14 +285,14 @@ def decode_numbered_results(item: Fields) -> dict[str, Source]:
 
 
 def decode_fetch_call(url: str, call_id: str) -> SearchCall:
-    """A page of Perplexity's `fetch_url_results`."""
+    """Decode a page of Perplexity's `fetch_url_results` as a call."""
     return SearchCall(
         call_id, kind="open", url=safe_address(url), extras={NAME: {"type": "fetch_url_results"}}
     )
 
 
 def decode_fetch_result(content: Fields, call_id: str) -> SearchResult:
-    """What Perplexity read on a page."""
+    """Decode the content that Perplexity read from a page."""
     snippet = content.text("snippet")
     url, title = safe_address(content.text("url")), content.text("title")
     source = Source(url, title, "opened", (snippet,) if snippet else ())
@@ -285,7 +300,7 @@ def decode_fetch_result(content: Fields, call_id: str) -> SearchResult:
 
 
 def encode_search_item(item_id: str, call: SearchCall | None, result: SearchResult | None) -> JsonObject:
-    """A search and what it found as one item."""
+    """Encode a search and its results as one item."""
     item: JsonObject = {
         "id": item_id,
         "type": "web_search_call",
@@ -306,7 +321,7 @@ def encode_search_item(item_id: str, call: SearchCall | None, result: SearchResu
 
 
 def encode_action(call: SearchCall | None, result: SearchResult | None) -> JsonObject:
-    """What a search item does; its sources are known when it has returned."""
+    """Encode the `action` of a search item; it has sources once the search has returned."""
     if call is not None and call.kind == "open":
         return {"type": "open_page", "url": call.url or None}
     if call is not None and call.kind == "find":
@@ -321,7 +336,7 @@ def encode_action(call: SearchCall | None, result: SearchResult | None) -> JsonO
 
 
 def encode_history_search(call: SearchCall | None, result: SearchResult | None) -> JsonObject:
-    """The item of an earlier turn, word for word."""
+    """Encode the search item of an earlier turn, verbatim if this dialect made it."""
     if call is not None and "type" in own_extras(call.extras):
         return {"id": call.id, **own_extras(call.extras)}
     call_id = call.id if call is not None else result.call_id if result is not None else ""
@@ -356,7 +371,7 @@ def _encode_source(source: Source) -> JsonObject:
 
 
 def _encode_results(call: SearchCall | None, result: SearchResult) -> Iterator[JsonObject]:
-    """What the sources of an action cannot say, and those of actions that have none."""
+    """Encode what the sources of an action cannot express, and the sources of actions that have none."""
     listed = call is None or call.kind == "search"
     for source in result.sources:
         if listed and not (source.url and (source.title or source.excerpts or source.date)):
@@ -378,7 +393,7 @@ def _is_text_result(found: Fields) -> bool:
 
 
 def is_search_name(name: str) -> bool:
-    """Does a tool of this name search the web or open pages?"""
+    """Whether a tool of this name searches the web or opens pages."""
     if OTHER_SEARCH.fullmatch(name):
         return False
     return _SEARCH_TOOL.fullmatch(name) is not None or _OPEN_TOOL.fullmatch(name) is not None
@@ -394,7 +409,7 @@ class SearchAction(NamedTuple):
 
 
 def decode_action(item: Fields) -> SearchAction:
-    """The queries of a search, the page that was opened, or the pattern that was looked for in it."""
+    """Decode the queries of a search, the page that was opened, or the pattern to find in it."""
     action = item.obj("action")
     arguments = {} if action.raw else _arguments(item.get("arguments") or item.get("input"))
     url = _page_url(action.text("url") or _first_text(arguments, _URL_FIELDS))
@@ -433,7 +448,7 @@ def _page_url(url: str) -> str:
 
 
 def _arguments(value: Json) -> JsonObject:
-    """The arguments of a call: an object, an object as JSON text, or the query itself."""
+    """Arguments of a call: an object, an object as JSON text, or just the query."""
     if not isinstance(value, str):
         return as_object(value)
     if not value.lstrip().startswith(("{", "[")):

@@ -1,8 +1,12 @@
-"""Tools and the choice among them.
+"""Tools, tool choice, function calls, and the tools that the provider runs itself.
 
-Functions stand flat in the list, the search beside them; every other tool (files, code, computers, Codex'
-namespaces and custom tools) means something to this dialect alone and is carried whole. A choice that says
-more than the model can hold is kept as it came, and given back while the choice is still the same.
+Functions are flat entries of `tools`, next to the search. All other tools (files, code, computers, namespaces
+and custom tools of Codex) are specific to this dialect and kept verbatim. A choice that is more specific than
+the model can express is also kept, and written again if the choice has not changed.
+
+`custom_tool_call` is used both for client tools and for server tools, and the status does not distinguish
+them: OpenAI completes both. The distinction is an output in the item or in the same response, the id, or a
+list of tools without any that a client could run.
 """
 
 from __future__ import annotations
@@ -55,20 +59,20 @@ _CLIENT_CALLS = frozenset(
         "mcp_approval_request",
     }
 )
-"""Items that wait for the client to act, unless the provider has done so itself."""
+"""Items that wait for the client, unless the provider ran the tool itself."""
 
 _SEARCH_ITEMS = frozenset(
     {"web_search_call", "openrouter:web_search", "x_search_call", "bing_grounding_call"}
 )
 _SEARCH_ITEM_NAME = re.compile(r"\w+_search(?:_preview)?_call|(?:\w+_)?search_results")
 _CLIENT_TOOLS = frozenset({"custom", "namespace", "tool_search"})
-"""Entries of `tools` by which a client may have declared a custom tool."""
+"""Types of `tools` entries that can declare a custom tool of the client."""
 
 _SERVER_CALL_IDS = ("xs_call_",)
 
 
 def decode_tools(body: Fields) -> tuple[tuple[Tool, ...], SearchOptions | None]:
-    """The tools of a request, and its search in whichever spelling."""
+    """Decode the tools of a request, and its search in any form."""
     tools: list[Tool] = []
     search: SearchOptions | None = None
     for tool in body.objs("tools"):
@@ -90,7 +94,7 @@ def decode_tools(body: Fields) -> tuple[tuple[Tool, ...], SearchOptions | None]:
 
 
 def other_plugins(body: Fields) -> list[Json]:
-    """The plugins that are no search."""
+    """Plugins other than web search."""
     return [plugin.raw for plugin in body.objs("plugins") if plugin.get("id") != "web"]
 
 
@@ -99,7 +103,6 @@ def _is_search_plugin(plugin: Fields) -> bool:
 
 
 def decode_function(tool: Fields) -> FunctionTool:
-    """A function."""
     name = tool.text("name")
     if not name:
         raise tool.fault("a function needs a name", "name")
@@ -113,7 +116,7 @@ def decode_function(tool: Fields) -> FunctionTool:
 
 
 def encode_function(tool: FunctionTool) -> JsonObject:
-    """A function. A missing `strict` is true here and false elsewhere, so it is left out only for our own."""
+    """Encode a function. A missing `strict` is true here and false elsewhere, so only our own omit it."""
     is_ours = NAME in tool.extras
     body: JsonObject = {"type": "function", "name": tool.name}
     if tool.description:
@@ -126,13 +129,13 @@ def encode_function(tool: FunctionTool) -> JsonObject:
 
 
 def encode_tools(request: Request, search: SearchDeclaration) -> list[Json]:
-    """The tools of a request body."""
+    """Encode the tools of a request body."""
     tools: list[Json] = [] if search.tool is None else [search.tool]
     return tools + _client_tools(request)
 
 
 def encode_echoed_tools(request: Request) -> list[Json]:
-    """The tools as a response repeats them."""
+    """Encode the tools as a response echoes them."""
     searches: list[Json] = [] if request.search is None else [encode_echoed_search(request.search)]
     defaults: JsonObject = {"description": None, "parameters": None, "strict": True}
     return searches + [
@@ -152,7 +155,7 @@ def _client_tools(request: Request) -> list[Json]:
 
 
 def search_is_alone(tools: Iterable[Tool]) -> bool:
-    """Is there no other built-in tool, so that a limit of all of them is one of searches?"""
+    """Whether search is the only built-in tool, so that a limit on tools is a limit on searches."""
     return not any(
         isinstance(tool, OpaqueTool) and tool.dialect == NAME and tool.data.get("type") not in _NOT_BUILT_IN
         for tool in tools
@@ -160,7 +163,7 @@ def search_is_alone(tools: Iterable[Tool]) -> bool:
 
 
 def decode_choice(value: Json) -> ToolChoice | None:
-    """How to choose among tools; None where it is left open or means a tool we do not know."""
+    """Decode `tool_choice`; None if it is not set or names an unknown tool."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -180,7 +183,7 @@ def decode_choice(value: Json) -> ToolChoice | None:
 
 
 def encode_choice(choice: ToolChoice | None, verbatim: Json, search: SearchDeclaration) -> Json:
-    """A `tool_choice`; None to leave it out."""
+    """Encode `tool_choice`; None to omit it."""
     if verbatim is not None and decode_choice(verbatim) == choice:
         return verbatim
     if choice is None:
@@ -188,13 +191,13 @@ def encode_choice(choice: ToolChoice | None, verbatim: Json, search: SearchDecla
     if choice.mode == "function":
         return {"type": "function", "name": choice.name}
     if choice.mode == "search":
-        # OpenRouter's plugin searches always, and cannot be chosen.
+        # OpenRouter's plugin always searches and cannot be chosen.
         return None if search.tool is None else {"type": search.tool["type"]}
     return choice.mode
 
 
 def encode_echoed_choice(request: Request) -> Json:
-    """The choice as a response repeats it."""
+    """Encode the choice as a response echoes it."""
     kind = None if request.search is None else own_extras(request.search.extras).get("type")
     name = kind if isinstance(kind, str) and kind in HOSTED else "web_search"
     verbatim = own_extras(request.extras).get("tool_choice")
@@ -202,18 +205,18 @@ def encode_echoed_choice(request: Request) -> Json:
 
 
 def decode_call(item: Fields) -> ToolCall:
-    """A function call."""
+    """Decode a `function_call` item."""
     arguments = item.text("arguments") or "{}"
     return ToolCall(item.text("call_id") or item.text("id"), item.text("name"), arguments, call_extras(item))
 
 
 def call_extras(item: Fields) -> Extras:
-    """What belongs to a function call besides: id, status, and Codex' namespace."""
+    """Other fields of a function call: id, status, and Codex' namespace."""
     return {NAME: item.rest("type", "call_id", "name", "arguments")}
 
 
 def encode_call(part: ToolCall) -> JsonObject:
-    """A function call item."""
+    """Encode a `function_call` item."""
     return {
         "type": "function_call",
         "call_id": part.id,
@@ -224,7 +227,7 @@ def encode_call(part: ToolCall) -> JsonObject:
 
 
 class ServerToolUse:
-    """What a response tells of its tools: what was declared, and which calls it answered itself."""
+    """Tells the calls of the client from those that the provider ran: by declared tools and by outputs."""
 
     __slots__ = ("_answered", "_declared")
 
@@ -233,25 +236,25 @@ class ServerToolUse:
         self._answered: set[str] = set()
 
     def read_declared(self, response: Fields) -> None:
-        """The list of tools that a response repeats."""
+        """Read the list of tools that a response echoes."""
         if not self._declared:
             self._declared = frozenset(tool.text("type") for tool in response.objs("tools"))
 
     def read_outputs(self, items: Iterable[Fields]) -> None:
-        """The outputs among the items of a response: what has one was not run by the client."""
+        """Read the outputs among the items of a response: a call with an output was not run by the client."""
         for item in items:
             if item.text("type").endswith("_output") and item.text("call_id"):
                 self._answered.add(item.text("call_id"))
 
     def is_client_call(self, item: Fields) -> bool:
-        """Does the item wait for the client?"""
+        """Whether the item waits for the client."""
         kind = item.text("type")
         if kind == "tool_search_call":
             return item.text("execution") == "client"
         return kind in _CLIENT_CALLS and not self._ran_on_server(item, kind)
 
     def is_search(self, item: Fields) -> bool:
-        """Is the item a search of the web that the provider ran, or a page that it opened?"""
+        """Whether the item is a web search, or a page opened, by the provider."""
         kind = item.text("type")
         if kind in _SEARCH_ITEMS:
             return True
@@ -262,7 +265,7 @@ class ServerToolUse:
         return _SEARCH_ITEM_NAME.fullmatch(kind) is not None and not OTHER_SEARCH.fullmatch(kind)
 
     def is_answered(self, call_id: str) -> bool:
-        """Has the response an output for a call?"""
+        """Whether the response has an output for a call."""
         return call_id in self._answered
 
     def _ran_on_server(self, item: Fields, kind: str) -> bool:

@@ -1,9 +1,8 @@
-"""Counts, both ways.
+"""Token usage, searches and cost, both ways.
 
-`input_tokens` and `output_tokens` are totals here as in the model. Billable searches stand beside the usage
+`input_tokens` and `output_tokens` are totals, as in the model. Billable searches are next to the usage
 (`tool_usage`), or inside it under the names of OpenRouter, xAI and Perplexity; OpenRouter and Perplexity add
-the price. Clients read the details without asking whether they are there, so unknown ones are written as
-nought.
+the cost. Clients read the details without checking whether they exist, so unknown ones are written as zero.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from groundwire.model import JsonObject, Usage
 
 
 def decode_usage(response: Fields) -> Usage | None:
-    """The counts of a response, if it has any."""
+    """Decode the usage of a response, if it has any."""
     usage = response.obj("usage")
     searches = _searches(response, usage)
     if not usage.raw and searches is None:
@@ -50,7 +49,7 @@ def _searches(response: Fields, usage: Fields) -> int | None:
 
 
 def _invocations(usage: Fields, word: str) -> int | None:
-    """Perplexity counts the calls of each tool: `{"search_web": {"invocation": 2}}`."""
+    """Sum Perplexity's calls per tool: `{"search_web": {"invocation": 2}}`."""
     tools = usage.obj("tool_calls_details")
     return _sum_known(*(tools.obj(name).count("invocation") for name in tools.raw if word in name))
 
@@ -61,19 +60,19 @@ def _sum_known(*counts: int | None) -> int | None:
 
 
 def _cost(usage: Fields) -> float | None:
-    """The price: a number at OpenRouter, an object at Perplexity."""
+    """Cost of the response: a number from OpenRouter, an object from Perplexity."""
     if isinstance(usage.get("cost"), dict):
         return usage.obj("cost").amount("total_cost")
     return usage.amount("cost")
 
 
 def usage_of(body: JsonObject) -> Usage | None:
-    """What a whole answer has cost, if it says so."""
+    """Usage of a whole response body, if it has one."""
     return decode_usage(Fields(body, UpstreamWireError))
 
 
 def encode_usage(usage: Usage) -> JsonObject | None:
-    """`usage`; nothing if nothing was counted."""
+    """Encode `usage`; None if nothing was counted."""
     if usage.input_tokens is None and usage.output_tokens is None and usage.cost is None:
         return None
     read, written = usage.input_tokens or 0, usage.output_tokens or 0
@@ -93,7 +92,7 @@ def encode_usage(usage: Usage) -> JsonObject | None:
 
 
 def encode_tool_usage(usage: Usage) -> JsonObject | None:
-    """`tool_usage`, which tells the billable searches. Official clients require both kinds of tools in it."""
+    """Encode `tool_usage`, the billable searches. Official clients require both kinds of tools in it."""
     if usage.searches is None:
         return None
     return {"image_gen": {**_NO_IMAGE_USAGE}, "web_search": {"num_requests": usage.searches}}
@@ -106,4 +105,4 @@ _NO_IMAGE_USAGE: JsonObject = {
     "output_tokens_details": {"image_tokens": 0, "text_tokens": 0},
     "total_tokens": 0,
 }
-"""OpenAI gives zero counts for tools that were not used."""
+"""OpenAI sends zero counts for tools that were not used."""
