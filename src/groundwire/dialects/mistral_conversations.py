@@ -47,7 +47,7 @@ def events_of(body: Fields) -> Iterator[JsonObject]:
     yield {"type": f"{BODY}.done", "usage": body.get("usage")}
 
 
-class _Words:
+class _UncitedText:
     """Text of a message since its last citation, and its position in the content part."""
 
     __slots__ = ("chunks", "cited", "is_cited", "length", "part")
@@ -68,138 +68,134 @@ class _Words:
         self.chunks.append(text)
         self.length += len(text)
 
-    def cite(self) -> tuple[int, int, int] | None:
-        """Content part, start and end of the text that a citation here supports; None if there is no text
-        before it.
-        """
-        words = "".join(self.chunks)
-        if words.strip() and not self.is_cited:
-            end = self.length - (len(words) - len(words.rstrip()))
-            self.cited = (self.part, self.length - len(words.lstrip()), end)
+    def cite_here(self) -> tuple[int, int, int] | None:
+        """Content part, start and end of the text that a citation here supports; None without text."""
+        text = "".join(self.chunks)
+        if text.strip() and not self.is_cited:
+            end = self.length - (len(text) - len(text.rstrip()))
+            self.cited = (self.part, self.length - len(text.lstrip()), end)
         self.is_cited = True
         return self.cited
 
 
-class Conversation:
+class ConversationTranslator:
     """Translates the events of one streamed response."""
 
     def __init__(self) -> None:
-        self._head: JsonObject = {}
-        self._is_begun = False
-        self._places: dict[str, int] = {}
-        self._texts: dict[str, _Words] = {}
-        self._running: dict[str, JsonObject] = {}
+        self._response: JsonObject = {}
+        self._is_started = False
+        self._indexes: dict[str, int] = {}
+        self._texts: dict[str, _UncitedText] = {}
+        self._running_tools: dict[str, JsonObject] = {}
 
     def translate(self, event: Fields) -> Iterator[JsonObject]:
         """Translate an event into the equivalent events of OpenAI Responses."""
         kind = event.text("type")
         if kind == f"{BODY}.started":
-            self._head = {"id": event.get("conversation_id"), "model": event.get("model")}
+            self._response = {"id": event.get("conversation_id"), "model": event.get("model")}
             return
-        if not self._is_begun:
-            self._is_begun = True
-            self._head["model"] = self._head.get("model") or event.get("model")
-            yield {"type": "response.created", "response": self._head}
-        yield from _TABLE.get(kind, Conversation._pass)(self, event)
+        if not self._is_started:
+            self._is_started = True
+            self._response["model"] = self._response.get("model") or event.get("model")
+            yield {"type": "response.created", "response": self._response}
+        yield from _TRANSLATORS.get(kind, ConversationTranslator._pass_entry)(self, event)
 
-    def _pass(self, event: Fields) -> Iterator[JsonObject]:
+    def _pass_entry(self, event: Fields) -> Iterator[JsonObject]:
         """Pass on an entry that arrives whole."""
         if event.has("entry"):
-            yield self._whole(event.obj("entry").raw)
+            yield self._item_done(event.obj("entry").raw)
 
-    def _whole(self, item: JsonObject) -> JsonObject:
-        place = self._place(f"item {len(self._places)}")
-        return {"type": "response.output_item.done", "output_index": place, "item": item}
+    def _item_done(self, item: JsonObject) -> JsonObject:
+        index = self._index(f"item {len(self._indexes)}")
+        return {"type": "response.output_item.done", "output_index": index, "item": item}
 
-    def _place(self, name: str) -> int:
-        return self._places.setdefault(name, len(self._places))
+    def _index(self, name: str) -> int:
+        return self._indexes.setdefault(name, len(self._indexes))
 
-    def _execute(self, event: Fields) -> Iterator[JsonObject]:
-        item = self._running[event.text("id")] = {**event.raw, "type": EXECUTION}
-        place = self._place(event.text("id"))
+    def _tool_started(self, event: Fields) -> Iterator[JsonObject]:
+        item = self._running_tools[event.text("id")] = {**event.raw, "type": EXECUTION}
+        index = self._index(event.text("id"))
         added: JsonObject = {**item, "status": "in_progress"}
-        yield {"type": "response.output_item.added", "output_index": place, "item": added}
+        yield {"type": "response.output_item.added", "output_index": index, "item": added}
 
-    def _continue(self, event: Fields) -> Iterator[JsonObject]:
-        item = self._running.get(event.text("id"), {})
+    def _tool_delta(self, event: Fields) -> Iterator[JsonObject]:
+        item = self._running_tools.get(event.text("id"), {})
         earlier = item.get("arguments")
         item["arguments"] = (earlier if isinstance(earlier, str) else "") + event.text("arguments")
         yield from ()
 
-    def _executed(self, event: Fields) -> Iterator[JsonObject]:
-        running = self._running.pop(event.text("id"), {})
+    def _tool_done(self, event: Fields) -> Iterator[JsonObject]:
+        running = self._running_tools.pop(event.text("id"), {})
         item: JsonObject = {**running, **event.raw, "type": EXECUTION, "status": "completed"}
-        place = self._place(event.text("id"))
-        yield {"type": "response.output_item.done", "output_index": place, "item": item}
+        index = self._index(event.text("id"))
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}
 
-    def _say(self, event: Fields) -> Iterator[JsonObject]:
+    def _message_delta(self, event: Fields) -> Iterator[JsonObject]:
         content = event.get("content")
         for number, chunk in enumerate(content if isinstance(content, list) else [content]):
             text: JsonObject = {"type": "text", "text": chunk}
             fields = event.with_raw(text if isinstance(chunk, str) else as_object(chunk))
-            yield from self._say_chunk(event, fields, (event.integer("content_index") or 0) + number)
+            yield from self._translate_chunk(event, fields, (event.integer("content_index") or 0) + number)
 
-    def _say_chunk(self, event: Fields, chunk: Fields, part: int) -> Iterator[JsonObject]:
+    def _translate_chunk(self, event: Fields, chunk: Fields, part: int) -> Iterator[JsonObject]:
         name = event.text("id")
         match chunk.text("type", "text"):
             case "text":
                 text = chunk.text("text")
-                self._texts.setdefault(name, _Words()).add(part, text)
-                yield {"type": "response.output_text.delta", **self._at(name, part), "delta": text}
+                self._texts.setdefault(name, _UncitedText()).add(part, text)
+                yield {"type": "response.output_text.delta", **self._position(name, part), "delta": text}
             case "tool_reference":
                 yield self._cite(name, chunk)
             case "thinking":
-                place = self._at(f"{name} thinking", 0)
-                for thought in chunk.objs("thinking"):
-                    yield {"type": "response.reasoning_text.delta", **place, "delta": thought.text("text")}
+                position = self._position(f"{name} thinking", 0)
+                for thinking in chunk.objs("thinking"):
+                    yield {"type": "response.reasoning_text.delta", **position, "delta": thinking.text("text")}
             case _:
-                yield self._whole(chunk.raw)
+                yield self._item_done(chunk.raw)
 
-    def _at(self, name: str, part: int) -> JsonObject:
-        return {"item_id": name, "output_index": self._place(name), "content_index": part}
+    def _position(self, name: str, part: int) -> JsonObject:
+        return {"item_id": name, "output_index": self._index(name), "content_index": part}
 
     def _cite(self, name: str, chunk: Fields) -> JsonObject:
         """Translate a reference, which supports the text since the previous one."""
-        span = self._texts.setdefault(name, _Words()).cite()
+        span = self._texts.setdefault(name, _UncitedText()).cite_here()
         part, start, end = span or (0, 0, 0)
         annotation = dict(chunk.raw)
         if chunk.text("url"):
             annotation |= {"type": "url_citation", "start_index": start, "end_index": end}
             annotation[FIELD] = {"anchor": "claim" if span else "answer"}
         event = "response.output_text.annotation.added"
-        return {"type": event, **self._at(name, part), "annotation": annotation}
+        return {"type": event, **self._position(name, part), "annotation": annotation}
 
-    def _call(self, event: Fields) -> Iterator[JsonObject]:
+    def _call_delta(self, event: Fields) -> Iterator[JsonObject]:
         name, arguments = event.text("id") or event.text("tool_call_id"), event.get("arguments")
-        if name not in self._places:
+        if name not in self._indexes:
             item: JsonObject = {"type": "function_call", "id": name, "name": event.get("name")}
             item["call_id"] = event.get("tool_call_id")
-            added = self._place(name)
-            yield {"type": "response.output_item.added", "output_index": added, "item": item}
+            index = self._index(name)
+            yield {"type": "response.output_item.added", "output_index": index, "item": item}
         text = arguments if isinstance(arguments, str) else dump_json(arguments) if arguments else ""
-        place = self._at(name, 0)
-        yield {"type": "response.function_call_arguments.delta", **place, "delta": text}
+        position = self._position(name, 0)
+        yield {"type": "response.function_call_arguments.delta", **position, "delta": text}
 
-    def _end(self, event: Fields) -> Iterator[JsonObject]:
-        for item in list(self._running.values()):
-            yield from self._executed(event.with_raw(item))
-        yield {"type": "response.completed", "response": {**self._head, **_usage(event.obj("usage"))}}
+    def _finish(self, event: Fields) -> Iterator[JsonObject]:
+        for item in list(self._running_tools.values()):
+            yield from self._tool_done(event.with_raw(item))
+        yield {"type": "response.completed", "response": {**self._response, **_usage(event.obj("usage"))}}
 
     def _fail(self, event: Fields) -> Iterator[JsonObject]:
         yield {**event.raw, "type": "error"}
 
 
 def _usage(usage: Fields) -> JsonObject:
-    """Translate the usage. Tokens that Mistral's tools gave the model to read are counted separately from the
-    prompt.
-    """
+    """Translate the usage. Tokens that the model read from tools are counted separately from the prompt."""
     if not usage.raw:
         return {}
-    read = [usage.integer(name) for name in ("prompt_tokens", "connector_tokens")]
+    read_tokens = [usage.integer(name) for name in ("prompt_tokens", "connector_tokens")]
     counts: JsonObject = {
-        "input_tokens": sum(count for count in read if count is not None),
+        "input_tokens": sum(count for count in read_tokens if count is not None),
         "output_tokens": usage.get("completion_tokens"),
-        "connector_tokens": read[1],
+        "connector_tokens": read_tokens[1],
     }
     connectors = usage.obj("connectors")
     searches = [connectors.integer(name) or 0 for name in connectors.raw if "search" in name]
@@ -207,14 +203,14 @@ def _usage(usage: Fields) -> JsonObject:
     return {"usage": counts, "tool_usage": tools} if searches else {"usage": counts}
 
 
-_TABLE: dict[str, Callable[[Conversation, Fields], Iterator[JsonObject]]] = {
-    f"{EXECUTION}.started": Conversation._execute,
-    f"{EXECUTION}.delta": Conversation._continue,
-    f"{EXECUTION}.done": Conversation._executed,
-    "message.output.delta": Conversation._say,
-    "function.call.delta": Conversation._call,
-    f"{BODY}.done": Conversation._end,
-    f"{BODY}.error": Conversation._fail,
+_TRANSLATORS: dict[str, Callable[[ConversationTranslator, Fields], Iterator[JsonObject]]] = {
+    f"{EXECUTION}.started": ConversationTranslator._tool_started,
+    f"{EXECUTION}.delta": ConversationTranslator._tool_delta,
+    f"{EXECUTION}.done": ConversationTranslator._tool_done,
+    "message.output.delta": ConversationTranslator._message_delta,
+    "function.call.delta": ConversationTranslator._call_delta,
+    f"{BODY}.done": ConversationTranslator._finish,
+    f"{BODY}.error": ConversationTranslator._fail,
 }
 
-EVENTS = (*_TABLE, f"{BODY}.started")
+EVENTS = (*_TRANSLATORS, f"{BODY}.started")

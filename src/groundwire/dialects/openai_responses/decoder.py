@@ -20,7 +20,12 @@ from groundwire.dialects.base import StreamDecoder
 from groundwire.dialects.extras import FIELD
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.json import dump_json, load_json
-from groundwire.dialects.mistral_conversations import EVENTS, Conversation, events_of, is_conversation
+from groundwire.dialects.mistral_conversations import (
+    EVENTS,
+    ConversationTranslator,
+    events_of,
+    is_conversation,
+)
 from groundwire.dialects.openai_responses.errors import FINISH_REASONS, decode_stream_error
 from groundwire.dialects.openai_responses.history import (
     PHASES,
@@ -87,36 +92,36 @@ class Decoder(StreamDecoder):
 
     def __init__(self) -> None:
         super().__init__()
-        self._items: dict[int, ItemReader] = {}
-        self._settling = CitationSettler(self)
-        self._tools = ServerToolUse()
-        self._conversation = Conversation()
-        self._is_started = False
+        self._readers: dict[int, ItemReader] = {}
+        self._settler = CitationSettler(self)
+        self._tool_use = ServerToolUse()
+        self._conversation = ConversationTranslator()
+        self._has_started = False
 
     def on_frame(self, frame: Frame) -> None:
         if frame.data == b"[DONE]":
             return
         try:
             fields = Fields.of(load_json(frame.data, UpstreamWireError), UpstreamWireError)
-            read = _EVENTS.get(fields.text("type") or frame.event, Decoder._on_unnamed)
+            read = _EVENTS.get(fields.text("type") or frame.event, Decoder._on_untyped)
             read(self, fields)
         except WireError:
-            self._break_off()
+            self._abandon()
             raise
 
     def on_end(self) -> None:
-        self._break_off()
+        self._abandon()
 
-    def whole(self, response: Fields) -> None:
+    def read_response(self, response: Fields) -> None:
         """Decode a whole response, any part of which may have been streamed before."""
         if is_conversation(response):
             for event in events_of(response):
                 self._on_conversation(response.with_raw(event))
             return
-        self._start(response)
+        self._emit_started(response)
         items = list(response.objs("output"))
-        self._tools.read_outputs(items)
-        for reader, item in self._match(items):
+        self._tool_use.read_outputs(items)
+        for reader, item in self._match_readers(items):
             reader.done(item)
         usage = decode_usage(response)
         if usage is not None:
@@ -125,14 +130,14 @@ class Decoder(StreamDecoder):
             self._fail({key: response.get(key) for key in ("error", "detail")})
         else:
             # Our own responses list their citations explicitly, even if there are none.
-            says_itself = "citations" in as_object(response.get(FIELD))
-            self._settling.finish(derive_citations=not says_itself)
+            has_citations = "citations" in as_object(response.get(FIELD))
+            self._settler.finish(derive_citations=not has_citations)
             self.emit(self._finish(response))
 
-    def _start(self, response: Fields) -> None:
-        self._tools.read_declared(response)
-        if not self._is_started:
-            self._is_started = True
+    def _emit_started(self, response: Fields) -> None:
+        self._tool_use.read_declared(response)
+        if not self._has_started:
+            self._has_started = True
             self.emit(Started(response.text("id"), response.text("model")))
 
     def _finish(self, response: Fields) -> Finished:
@@ -143,199 +148,209 @@ class Decoder(StreamDecoder):
             return Finished(finish, "" if reason in ("max_output_tokens", "content_filter") else reason)
         if status not in ("completed", "requires_action"):
             return Finished("other", status)
-        if any(self._is_waiting(index, item) for index, item in self._items.items()):
+        if any(self._is_pending_call(index, item) for index, item in self._readers.items()):
             return Finished("tool_calls")
-        messages = (item for item in self._items.values() if isinstance(item, MessageItemReader))
+        messages = (item for item in self._readers.values() if isinstance(item, MessageItemReader))
         return Finished("refused" if any(item.has_refused for item in messages) else "stop")
 
-    def _is_waiting(self, index: int, item: ItemReader) -> bool:
+    def _is_pending_call(self, index: int, item: ItemReader) -> bool:
         """Whether the turn ended because the client has to run this call.
 
         If a message follows a call of one of the provider's own tools, the provider has run the tool itself.
         """
-        if not item.waits_for_client or self._tools.is_answered(item.call_id):
+        if not item.waits_for_client or self._tool_use.is_answered(item.call_id):
             return False
         return item.kind == "function_call" or not any(
-            other > index and isinstance(reader, MessageItemReader) for other, reader in self._items.items()
+            other > index and isinstance(reader, MessageItemReader) for other, reader in self._readers.items()
         )
 
     def _fail(self, error: JsonObject) -> None:
-        self._break_off()
+        self._abandon()
         self.emit(Failed(decode_stream_error(error)))
 
-    def _break_off(self) -> None:
+    def _abandon(self) -> None:
         """Abandon the open items. Events emitted before an error stay valid, and so do their citations."""
-        for item in self._items.values():
+        for item in self._readers.values():
             item.abandon()
-        self._settling.finish(derive_citations=False)
+        self._settler.finish(derive_citations=False)
 
-    def _open(self, index: int, item: Fields) -> ItemReader:
-        self._start(item.with_raw({}))
-        told = next((key for key in self._items if key < 0 and self._items[key].kind == item.text("type")), 0)
-        if told:
-            reader = self._items[index] = self._items.pop(told)
+    def _open_reader(self, index: int, item: Fields) -> ItemReader:
+        self._emit_started(item.with_raw({}))
+        provisional = next(
+            (key for key in self._readers if key < 0 and self._readers[key].kind == item.text("type")), 0
+        )
+        if provisional:
+            reader = self._readers[index] = self._readers.pop(provisional)
             return reader
-        reader = self._items[index] = open_item_reader(
-            self, item, self._settling, self._tools, len(self._items)
+        reader = self._readers[index] = open_item_reader(
+            self, item, self._settler, self._tool_use, len(self._readers)
         )
         return reader
 
-    def _match(self, items: list[Fields]) -> Iterator[tuple[ItemReader, Fields]]:
+    def _match_readers(self, items: list[Fields]) -> Iterator[tuple[ItemReader, Fields]]:
         """Match each item of a response to its reader: by id, else the next free reader of its type.
 
         Some servers use other ids in the final response than in the stream, and some omit items in either of
         them.
         """
-        free = dict(self._items)
+        free = dict(self._readers)
         known = {reader.id: index for index, reader in free.items() if reader.id}
         by_id = [known.get(item.text("id")) for item in items]
-        named = {index: free.pop(index) for index in by_id if index in free}
+        by_reader_index = {index: free.pop(index) for index in by_id if index in free}
         for index, item in zip(by_id, items, strict=True):
             if index is not None:
-                yield named[index], item
+                yield by_reader_index[index], item
                 continue
             spare = next((key for key in free if free[key].kind == item.text("type")), None)
             if spare is None:
-                yield self._open(max(self._items, default=-1) + 1, item), item
+                yield self._open_reader(max(self._readers, default=-1) + 1, item), item
             else:
                 yield free.pop(spare), item
 
-    def _index(self, event: Fields, kind: str) -> int:
+    def _output_index(self, event: Fields, kind: str) -> int:
         """Output index of an item; an event without one refers to the last item, or to a new one."""
         index = event.integer("output_index")
         if index is not None:
             return index
-        last = max(self._items, default=-1)
-        return last if last >= 0 and self._items[last].kind == kind else max(last, -1) + 1
+        last = max(self._readers, default=-1)
+        return last if last >= 0 and self._readers[last].kind == kind else max(last, -1) + 1
 
-    def _message(self, event: Fields) -> MessageItemReader:
+    def _message_reader(self, event: Fields) -> MessageItemReader:
         """Reader of the message that an event refers to, opened if it was not announced."""
-        index = self._index(event, "message")
-        reader = self._items.get(index)
+        index = self._output_index(event, "message")
+        reader = self._readers.get(index)
         if not isinstance(reader, MessageItemReader):
-            reader = MessageItemReader(self, self._unannounced(event, "message"), self._settling)
-            self._items[index] = reader
+            reader = MessageItemReader(self, self._unannounced_item(event, "message"), self._settler)
+            self._readers[index] = reader
         return reader
 
-    def _reasoning(self, event: Fields) -> ReasoningItemReader:
-        index = self._index(event, "reasoning")
-        reader = self._items.get(index)
+    def _reasoning_reader(self, event: Fields) -> ReasoningItemReader:
+        index = self._output_index(event, "reasoning")
+        reader = self._readers.get(index)
         if not isinstance(reader, ReasoningItemReader):
-            reader = self._items[index] = ReasoningItemReader(self, self._unannounced(event, "reasoning"))
+            reader = self._readers[index] = ReasoningItemReader(
+                self, self._unannounced_item(event, "reasoning")
+            )
         return reader
 
-    def _call(self, event: Fields) -> CallItemReader:
-        index = self._index(event, "function_call")
-        reader = self._items.get(index)
+    def _call_reader(self, event: Fields) -> CallItemReader:
+        index = self._output_index(event, "function_call")
+        reader = self._readers.get(index)
         if not isinstance(reader, CallItemReader):
-            reader = self._items[index] = CallItemReader(self, self._unannounced(event, "function_call"))
+            reader = self._readers[index] = CallItemReader(
+                self, self._unannounced_item(event, "function_call")
+            )
         return reader
 
-    def _unannounced(self, event: Fields, kind: str) -> Fields:
+    def _unannounced_item(self, event: Fields, kind: str) -> Fields:
         item = event.with_raw({"type": kind, "id": event.get("item_id")})
-        self._start(event.with_raw({}))
+        self._emit_started(event.with_raw({}))
         return item
 
-    def _on_begun(self, event: Fields) -> None:
-        self._start(event.obj("response"))
+    def _on_started(self, event: Fields) -> None:
+        self._emit_started(event.obj("response"))
 
     def _on_item_added(self, event: Fields) -> None:
         index = event.integer("output_index")
-        self._open(max(self._items, default=-1) + 1 if index is None else index, event.obj("item"))
+        self._open_reader(max(self._readers, default=-1) + 1 if index is None else index, event.obj("item"))
 
     def _on_item_done(self, event: Fields) -> None:
         item = event.obj("item")
-        self._tools.read_outputs((item,))
-        index = self._index(event, item.text("type"))
-        reader = self._items.get(index)
+        self._tool_use.read_outputs((item,))
+        index = self._output_index(event, item.text("type"))
+        reader = self._readers.get(index)
         if reader is None or reader.kind != item.text("type"):
-            reader = self._open(index, item)
+            reader = self._open_reader(index, item)
         reader.done(item)
 
     def _on_part_added(self, event: Fields) -> None:
         kind = event.obj("part").text("type")
         if kind in ("output_text", "refusal"):
-            self._message(event).text(event.integer("content_index") or 0, kind)
+            self._message_reader(event).text(event.integer("content_index") or 0, kind)
 
     def _on_part_done(self, event: Fields) -> None:
         part = event.obj("part")
         if part.text("type") in ("output_text", "refusal"):
-            self._message(event).part_done(event.integer("content_index") or 0, part)
+            self._message_reader(event).part_done(event.integer("content_index") or 0, part)
 
     def _on_text_delta(self, event: Fields) -> None:
-        self._message(event).text(event.integer("content_index") or 0).feed(event.text("delta"))
+        self._message_reader(event).text(event.integer("content_index") or 0).feed(event.text("delta"))
 
     def _on_text_done(self, event: Fields) -> None:
-        text = self._message(event).text(event.integer("content_index") or 0)
+        text = self._message_reader(event).text(event.integer("content_index") or 0)
         text.complete(event.text("text"))
-        self._settling.tell(text)
+        self._settler.emit_certain(text)
 
     def _on_annotation(self, event: Fields) -> None:
         if event.has("annotation"):
-            text = self._message(event).text(event.integer("content_index") or 0)
-            self._settling.annotate(text, event.obj("annotation"))
+            text = self._message_reader(event).text(event.integer("content_index") or 0)
+            self._settler.annotate(text, event.obj("annotation"))
 
     def _on_refusal_delta(self, event: Fields) -> None:
-        text = self._message(event).text(event.integer("content_index") or 0, "refusal")
+        text = self._message_reader(event).text(event.integer("content_index") or 0, "refusal")
         text.feed(event.text("delta"))
 
     def _on_refusal_done(self, event: Fields) -> None:
-        text = self._message(event).text(event.integer("content_index") or 0, "refusal")
+        text = self._message_reader(event).text(event.integer("content_index") or 0, "refusal")
         text.complete(event.text("refusal"))
 
     def _on_summary_delta(self, event: Fields) -> None:
-        self._reasoning(event).feed("summary", event.integer("summary_index") or 0, event.text("delta"))
+        self._reasoning_reader(event).feed(
+            "summary", event.integer("summary_index") or 0, event.text("delta")
+        )
 
     def _on_reasoning_delta(self, event: Fields) -> None:
-        self._reasoning(event).feed("content", event.integer("content_index") or 0, event.text("delta"))
+        self._reasoning_reader(event).feed(
+            "content", event.integer("content_index") or 0, event.text("delta")
+        )
 
     def _on_arguments_delta(self, event: Fields) -> None:
-        self._call(event).feed(event.text("delta"))
+        self._call_reader(event).feed(event.text("delta"))
 
     def _on_arguments_done(self, event: Fields) -> None:
-        self._call(event).complete(event.text("arguments"))
+        self._call_reader(event).complete(event.text("arguments"))
 
     def _on_thought(self, event: Fields) -> None:
         """Read Perplexity's thoughts, which it sends outside the list of items, like its searches."""
-        self._start(event.with_raw({}))
+        self._emit_started(event.with_raw({}))
         if event.text("thought"):
             self.emit(ReasoningDelta(self.next_part(), event.text("thought")))
 
     def _on_search_queries(self, event: Fields) -> None:
         self._on_thought(event)
         item = event.with_raw({"type": "search_results", "queries": event.get("queries")})
-        reader = self._told_beside(item, new=True)
+        reader = self._extra_item(item, unqueried=True)
         if isinstance(reader, SearchItemReader):
             reader.announce(item)
 
     def _on_search_results(self, event: Fields) -> None:
         self._on_thought(event)
         item = event.with_raw({"type": "search_results", "results": event.get("results")})
-        self._told_beside(item).done(item)
+        self._extra_item(item).done(item)
 
     def _on_fetch_queries(self, event: Fields) -> None:
         self._on_thought(event)
-        reader = self._told_beside(event.with_raw({"type": "fetch_url_results"}), new=True)
+        reader = self._extra_item(event.with_raw({"type": "fetch_url_results"}), unqueried=True)
         if isinstance(reader, FetchItemReader):
             reader.announce(event.texts("urls"))
 
     def _on_fetch_results(self, event: Fields) -> None:
         self._on_thought(event)
         item = event.with_raw({"type": "fetch_url_results", "contents": event.get("contents")})
-        self._told_beside(item).done(item)
+        self._extra_item(item).done(item)
 
-    def _told_beside(self, item: Fields, *, new: bool = False) -> ItemReader:
-        """The first open item of a type (`new` if it must not have queries yet), or a new one.
+    def _extra_item(self, item: Fields, *, unqueried: bool = False) -> ItemReader:
+        """The first open item of a type (with `unqueried` one without queries), or a new one.
 
-        A new one has a negative index until an item of its type arrives, which is the same one.
+        A new one gets a negative index until the item of its type arrives in the output.
         """
         kind = item.text("type")
-        for reader in self._items.values():
-            if reader.kind == kind and not reader.is_done and not (new and reader.is_called):
+        for reader in self._readers.values():
+            if reader.kind == kind and not reader.is_done and not (unqueried and reader.is_called):
                 return reader
-        index = min(0, *self._items) - 1 if self._items else -1
-        reader = self._items[index] = open_item_reader(
-            self, item, self._settling, self._tools, len(self._items)
+        index = min(0, *self._readers) - 1 if self._readers else -1
+        reader = self._readers[index] = open_item_reader(
+            self, item, self._settler, self._tool_use, len(self._readers)
         )
         return reader
 
@@ -345,22 +360,22 @@ class Decoder(StreamDecoder):
         body = {**response.raw, "status": response.get("status") or status}
         if event.has("error"):
             body["error"] = event.get("error")
-        self.whole(response.with_raw(body))
+        self.read_response(response.with_raw(body))
 
     def _on_error(self, event: Fields) -> None:
         self._fail(event.raw)
 
     def _on_conversation(self, event: Fields) -> None:
-        for told in self._conversation.translate(event):
-            _EVENTS[str(told["type"])](self, event.with_raw(told))
+        for translated in self._conversation.translate(event):
+            _EVENTS[str(translated["type"])](self, event.with_raw(translated))
 
-    def _on_unnamed(self, event: Fields) -> None:
+    def _on_untyped(self, event: Fields) -> None:
         """Read a body instead of a stream: a response, or an error that came with status 200."""
         if event.has("type"):
             return
         is_response = event.get("object") == "response" or is_conversation(event)
         if is_response or event.has("error") or event.has("detail"):
-            self.whole(event)
+            self.read_response(event)
 
 
 _STATUS_BY_EVENT = {
@@ -369,9 +384,9 @@ _STATUS_BY_EVENT = {
     "response.failed": "failed",
 }
 _EVENTS: dict[str, Callable[[Decoder, Fields], None]] = {
-    "response.created": Decoder._on_begun,
-    "response.queued": Decoder._on_begun,
-    "response.in_progress": Decoder._on_begun,
+    "response.created": Decoder._on_started,
+    "response.queued": Decoder._on_started,
+    "response.in_progress": Decoder._on_started,
     "response.output_item.added": Decoder._on_item_added,
     "response.output_item.done": Decoder._on_item_done,
     "response.content_part.added": Decoder._on_part_added,
@@ -426,11 +441,11 @@ class ItemReader(ABC):
 class MessageItemReader(ItemReader):
     """Reads an assistant message."""
 
-    def __init__(self, decoder: StreamDecoder, item: Fields, settling: CitationSettler) -> None:
+    def __init__(self, decoder: StreamDecoder, item: Fields, settler: CitationSettler) -> None:
         super().__init__(decoder, item)
-        self._settling = settling
+        self._settler = settler
         self._texts: dict[int, TextPartReader] = {}
-        self._others: set[int] = set()
+        self._kept_parts: set[int] = set()
         self._phase = PHASES.get(item.text("phase"), "")
         self.has_refused = False
 
@@ -439,7 +454,7 @@ class MessageItemReader(ItemReader):
         text = self._texts.get(index)
         if text is None:
             phase: Phase = "refusal" if kind == "refusal" else self._phase
-            text = self._texts[index] = self._settling.open(self.id, phase)
+            text = self._texts[index] = self._settler.open(self.id, phase)
             self.has_refused = self.has_refused or kind == "refusal"
         return text
 
@@ -447,15 +462,15 @@ class MessageItemReader(ItemReader):
         """Read a complete content part."""
         kind = part.text("type")
         if kind != "refusal" and not isinstance(part.get("text"), str):
-            self._keep(index, part)
+            self._keep_part(index, part)
             return
         text = self.text(index, kind)
         text.complete(part.text("refusal" if kind == "refusal" else "text"))
         for annotation in part.objs("annotations"):
-            self._settling.annotate(text, annotation)
-        text.describe(part)
+            self._settler.annotate(text, annotation)
+        text.emit_extras(part)
         text.is_done = True
-        self._settling.advance()
+        self._settler.advance()
 
     def done(self, item: Fields) -> None:
         phase = PHASES.get(item.text("phase"), "")
@@ -463,17 +478,17 @@ class MessageItemReader(ItemReader):
             self.part_done(index, part)
         extras = message_extras(item)
         for text in self._texts.values():
-            text.rename(phase)
-            text.describe_message(extras)
+            text.set_phase(phase)
+            text.emit_message_extras(extras)
             text.complete()
             text.is_done = True
         self.is_done = True
-        self._settling.advance()
+        self._settler.advance()
 
-    def _keep(self, index: int, part: Fields) -> None:
+    def _keep_part(self, index: int, part: Fields) -> None:
         """Keep a content part without text as a separate part that can be written back."""
-        if part.text("type") and index not in self._others:
-            self._others.add(index)
+        if part.text("type") and index not in self._kept_parts:
+            self._kept_parts.add(index)
             message: JsonObject = {"type": "message", "role": "assistant", "content": [part.raw]}
             self.decoder.emit(PartAdded(self.decoder.next_part(), Opaque(NAME, message)))
 
@@ -484,7 +499,7 @@ class ReasoningItemReader(ItemReader):
     def __init__(self, decoder: StreamDecoder, item: Fields) -> None:
         super().__init__(decoder, item)
         self._part = decoder.next_part()
-        self._told: set[tuple[str, int]] = set()
+        self._emitted: set[tuple[str, int]] = set()
         if self.id:
             decoder.emit(ExtrasSeen(self._part, {NAME: {"id": self.id}}))
 
@@ -492,9 +507,9 @@ class ReasoningItemReader(ItemReader):
         """Emit more of one of its texts; the texts are separated by an empty line."""
         if not text:
             return
-        if self._told and (kind, index) not in self._told:
+        if self._emitted and (kind, index) not in self._emitted:
             text = "\n\n" + text
-        self._told.add((kind, index))
+        self._emitted.add((kind, index))
         self.decoder.emit(ReasoningDelta(self._part, text))
 
     def done(self, item: Fields) -> None:
@@ -502,9 +517,9 @@ class ReasoningItemReader(ItemReader):
             return
         self.is_done = True
         for kind, index, text in reasoning_texts(item):
-            if (kind, index) not in self._told:
+            if (kind, index) not in self._emitted:
                 self.feed(kind, index, text)
-        if not self._told:
+        if not self._emitted:
             self.decoder.emit(ReasoningDelta(self._part, ""))
         self.decoder.emit(ExtrasSeen(self._part, reasoning_extras(item)))
 
@@ -520,10 +535,10 @@ class CallItemReader(ItemReader):
         super().__init__(decoder, item)
         self._part = decoder.next_part()
         self._length = 0
-        self._is_named = False
+        self._has_name = False
         self.waits_for_client = not (item.text("status") == "completed" and item.has("arguments"))
         if self.waits_for_client:
-            self._begin(item)
+            self._emit_start(item)
 
     def feed(self, arguments: str) -> None:
         """Emit more of the arguments."""
@@ -537,19 +552,19 @@ class CallItemReader(ItemReader):
         self.is_done = True
         if not self.waits_for_client:
             self.waits_for_client = True
-            self._begin(item)
-        self._name(item)
+            self._emit_start(item)
+        self._emit_name(item)
         self.complete(item.text("arguments"))
         self.decoder.emit(ExtrasSeen(self._part, call_extras(item)))
 
-    def _begin(self, item: Fields) -> None:
+    def _emit_start(self, item: Fields) -> None:
         if self.id:
             self.decoder.emit(ExtrasSeen(self._part, {NAME: {"id": self.id}}))
-        self._name(item)
+        self._emit_name(item)
 
-    def _name(self, item: Fields) -> None:
-        if not self._is_named and item.has("name"):
-            self._is_named = True
+    def _emit_name(self, item: Fields) -> None:
+        if not self._has_name and item.has("name"):
+            self._has_name = True
             call_id = item.text("call_id") or item.text("id")
             self.decoder.emit(ToolCallDelta(self._part, call_id, item.text("name")))
 
@@ -561,9 +576,9 @@ class CallItemReader(ItemReader):
 class SearchItemReader(ItemReader):
     """Reads a search, an opened page, or a search within a page; which one it is shows only at the end."""
 
-    def __init__(self, decoder: StreamDecoder, item: Fields, number: int, settling: CitationSettler) -> None:
+    def __init__(self, decoder: StreamDecoder, item: Fields, number: int, settler: CitationSettler) -> None:
         super().__init__(decoder, item)
-        self._settling = settling
+        self._settler = settler
         self._call_id = self.id or f"search_{number}"
         self._part = decoder.next_part()
         self._result_part = decoder.next_part()
@@ -574,9 +589,9 @@ class SearchItemReader(ItemReader):
     def announce(self, item: Fields) -> None:
         """Emit the queries if they arrive before the item is done."""
         call, _ = decode_search_item(item, self._call_id)
-        self._call(call)
+        self._emit_call(call)
 
-    def _call(self, call: SearchCall | None) -> None:
+    def _emit_call(self, call: SearchCall | None) -> None:
         if call is not None and not self.is_called:
             self.is_called = True
             self.decoder.emit(SearchCalled(self._part, call))
@@ -586,8 +601,8 @@ class SearchItemReader(ItemReader):
             return
         self.is_done = True
         call, result = decode_search_item(item, self._call_id)
-        self._call(call)
-        self._settling.numbered.update(decode_numbered_results(item))
+        self._emit_call(call)
+        self._settler.numbered.update(decode_numbered_results(item))
         if result is not None:
             self.decoder.emit(SearchReturned(self._result_part, result))
 
@@ -595,7 +610,7 @@ class SearchItemReader(ItemReader):
         call, _ = decode_search_item(self._added, self._call_id)
         if not self.is_done and call is not None and (call.queries or call.url):
             self.is_done = True
-            self._call(call)
+            self._emit_call(call)
 
 
 class FetchItemReader(ItemReader):
@@ -603,7 +618,7 @@ class FetchItemReader(ItemReader):
 
     def __init__(self, decoder: StreamDecoder, item: Fields, number: int) -> None:
         super().__init__(decoder, item)
-        self._name = self.id or f"fetch_{number}"
+        self._prefix = self.id or f"fetch_{number}"
         self._calls: dict[str, str] = {}
 
     def announce(self, urls: Iterable[str]) -> None:
@@ -611,7 +626,7 @@ class FetchItemReader(ItemReader):
         self.is_called = True
         for url in urls:
             if url not in self._calls:
-                call_id = self._calls[url] = f"{self._name}_{len(self._calls)}"
+                call_id = self._calls[url] = f"{self._prefix}_{len(self._calls)}"
                 call = decode_fetch_call(url, call_id)
                 self.decoder.emit(SearchStarted(part := self.decoder.next_part(), call_id))
                 self.decoder.emit(SearchCalled(part, call))
@@ -638,27 +653,27 @@ class OpaqueItemReader(ItemReader):
         if self.is_done or not self.kind:
             return
         self.is_done = True
-        is_picture = self.kind == "image_generation_call" and bool(item.text("result"))
+        is_image = self.kind == "image_generation_call" and bool(item.text("result"))
         self.decoder.emit(
-            PartAdded(self._part, decode_generated_image(item) if is_picture else Opaque(NAME, item.raw))
+            PartAdded(self._part, decode_generated_image(item) if is_image else Opaque(NAME, item.raw))
         )
 
 
 def open_item_reader(
-    decoder: StreamDecoder, item: Fields, settling: CitationSettler, tools: ServerToolUse, number: int
+    decoder: StreamDecoder, item: Fields, settler: CitationSettler, tools: ServerToolUse, number: int
 ) -> ItemReader:
     """Create the reader for an item."""
     kind = item.text("type")
     if kind == "message":
-        return MessageItemReader(decoder, item, settling)
+        return MessageItemReader(decoder, item, settler)
     if kind == "reasoning":
         return ReasoningItemReader(decoder, item)
     if kind == "fetch_url_results":
-        settling.has_searched = True
+        settler.has_searched = True
         return FetchItemReader(decoder, item, number)
     if tools.is_search(item):
-        settling.has_searched = True
-        return SearchItemReader(decoder, item, number, settling)
+        settler.has_searched = True
+        return SearchItemReader(decoder, item, number, settler)
     waits = tools.is_client_call(item)
     if kind == "function_call" and waits:
         return CallItemReader(decoder, item)
@@ -673,17 +688,17 @@ class _PendingAnnotations:
     Each is checked again when that text has arrived, not with every delta and every other annotation.
     """
 
-    __slots__ = ("_count", "_ends", "_new", "_undecided", "_wholes")
+    __slots__ = ("_by_end", "_by_whole_end", "_count", "_new", "_until_complete")
 
     def __init__(self) -> None:
         self._count = 0
         self._new: list[UrlCitation] = []
-        self._ends: list[tuple[int, int, UrlCitation]] = []
-        self._wholes: list[tuple[int, int, UrlCitation]] = []
-        self._undecided: list[UrlCitation] = []
+        self._by_end: list[tuple[int, int, UrlCitation]] = []
+        self._by_whole_end: list[tuple[int, int, UrlCitation]] = []
+        self._until_complete: list[UrlCitation] = []
 
     def __bool__(self) -> bool:
-        return bool(self._new or self._ends or self._wholes or self._undecided)
+        return bool(self._new or self._by_end or self._by_whole_end or self._until_complete)
 
     def add(self, annotation: UrlCitation) -> None:
         self._new.append(annotation)
@@ -691,32 +706,32 @@ class _PendingAnnotations:
     def hold(self, annotation: UrlCitation, end: int | None) -> None:
         """Hold an annotation until the part reaches `end`, or without `end` until the part is complete."""
         if end is None:
-            self._undecided.append(annotation)
+            self._until_complete.append(annotation)
         else:
             self._count += 1
-            heappush(self._ends, (end, self._count, annotation))
+            heappush(self._by_end, (end, self._count, annotation))
 
-    def hold_whole(self, annotation: UrlCitation, end: int) -> None:
+    def hold_for_answer(self, annotation: UrlCitation, end: int) -> None:
         """Hold an annotation until the whole answer reaches `end`."""
         self._count += 1
-        heappush(self._wholes, (end, self._count, annotation))
+        heappush(self._by_whole_end, (end, self._count, annotation))
 
-    def take_due(self, is_there: Callable[[int], bool], total: int) -> list[UrlCitation]:
+    def take_due(self, has_arrived: Callable[[int], bool], total: int) -> list[UrlCitation]:
         due, self._new = self._new, []
-        while self._ends and is_there(self._ends[0][0]):
-            due.append(heappop(self._ends)[-1])
-        while self._wholes and self._wholes[0][0] <= total:
-            due.append(heappop(self._wholes)[-1])
+        while self._by_end and has_arrived(self._by_end[0][0]):
+            due.append(heappop(self._by_end)[-1])
+        while self._by_whole_end and self._by_whole_end[0][0] <= total:
+            due.append(heappop(self._by_whole_end)[-1])
         return due
 
-    def take_decided(self, total: int) -> list[UrlCitation]:
+    def take_complete(self, total: int) -> list[UrlCitation]:
         """Take all annotations of a complete part, except those that wait for other parts."""
-        due, self._undecided = self._undecided, []
+        due, self._until_complete = self._until_complete, []
         return [*self.take_due(lambda _: True, total), *due]
 
     def take_all(self) -> list[UrlCitation]:
-        wholes, self._wholes = sorted(self._wholes), []
-        return [*self.take_decided(0), *(entry[-1] for entry in wholes)]
+        remaining, self._by_whole_end = sorted(self._by_whole_end), []
+        return [*self.take_complete(0), *(entry[-1] for entry in remaining)]
 
 
 class TextPartReader:
@@ -730,29 +745,29 @@ class TextPartReader:
     __slots__ = (
         "_decoder",
         "_is_described",
-        "_kept",
+        "_kept_keys",
         "_links",
-        "_message",
-        "_others",
+        "_message_extras",
+        "_other_annotations",
         "_pending",
         "_stripper",
         "is_complete",
         "is_done",
         "is_last",
         "is_settled",
-        "known",
         "length",
         "part",
         "phase",
+        "seen",
         "start",
     )
 
     def __init__(self, decoder: StreamDecoder, item_id: str, phase: Phase) -> None:
         self._decoder = decoder
-        self._message: Extras = {NAME: {"id": item_id}} if item_id else NO_EXTRAS
+        self._message_extras: Extras = {NAME: {"id": item_id}} if item_id else NO_EXTRAS
         self._stripper = MarkerStripper(private_only=True)
-        self._others: list[Json] = []
-        self._kept: set[str] = set()
+        self._other_annotations: list[Json] = []
+        self._kept_keys: set[str] = set()
         self._links: LinkPlaces | None = None
         self._is_described = False
         self.part = decoder.next_part()
@@ -763,13 +778,13 @@ class TextPartReader:
         self.is_done = False
         self.is_last = False
         self.is_settled = False
-        self.known: set[AnnotationKey] = set()
+        self.seen: set[AnnotationKey] = set()
         self._pending = _PendingAnnotations()
 
     def feed(self, delta: str) -> None:
         """Add a text delta."""
         if not self.is_complete:
-            self._tell(self._stripper.feed(delta))
+            self._emit_text(self._stripper.feed(delta))
 
     def complete(self, whole: str | None = None) -> None:
         """End the text; `whole` is the complete text if the event repeats it."""
@@ -780,39 +795,39 @@ class TextPartReader:
             # Text that the deltas omitted is emitted now; emitted text cannot be withdrawn.
             stripper = MarkerStripper(private_only=True)
             text = stripper.feed(whole) + stripper.close()
-            told = self.text
-            if text.startswith(told):
-                rest, self._stripper = text[len(told) :], stripper
-        self._tell(rest)
+            emitted = self.text
+            if text.startswith(emitted):
+                rest, self._stripper = text[len(emitted) :], stripper
+        self._emit_text(rest)
         self.is_complete = True
 
-    def describe(self, part: Fields) -> None:
+    def emit_extras(self, part: Fields) -> None:
         """Emit the other fields of the text part."""
         if self._is_described:
             return
         self._is_described = True
-        extras = text_extras(part, self._others)
+        extras = text_extras(part, self._other_annotations)
         if extras and not self.length:
             self._decoder.emit(TextDelta(self.part, "", self.phase))
         if extras:
             self._decoder.emit(ExtrasSeen(self.part, extras))
 
-    def describe_message(self, extras: Extras) -> None:
+    def emit_message_extras(self, extras: Extras) -> None:
         """Emit the other fields of the message, unless the text is empty."""
-        if self.length and extras != self._message:
-            self._message = extras
+        if self.length and extras != self._message_extras:
+            self._message_extras = extras
             self._decoder.emit(ExtrasSeen(self.part, extras))
 
-    def keep(self, annotation: Fields) -> bool:
+    def keep_annotation(self, annotation: Fields) -> bool:
         """Keep an annotation that is not a web citation; returns whether it is new."""
         key = dump_json(annotation.raw)
-        if key in self._kept:
+        if key in self._kept_keys:
             return False
-        self._kept.add(key)
-        self._others.append(annotation.raw)
+        self._kept_keys.add(key)
+        self._other_annotations.append(annotation.raw)
         return True
 
-    def rename(self, phase: Phase) -> None:
+    def set_phase(self, phase: Phase) -> None:
         """Set the phase, which some servers send only at the end of the message."""
         if phase and not self.phase:
             self.phase = phase
@@ -829,11 +844,11 @@ class TextPartReader:
         """Whether there are annotations whose span is not certain yet."""
         return bool(self._pending)
 
-    def wait(self, annotation: UrlCitation) -> None:
+    def add_annotation(self, annotation: UrlCitation) -> None:
         """Add an annotation."""
         self._pending.add(annotation)
 
-    def certain(self) -> list[Citation]:
+    def take_certain(self) -> list[Citation]:
         """Take the citations whose span is certain by now, with offsets in the part."""
         text = self.text
         total = len(self._decoder.transcript)
@@ -841,14 +856,14 @@ class TextPartReader:
         for annotation in self._due(len(text), total):
             if len(found) >= MAX_EVIDENCE:
                 break  # no more are kept, and a URL may be linked thousands of times
-            whole = self._whole(annotation)
-            if whole is not None and whole.end > total:
-                self._pending.hold_whole(annotation, whole.end)
-            elif whole is not None:
-                span = Span(whole.start - self.start, whole.end - self.start)
+            whole_span = self._whole_span(annotation)
+            if whole_span is not None and whole_span.end > total:
+                self._pending.hold_for_answer(annotation, whole_span.end)
+            elif whole_span is not None:
+                span = Span(whole_span.start - self.start, whole_span.end - self.start)
                 found.append(Citation(span, (annotation.evidence,), anchor_of(annotation, "")))
             elif self.is_complete:
-                found += self._place(annotation, text)
+                found += self._resolve(annotation, text)
             elif (citation := resolve_early(annotation, text, self._stripper.place)) is not None:
                 found.append(citation)
             else:
@@ -860,33 +875,33 @@ class TextPartReader:
         if self.is_last:
             return self._pending.take_all()
         if self.is_complete:
-            return self._pending.take_decided(total)
+            return self._pending.take_complete(total)
         return self._pending.take_due(lambda end: self._stripper.place(end) <= length, total)
 
-    def _whole(self, annotation: UrlCitation) -> Span | None:
+    def _whole_span(self, annotation: UrlCitation) -> Span | None:
         """Span of which the annotation is a slice, if it fits; truncated to the text if that was cut off."""
-        whole = annotation.whole
-        if whole is None or max(whole.start, self.start) != self.start + annotation.start:
+        span = annotation.whole_span
+        if span is None or max(span.start, self.start) != self.start + annotation.start:
             return None
         if self.is_last:
-            whole = Span(whole.start, min(whole.end, len(self._decoder.transcript)))
-        return whole if 0 <= whole.start < whole.end else None
+            span = Span(span.start, min(span.end, len(self._decoder.transcript)))
+        return span if 0 <= span.start < span.end else None
 
-    def _place(self, annotation: UrlCitation, text: str) -> list[Citation]:
+    def _resolve(self, annotation: UrlCitation, text: str) -> list[Citation]:
         if self._links is None:
             self._links = LinkPlaces(text)
-        placed = resolve_annotation(annotation, text, self._stripper.place, self._links)
-        if is_misplaced(annotation, placed[0]):
-            message = f"The place of a citation of {annotation.url} is not in the text."
+        citations = resolve_annotation(annotation, text, self._stripper.place, self._links)
+        if is_misplaced(annotation, citations[0]):
+            message = f"The cited span for {annotation.url} is not in the text."
             self._decoder.emit(Warned("citation_unplaced", message))
-        return placed
+        return citations
 
-    def _tell(self, text: str) -> None:
+    def _emit_text(self, text: str) -> None:
         if not text:
             return
-        if not self.length and self._message:
+        if not self.length and self._message_extras:
             # An encoder needs the id of the message before its first text.
-            self._decoder.emit(ExtrasSeen(self.part, self._message))
+            self._decoder.emit(ExtrasSeen(self.part, self._message_extras))
         self.length += len(text)
         self._decoder.emit(TextDelta(self.part, text, self.phase))
 
@@ -903,11 +918,11 @@ class CitationSettler:
     def __init__(self, decoder: StreamDecoder) -> None:
         self._decoder = decoder
         self._texts: list[TextPartReader] = []
-        self._settled = 0
-        self._base = 0
+        self._settled_count = 0
+        self._offset = 0
         self._is_annotated = False
-        self._pieces: set[tuple[int, int, str, str]] = set()
-        self._files: set[str] = set()
+        self._slices: set[tuple[int, int, str, str]] = set()
+        self._warned_files: set[str] = set()
         self.has_searched = False
         self.numbered: dict[str, Source] = {}
 
@@ -921,48 +936,50 @@ class CitationSettler:
         """Add an annotation, which may be a repetition."""
         annotation = decode_annotation(fields)
         if annotation is None:
-            if text.keep(fields):
+            if text.keep_annotation(fields):
                 self._warn_of_file(fields)
             return
-        if annotation.key in text.known:
+        if annotation.key in text.seen:
             return
-        text.known.add(annotation.key)
-        if annotation.whole is not None:
+        text.seen.add(annotation.key)
+        if annotation.whole_span is not None:
             # Only the first slice of a citation counts.
-            piece = (*annotation.whole, annotation.url, annotation.evidence.quote)
-            if piece in self._pieces:
+            slice_key = (*annotation.whole_span, annotation.url, annotation.evidence.quote)
+            if slice_key in self._slices:
                 return
-            self._pieces.add(piece)
-        text.wait(annotation)
+            self._slices.add(slice_key)
+        text.add_annotation(annotation)
         if not self._is_annotated:
             self._is_annotated = True
             self.advance()
-        self.tell(text)
+        self.emit_certain(text)
 
     def _warn_of_file(self, annotation: Fields) -> None:
         names = (annotation.get(key) for key in ("filename", "title", "file_id"))
         name = next((name for name in names if isinstance(name, str) and name), annotation.text("type"))
-        if name not in self._files:
-            self._files.add(name)
-            message = f"The answer cites {name}, which has no address: only clients of Responses can show it."
+        if name not in self._warned_files:
+            self._warned_files.add(name)
+            message = (
+                f"The answer cites {name}, which has no URL. Only clients of the Responses API can show it."
+            )
             self._decoder.emit(Warned("file_citation", message))
 
-    def tell(self, text: TextPartReader) -> None:
+    def emit_certain(self, text: TextPartReader) -> None:
         """Emit the certain citations of a part, if the offset of the part is certain."""
         if not text.is_waiting:
             return
         if not text.is_settled:
-            if text is not self._texts[self._settled]:
+            if text is not self._texts[self._settled_count]:
                 return
-            text.start = self._base
-        self._cite(text, text.certain())
+            text.start = self._offset
+        self._emit_citations(text, text.take_certain())
 
     def advance(self) -> None:
         """Settle the parts that are done, up to the first open one."""
-        while self._settled < len(self._texts):
-            text = self._texts[self._settled]
-            self.tell(text)
-            if not text.is_done or text.is_waiting or self._may_be_derived(text):
+        while self._settled_count < len(self._texts):
+            text = self._texts[self._settled_count]
+            self.emit_certain(text)
+            if not text.is_done or text.is_waiting or self._may_have_link_citations(text):
                 return
             self._settle(text)
 
@@ -971,33 +988,33 @@ class CitationSettler:
         for text in self._texts:
             text.complete()
             text.is_done = text.is_last = True
-        is_bare = self.has_searched and not self._is_annotated
+        has_no_annotations = self.has_searched and not self._is_annotated
         self._is_annotated = True
         start = 0
-        for text in self._texts if derive_citations and is_bare else ():
+        for text in self._texts if derive_citations and has_no_annotations else ():
             text.start = start
             if text.phase != "refusal":
-                self._cite(
+                self._emit_citations(
                     text,
                     [*citations_from_links(text.text), *citations_from_numbers(text.text, self.numbered)],
                 )
             start += text.length
         self.advance()
 
-    def _may_be_derived(self, text: TextPartReader) -> bool:
+    def _may_have_link_citations(self, text: TextPartReader) -> bool:
         if not self.has_searched or self._is_annotated:
             return False
         return "](http" in text.text or (bool(self.numbered) and "[" in text.text)
 
     def _settle(self, text: TextPartReader) -> None:
         text.is_settled = True
-        text.start = self._base
-        self._base += text.length
-        self._settled += 1
+        text.start = self._offset
+        self._offset += text.length
+        self._settled_count += 1
         if text.length:
             self._decoder.emit(TextSettled(text.part))
 
-    def _cite(self, text: TextPartReader, citations: list[Citation]) -> None:
+    def _emit_citations(self, text: TextPartReader, citations: list[Citation]) -> None:
         for citation in citations:
             span = citation.span
             if span is not None:

@@ -105,9 +105,7 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
 
 
 def decode_stream_error(value: JsonObject) -> UpstreamError:
-    """Turn an error inside a response into an `UpstreamError`: an `error` event of any format, or
-    `response.error`.
-    """
+    """Turn an `error` event of any format, or a `response.error`, into an `UpstreamError`."""
     status = value.get("status_code")
     return _decode_error_object(value, status if type(status) is int else None)
 

@@ -27,6 +27,7 @@ from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.foreign_history import is_native, readable_parts
 from groundwire.dialects.openai_responses.search import (
     NAME,
+    as_extras,
     decode_search_item,
     encode_history_search,
     own_extras,
@@ -34,7 +35,6 @@ from groundwire.dialects.openai_responses.search import (
 )
 from groundwire.dialects.openai_responses.tools import ServerToolUse, decode_call, encode_call
 from groundwire.model import (
-    NO_EXTRAS,
     Citation,
     Evidence,
     Extras,
@@ -91,12 +91,12 @@ AnnotationKey: TypeAlias = "tuple[int, int, str, str, str, Span | None]"
 
 def decode_input(body: Fields) -> tuple[Message, ...]:
     """Decode an `input` into messages."""
-    said = body.get("input")
-    if isinstance(said, str):
-        return (Message("user", (Text(said),)),)
+    content = body.get("input")
+    if isinstance(content, str):
+        return (Message("user", (Text(content),)),)
     reader = _InputReader()
     for item in body.objs("input"):
-        reader.take(item)
+        reader.add_item(item)
     return reader.messages()
 
 
@@ -126,84 +126,84 @@ class _InputReader:
         self._tools = ServerToolUse()
         self._searches = 0
 
-    def take(self, item: Fields) -> None:
+    def add_item(self, item: Fields) -> None:
         """Add one item."""
         kind = item.text("type") or ("message" if item.has("role") else "item_reference")
         role = item.text("role")
         if kind == "message" and role in _ROLES:
-            self._end()
+            self._end_turn()
             rest = item.rest("type", "role", "content")
-            extras: Extras = {NAME: rest} if rest else NO_EXTRAS
+            extras = as_extras(rest)
             self._messages.append(Message(_ROLES[role], tuple(decode_content(item)), extras=extras))
         elif kind == "message" and role == "assistant":
-            self._say(item)
+            self._add_assistant_message(item)
         elif kind == "function_call_output":
-            self._on("user").parts.append(self._result(item))
+            self._turn_of("user").parts.append(self._decode_result(item))
         elif self._tools.is_search(item):
-            self._search(item)
+            self._add_search(item)
         elif kind == "reasoning":
             text = "\n\n".join(text for _, _, text in reasoning_texts(item) if text)
-            self._on("assistant").parts.append(Reasoning(text, reasoning_extras(item)))
+            self._turn_of("assistant").parts.append(Reasoning(text, reasoning_extras(item)))
         elif kind == "function_call":
             call = decode_call(item)
             self._functions[call.id] = call.name
-            self._on("assistant").parts.append(call)
+            self._turn_of("assistant").parts.append(call)
         else:
-            self._keep(item, kind)
+            self._keep_item(item, kind)
 
     def messages(self) -> tuple[Message, ...]:
         """All messages read."""
-        self._end()
+        self._end_turn()
         return tuple(self._messages)
 
-    def _on(self, role: Role) -> _TurnBuilder:
+    def _turn_of(self, role: Role) -> _TurnBuilder:
         if self._turn is None or self._turn.role != role:
-            self._end()
+            self._end_turn()
             self._turn = _TurnBuilder(role)
         return self._turn
 
-    def _end(self) -> None:
+    def _end_turn(self) -> None:
         if self._turn is not None:
             self._messages.append(self._turn.message())
             self._turn = None
 
-    def _say(self, item: Fields) -> None:
-        turn = self._on("assistant")
+    def _add_assistant_message(self, item: Fields) -> None:
+        turn = self._turn_of("assistant")
         phase = PHASES.get(item.text("phase"), "")
-        beside = message_extras(item)
+        extras = message_extras(item)
         if isinstance(item.get("content"), str):
-            turn.parts.append(Text(item.text("content"), phase, beside))
+            turn.parts.append(Text(item.text("content"), phase, extras))
             turn.length += len(item.text("content"))
             return
         for part in item.objs("content"):
             if part.text("type") in _TEXT_TYPES or part.text("type") == "refusal":
-                self._say_text(turn, part, phase, beside)
+                self._add_text(turn, part, phase, extras)
             else:
-                whole: JsonObject = {"type": "message", "role": "assistant", "content": [part.raw]}
-                turn.parts.append(Opaque(NAME, whole))
+                message: JsonObject = {"type": "message", "role": "assistant", "content": [part.raw]}
+                turn.parts.append(Opaque(NAME, message))
 
-    def _say_text(self, turn: _TurnBuilder, part: Fields, phase: Phase, beside: Extras) -> None:
+    def _add_text(self, turn: _TurnBuilder, part: Fields, phase: Phase, item_extras: Extras) -> None:
         is_refusal = part.text("type") == "refusal"
         text = part.text("refusal" if is_refusal else "text")
-        others: list[Json] = []
+        other_annotations: list[Json] = []
         links = LinkPlaces(text)
         for fields in part.objs("annotations"):
             annotation = decode_annotation(fields)
             if annotation is None:
-                others.append(fields.raw)
+                other_annotations.append(fields.raw)
             else:
                 turn.cite(_history_citations(annotation, text, turn.length, links))
-        extras = merge_extras(beside, text_extras(part, others))
+        extras = merge_extras(item_extras, text_extras(part, other_annotations))
         turn.parts.append(Text(text, "refusal" if is_refusal else phase, extras))
         turn.length += len(text)
 
-    def _search(self, item: Fields) -> None:
-        turn = self._on("assistant")
+    def _add_search(self, item: Fields) -> None:
+        turn = self._turn_of("assistant")
         call, result = decode_search_item(item, item.text("id") or f"search_{self._searches}")
         self._searches += 1
         turn.parts += [part for part in (call, result) if part is not None]
 
-    def _result(self, item: Fields) -> ToolResult:
+    def _decode_result(self, item: Fields) -> ToolResult:
         call_id = item.text("call_id")
         content: tuple[_Content, ...]
         if isinstance(item.get("output"), str):
@@ -211,15 +211,15 @@ class _InputReader:
         else:
             content = tuple(_decode_content_part(part) for part in item.objs("output"))
         rest = item.rest("type", "call_id", "output")
-        extras: Extras = {NAME: rest} if rest else NO_EXTRAS
+        extras = as_extras(rest)
         return ToolResult(call_id, content, self._functions.get(call_id, ""), extras=extras)
 
-    def _keep(self, item: Fields, kind: str) -> None:
+    def _keep_item(self, item: Fields, kind: str) -> None:
         """Keep an unknown item verbatim, in a message of the role it belongs to."""
         role = _ROLES.get(item.text("role"))
         if role is None:
             role = "user" if kind.endswith(("_output", "_response")) else "assistant"
-        self._on(role).parts.append(Opaque(NAME, {**item.raw, "type": kind}))
+        self._turn_of(role).parts.append(Opaque(NAME, {**item.raw, "type": kind}))
 
 
 def decode_content(item: Fields) -> Iterator[_Content]:
@@ -234,7 +234,7 @@ def _decode_content_part(part: Fields) -> _Content:
     kind = part.text("type")
     if kind in _TEXT_TYPES:
         rest = part.rest("type", "text")
-        return Text(part.text("text"), extras={NAME: rest} if rest else NO_EXTRAS)
+        return Text(part.text("text"), extras=as_extras(rest))
     if kind == "input_image" and part.has("image_url"):
         return _decode_image(part)
     return Opaque(NAME, {"content_part": part.raw})
@@ -243,7 +243,7 @@ def _decode_content_part(part: Fields) -> _Content:
 def _decode_image(part: Fields) -> Image:
     url = part.text("image_url")
     rest = part.rest("type", "image_url")
-    extras: Extras = {NAME: rest} if rest else NO_EXTRAS
+    extras = as_extras(rest)
     head, comma, data = url.partition(",")
     if comma and head.startswith("data:") and head.endswith(";base64"):
         return Image(head.removeprefix("data:").removesuffix(";base64"), data, extras=extras)
@@ -261,29 +261,29 @@ def _history_citations(
         else:
             offsets: JsonObject = {"start_index": annotation.start, "end_index": annotation.end}
             evidence = _with_offsets(annotation.evidence, offsets)
-        moved = None if span is None else Span(start + span.start, start + span.end)
-        yield Citation(moved, (evidence,), citation.anchor)
+        whole_span = None if span is None else Span(start + span.start, start + span.end)
+        yield Citation(whole_span, (evidence,), citation.anchor)
 
 
 def _with_offsets(evidence: Evidence, offsets: JsonObject) -> Evidence:
     return replace(evidence, extras=merge_extras(evidence.extras, {NAME: offsets}))
 
 
-def encode_input(messages: tuple[Message, ...], unsaid: set[str]) -> list[Json]:
+def encode_input(messages: tuple[Message, ...], unsupported: set[str]) -> list[Json]:
     """Encode messages as `input` items; names of what cannot be expressed are added to `unsupported`."""
     items: list[Json] = []
     for message in messages:
-        native_form = is_native(message, NAME) and not any(map(_is_output_only, message.parts))
-        parts = message.parts if native_form else readable_parts(message, NAME)
+        is_native_form = is_native(message, NAME) and not any(map(_is_output_only, message.parts))
+        parts = message.parts if is_native_form else readable_parts(message, NAME)
         if any(isinstance(part, Opaque) and part.dialect != NAME for part in _nested_parts(message)):
-            unsaid.add("opaque_parts")
+            unsupported.add("opaque_parts")
         if message.role == "assistant":
             citations = message.citations if parts is message.parts else ()
             if any(isinstance(part, Image) and NAME not in part.extras for part in parts):
-                unsaid.add("images")
+                unsupported.add("images")
             items += encode_history_items(parts, citations)
         else:
-            items += _encode_other_message(message, parts, unsaid)
+            items += _encode_other_message(message, parts, unsupported)
     return items
 
 
@@ -302,12 +302,12 @@ def _nested_parts(message: Message) -> Iterator[Part]:
 
 
 def _encode_other_message(
-    message: Message, parts: tuple[Part, ...], unsaid: set[str]
+    message: Message, parts: tuple[Part, ...], unsupported: set[str]
 ) -> Iterator[JsonObject]:
     """Encode a user or system message; function results are items between its pieces."""
     content: list[Json] = []
     for part in parts:
-        item = _encode_item_part(part, unsaid)
+        item = _encode_item_part(part, unsupported)
         if item is None:
             content += _encode_content_part(part)
             continue
@@ -323,11 +323,11 @@ def _encode_input_message(message: Message, content: list[Json]) -> JsonObject:
     return {"type": "message", "role": message.role, "content": content, **own_extras(message.extras)}
 
 
-def _encode_item_part(part: Part, unsaid: set[str]) -> JsonObject | None:
+def _encode_item_part(part: Part, unsupported: set[str]) -> JsonObject | None:
     """Encode a part that is an item by itself; None for content."""
     if isinstance(part, ToolResult):
         if part.is_error:
-            unsaid.add("is_error")
+            unsupported.add("is_error")
         return {
             "type": "function_call_output",
             "call_id": part.call_id,
@@ -419,8 +419,8 @@ def encode_assistant_message(
     phase = next((text.phase for text in texts if text.phase not in ("", "refusal")), "")
     if phase:
         item["phase"] = phase
-    beside = as_object(own_extras(texts[0].extras).get("item")) if texts else {}
-    return {**item, **beside}
+    extra_fields = as_object(own_extras(texts[0].extras).get("item")) if texts else {}
+    return {**item, **extra_fields}
 
 
 def is_item(part: Part, searches: SearchPairs) -> bool:
@@ -429,7 +429,7 @@ def is_item(part: Part, searches: SearchPairs) -> bool:
         case Text():
             return bool(part.text)
         case SearchResult():
-            return searches.is_alone(part)
+            return searches.is_uncalled(part)
         case Image():
             return bool(part.data)
         case Opaque():
@@ -473,7 +473,7 @@ class SearchPairs:
     def result_of(self, call: SearchCall) -> SearchResult | None:
         return self._results.get(call.id)
 
-    def is_alone(self, result: SearchResult) -> bool:
+    def is_uncalled(self, result: SearchResult) -> bool:
         return result.call_id not in self._calls
 
 
@@ -519,36 +519,36 @@ def encode_generated_image(part: Image) -> JsonObject:
 def message_extras(item: Fields) -> Extras:
     """Other fields of a message item: id and status."""
     kept: JsonObject = {key: item.raw[key] for key in ("id", "status") if item.has(key)}
-    beside = item.rest(*_MESSAGE_FIELDS)
-    if beside:
-        kept["item"] = beside
-    return {NAME: kept} if kept else NO_EXTRAS
+    rest = item.rest(*_MESSAGE_FIELDS)
+    if rest:
+        kept["item"] = rest
+    return as_extras(kept)
 
 
-def text_extras(part: Fields, others: Iterable[Json]) -> Extras:
+def text_extras(part: Fields, other_annotations: Iterable[Json]) -> Extras:
     """Other fields of a text part: annotations of other types, log probabilities."""
     kept = part.rest(*_TEXT_FIELDS)
-    annotations = list(others)
+    annotations = list(other_annotations)
     if annotations:
         kept["annotations"] = annotations
     if part.items("logprobs"):
         kept["logprobs"] = part.items("logprobs")
-    return {NAME: kept} if kept else NO_EXTRAS
+    return as_extras(kept)
 
 
 def encode_text(part: Text, annotations: list[JsonObject]) -> JsonObject:
     """Encode a content part of an assistant message."""
-    kept = own_extras(part.extras)
-    beside = {key: value for key, value in kept.items() if key not in _KEPT_APART}
+    extras = own_extras(part.extras)
+    extra_fields = {key: value for key, value in extras.items() if key not in _KEPT_APART}
     if part.phase == "refusal":
-        return {"type": "refusal", "refusal": part.text, **beside}
-    others, logprobs = kept.get("annotations"), kept.get("logprobs")
+        return {"type": "refusal", "refusal": part.text, **extra_fields}
+    other_annotations, logprobs = extras.get("annotations"), extras.get("logprobs")
     return {
         "type": "output_text",
         "text": part.text,
-        "annotations": [*annotations, *(others if isinstance(others, list) else ())],
+        "annotations": [*annotations, *(other_annotations if isinstance(other_annotations, list) else ())],
         "logprobs": logprobs if isinstance(logprobs, list) else [],
-        **beside,
+        **extra_fields,
     }
 
 
@@ -556,8 +556,8 @@ def encode_text(part: Text, annotations: list[JsonObject]) -> JsonObject:
 class UrlCitation:
     """A `url_citation` as received, with offsets in its content part.
 
-    `anchor` and `whole`, the span over the whole answer of which this is a slice, are set only in our own
-    responses.
+    `anchor` and `whole_span`, the span over the whole answer of which this is a slice, are set only in our
+    own responses.
     """
 
     start: int
@@ -565,12 +565,12 @@ class UrlCitation:
     url: str
     evidence: Evidence
     anchor: str = ""
-    whole: Span | None = None
+    whole_span: Span | None = None
 
     @property
     def key(self) -> AnnotationKey:
         """Identity of an annotation that the `done` events repeat."""
-        return self.start, self.end, self.url, self.evidence.quote, self.anchor, self.whole
+        return self.start, self.end, self.url, self.evidence.quote, self.anchor, self.whole_span
 
 
 def decode_annotation(fields: Fields) -> UrlCitation | None:
@@ -580,9 +580,9 @@ def decode_annotation(fields: Fields) -> UrlCitation | None:
     body = fields.obj("url_citation") if fields.has("url_citation") else fields
     url = body.text("url")
     source = Source(safe_address(url), body.text("title"), "cited")
-    own = fields.obj(FIELD)
-    anchor = own.text("anchor")
-    start, end = own.offset("start"), own.offset("end")
+    extension = fields.obj(FIELD)
+    anchor = extension.text("anchor")
+    start, end = extension.offset("start"), extension.offset("end")
     return UrlCitation(
         body.offset("start_index") or 0,
         body.offset("end_index") or 0,
@@ -598,15 +598,15 @@ def decode_annotation(fields: Fields) -> UrlCitation | None:
 
 
 def resolve_annotation(
-    annotation: UrlCitation, text: str, shift: Callable[[int], int], links: LinkPlaces
+    annotation: UrlCitation, text: str, position_of: Callable[[int], int], links: LinkPlaces
 ) -> list[Citation]:
     """Resolve an annotation to citations, with offsets in its part, whose text is complete."""
-    certain = resolve_early(annotation, text, shift)
-    if certain is not None:
-        return [certain]
+    early = resolve_early(annotation, text, position_of)
+    if early is not None:
+        return [early]
     span = None
     if annotation.end > annotation.start and not annotation.anchor:
-        span = links.place(shift(annotation.start), shift(annotation.end), annotation.url)
+        span = links.place(position_of(annotation.start), position_of(annotation.end), annotation.url)
     if span is not None:
         return [_citation_at(annotation, text, span)]
     if annotation.end > annotation.start or annotation.anchor or not annotation.url:
@@ -617,9 +617,9 @@ def resolve_annotation(
     ]
 
 
-def resolve_early(annotation: UrlCitation, text: str, shift: Callable[[int], int]) -> Citation | None:
+def resolve_early(annotation: UrlCitation, text: str, position_of: Callable[[int], int]) -> Citation | None:
     """The citation if its span is certain before the text is complete, else None."""
-    start, end = shift(annotation.start), shift(annotation.end)
+    start, end = position_of(annotation.start), position_of(annotation.end)
     if not 0 <= start <= end <= len(text) or end == 0 or annotation.anchor == _WHOLE_ANSWER:
         return None
     if start == end or annotation.anchor or is_link_at(text, start, end, annotation.url):
@@ -633,13 +633,13 @@ def is_misplaced(annotation: UrlCitation, citation: Citation) -> bool:
 
 
 def _citation_at(annotation: UrlCitation, text: str, span: Span) -> Citation:
-    kind = _ANCHORS.get(annotation.anchor) or anchor_at(span, lambda start, end: text[start:end])
-    return Citation(span, (annotation.evidence,), kind)
+    anchor = _ANCHORS.get(annotation.anchor) or anchor_at(span, lambda start, end: text[start:end])
+    return Citation(span, (annotation.evidence,), anchor)
 
 
-def anchor_of(annotation: UrlCitation, words: str) -> Anchor:
+def anchor_of(annotation: UrlCitation, text: str) -> Anchor:
     """Kind of anchor: as set in our own responses, else derived from the text."""
-    return _ANCHORS.get(annotation.anchor) or anchor_kind(words)
+    return _ANCHORS.get(annotation.anchor) or anchor_kind(text)
 
 
 class TextSlice(NamedTuple):
@@ -678,10 +678,10 @@ class AnnotationList(list[JsonObject]):
         super().__init__()
         self._keys: set[tuple[Json, ...]] = set()
 
-    def add(self, citation: Citation, start: int, end: int, words: str) -> list[JsonObject]:
+    def add(self, citation: Citation, start: int, end: int, text: str) -> list[JsonObject]:
         """Add one annotation per source of a citation; returns the new ones."""
         return self._add(
-            _add_extensions(_encode_annotation(item, start, end), item, citation, words)
+            _add_extensions(_encode_annotation(item, start, end), item, citation, text)
             for item in citation.evidence
         )
 
@@ -713,26 +713,26 @@ def encode_history_annotations(
 ) -> list[list[JsonObject]]:
     """Encode the annotations of each text part of an earlier turn, in the provider's format."""
     bounds = text_bounds(texts)
-    told = [AnnotationList() for _ in texts]
-    repeats = MAX_EXTRA_SLICES
+    lists = [AnnotationList() for _ in texts]
+    extra_slices = MAX_EXTRA_SLICES
     for citation in citations if texts else ():
         found = slice_span(citation.span, bounds) if citation.span else [TextSlice(len(texts) - 1, 0, 0)]
-        slices = list(islice(found, repeats + 1))
-        repeats -= max(len(slices) - 1, 0)
+        slices = list(islice(found, extra_slices + 1))
+        extra_slices -= max(len(slices) - 1, 0)
         for index, start, end in slices:
-            told[index].add_plain(citation.evidence, start, end)
-    return [list(annotations) for annotations in told]
+            lists[index].add_plain(citation.evidence, start, end)
+    return [list(annotations) for annotations in lists]
 
 
-def _add_extensions(annotation: JsonObject, evidence: Evidence, citation: Citation, words: str) -> JsonObject:
+def _add_extensions(annotation: JsonObject, evidence: Evidence, citation: Citation, text: str) -> JsonObject:
     if evidence.quote:
         annotation["content"] = evidence.quote
     span = citation.span
     if span is None:
         annotation[FIELD] = {"anchor": _WHOLE_ANSWER}
-    elif span.end - span.start != len(words):
+    elif span.end - span.start != len(text):
         annotation[FIELD] = {"anchor": citation.anchor, "start": span.start, "end": span.end}
-    elif citation.anchor == "claim" or not is_link(words, evidence.source.url):
+    elif citation.anchor == "claim" or not is_link(text, evidence.source.url):
         annotation[FIELD] = {"anchor": citation.anchor}
     return annotation
 
@@ -768,5 +768,5 @@ def citations_from_numbers(text: str, numbered: Mapping[str, Source]) -> Iterato
 
 def _title_of(link: Link) -> str:
     """Label of a link, unless it is only a number or the domain of the page."""
-    named = domain_of("https://" + link.label) != domain_of(link.url)
-    return link.label if named and not _NOT_A_TITLE.fullmatch(link.label) else ""
+    is_title = domain_of("https://" + link.label) != domain_of(link.url)
+    return link.label if is_title and not _NOT_A_TITLE.fullmatch(link.label) else ""

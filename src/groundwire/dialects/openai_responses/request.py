@@ -11,7 +11,13 @@ from __future__ import annotations
 from groundwire.dialects.base import Encoded
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.openai_responses.history import decode_input, encode_input
-from groundwire.dialects.openai_responses.search import NAME, SearchDeclaration, encode_search, own_extras
+from groundwire.dialects.openai_responses.search import (
+    NAME,
+    SearchDeclaration,
+    as_extras,
+    encode_search,
+    own_extras,
+)
 from groundwire.dialects.openai_responses.tools import (
     decode_choice,
     decode_tools,
@@ -97,7 +103,7 @@ def decode_request(body: JsonObject) -> Request:
         output=_decode_format(fields, extras),
         stream=fields.flag("stream") or False,
         previous_id=fields.text("previous_response_id"),
-        extras={NAME: extras} if extras else {},
+        extras=as_extras(extras),
         stored=_decode_stored(fields),
     )
 

@@ -80,7 +80,7 @@ def decode_response(body: JsonObject) -> list[Event]:
         raise fields.fault("expected a list of items", "output")
     decoder = Decoder()
     decoder.look(body)
-    decoder.whole(fields)
+    decoder.read_response(fields)
     return decoder.feed(b"")
 
 
@@ -220,8 +220,9 @@ def is_fragment(part: Part) -> bool:
 
 
 def encode_annotations(texts: Sequence[Text], citations: Iterable[Citation]) -> list[list[JsonObject]]:
-    """Encode the annotations of each text part; the last part that is not a refusal takes those without a
-    span.
+    """Encode the annotations of each text part.
+
+    Those without a span go to the last part that is not a refusal.
     """
     bounds = text_bounds(texts)
     told = [AnnotationList() for _ in texts]

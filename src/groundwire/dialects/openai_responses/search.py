@@ -33,6 +33,7 @@ from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.json import load_json
 from groundwire.errors import UpstreamWireError, WireError
 from groundwire.model import (
+    NO_EXTRAS,
     Extras,
     Json,
     JsonObject,
@@ -54,6 +55,11 @@ NAME = "openai_responses"
 def own_extras(extras: Extras) -> JsonObject:
     """Fields that this dialect stored in `extras`."""
     return extras.get(NAME, {})
+
+
+def as_extras(verbatim: JsonObject) -> Extras:
+    """Wrap verbatim fields as extras of this dialect; no fields give no extras."""
+    return {NAME: verbatim} if verbatim else NO_EXTRAS
 
 
 def own_id(extras: Extras) -> str:
