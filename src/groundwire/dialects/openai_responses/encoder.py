@@ -83,10 +83,10 @@ class Encoder(StreamEncoder):
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply)
         self._assembler = Assembler()
-        self._names = ItemIds(reply.id)
-        self._placing = AnnotationPlacer()
-        self._number = 0
-        self._items: list[ItemWriter] = []
+        self._ids = ItemIds(reply.id)
+        self._placer = AnnotationPlacer()
+        self._sequence_number = 0
+        self._writers: list[ItemWriter] = []
         self._message: MessageItemWriter | None = None
         self._reasoning: ReasoningItemWriter | None = None
         self._texts: dict[int, TextPartWriter] = {}
@@ -99,8 +99,8 @@ class Encoder(StreamEncoder):
         if isinstance(event, ExtrasSeen):
             event = self._with_first_id(event)
         self._assembler.feed(event)
-        if not self._number:
-            self._begin()
+        if not self._sequence_number:
+            self._send_start()
         self._write(event)
 
     def _write(self, event: Event) -> None:
@@ -110,24 +110,24 @@ class Encoder(StreamEncoder):
             case TextSettled(part):
                 self._settle(part)
             case Cited(citation):
-                self._placing.cite(citation)
+                self._placer.cite(citation)
             case ReasoningDelta() | ToolCallDelta():
-                self._write_other(event)
+                self._write_delta(event)
             case SearchStarted() | SearchCalled() | SearchReturned():
                 self._write_search(event)
             case PartAdded(_, value):
                 self._write_whole(value)
             case ExtrasSeen(part, extras):
-                self._keep(part, extras)
+                self._store_extras(part, extras)
             case Finished() | Failed():
-                self._end(event)
+                self._finish(event)
             case _:
                 pass
 
-    def _begin(self) -> None:
+    def _send_start(self) -> None:
         head = encode_head(self._assembler.answer(), self.reply)
-        self._tell("created", {"response": head})
-        self._tell("in_progress", {"response": head})
+        self._send_event("created", {"response": head})
+        self._send_event("in_progress", {"response": head})
 
     def _write_text(self, event: TextDelta) -> None:
         text = self._texts.get(event.part)
@@ -139,45 +139,45 @@ class Encoder(StreamEncoder):
             text.phase = event.phase
         if event.text and not text.is_closed:
             text.write(event.text)
-            self._placing.grow()
+            self._placer.grow()
 
     def _open_text(self, part: int, phase: Phase) -> TextPartWriter:
         extras = self._extras.get(part, NO_EXTRAS)
         message = self._message_for(Text("", phase, extras))
         text = self._texts[part] = message.open(part, phase)
         text.extras = extras
-        self._placing.open(text)
+        self._placer.open(text)
         return text
 
     def _message_for(self, text: Text) -> MessageItemWriter:
         """The open message if the text belongs to it and its parts are complete, else a new one."""
         message, self._message = self._message, None
         if message is not None and belongs_to_message([other.head for other in message.texts], text):
-            self._placing.settle(message, keep_last=False)
+            self._placer.settle(message, keep_last=False)
             if message.texts[-1].is_closed:
                 self._message = message
                 return message
         index = self._next_index()
-        name = self._names.take("msg", own_id(text.extras))
-        self._message = MessageItemWriter(self._tell, index, name, text.phase)
-        self._items.append(self._message)
+        item_id = self._ids.take("msg", own_id(text.extras))
+        self._message = MessageItemWriter(self._send_event, index, item_id, text.phase)
+        self._writers.append(self._message)
         return self._message
 
     def _settle(self, part: int) -> None:
         text = self._texts.get(part)
         if text is not None:
             text.is_settled = True
-            self._placing.settle(self._message)
+            self._placer.settle(self._message)
 
-    def _write_other(self, event: ReasoningDelta | ToolCallDelta) -> None:
+    def _write_delta(self, event: ReasoningDelta | ToolCallDelta) -> None:
         match event:
-            case ReasoningDelta(part, words):
+            case ReasoningDelta(part, text):
                 if part not in self._reasonings:
-                    name = self._names.take("rs", own_id(self._extras.get(part, NO_EXTRAS)))
-                    reasoning = ReasoningItemWriter(self._tell, self._next_index(), name)
+                    item_id = self._ids.take("rs", own_id(self._extras.get(part, NO_EXTRAS)))
+                    reasoning = ReasoningItemWriter(self._send_event, self._next_index(), item_id)
                     self._reasonings[part] = self._reasoning = reasoning
-                    self._adopt(part, reasoning)
-                self._reasonings[part].write(words)
+                    self._add_writer(part, reasoning)
+                self._reasonings[part].write(text)
             case ToolCallDelta(part, call_id, name, arguments):
                 if part not in self._calls:
                     self._calls[part] = self._open_call(part, call_id, name)
@@ -185,10 +185,10 @@ class Encoder(StreamEncoder):
 
     def _open_call(self, part: int, call_id: str, name: str) -> CallItemWriter:
         extras = self._extras.get(part, NO_EXTRAS)
-        call = ToolCall(self._names.take("call", call_id), name, extras=extras)
-        item_id = self._names.take("fc", own_id(extras))
-        writer = CallItemWriter(self._tell, self._next_index(), item_id, call)
-        self._adopt(part, writer)
+        call = ToolCall(self._ids.take("call", call_id), name, extras=extras)
+        item_id = self._ids.take("fc", own_id(extras))
+        writer = CallItemWriter(self._send_event, self._next_index(), item_id, call)
+        self._add_writer(part, writer)
         return writer
 
     def _write_search(self, event: SearchStarted | SearchCalled | SearchReturned) -> None:
@@ -205,38 +205,38 @@ class Encoder(StreamEncoder):
                 (writer or self._open_search(result.call_id, None)).finish(result)
 
     def _open_search(self, call_id: str, call: SearchCall | None) -> SearchItemWriter:
-        name = search_item_id(self._names, call_id)
-        writer = SearchItemWriter(self._tell, self._next_index(), name, call)
+        item_id = search_item_id(self._ids, call_id)
+        writer = SearchItemWriter(self._send_event, self._next_index(), item_id, call)
         self._searches[call_id] = writer
-        self._items.append(writer)
+        self._writers.append(writer)
         return writer
 
     def _write_whole(self, value: Image | Opaque) -> None:
         if isinstance(value, Image):
             if not value.data:
                 return
-            item = {**encode_generated_image(value), "id": self._names.take("ig", own_id(value.extras))}
+            item = {**encode_generated_image(value), "id": self._ids.take("ig", own_id(value.extras))}
         elif value.dialect == NAME and not is_fragment(value):
-            item = encode_opaque(value, self._names)
+            item = encode_opaque(value, self._ids)
         else:
             return
-        writer = WholeItemWriter(self._tell, self._next_index(), item)
-        self._items.append(writer)
+        writer = WholeItemWriter(self._send_event, self._next_index(), item)
+        self._writers.append(writer)
         writer.close()
 
     def _next_index(self) -> int:
         """Output index of a new item; closes the items that are complete."""
         self._message = None
-        self._placing.settle(None)
+        self._placer.settle(None)
         if self._reasoning is not None:
             self._reasoning.close()
-        return len(self._items)
+        return len(self._writers)
 
-    def _adopt(self, part: int, writer: ItemWriter) -> None:
-        self._items.append(writer)
+    def _add_writer(self, part: int, writer: ItemWriter) -> None:
+        self._writers.append(writer)
         writer.extras = self._extras.get(part, NO_EXTRAS)
 
-    def _keep(self, part: int, extras: Extras) -> None:
+    def _store_extras(self, part: int, extras: Extras) -> None:
         self._extras[part] = merge_extras(self._extras.get(part, NO_EXTRAS), extras)
         for writers in (self._texts, self._reasonings, self._calls):
             writer = writers.get(part)
@@ -246,49 +246,51 @@ class Encoder(StreamEncoder):
     def _with_first_id(self, event: ExtrasSeen) -> ExtrasSeen:
         """Drop an id that arrives after its item has begun."""
         part, extras = event.part, event.extras
-        begun = part in self._texts or part in self._reasonings or part in self._calls
-        if not begun or "id" not in own_extras(extras):
+        has_begun = part in self._texts or part in self._reasonings or part in self._calls
+        if not has_begun or "id" not in own_extras(extras):
             return event
-        first = own_id(self._extras.get(part, NO_EXTRAS))
-        kept = {key: value for key, value in own_extras(extras).items() if key != "id"}
-        return ExtrasSeen(part, {**extras, NAME: {**kept, "id": first} if first else kept})
+        first_id = own_id(self._extras.get(part, NO_EXTRAS))
+        other_extras = {key: value for key, value in own_extras(extras).items() if key != "id"}
+        return ExtrasSeen(
+            part, {**extras, NAME: {**other_extras, "id": first_id} if first_id else other_extras}
+        )
 
-    def _end(self, event: Finished | Failed) -> None:
-        self._placing.finish()
+    def _finish(self, event: Finished | Failed) -> None:
+        self._placer.finish()
         answer = self._assembler.answer()
         response = encode_response(answer, self.reply)
         status = str(response["status"])
         if isinstance(event, Failed):
-            self._send("error", {"error": encode_error_object(event.error)})
+            self._send_numbered("error", {"error": encode_error_object(event.error)})
         else:
-            self._close(event, is_cut=status == "incomplete")
-            told: list[Json] = [item.done for item in self._items]
-            if told != response["output"]:
+            self._close_items(event, is_incomplete=status == "incomplete")
+            items: list[Json] = [writer.final_item for writer in self._writers]
+            if items != response["output"]:
                 # The events came in an order that no answer has: keep the items as they were sent.
-                response = add_citations_extension({**response, "output": told}, answer)
-        self._tell(status, {"response": response})
+                response = add_citations_extension({**response, "output": items}, answer)
+        self._send_event(status, {"response": response})
 
-    def _close(self, event: Finished, *, is_cut: bool) -> None:
+    def _close_items(self, event: Finished, *, is_incomplete: bool) -> None:
         if event.reason == "refused" and all(text.phase != "refusal" for text in self._texts.values()):
-            self._refuse()
-        for item in self._items:
-            item.close("incomplete" if is_cut and item is self._items[-1] else "")
+            self._send_refusal()
+        for writer in self._writers:
+            writer.close("incomplete" if is_incomplete and writer is self._writers[-1] else "")
 
-    def _refuse(self) -> None:
+    def _send_refusal(self) -> None:
         message = self._message
         if message is None:
-            message = MessageItemWriter(self._tell, self._next_index(), self._names.take("msg"), "")
-            self._items.append(message)
+            message = MessageItemWriter(self._send_event, self._next_index(), self._ids.take("msg"), "")
+            self._writers.append(message)
         for text in message.texts:
             text.close()
         message.open(-1, "refusal")
 
-    def _tell(self, name: str, fields: JsonObject) -> None:
-        self._send(f"response.{name}", fields)
+    def _send_event(self, name: str, fields: JsonObject) -> None:
+        self._send_numbered(f"response.{name}", fields)
 
-    def _send(self, name: str, fields: JsonObject) -> None:
-        self.send(name, {"type": name, **fields, "sequence_number": self._number})
-        self._number += 1
+    def _send_numbered(self, name: str, fields: JsonObject) -> None:
+        self.send(name, {"type": name, **fields, "sequence_number": self._sequence_number})
+        self._sequence_number += 1
 
 
 class ItemWriter(ABC):
@@ -297,16 +299,16 @@ class ItemWriter(ABC):
     It has an index and an id, sends the events of the item, and can encode the item at any time.
     """
 
-    may_be_cut = False
+    can_be_incomplete = False
 
-    def __init__(self, tell: SendEvent, index: int, item_id: str) -> None:
-        self.tell = tell
+    def __init__(self, send_event: SendEvent, index: int, item_id: str) -> None:
+        self.send_event = send_event
         self.index = index
-        self.place: JsonObject = {"item_id": item_id, "output_index": index}
+        self.position: JsonObject = {"item_id": item_id, "output_index": index}
         self.id = item_id
         self.extras: Extras = NO_EXTRAS
         self.is_done = False
-        self.done: JsonObject = {}
+        self.final_item: JsonObject = {}
 
     @abstractmethod
     def item(self) -> JsonObject:
@@ -314,34 +316,34 @@ class ItemWriter(ABC):
 
     def add(self, item: JsonObject) -> None:
         """Send the beginning of the item."""
-        self.tell("output_item.added", {"output_index": self.index, "item": item})
+        self.send_event("output_item.added", {"output_index": self.index, "item": item})
 
     def close(self, status: str = "") -> None:
         """Send the end of the item; `status` if it was cut off."""
         if self.is_done:
             return
         self.is_done = True
-        self.end()
+        self.send_end()
         item = self.item()
-        if status and self.may_be_cut:
+        if status and self.can_be_incomplete:
             item["status"] = status
-        self.done = item
-        self.tell("output_item.done", {"output_index": self.index, "item": item})
+        self.final_item = item
+        self.send_event("output_item.done", {"output_index": self.index, "item": item})
 
-    def end(self) -> None:
+    def send_end(self) -> None:
         """Send the events that precede the end of the item."""
 
-    def say(self, name: str, fields: JsonObject) -> None:
+    def send_item_event(self, name: str, fields: JsonObject) -> None:
         """Send an event about this item."""
-        self.tell(name, {**self.place, **fields})
+        self.send_event(name, {**self.position, **fields})
 
 
 class WholeItemWriter(ItemWriter):
     """Writes an item that arrives whole: an image, or an item that is specific to this dialect."""
 
-    def __init__(self, tell: SendEvent, index: int, item: JsonObject) -> None:
+    def __init__(self, send_event: SendEvent, index: int, item: JsonObject) -> None:
         item_id = item.get("id")
-        super().__init__(tell, index, item_id if isinstance(item_id, str) else "")
+        super().__init__(send_event, index, item_id if isinstance(item_id, str) else "")
         self._item = item
         self.add(item)
 
@@ -352,8 +354,8 @@ class WholeItemWriter(ItemWriter):
 class ReasoningItemWriter(ItemWriter):
     """Writes reasoning as one summary."""
 
-    def __init__(self, tell: SendEvent, index: int, item_id: str) -> None:
-        super().__init__(tell, index, item_id)
+    def __init__(self, send_event: SendEvent, index: int, item_id: str) -> None:
+        super().__init__(send_event, index, item_id)
         self._chunks: list[str] = []
         self.add({"type": "reasoning", "summary": [], "id": item_id})
 
@@ -362,30 +364,30 @@ class ReasoningItemWriter(ItemWriter):
         if self.is_done or not text:
             return
         if not self._chunks:
-            self._part("reasoning_summary_part.added", "")
+            self._send_part("reasoning_summary_part.added", "")
         self._chunks.append(text)
-        self.say("reasoning_summary_text.delta", {"summary_index": 0, "delta": text})
+        self.send_item_event("reasoning_summary_text.delta", {"summary_index": 0, "delta": text})
 
-    def end(self) -> None:
+    def send_end(self) -> None:
         if self._chunks:
             text = "".join(self._chunks)
-            self.say("reasoning_summary_text.done", {"summary_index": 0, "text": text})
-            self._part("reasoning_summary_part.done", text)
+            self.send_item_event("reasoning_summary_text.done", {"summary_index": 0, "text": text})
+            self._send_part("reasoning_summary_part.done", text)
 
     def item(self) -> JsonObject:
         return {**encode_reasoning_item(Reasoning("".join(self._chunks), self.extras)), "id": self.id}
 
-    def _part(self, name: str, text: str) -> None:
-        self.say(name, {"summary_index": 0, "part": {"type": "summary_text", "text": text}})
+    def _send_part(self, name: str, text: str) -> None:
+        self.send_item_event(name, {"summary_index": 0, "part": {"type": "summary_text", "text": text}})
 
 
 class CallItemWriter(ItemWriter):
     """Writes a function call."""
 
-    may_be_cut = True
+    can_be_incomplete = True
 
-    def __init__(self, tell: SendEvent, index: int, item_id: str, call: ToolCall) -> None:
-        super().__init__(tell, index, item_id)
+    def __init__(self, send_event: SendEvent, index: int, item_id: str, call: ToolCall) -> None:
+        super().__init__(send_event, index, item_id)
         self._call_id = call.id
         self._name = call.name
         self._chunks: list[str] = []
@@ -397,11 +399,11 @@ class CallItemWriter(ItemWriter):
         self._name = name or self._name
         if arguments and not self.is_done:
             self._chunks.append(arguments)
-            self.say("function_call_arguments.delta", {"delta": arguments})
+            self.send_item_event("function_call_arguments.delta", {"delta": arguments})
 
-    def end(self) -> None:
+    def send_end(self) -> None:
         arguments = "".join(self._chunks) or "{}"
-        self.say("function_call_arguments.done", {"name": self._name, "arguments": arguments})
+        self.send_item_event("function_call_arguments.done", {"name": self._name, "arguments": arguments})
 
     def item(self) -> JsonObject:
         call = ToolCall(self._call_id, self._name, "".join(self._chunks) or "{}", self.extras)
@@ -411,23 +413,23 @@ class CallItemWriter(ItemWriter):
 class SearchItemWriter(ItemWriter):
     """Writes a search with its results."""
 
-    def __init__(self, tell: SendEvent, index: int, item_id: str, call: SearchCall | None) -> None:
-        super().__init__(tell, index, item_id)
+    def __init__(self, send_event: SendEvent, index: int, item_id: str, call: SearchCall | None) -> None:
+        super().__init__(send_event, index, item_id)
         self.call = call
         self._result: SearchResult | None = None
         item = encode_search_item(item_id, call, None)
         self.add({**item, "action": encode_action(call, None)})
-        self.say("web_search_call.in_progress", {})
-        self.say("web_search_call.searching", {})
+        self.send_item_event("web_search_call.in_progress", {})
+        self.send_item_event("web_search_call.searching", {})
 
     def finish(self, result: SearchResult) -> None:
         """Add the result and close the item."""
         self._result = result
         self.close()
 
-    def end(self) -> None:
+    def send_end(self) -> None:
         if self._result is not None and not self._result.error:
-            self.say("web_search_call.completed", {})
+            self.send_item_event("web_search_call.completed", {})
 
     def item(self) -> JsonObject:
         return encode_search_item(self.id, self.call, self._result)
@@ -444,12 +446,12 @@ class TextPartWriter:
         self.start = 0
         self.length = 0
         self.is_settled = False
-        self._place: JsonObject = {**message.place, "content_index": number}
-        self._tell = message.tell
+        self._position: JsonObject = {**message.position, "content_index": number}
+        self._send_event = message.send_event
         self._chunks: list[str] = []
-        self._told = AnnotationList()
-        self._closed: JsonObject | None = None
-        self._say("content_part.added", {"part": encode_text(Text("", phase), [])})
+        self._annotations = AnnotationList()
+        self._final_content: JsonObject | None = None
+        self._send("content_part.added", {"part": encode_text(Text("", phase), [])})
 
     @property
     def end(self) -> int:
@@ -461,41 +463,47 @@ class TextPartWriter:
         self._chunks.append(text)
         self.length += len(text)
         if self.phase == "refusal":
-            self._say("refusal.delta", {"delta": text})
+            self._send("refusal.delta", {"delta": text})
         else:
-            self._say("output_text.delta", {"delta": text, "logprobs": []})
+            self._send("output_text.delta", {"delta": text, "logprobs": []})
 
     def cite(self, citation: Citation, low: int, high: int) -> None:
         """Send the annotations for a range of the whole text within this part."""
         start, end = low - self.start, high - self.start
-        self._annotate_all(self._told.add(citation, start, end, self.text()[start:end]))
+        self._send_annotations(self._annotations.add(citation, start, end, self.text()[start:end]))
 
     def cite_unplaced(self, citation: Citation) -> None:
         """Send the annotations for a citation of the whole answer."""
-        self._annotate_all(self._told.add_unplaced(citation))
+        self._send_annotations(self._annotations.add_unplaced(citation))
 
     def close(self) -> None:
         """Send the end of the part."""
-        if self._closed is not None:
+        if self._final_content is not None:
             return
-        others = own_extras(self.extras).get("annotations")
-        for number, annotation in enumerate(others if isinstance(others, list) else (), len(self._told)):
-            self._annotate(number, annotation)
-        self._closed = content = self.content()
+        other_annotations = own_extras(self.extras).get("annotations")
+        for number, annotation in enumerate(
+            other_annotations if isinstance(other_annotations, list) else (), len(self._annotations)
+        ):
+            self._send_annotation(number, annotation)
+        self._final_content = content = self.content()
         if self.phase == "refusal":
-            self._say("refusal.done", {"refusal": self.text()})
+            self._send("refusal.done", {"refusal": self.text()})
         else:
-            self._say("output_text.done", {"text": self.text(), "logprobs": content["logprobs"]})
-        self._say("content_part.done", {"part": content})
+            self._send("output_text.done", {"text": self.text(), "logprobs": content["logprobs"]})
+        self._send("content_part.done", {"part": content})
 
     def content(self) -> JsonObject:
         """Encode the part."""
-        return encode_text(self.value(), list(self._told)) if self._closed is None else self._closed
+        return (
+            encode_text(self.value(), list(self._annotations))
+            if self._final_content is None
+            else self._final_content
+        )
 
     @property
     def is_closed(self) -> bool:
         """Whether the end of the part has been sent."""
-        return self._closed is not None
+        return self._final_content is not None
 
     @property
     def head(self) -> Text:
@@ -512,25 +520,25 @@ class TextPartWriter:
             self._chunks[:] = ["".join(self._chunks)]
         return self._chunks[0] if self._chunks else ""
 
-    def _annotate_all(self, new: list[JsonObject]) -> None:
+    def _send_annotations(self, new: list[JsonObject]) -> None:
         # A closed part takes no more annotations; the final response has them all.
-        for number, annotation in enumerate([] if self.is_closed else new, len(self._told) - len(new)):
-            self._annotate(number, annotation)
+        for number, annotation in enumerate([] if self.is_closed else new, len(self._annotations) - len(new)):
+            self._send_annotation(number, annotation)
 
-    def _annotate(self, number: int, annotation: Json) -> None:
-        self._say("output_text.annotation.added", {"annotation_index": number, "annotation": annotation})
+    def _send_annotation(self, number: int, annotation: Json) -> None:
+        self._send("output_text.annotation.added", {"annotation_index": number, "annotation": annotation})
 
-    def _say(self, name: str, fields: JsonObject) -> None:
-        self._tell(name, {**self._place, **fields})
+    def _send(self, name: str, fields: JsonObject) -> None:
+        self._send_event(name, {**self._position, **fields})
 
 
 class MessageItemWriter(ItemWriter):
     """Writes an assistant message, whose content parts follow one another."""
 
-    may_be_cut = True
+    can_be_incomplete = True
 
-    def __init__(self, tell: SendEvent, index: int, item_id: str, phase: Phase) -> None:
-        super().__init__(tell, index, item_id)
+    def __init__(self, send_event: SendEvent, index: int, item_id: str, phase: Phase) -> None:
+        super().__init__(send_event, index, item_id)
         self.texts: list[TextPartWriter] = []
         item = encode_assistant_message(item_id, [Text("", phase)], [])
         self.add({**item, "status": "in_progress"})
@@ -541,7 +549,7 @@ class MessageItemWriter(ItemWriter):
         self.texts.append(text)
         return text
 
-    def end(self) -> None:
+    def send_end(self) -> None:
         for text in self.texts:
             text.close()
 
@@ -553,20 +561,20 @@ class MessageItemWriter(ItemWriter):
 class _WaitingCitation:
     """A citation that waits for its text, and whether a slice of it has been sent."""
 
-    __slots__ = ("citation", "is_told", "span")
+    __slots__ = ("citation", "is_sent", "span")
 
     def __init__(self, citation: Citation, span: Span) -> None:
         self.citation = citation
         self.span = span
-        self.is_told = False
+        self.is_sent = False
 
-    def tell(self, text: TextPartWriter) -> None:
+    def send_slice(self, text: TextPartWriter) -> None:
         """Send the slice of the citation within a part."""
         start, end = max(self.span.start, text.start), min(self.span.end, text.end)
         is_point = self.span.start == self.span.end
         if text.phase != "refusal" and (start < end or (is_point and text.start < end)):
             text.cite(self.citation, start, end)
-            self.is_told = True
+            self.is_sent = True
 
 
 class AnnotationPlacer:
@@ -580,23 +588,23 @@ class AnnotationPlacer:
 
     def __init__(self) -> None:
         self._texts: list[TextPartWriter] = []
-        self._left = 0
-        self._base = 0
+        self._finished_count = 0
+        self._offset = 0
         self._waiting: list[tuple[Span, str, int, _WaitingCitation]] = []
         self._count = 0
         self._unplaced: list[Citation] = []
-        self._repeats = MAX_EXTRA_SLICES
+        self._extra_slices_left = MAX_EXTRA_SLICES
 
     def open(self, text: TextPartWriter) -> None:
         """Add a new part."""
         insort(self._texts, text, key=lambda other: other.part)
         if text is self._texts[-1]:
-            self._frontier()
+            self._first_open()
 
     def grow(self) -> None:
         """Send the citations that waited for new text."""
         if self._waiting:
-            self._frontier()
+            self._first_open()
 
     def cite(self, citation: Citation) -> None:
         """Add a citation."""
@@ -606,70 +614,70 @@ class AnnotationPlacer:
             return
         self._count += 1
         heappush(self._waiting, (span, citation.anchor, self._count, _WaitingCitation(citation, span)))
-        self._frontier()
+        self._first_open()
 
     def settle(self, current: MessageItemWriter | None, *, keep_last: bool = True) -> None:
         """Close the settled parts, up to the first open one.
 
         The message `current` stays open, and with `keep_last` its last part too.
         """
-        while (text := self._frontier()) is not None and text.is_settled and not self._unplaced:
+        while (text := self._first_open()) is not None and text.is_settled and not self._unplaced:
             if keep_last and text.message is current and text is current.texts[-1]:
                 return
-            self._leave(text)
+            self._finish_part(text)
             text.close()
             if text.message is not current and text is text.message.texts[-1]:
                 text.message.close()
 
     def finish(self) -> None:
         """All text has been sent: place every remaining citation, or treat it as one without a span."""
-        while (text := self._frontier()) is not None:
-            self._leave(text)
+        while (text := self._first_open()) is not None:
+            self._finish_part(text)
         while self._waiting:
-            self._drop(heappop(self._waiting)[-1])
-        takers = [text for text in self._texts if text.phase != "refusal"]
-        for citation in self._unplaced if takers else ():
-            takers[-1].cite_unplaced(citation)
+            self._keep_if_unsent(heappop(self._waiting)[-1])
+        citable = [text for text in self._texts if text.phase != "refusal"]
+        for citation in self._unplaced if citable else ():
+            citable[-1].cite_unplaced(citation)
         self._unplaced.clear()
 
-    def _frontier(self) -> TextPartWriter | None:
+    def _first_open(self) -> TextPartWriter | None:
         """The first part that is not finished; sends the citations that it can."""
-        if self._left == len(self._texts):
+        if self._finished_count == len(self._texts):
             return None
-        text = self._texts[self._left]
-        text.start = self._base
+        text = self._texts[self._finished_count]
+        text.start = self._offset
         while self._waiting and self._waiting[0][0].end <= text.end:
-            self._tell(heappop(self._waiting)[-1], text)
+            self._send_last_slice(heappop(self._waiting)[-1], text)
         return text
 
-    def _leave(self, text: TextPartWriter) -> None:
+    def _finish_part(self, text: TextPartWriter) -> None:
         """Finish a part that has all its text: send its slices of citations that continue after it."""
         rest = []
         while self._waiting and _starts_before_end(self._waiting[0][0], text):
             entry = heappop(self._waiting)
             if entry[0].end <= text.end:
-                self._tell(entry[-1], text)
+                self._send_last_slice(entry[-1], text)
             else:
-                entry[-1].tell(text)
-                self._repeats -= 1
-                if self._repeats > 0 or not entry[-1].is_told:
+                entry[-1].send_slice(text)
+                self._extra_slices_left -= 1
+                if self._extra_slices_left > 0 or not entry[-1].is_sent:
                     rest.append(entry)
         for entry in rest:
             heappush(self._waiting, entry)
-        self._base = text.end
-        self._left += 1
+        self._offset = text.end
+        self._finished_count += 1
 
-    def _tell(self, waiting: _WaitingCitation, text: TextPartWriter) -> None:
+    def _send_last_slice(self, waiting: _WaitingCitation, text: TextPartWriter) -> None:
         """Send the last slice of a citation.
 
         One for text that was closed long ago is left to the response.
         """
-        waiting.tell(text)
+        waiting.send_slice(text)
         if waiting.span.end > text.start:
-            self._drop(waiting)
+            self._keep_if_unsent(waiting)
 
-    def _drop(self, waiting: _WaitingCitation) -> None:
-        if not waiting.is_told:
+    def _keep_if_unsent(self, waiting: _WaitingCitation) -> None:
+        if not waiting.is_sent:
             self._unplaced.append(waiting.citation)
 
 

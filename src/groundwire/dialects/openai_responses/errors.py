@@ -117,28 +117,28 @@ def _decode_error_object(value: JsonObject, status: int | None) -> UpstreamError
     code = error.get("code")
     if type(code) is int and 400 <= code < 600:
         status = code if status is None or status < 400 else status
-    words = [
-        word
-        for word in (code, metadata.get("error_type"), None if error is value else error.get("type"))
-        if isinstance(word, str) and word
+    codes = [
+        code_name
+        for code_name in (code, metadata.get("error_type"), None if error is value else error.get("type"))
+        if isinstance(code_name, str) and code_name
     ]
     message = _message(error.get("message"), nested, value.get("detail"))
     wait = error.get("resets_in_seconds")
-    return _error_class(words, status)(
-        message or (words[0] if words else "the provider reported an error"),
+    return _error_class(codes, status)(
+        message or (codes[0] if codes else "the provider reported an error"),
         status=status,
-        upstream_code=words[0] if words else str(code) if type(code) is int and status == code else "",
+        upstream_code=codes[0] if codes else str(code) if type(code) is int and status == code else "",
         retry_after=float(wait) if type(wait) is int and 0 <= wait < 10**9 else _wait_seconds(message),
     )
 
 
-def _error_class(words: list[str], status: int | None) -> type[UpstreamError]:
-    for word in words:
-        if word in _CLASSES_BY_CODE:
-            return _CLASSES_BY_CODE[word]
+def _error_class(codes: list[str], status: int | None) -> type[UpstreamError]:
+    for code in codes:
+        if code in _CLASSES_BY_CODE:
+            return _CLASSES_BY_CODE[code]
     if status is not None:
         return upstream_error_class(status)
-    return Refused if any(_REQUEST_ERROR_CODE.match(word) for word in words) else Overloaded
+    return Refused if any(_REQUEST_ERROR_CODE.match(code) for code in codes) else Overloaded
 
 
 def _message(*candidates: Json) -> str:
@@ -214,9 +214,9 @@ def encode_response_error(error: GroundwireError) -> JsonObject:
 def _type_and_code(error: GroundwireError) -> tuple[str, str]:
     for kind in type(error).__mro__:
         if kind in _CODES_BY_CLASS:
-            word, code = _CODES_BY_CLASS[kind]
-            own = error.upstream_code if isinstance(error, UpstreamError) else ""
-            return word, own if _CLASSES_BY_CODE.get(own, Refused) is kind else code
+            error_type, code = _CODES_BY_CLASS[kind]
+            upstream_code = error.upstream_code if isinstance(error, UpstreamError) else ""
+            return error_type, upstream_code if _CLASSES_BY_CODE.get(upstream_code, Refused) is kind else code
     status = error.status_hint
     other = ("invalid_request_error", "") if 400 <= status < 500 else ("server_error", "server_error")
     return _CODES_BY_STATUS.get(status, other)

@@ -80,8 +80,8 @@ def decode_request(body: JsonObject) -> Request:
         raise fields.fault("expected a string or a list of items", "input")
     tools, search = decode_tools(fields)
     extras = fields.rest(*_CANONICAL_FIELDS)
-    choice = decode_choice(fields.get("tool_choice"))
-    if _is_lossy_choice(fields.get("tool_choice"), choice):
+    tool_choice = decode_choice(fields.get("tool_choice"))
+    if _is_lossy_choice(fields.get("tool_choice"), tool_choice):
         extras["tool_choice"] = fields.get("tool_choice")
     if plugins := other_plugins(fields):
         extras["plugins"] = plugins
@@ -92,7 +92,7 @@ def decode_request(body: JsonObject) -> Request:
         model=fields.text("model"),
         system=(Text(instructions),) if instructions else (),
         tools=tools,
-        tool_choice=choice,
+        tool_choice=tool_choice,
         search=search,
         limits=Limits(
             fields.integer("max_output_tokens"),
@@ -114,8 +114,8 @@ def _decode_stored(fields: Fields) -> StoredContext | None:
     References to reasoning are omitted, because an answer does not depend on it.
     """
     names = [name for name in _STORED_FIELDS if fields.get(name)]
-    listed = fields.get("input")
-    for number, item in enumerate(listed if isinstance(listed, list) else ()):
+    items = fields.get("input")
+    for number, item in enumerate(items if isinstance(items, list) else ()):
         kind = _reference_kind(item)
         if kind:
             names.append(f"input[{number}] ({kind})")
@@ -132,11 +132,11 @@ def _reference_kind(item: Json) -> str:
     return "compaction" if kind in ("compaction", "compaction_summary") else ""
 
 
-def _is_lossy_choice(wire: Json, choice: ToolChoice | None) -> bool:
+def _is_lossy_choice(raw: Json, choice: ToolChoice | None) -> bool:
     """Whether a choice is more specific than the model can express."""
-    if isinstance(wire, dict):
-        return choice is None or wire.get("type") == "allowed_tools"
-    return wire is not None and choice is None
+    if isinstance(raw, dict):
+        return choice is None or raw.get("type") == "allowed_tools"
+    return raw is not None and choice is None
 
 
 def _apply_max_tool_calls(
@@ -165,36 +165,40 @@ def _decode_reasoning(fields: Fields, extras: JsonObject) -> ReasoningOptions | 
 
 def _decode_format(fields: Fields, extras: JsonObject) -> OutputFormat | None:
     text = fields.obj("text")
-    wanted = text.obj("format")
+    format_fields = text.obj("format")
     kept = text.rest("format")
-    kind = wanted.text("type")
-    if rest := wanted.rest("type", "name", "schema", "strict") if kind in _FORMATS else wanted.raw:
+    kind = format_fields.text("type")
+    if (
+        rest := format_fields.rest("type", "name", "schema", "strict")
+        if kind in _FORMATS
+        else format_fields.raw
+    ):
         kept["format"] = rest
     if kept:
         extras["text"] = kept
     if kind == "json_schema":
-        schema = wanted.obj("schema").raw
-        return OutputFormat(schema, wanted.text("name"), wanted.flag("strict"))
+        schema = format_fields.obj("schema").raw
+        return OutputFormat(schema, format_fields.text("name"), format_fields.flag("strict"))
     return OutputFormat() if kind == "json_object" else None
 
 
 def encode_request(request: Request) -> Encoded:
     """Encode a request body; also the names of what it cannot express."""
-    unsaid: set[str] = set()
+    unsupported: set[str] = set()
     search = SearchDeclaration()
     if request.search is not None:
         search = encode_search(request.search, request.model, alone=search_is_alone(request.tools))
-    body: JsonObject = {"model": request.model, "input": encode_input(request.messages, unsaid)}
+    body: JsonObject = {"model": request.model, "input": encode_input(request.messages, unsupported)}
     if request.system:
         body["instructions"] = "\n\n".join(part.text for part in request.system)
     if tools := encode_tools(request, search):
         body["tools"] = tools
-    kept = own_extras(request.extras)
+    extras = own_extras(request.extras)
     optional: JsonObject = {
-        "tool_choice": encode_choice(request.tool_choice, kept.get("tool_choice"), search),
-        "plugins": _encode_plugins(search, kept),
-        "include": _encode_include(search, kept),
-        "max_tool_calls": kept.get("max_tool_calls", search.max_tool_calls),
+        "tool_choice": encode_choice(request.tool_choice, extras.get("tool_choice"), search),
+        "plugins": _encode_plugins(search, extras),
+        "include": _encode_include(search, extras),
+        "max_tool_calls": extras.get("max_tool_calls", search.max_tool_calls),
         "max_output_tokens": request.limits.max_output_tokens,
         "temperature": request.limits.temperature,
         "top_p": request.limits.top_p,
@@ -204,21 +208,21 @@ def encode_request(request: Request) -> Encoded:
         "stream": True if request.stream else None,
     }
     body |= {key: value for key, value in optional.items() if value is not None}
-    body |= {key: value for key, value in kept.items() if key not in body and key not in optional}
-    return Encoded(body, tuple(sorted(unsaid | _unsupported(request) | set(search.unsaid))))
+    body |= {key: value for key, value in extras.items() if key not in body and key not in optional}
+    return Encoded(body, tuple(sorted(unsupported | _unsupported(request) | set(search.unsupported))))
 
 
 def encode_reasoning_options(request: Request) -> JsonObject:
     """Encode `reasoning`: the effort, and whether to show a summary."""
     body = dict(as_object(own_extras(request.extras).get("reasoning")))
-    wanted = request.reasoning
-    if wanted is None:
+    options = request.reasoning
+    if options is None:
         return {}
-    if wanted.effort is not None:
-        body["effort"] = wanted.effort
-    if wanted.visible and "summary" not in body and "generate_summary" not in body:
+    if options.effort is not None:
+        body["effort"] = options.effort
+    if options.visible and "summary" not in body and "generate_summary" not in body:
         body["summary"] = "auto"
-    if wanted.visible is False:
+    if options.visible is False:
         body.pop("summary", None)
         body.pop("generate_summary", None)
     return body
@@ -233,24 +237,31 @@ def encode_text_options(request: Request) -> JsonObject:
         return {**body, "format": kept} if "type" in kept else body
     if output.schema is None:
         return {**body, "format": {"type": "json_object"}}
-    wanted: JsonObject = {"type": "json_schema", "name": output.name or "answer", "schema": output.schema}
+    json_schema: JsonObject = {
+        "type": "json_schema",
+        "name": output.name or "answer",
+        "schema": output.schema,
+    }
     if output.strict is not None:
-        wanted["strict"] = output.strict
-    return {**body, "format": {**wanted, **kept}}
+        json_schema["strict"] = output.strict
+    return {**body, "format": {**json_schema, **kept}}
 
 
-def _encode_plugins(search: SearchDeclaration, kept: JsonObject) -> Json:
-    others = kept.get("plugins")
-    plugins = [*([search.plugin] if search.plugin else []), *(others if isinstance(others, list) else [])]
+def _encode_plugins(search: SearchDeclaration, extras: JsonObject) -> Json:
+    other_plugins = extras.get("plugins")
+    plugins = [
+        *([search.plugin] if search.plugin else []),
+        *(other_plugins if isinstance(other_plugins, list) else []),
+    ]
     return plugins or None
 
 
-def _encode_include(search: SearchDeclaration, kept: JsonObject) -> Json:
-    told = kept.get("include")
-    asked = list(told) if isinstance(told, list) else []
-    if search.is_openai and SOURCES not in asked:
-        asked.append(SOURCES)
-    return asked or None
+def _encode_include(search: SearchDeclaration, extras: JsonObject) -> Json:
+    requested = extras.get("include")
+    include = list(requested) if isinstance(requested, list) else []
+    if search.is_openai and SOURCES not in include:
+        include.append(SOURCES)
+    return include or None
 
 
 def _unsupported(request: Request) -> set[str]:
@@ -263,4 +274,4 @@ def _unsupported(request: Request) -> set[str]:
         and reasoning.effort is None,
         "opaque_tools": any(isinstance(tool, OpaqueTool) and tool.dialect != NAME for tool in request.tools),
     }
-    return {name for name, is_unsaid in found.items() if is_unsaid}
+    return {name for name, is_unsupported in found.items() if is_unsupported}

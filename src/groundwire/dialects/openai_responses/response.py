@@ -102,7 +102,7 @@ def encode_response(answer: Answer, reply: Reply) -> JsonObject:
 def encode_head(answer: Answer, reply: Reply) -> JsonObject:
     """Encode a response that has just begun."""
     request = reply.request
-    kept = own_extras(request.extras)
+    extras = own_extras(request.extras)
     reasoning = encode_reasoning_options(request)
     return {
         "id": f"resp_{reply.id}",
@@ -113,7 +113,7 @@ def encode_head(answer: Answer, reply: Reply) -> JsonObject:
         "incomplete_details": None,
         "instructions": "\n\n".join(part.text for part in request.system) or None,
         "max_output_tokens": request.limits.max_output_tokens,
-        "max_tool_calls": kept.get("max_tool_calls", _max_searches(request)),
+        "max_tool_calls": extras.get("max_tool_calls", _max_searches(request)),
         "model": reply.model or answer.model,
         "output": [],
         "previous_response_id": request.previous_id or None,
@@ -124,7 +124,7 @@ def encode_head(answer: Answer, reply: Reply) -> JsonObject:
         "tools": encode_echoed_tools(request),
         "top_p": request.limits.top_p,
         "usage": None,
-        **{key: kept.get(key, default) for key, default in _ECHOED_FIELDS.items()},
+        **{key: extras.get(key, default) for key, default in _ECHOED_FIELDS.items()},
     }
 
 
@@ -159,7 +159,7 @@ def _add_response_extensions(body: JsonObject, answer: Answer) -> JsonObject:
 
 def encode_output(answer: Answer, reply_id: str) -> list[JsonObject]:
     """Encode the items of an answer."""
-    names = ItemIds(reply_id)
+    ids = ItemIds(reply_id)
     texts = [part for part in answer.parts if isinstance(part, Text) and part.text]
     annotations = iter(encode_annotations(texts, answer.citations))
     searches = SearchPairs(answer.parts)
@@ -167,51 +167,51 @@ def encode_output(answer: Answer, reply_id: str) -> list[JsonObject]:
     for run in group_runs(part for part in answer.parts if is_item(part, searches) and not is_fragment(part)):
         if isinstance(run, list):
             contents = [encode_text(text, next(annotations)) for text in run]
-            items.append(encode_assistant_message(names.take("msg", own_id(run[0].extras)), run, contents))
+            items.append(encode_assistant_message(ids.take("msg", own_id(run[0].extras)), run, contents))
         else:
-            items.extend(_encode_item(run, names, searches))
+            items.extend(_encode_item(run, ids, searches))
     if answer.finish == "refused" and not any(text.phase == "refusal" for text in texts):
-        _append_refusal(items, names)
+        _append_refusal(items, ids)
     return items
 
 
-def _append_refusal(items: list[JsonObject], names: ItemIds) -> None:
+def _append_refusal(items: list[JsonObject], ids: ItemIds) -> None:
     """Append an empty refusal, for a model that refused without a refusal text."""
     refusal = encode_text(Text("", "refusal"), [])
     if items and items[-1]["type"] == "message":
         content = items[-1]["content"]
         items[-1]["content"] = [*(content if isinstance(content, list) else ()), refusal]
     else:
-        items.append(encode_assistant_message(names.take("msg"), [], [refusal]))
+        items.append(encode_assistant_message(ids.take("msg"), [], [refusal]))
 
 
-def _encode_item(part: Part, names: ItemIds, searches: SearchPairs) -> Iterator[JsonObject]:
+def _encode_item(part: Part, ids: ItemIds, searches: SearchPairs) -> Iterator[JsonObject]:
     match part:
         case Reasoning():
-            yield {**encode_reasoning_item(part), "id": names.take("rs", own_id(part.extras))}
+            yield {**encode_reasoning_item(part), "id": ids.take("rs", own_id(part.extras))}
         case ToolCall():
             call = encode_call(part)
-            call["call_id"] = names.take("call", part.id)
-            yield {"status": "completed", **call, "id": names.take("fc", own_id(part.extras))}
+            call["call_id"] = ids.take("call", part.id)
+            yield {"status": "completed", **call, "id": ids.take("fc", own_id(part.extras))}
         case SearchCall():
-            yield encode_search_item(search_item_id(names, part.id), part, searches.result_of(part))
+            yield encode_search_item(search_item_id(ids, part.id), part, searches.result_of(part))
         case SearchResult():
-            yield encode_search_item(search_item_id(names, part.call_id), None, part)
+            yield encode_search_item(search_item_id(ids, part.call_id), None, part)
         case Image():
-            yield {**encode_generated_image(part), "id": names.take("ig", own_id(part.extras))}
+            yield {**encode_generated_image(part), "id": ids.take("ig", own_id(part.extras))}
         case Opaque():
-            yield encode_opaque(part, names)
+            yield encode_opaque(part, ids)
 
 
-def encode_opaque(part: Opaque, names: ItemIds) -> JsonObject:
+def encode_opaque(part: Opaque, ids: ItemIds) -> JsonObject:
     """Encode an item that is specific to this dialect; it needs an id like every item."""
     item_id = part.data.get("id")
-    return {**part.data, "id": names.take("item", item_id if isinstance(item_id, str) else "")}
+    return {**part.data, "id": ids.take("item", item_id if isinstance(item_id, str) else "")}
 
 
-def search_item_id(names: ItemIds, call_id: str) -> str:
+def search_item_id(ids: ItemIds, call_id: str) -> str:
     """Id of a search item: the call id if this dialect made it."""
-    return names.take("ws", call_id if call_id.startswith("ws_") else "")
+    return ids.take("ws", call_id if call_id.startswith("ws_") else "")
 
 
 def is_fragment(part: Part) -> bool:
@@ -225,21 +225,23 @@ def encode_annotations(texts: Sequence[Text], citations: Iterable[Citation]) -> 
     Those without a span go to the last part that is not a refusal.
     """
     bounds = text_bounds(texts)
-    told = [AnnotationList() for _ in texts]
-    takers = [index for index, part in enumerate(texts) if part.phase != "refusal"]
+    lists = [AnnotationList() for _ in texts]
+    citable = [index for index, part in enumerate(texts) if part.phase != "refusal"]
     unplaced: list[Citation] = []
-    repeats = MAX_EXTRA_SLICES
+    extra_slices = MAX_EXTRA_SLICES
     for citation in citations:
         found = slice_span(citation.span, bounds) if citation.span else iter(())
-        slices = list(islice((item for item in found if texts[item.part].phase != "refusal"), repeats + 1))
-        repeats -= max(len(slices) - 1, 0)
+        slices = list(
+            islice((item for item in found if texts[item.part].phase != "refusal"), extra_slices + 1)
+        )
+        extra_slices -= max(len(slices) - 1, 0)
         for index, start, end in slices:
-            told[index].add(citation, start, end, texts[index].text[start:end])
+            lists[index].add(citation, start, end, texts[index].text[start:end])
         if not slices:
             unplaced.append(citation)
-    for citation in unplaced if takers else ():
-        told[takers[-1]].add_unplaced(citation)
-    return [list(annotations) for annotations in told]
+    for citation in unplaced if citable else ():
+        lists[citable[-1]].add_unplaced(citation)
+    return [list(annotations) for annotations in lists]
 
 
 class ItemIds:
@@ -250,23 +252,23 @@ class ItemIds:
     when the item begins.
     """
 
-    __slots__ = ("_counts", "_reply", "_used")
+    __slots__ = ("_counts", "_reply_id", "_used")
 
-    def __init__(self, reply: str) -> None:
-        self._reply = reply
+    def __init__(self, reply_id: str) -> None:
+        self._reply_id = reply_id
         self._counts: dict[str, int] = {}
         self._used: set[tuple[str, str]] = set()
 
-    def take(self, prefix: str, wanted: str = "") -> str:
+    def take(self, prefix: str, preferred: str = "") -> str:
         """Allocate an unused id."""
         number = self._counts.get(prefix, 0)
         self._counts[prefix] = number + 1
         # Call ids are separate from item ids, and some servers use the same value for both.
         space = "call" if prefix == "call" else "item"
-        is_free = wanted and (space, wanted) not in self._used
-        name = wanted if is_free else f"{prefix}_{self._reply}_{number}"
-        while (space, name) in self._used:
+        is_free = preferred and (space, preferred) not in self._used
+        item_id = preferred if is_free else f"{prefix}_{self._reply_id}_{number}"
+        while (space, item_id) in self._used:
             number += 1
-            name = f"{prefix}_{self._reply}_{number}"
-        self._used.add((space, name))
-        return name
+            item_id = f"{prefix}_{self._reply_id}_{number}"
+        self._used.add((space, item_id))
+        return item_id

@@ -118,15 +118,21 @@ def merge_options(first: SearchOptions, second: SearchOptions) -> SearchOptions:
 
 
 def _decode_options(fields: Fields, kind: str, allowed: str, blocked: str, *known: str) -> SearchOptions:
-    size = fields.text("search_context_size")
-    known = (*_OPTION_FIELDS, *known, allowed, blocked, *(["search_context_size"] if size in _SIZES else []))
+    context_size = fields.text("search_context_size")
+    known = (
+        *_OPTION_FIELDS,
+        *known,
+        allowed,
+        blocked,
+        *(["search_context_size"] if context_size in _SIZES else []),
+    )
     return SearchOptions(
         allowed_domains=fields.texts(allowed),
         blocked_domains=fields.texts(blocked),
         location=_decode_location(fields),
         max_uses=fields.integer("max_uses"),
         max_sources=fields.integer("max_results"),
-        context_size=_SIZES.get(size),
+        context_size=_SIZES.get(context_size),
         live=fields.flag("external_web_access"),
         extras={NAME: {"type": kind, **fields.rest(*known)}},
     )
@@ -139,8 +145,10 @@ def _decode_location(fields: Fields) -> Location | None:
     """
     if not fields.has("user_location"):
         return None
-    place = fields.obj("user_location")
-    return Location(place.text("country"), place.text("region"), place.text("city"), place.text("timezone"))
+    location = fields.obj("user_location")
+    return Location(
+        location.text("country"), location.text("region"), location.text("city"), location.text("timezone")
+    )
 
 
 @value
@@ -150,7 +158,7 @@ class SearchDeclaration:
     tool: JsonObject | None = None
     plugin: JsonObject | None = None
     max_tool_calls: int | None = None
-    unsaid: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
 
     @property
     def is_openai(self) -> bool:
@@ -164,14 +172,16 @@ def encode_search(search: SearchOptions, model: str, *, alone: bool) -> SearchDe
     if kind == SERVER_TOOL:
         parameters = _encode_openrouter(search, "allowed_domains", "excluded_domains")
         tool: JsonObject = {"type": SERVER_TOOL, "parameters": parameters}
-        return SearchDeclaration(tool, unsaid=_unsupported(search, "live"))
+        return SearchDeclaration(tool, unsupported=_unsupported(search, "live"))
     if kind == PLUGIN:
         plugin = {"id": "web", **_encode_openrouter(search, "include_domains", "exclude_domains")}
-        return SearchDeclaration(plugin=plugin, unsaid=_unsupported(search, "live"))
+        return SearchDeclaration(plugin=plugin, unsupported=_unsupported(search, "live"))
     if kind == ONLINE and model.endswith(ONLINE_SUFFIX):
         return SearchDeclaration()
-    unsaid = _unsupported(search, "max_sources", *(() if alone else ("max_uses",)))
-    return SearchDeclaration(encode_hosted_tool(search), None, search.max_uses if alone else None, unsaid)
+    unsupported = _unsupported(search, "max_sources", *(() if alone else ("max_uses",)))
+    return SearchDeclaration(
+        encode_hosted_tool(search), None, search.max_uses if alone else None, unsupported
+    )
 
 
 def encode_hosted_tool(search: SearchOptions) -> JsonObject:
@@ -200,9 +210,9 @@ def encode_echoed_search(search: SearchOptions) -> JsonObject:
     tool.pop("external_web_access", None)
     tool.setdefault("filters", None)
     tool.setdefault("search_context_size", "medium")
-    told = tool.get("user_location", {"country": "US"})
-    place = told if isinstance(told, dict) else {}
-    tool["user_location"] = {"type": "approximate", **{key: place.get(key) for key in _LOCATION_FIELDS}}
+    encoded = tool.get("user_location", {"country": "US"})
+    location = encoded if isinstance(encoded, dict) else {}
+    tool["user_location"] = {"type": "approximate", **{key: location.get(key) for key in _LOCATION_FIELDS}}
     return tool
 
 
@@ -224,24 +234,24 @@ def _add_common_options(body: JsonObject, search: SearchOptions) -> JsonObject:
     if search.context_size is not None:
         body["search_context_size"] = search.context_size
     if search.location is not None:
-        place = {key: getattr(search.location, key) for key in _LOCATION_FIELDS}
+        location = {key: getattr(search.location, key) for key in _LOCATION_FIELDS}
         body["user_location"] = {"type": "approximate"} | {
-            key: value for key, value in place.items() if value
+            key: value for key, value in location.items() if value
         }
     return body
 
 
 def _unsupported(search: SearchOptions, *more: str) -> tuple[str, ...]:
     names = ("language", "since", "until", *more)
-    found = [name for name in names if getattr(search, name) not in ("", None)]
-    place = search.location
+    unsupported = [name for name in names if getattr(search, name) not in ("", None)]
+    location = search.location
     if (
-        place is not None
-        and place.latitude is not None
-        and not any(getattr(place, key) for key in _LOCATION_FIELDS)
+        location is not None
+        and location.latitude is not None
+        and not any(getattr(location, key) for key in _LOCATION_FIELDS)
     ):
-        found.append("location")
-    return tuple(found)
+        unsupported.append("location")
+    return tuple(unsupported)
 
 
 _ERRORS_BY_STATUS = {"failed": "unavailable", "incomplete": "unavailable"}
@@ -262,19 +272,19 @@ def decode_search_item(item: Fields, call_id: str) -> tuple[SearchCall | None, S
 
     Results without a search call, which some dialects have, carry our own flag `uncalled`.
     """
-    act = decode_action(item)
+    action = decode_action(item)
     call: SearchCall | None = None
     if not item.obj(FIELD).flag("uncalled"):
         # The search result keeps the results if the server sends them as a separate item.
         listed = ("results",) if item.text("type").endswith("_results") else ()
         extras = {NAME: item.rest("id", FIELD, *listed)}
-        call = SearchCall(call_id, act.queries, act.kind, act.url, act.pattern, extras=extras)
+        call = SearchCall(call_id, action.queries, action.kind, action.url, action.pattern, extras=extras)
     status = item.text("status")
     if status == "in_progress":
         return call, None
-    sources = tuple(_decode_sources(item, opened=act.kind != "search"))
-    others: list[Json] = [found.raw for found in item.objs("results") if not _is_text_result(found)]
-    kept: JsonObject = {"results": others} if others else {}
+    sources = tuple(_decode_sources(item, opened=action.kind != "search"))
+    other_results: list[Json] = [found.raw for found in item.objs("results") if not _is_text_result(found)]
+    kept: JsonObject = {"results": other_results} if other_results else {}
     return call, SearchResult(call_id, sources, _ERRORS_BY_STATUS.get(status, ""), extras={NAME: kept})
 
 
@@ -316,9 +326,9 @@ def encode_search_item(item_id: str, call: SearchCall | None, result: SearchResu
     if result is None:
         return item
     item["status"] = "failed" if result.error else "completed"
-    others = own_extras(result.extras).get("results")
+    other_results = own_extras(result.extras).get("results")
     results: list[Json] = list(_encode_results(call, result))
-    results += others if isinstance(others, list) else []
+    results += other_results if isinstance(other_results, list) else []
     if results:
         item["results"] = results
     if call is None:
@@ -430,10 +440,10 @@ def decode_action(item: Fields) -> SearchAction:
 
 def _queries(item: Fields, action: Fields, arguments: JsonObject) -> Iterator[str]:
     listed = action.texts("queries") or item.texts("queries") or _strings(arguments.get("queries"))
-    told = listed or (action.text("query") or _first_text(arguments, _QUERY_FIELDS),)
-    if not any(told) and item.text("type").startswith("bing_"):
-        told = (_query_of_url(item, arguments),)
-    return (query for query in told if query and not query.startswith(_CALL_MARKER))
+    queries = listed or (action.text("query") or _first_text(arguments, _QUERY_FIELDS),)
+    if not any(queries) and item.text("type").startswith("bing_"):
+        queries = (_query_of_url(item, arguments),)
+    return (query for query in queries if query and not query.startswith(_CALL_MARKER))
 
 
 def _query_of_url(item: Fields, arguments: JsonObject) -> str:

@@ -18,13 +18,13 @@ def decode_usage(response: Fields) -> Usage | None:
     searches = _searches(response, usage)
     if not usage.raw and searches is None:
         return None
-    read = usage.obj("input_tokens_details")
-    cached, written = read.count("cached_tokens"), read.count("cache_write_tokens")
+    details = usage.obj("input_tokens_details")
+    cached, written = details.count("cached_tokens"), details.count("cache_write_tokens")
     return Usage(
         input_tokens=usage.count("input_tokens"),
         output_tokens=usage.count("output_tokens"),
-        cached_tokens=read.count("cache_read_input_tokens") if cached is None else cached,
-        cache_write_tokens=read.count("cache_creation_input_tokens") if written is None else written,
+        cached_tokens=details.count("cache_read_input_tokens") if cached is None else cached,
+        cache_write_tokens=details.count("cache_creation_input_tokens") if written is None else written,
         reasoning_tokens=usage.obj("output_tokens_details").count("reasoning_tokens"),
         tool_tokens=usage.count("connector_tokens"),
         searches=searches,
@@ -55,8 +55,8 @@ def _invocations(usage: Fields, word: str) -> int | None:
 
 
 def _sum_known(*counts: int | None) -> int | None:
-    told = [count for count in counts if count is not None]
-    return sum(told) if told else None
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def _cost(usage: Fields) -> float | None:
@@ -75,16 +75,16 @@ def encode_usage(usage: Usage) -> JsonObject | None:
     """Encode `usage`; None if nothing was counted."""
     if usage.input_tokens is None and usage.output_tokens is None and usage.cost is None:
         return None
-    read, written = usage.input_tokens or 0, usage.output_tokens or 0
+    input_tokens, output_tokens = usage.input_tokens or 0, usage.output_tokens or 0
     body: JsonObject = {
-        "input_tokens": read,
+        "input_tokens": input_tokens,
         "input_tokens_details": {
             "cached_tokens": usage.cached_tokens or 0,
             "cache_write_tokens": usage.cache_write_tokens or 0,
         },
-        "output_tokens": written,
+        "output_tokens": output_tokens,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
-        "total_tokens": read + written,
+        "total_tokens": input_tokens + output_tokens,
     }
     if usage.cost is not None:
         body["cost"] = usage.cost
