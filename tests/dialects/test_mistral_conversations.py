@@ -152,7 +152,7 @@ def test_content_may_be_a_string() -> None:
     assert whole("It rains.").text == "It rains."
 
 
-def test_a_reference_before_any_text_is_about_the_answer() -> None:
+def test_a_reference_before_any_text_is_for_the_whole_answer() -> None:
     answer = whole([reference(FIRST), {"type": "text", "text": "It rains."}])
     assert cited(answer) == {("", FIRST)}
 
@@ -172,7 +172,7 @@ def test_thoughts_are_reasoning_and_functions_are_calls() -> None:
     assert answer.text == "One moment."
 
 
-def test_arguments_of_a_search_may_come_in_pieces() -> None:
+def test_arguments_of_a_search_may_arrive_in_fragments() -> None:
     events: list[JsonObject] = [
         {"type": "conversation.response.started", "conversation_id": "conv_1"},
         {"type": "tool.execution.started", **EXECUTION, "arguments": ""},
@@ -203,7 +203,7 @@ def test_an_error_in_the_stream_ends_it() -> None:
     assert answer.error.message == "busy"
 
 
-def test_a_stream_that_is_cut_says_so() -> None:
+def test_a_stream_that_is_cut_is_interrupted() -> None:
     answer = assemble(decode(stream(*pieces(counted=True))[:-200]))
     assert answer.error is not None
 
@@ -214,7 +214,7 @@ def test_every_client_gets_the_cited_pages(name: str) -> None:
     assert all(url in encoded for url in (FIRST, SECOND, THIRD))
 
 
-def test_the_turn_goes_on_as_words() -> None:
+def test_the_turn_continues_as_text() -> None:
     encoded = json.dumps(DIALECT.encode_request(Request((whole().message,))).body)
     assert "tool.execution" not in encoded
     assert all(word in encoded for word in (FIRST, SECOND, THIRD, "euro winner"))

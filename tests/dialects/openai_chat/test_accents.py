@@ -96,7 +96,7 @@ def test_an_empty_delta_next_to_a_message_does_not_hide_the_message() -> None:
     assert answer.citations[0].evidence[0].source.title == "A"
 
 
-def test_a_message_repeated_in_every_chunk_is_said_once() -> None:
+def test_a_message_repeated_in_every_chunk_is_emitted_once() -> None:
     pieces = _pieces(SONAR)
     chunks = [
         _sonar_chunk(piece, "".join(pieces[: place + 1]), "chat.completion.chunk")
@@ -108,7 +108,7 @@ def test_a_message_repeated_in_every_chunk_is_said_once() -> None:
     assert (answer.parts, answer.citations) == (whole.parts, whole.citations)
 
 
-def test_what_a_repeated_message_has_more_than_the_deltas_is_said() -> None:
+def test_text_that_only_a_repeated_message_has_is_emitted() -> None:
     answer = _streamed(
         _sonar_chunk("Sun", "Sun", "chat.completion.chunk"),
         _sonar_chunk("", SONAR, "chat.completion.done", "stop"),
@@ -124,7 +124,7 @@ def test_messages_without_deltas_grow() -> None:
     assert _streamed(*chunks).text == SONAR
 
 
-def test_perplexity_tells_its_searches_as_steps_of_reasoning() -> None:
+def test_perplexitys_reasoning_steps_are_searches() -> None:
     steps = [
         {
             "type": "web_search",
@@ -177,7 +177,7 @@ VISIT = {"index": 1, "type": "visit", "arguments": json.dumps({"url": B}), "outp
 CODE = {"index": 2, "type": "python", "arguments": '{"code": "1+1"}', "output": "2"}
 
 
-def test_groq_tells_its_searches_with_queries_and_pages() -> None:
+def test_groqs_searches_have_queries_and_pages() -> None:
     whole = _whole({"content": "Sun.", "executed_tools": [FOUND, VISIT, CODE], "reasoning": "hm"})
     streamed = _streamed(
         _delta({"reasoning": "h"}),
@@ -200,7 +200,7 @@ def test_groq_tells_its_searches_with_queries_and_pages() -> None:
     assert (streamed.usage.input_tokens, streamed.usage.output_tokens) == (3, 4)
 
 
-def test_each_search_is_told_once_however_often_its_tool_is_listed() -> None:
+def test_each_search_is_emitted_once_however_often_its_tool_is_listed() -> None:
     unknown = {**TOOL, "arguments": ""}
     frames = [{"executed_tools": [tool]} for tool in (unknown, TOOL, TOOL, FOUND, FOUND)]
     decoder = DIALECT.decoder()
@@ -313,7 +313,7 @@ def _qwen(*numbers: int) -> list[JsonObject]:
     ],
     ids=["qwen", "unsorted", "hunyuan", "glm", "baidu", "zero-based list", "zero-based markers"],
 )
-def test_numbers_name_entries_of_the_list(
+def test_numbers_refer_to_entries_of_the_list(
     text: str, fields: JsonObject, expected: list[tuple[str | None, list[str]]]
 ) -> None:
     pieces = [_delta({"content": piece}) for piece in _pieces(text, 3)]
@@ -334,7 +334,7 @@ def test_numbers_name_entries_of_the_list(
     assert len(listed.sources) == 2
 
 
-def test_a_list_that_comes_entry_by_entry_is_put_together() -> None:
+def test_a_list_that_arrives_entry_by_entry_is_assembled() -> None:
     first, second = _qwen(1), _qwen(2)
     answer = _streamed(
         _delta({"content": "Sun[1]"}, search_info={"search_results": first}),
@@ -357,7 +357,7 @@ def test_azure_numbers_documents() -> None:
 
 @pytest.mark.parametrize("value", [True, "yes", 7, {"enabled": True}, [1, "x", None], []])
 @pytest.mark.parametrize("field", ["web_search", "search_info", "search_results", "citations", "context"])
-def test_a_field_of_the_same_name_that_is_no_list_of_sources_breaks_nothing(field: str, value: Json) -> None:
+def test_a_field_of_the_same_name_that_is_not_a_source_list_is_ignored(field: str, value: Json) -> None:
     answer = _whole({"content": "Sun[1].", field: value}, **{field: value})
     assert (answer.text, answer.citations, answer.finish) == ("Sun[1].", (), "stop")
 
@@ -403,13 +403,13 @@ def test_mistral_cites_between_chunks() -> None:
     assert whole.parts == streamed.parts
 
 
-def test_references_to_what_the_client_sent_are_told_as_unresolved() -> None:
+def test_references_to_sources_of_the_client_are_warned_of_as_unresolved() -> None:
     chunks = [{"type": "text", "text": "Sun."}, {"type": "reference", "reference_ids": [0, "1", "x"]}]
     answer = _whole({"content": chunks})
     assert (answer.text, answer.citations, _codes(answer)) == ("Sun.", (), ["citation_unresolved"])
 
 
-def test_references_name_entries_of_a_list() -> None:
+def test_references_refer_to_entries_of_a_list() -> None:
     chunks = [{"type": "text", "text": "Sun."}, {"type": "reference", "reference_ids": [2]}]
     answer = _whole({"content": chunks}, citations=[A, B], search_results=PAGES)
     assert [(citation.span, citation.evidence[0].source.url) for citation in answer.citations] == [
@@ -431,25 +431,27 @@ LABEL = "【3:0†source】"
 @pytest.mark.parametrize(
     ("start", "end"), [(3, 15), (None, None), (5, 17), (0, 0)], ids=["exact", "absent", "wrong", "zero"]
 )
-def test_an_annotation_that_repeats_its_marker_is_placed_there(start: int | None, end: int | None) -> None:
+def test_an_annotation_that_repeats_its_marker_has_the_span_of_the_marker(
+    start: int | None, end: int | None
+) -> None:
     answer = _whole({"content": f"Sun{LABEL}.", "annotations": [_note(LABEL, start, end)]})
     assert _cited(answer) == [(LABEL, [A])]
     assert (answer.citations[0].anchor, answer.warnings) == ("marker", ())
 
 
-def test_markers_of_the_same_wording_cite_the_same() -> None:
+def test_markers_with_the_same_label_cite_the_same_source() -> None:
     answer = _whole({"content": f"Sun{LABEL}. Rain{LABEL}.", "annotations": [_note(LABEL, 3, 15)]})
     assert _cited(answer) == [(LABEL, [A]), (LABEL, [A])]
 
 
-def test_markers_of_the_same_wording_that_disagree_cite_only_where_they_were_placed() -> None:
+def test_markers_with_the_same_label_and_different_sources_cite_only_at_their_spans() -> None:
     notes = [_note(LABEL, 3, 15), _note(LABEL, 21, 33, B)]
     answer = _whole({"content": f"Sun{LABEL}. Rain{LABEL}. Fog{LABEL}.", "annotations": notes})
     assert _cited(answer) == [(LABEL, [A]), (LABEL, [B])]
     assert _codes(answer) == ["citation_unresolved"]
 
 
-def test_a_marker_that_names_nothing_known_is_never_a_citation() -> None:
+def test_a_marker_without_a_known_source_is_never_a_citation() -> None:
     text = f"Sun{LABEL}. Rain【9:1†source】."
     whole = _whole({"content": text, "annotations": [_note(LABEL, 3, 15)]})
     streamed = _streamed(

@@ -138,7 +138,7 @@ def test_streaming_reads_text_annotations_calls_and_usage() -> None:
     assert chunks[-1].usage.completion_tokens == 4
 
 
-def test_the_clients_own_accumulator_puts_the_stream_together() -> None:
+def test_the_clients_accumulator_assembles_the_stream() -> None:
     encoder = DIALECT.encoder(REPLY)
     body = b"".join(encoder.feed(event) for event in EVENTS)
     client = _client(200, "text/event-stream", body)

@@ -137,9 +137,7 @@ SPELLINGS: list[tuple[JsonObject, SearchOptions]] = [
 
 
 @pytest.mark.parametrize(("body", "expected"), SPELLINGS)
-def test_every_spelling_means_the_same_options_and_comes_back(
-    body: JsonObject, expected: SearchOptions
-) -> None:
+def test_every_form_gives_the_same_options_and_comes_back(body: JsonObject, expected: SearchOptions) -> None:
     request = DIALECT.decode_request(body)
     assert request.search is not None
     assert _plain(request.search) == _plain(expected)
@@ -168,7 +166,7 @@ def test_search_is_off_unless_declared(fields: JsonObject) -> None:
     assert DIALECT.encode_request(request).body == expected
 
 
-def test_empty_domain_lists_are_no_restriction() -> None:
+def test_empty_domain_lists_do_not_restrict() -> None:
     parameters: JsonObject = {"allowed_domains": [], "excluded_domains": None}
     options = _search(_body(tools=[{"type": "openrouter:web_search", "parameters": parameters}]))
     assert (options.allowed_domains, options.blocked_domains) == ((), ())
@@ -178,7 +176,7 @@ def test_dates_without_leading_zeros_are_read() -> None:
     assert _search(_body(search_after_date_filter="3/1/2026")).since == "2026-03-01"
 
 
-def test_the_recency_filter_is_kept_beside_the_options() -> None:
+def test_the_recency_filter_is_kept_in_the_extras() -> None:
     assert _search(_body(search_recency_filter="day")).extras["openai_chat"]["search_recency_filter"] == "day"
 
 
@@ -212,7 +210,7 @@ UNSAID = {
 
 
 @pytest.mark.parametrize("form", UNSAID)
-def test_each_form_says_what_it_can_and_names_the_rest(form: str) -> None:
+def test_each_form_encodes_what_it_supports_and_names_the_rest(form: str) -> None:
     options = replace(EVERYTHING, extras={"openai_chat": {"form": form}})
     request = Request((Message("user", (Text("q"),)),), "m", search=options)
     body, unsaid = DIALECT.encode_request(request)
@@ -237,33 +235,33 @@ def test_options_of_another_dialect_are_written_as_web_search_options() -> None:
     assert unsaid == ()
 
 
-def test_coordinates_alone_are_named_where_they_cannot_be_said() -> None:
+def test_coordinates_alone_are_named_if_unsupported() -> None:
     search = SearchOptions(location=Location(latitude=1.0, longitude=2.0))
     _, unsaid = DIALECT.encode_request(Request((Message("user", (Text("q"),)),), "m", search=search))
     assert unsaid == ("location",)
 
 
-def test_several_languages_are_kept_beside_the_options() -> None:
+def test_several_languages_are_kept_in_the_extras() -> None:
     body = _body(search_language_filter=["de", "en"])
     assert _search(body).language == ""
     assert DIALECT.encode_request(DIALECT.decode_request(body)).body == body
 
 
-def test_a_date_that_is_none_is_named() -> None:
+def test_an_invalid_date_is_named() -> None:
     search = SearchOptions(since="yesterday", extras={"openai_chat": {"form": "perplexity"}})
     body, unsaid = DIALECT.encode_request(Request((Message("user", (Text("q"),)),), "m", search=search))
     assert "search_after_date_filter" not in body
     assert unsaid == ("since",)
 
 
-def test_a_search_tool_stands_beside_functions() -> None:
+def test_a_search_tool_is_added_to_functions() -> None:
     tools = [{"type": "function", "function": {"name": "f"}}, {"type": "openrouter:web_search"}]
     request = DIALECT.decode_request(_body(tools=tools))
     assert len(request.tools) == 1
     assert DIALECT.encode_request(request).body["tools"] == tools
 
 
-def test_several_declarations_are_one() -> None:
+def test_several_declarations_are_merged() -> None:
     options = _search(
         _body(
             tools=[{"type": "openrouter:web_search", "parameters": {"excluded_domains": ["a.example"]}}],

@@ -51,7 +51,7 @@ def test_a_stream_with_junk_ends_once(name: str) -> None:
             assemble(told)
 
 
-def test_a_body_with_junk_is_read_or_refused() -> None:
+def test_a_body_with_junk_is_read_or_rejected() -> None:
     read = 0
     for body in spoiled(BODY):
         assert isinstance(body, dict)

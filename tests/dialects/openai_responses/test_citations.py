@@ -55,33 +55,33 @@ def test_xais_double_brackets_are_a_marker() -> None:
     assert answer.citations[0].anchor == "marker"
 
 
-def test_without_offsets_every_link_to_the_page_is_meant() -> None:
+def test_without_offsets_every_link_to_the_page_is_cited() -> None:
     text = f"a [x]({PAGE}) b [y]({PAGE}) c [z](https://other.example/)"
     answer = whole(message(text_part(text, citation(None, None))))
     assert [text[span[0] : span[1]] for span in spans(answer) if span] == [f"[x]({PAGE})", f"[y]({PAGE})"]
 
 
 @pytest.mark.parametrize("offsets", [(None, None), (0, 0)])
-def test_without_offsets_and_links_the_whole_answer_is_meant(offsets: tuple[int | None, int | None]) -> None:
+def test_without_offsets_and_links_the_whole_answer_is_cited(offsets: tuple[int | None, int | None]) -> None:
     answer = whole(message(text_part("It rains.", citation(*offsets, content="Rain in Bern."))))
     assert spans(answer) == [None]
     assert answer.citations[0].evidence[0].quote == "Rain in Bern."
     assert answer.warnings == ()
 
 
-def test_a_place_that_is_not_there_is_warned_of() -> None:
+def test_a_span_outside_the_text_is_warned_of() -> None:
     answer = whole(message(text_part("It rains.", citation(50, 60))))
     assert spans(answer) == [None]
     assert [warning.code for warning in answer.warnings] == ["citation_unplaced"]
 
 
-def test_the_same_page_with_two_passages_is_two_pieces_of_evidence() -> None:
+def test_the_same_page_with_two_passages_is_cited_twice() -> None:
     notes = [citation(0, 0, content=content) for content in ("One.", "Two.", "One.")]
     answer = whole(message(text_part("It rains.", *notes)))
     assert [item.quote for item in answer.citations[0].evidence] == ["One.", "Two."]
 
 
-def test_an_unsafe_address_is_not_shown() -> None:
+def test_an_unsafe_url_is_not_shown() -> None:
     answer = whole(message(text_part("It rains.", citation(0, 2, "javascript:alert(1)"))))
     assert answer.citations[0].evidence[0].source == Source("", "Example A", "cited")
 
@@ -109,13 +109,13 @@ def test_links_are_just_links_without_a_search_or_with_an_annotation() -> None:
     assert len(both.citations) == 1
 
 
-def test_links_of_an_answer_of_ours_that_cites_nothing_are_just_links() -> None:
+def test_links_of_our_own_uncited_answer_are_just_links() -> None:
     parts = (SearchCall("s", ("rain",)), Text(TEXT))
     body = DIALECT.encode_response(Answer(parts, finish="stop"), REPLY)
     assert assemble(DIALECT.decode_response(body)).citations == ()
 
 
-def test_a_claim_stays_where_it_is_although_its_page_is_linked_elsewhere() -> None:
+def test_a_claim_keeps_its_span_although_its_page_is_linked_elsewhere() -> None:
     claim = Citation(Span(0, 8), (Evidence(Source(PAGE, "A", "cited")),))
     body = DIALECT.encode_response(Answer((Text(TEXT),), (claim,), finish="stop"), REPLY)
     again = assemble(DIALECT.decode_response(body))
@@ -128,13 +128,13 @@ def test_a_point_stays_a_point() -> None:
     assert spans(assemble(DIALECT.decode_response(body))) == [(8, 8)]
 
 
-def test_a_link_is_written_as_openai_writes_it() -> None:
+def test_a_link_is_encoded_as_openai_does() -> None:
     link = Citation(Span(START, END), (Evidence(Source(PAGE, "Example A", "cited")),), "marker")
     body = DIALECT.encode_response(Answer((Text(TEXT),), (link,), finish="stop"), REPLY)
     assert at(body, "output", 0, "content", 0, "annotations") == [citation()]
 
 
-def test_impossible_spans_become_citations_of_the_whole() -> None:
+def test_impossible_spans_become_citations_of_the_whole_answer() -> None:
     evidence = (Evidence(Source(PAGE, "A", "cited")),)
     odd = tuple(Citation(span, evidence) for span in (Span(90, 99), Span(7, 3), Span(-4, 0)))
     body = DIALECT.encode_response(Answer((Text("Hello"),), odd, finish="stop"), REPLY)
@@ -142,7 +142,7 @@ def test_impossible_spans_become_citations_of_the_whole() -> None:
     assert [(note["start_index"], note["end_index"]) for note in notes] == [(0, 0)]
 
 
-def test_citations_that_begin_alike_and_end_in_another_part_stay_two() -> None:
+def test_citations_with_the_same_start_and_different_ends_stay_two() -> None:
     evidence = (Evidence(Source(PAGE, "A", "cited")),)
     both = (Citation(Span(0, 7), evidence), Citation(Span(0, 9), evidence))
     body = DIALECT.encode_response(Answer((Text("Hello"), Text(" world")), both, finish="stop"), REPLY)
@@ -150,12 +150,12 @@ def test_citations_that_begin_alike_and_end_in_another_part_stay_two() -> None:
 
 
 @pytest.mark.parametrize("own", [{"start": -5, "end": 3}, {"start": 2, "end": 1}, {"start": 50, "end": 90}])
-def test_a_false_word_about_the_whole_is_not_believed(own: dict[str, int]) -> None:
+def test_a_wrong_span_of_the_whole_answer_is_ignored(own: dict[str, int]) -> None:
     note = citation(0, 2, groundwire={"anchor": "claim", **own})
     answer = whole(message(text_part("It rains.", note)))
     assert spans(answer) == [(0, 2)]
 
 
-def test_a_whole_that_broke_off_is_as_long_as_its_text() -> None:
+def test_a_span_of_an_interrupted_answer_ends_with_its_text() -> None:
     note = citation(0, 9, groundwire={"anchor": "claim", "start": 0, "end": 90})
     assert spans(whole(message(text_part("It rains.", note)))) == [(0, 9)]

@@ -66,7 +66,7 @@ def position(events: list[Event], kind: type[Event]) -> int:
     return next(place for place, event in enumerate(events) if isinstance(event, kind))
 
 
-def test_a_stream_tells_the_same_answer_as_its_last_word() -> None:
+def test_a_stream_gives_the_same_answer_as_its_final_response() -> None:
     items = (SEARCHED, message(text_part(TEXT, citation())))
     events = [*search_events(SEARCHED), *text_events(DELTAS, [citation()], 1)]
     answer = streamed(*events, completed(*items))
@@ -81,7 +81,7 @@ def test_bytes_may_be_cut_anywhere() -> None:
     assert decode(data) == decode(data, 1) == decode(data.replace(b"\n", b"\r\n"), 7)
 
 
-def test_a_search_is_told_when_it_begins_and_again_when_its_query_is_known() -> None:
+def test_a_search_is_emitted_when_it_begins_and_again_when_its_query_is_known() -> None:
     events = decode(sse([created(), *search_events(SEARCHED), completed()]))
     found = [event for event in events if isinstance(event, SearchStarted | SearchCalled | SearchReturned)]
     assert kinds(list(found)) == ["SearchStarted", "SearchCalled", "SearchReturned"]
@@ -90,7 +90,7 @@ def test_a_search_is_told_when_it_begins_and_again_when_its_query_is_known() -> 
     assert found[0].id == "ws_1"
 
 
-def test_a_citation_is_told_at_once_if_its_link_is_there() -> None:
+def test_a_citation_is_emitted_at_once_if_its_link_is_there() -> None:
     events = text_events(DELTAS, [citation()])
     note = next(
         place
@@ -114,43 +114,43 @@ def test_a_citation_that_runs_ahead_of_its_text_waits_for_it() -> None:
     assert assemble(told).citations[0].span == (START, END)
 
 
-def test_annotations_after_all_text_are_told_before_the_part_is_settled() -> None:
+def test_annotations_after_all_text_are_emitted_before_the_part_is_settled() -> None:
     told = decode(sse([created(), *text_events([TEXT], [citation()]), completed()]))
     assert position(told, Cited) < position(told, TextSettled)
 
 
-def test_an_annotation_is_told_once_however_often_it_is_repeated() -> None:
+def test_an_annotation_is_emitted_once_however_often_it_is_repeated() -> None:
     item = message(text_part(TEXT, citation()))
     told = decode(sse([created(), *text_events(DELTAS, [citation()]), completed(item)]))
     assert kinds(told).count("Cited") == 1
 
 
-def test_annotations_that_only_the_last_word_has_are_not_lost() -> None:
+def test_annotations_that_only_the_final_response_has_are_not_lost() -> None:
     item = message(text_part(TEXT, citation()))
     answer = streamed(*text_events(DELTAS), completed(item))
     assert answer.citations[0].span == (START, END)
 
 
-def test_deltas_that_were_lost_are_made_up_for() -> None:
+def test_text_of_lost_deltas_is_emitted_later() -> None:
     events = text_events(DELTAS, [citation()])
     answer = streamed(*events[:4], *events[7:], completed())
     assert answer.text == TEXT
 
 
-def test_ids_that_change_on_the_way_do_not_double_an_item() -> None:
+def test_ids_that_change_within_a_stream_do_not_duplicate_an_item() -> None:
     items = (search({"type": "search", "query": "rain"}, "ws_x"), message(text_part(TEXT), item_id="msg_x"))
     answer = streamed(*search_events(SEARCHED), *text_events(DELTAS, index=1), completed(*items))
     assert answer.text == TEXT
     assert len(answer.searches) == 1
 
 
-def test_events_nobody_announced_are_understood() -> None:
+def test_events_of_unannounced_items_are_understood() -> None:
     place: JsonObject = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
     answer = streamed({"type": "response.output_text.delta", **place, "delta": "Hi."}, completed())
     assert (answer.text, answer.finish) == ("Hi.", "stop")
 
 
-def test_a_phase_told_at_the_end_holds() -> None:
+def test_a_phase_at_the_end_of_a_message_is_used() -> None:
     events = text_events(["Hi."])
     events[-1] = {**events[-1], "item": message(text_part("Hi."), phase="final_answer")}
     answer = streamed(*events, completed())
@@ -159,7 +159,7 @@ def test_a_phase_told_at_the_end_holds() -> None:
     assert (part.text, part.phase) == ("Hi.", "final_answer")
 
 
-def test_private_markers_cut_by_a_delta_are_taken_out() -> None:
+def test_private_markers_cut_by_a_delta_are_removed() -> None:
     leak = "\ue200cite\ue202turn0search0\ue201"
     raw = f"Rain.{leak} [a]({PAGE})"
     deltas = [raw[:8], raw[8:14], raw[14:]]
@@ -169,7 +169,7 @@ def test_private_markers_cut_by_a_delta_are_taken_out() -> None:
     assert answer.citations[0].span == (6, len(answer.text))
 
 
-def test_reasoning_is_told_as_it_comes_and_keeps_its_secret() -> None:
+def test_reasoning_is_streamed_and_keeps_its_encrypted_content() -> None:
     item: JsonObject = {
         "id": "rs_1",
         "type": "reasoning",
@@ -192,7 +192,7 @@ def test_reasoning_is_told_as_it_comes_and_keeps_its_secret() -> None:
     assert answer == whole(item)
 
 
-def test_function_calls_come_in_pieces() -> None:
+def test_function_calls_arrive_in_fragments() -> None:
     place: JsonObject = {"item_id": "fc_1", "output_index": 0}
     answer = streamed(
         {"type": "response.output_item.added", "output_index": 0, "item": call("", status="in_progress")},
@@ -257,7 +257,7 @@ def test_openrouter_sends_comments_and_a_sentinel() -> None:
     assert answer.searches[0].query == "rain"
 
 
-def test_azure_finishes_a_search_without_saying_so() -> None:
+def test_azures_finished_search_keeps_the_status_searching() -> None:
     item = {**SEARCHED, "status": "searching"}
     events = [event for event in search_events(item) if event["type"] != "response.web_search_call.completed"]
     answer = streamed(*events, completed())
@@ -274,7 +274,7 @@ def test_azure_finishes_a_search_without_saying_so() -> None:
         {"type": "error", "code": "insufficient_quota", "message": "No.", "param": None},
     ],
 )
-def test_an_error_is_told_once_in_whichever_shape(error: JsonObject) -> None:
+def test_an_error_is_emitted_once_in_any_format(error: JsonObject) -> None:
     failed: JsonObject = {
         "type": "response.failed",
         "response": response(status="failed", error={"code": "insufficient_quota", "message": "No."}),
@@ -287,14 +287,14 @@ def test_an_error_is_told_once_in_whichever_shape(error: JsonObject) -> None:
         ]
 
 
-def test_a_rate_limit_says_how_long_to_wait() -> None:
+def test_a_rate_limit_has_a_retry_delay() -> None:
     error: JsonObject = {"code": "rate_limit_exceeded", "message": "Slow. Please try again in 1.5s."}
     answer = streamed({"type": "response.failed", "response": response(status="failed", error=error)})
     assert isinstance(answer.error, RateLimited)
     assert answer.error.retry_after == 1.5
 
 
-def test_codex_tells_a_limit_in_the_stream() -> None:
+def test_codex_sends_a_limit_in_the_stream() -> None:
     error: JsonObject = {"type": "usage_limit_reached", "message": "Used up.", "resets_in_seconds": 60}
     answer = streamed({"type": "error", "error": error, "status_code": 429})
     assert answer.error == QuotaExhausted(
@@ -312,7 +312,7 @@ def test_an_incomplete_answer_keeps_its_text_and_citations() -> None:
     assert answer.citations[0].span == (START, END)
 
 
-def test_what_came_before_an_error_stands_with_its_citations() -> None:
+def test_text_before_an_error_keeps_its_citations() -> None:
     late = text_events(DELTAS, [citation(START + 1, END + 1)])
     searching = search_events(SEARCHED, 1)[0]
     known = {**searching, "item": {**SEARCHED, "status": "in_progress"}}
@@ -335,13 +335,13 @@ def test_a_stream_that_just_ends_was_interrupted() -> None:
     assert isinstance(told[-2], TextSettled)
 
 
-def test_a_wrong_type_is_a_fault_with_its_path() -> None:
+def test_a_wrong_type_is_an_error_with_its_path() -> None:
     answer = streamed({"type": "response.output_text.delta", "output_index": 0, "delta": 7})
     assert isinstance(answer.error, UpstreamWireError)
     assert answer.error.path == "$.delta"
 
 
-def test_unknown_events_items_and_fields_are_passed_over() -> None:
+def test_unknown_events_items_and_fields_are_skipped() -> None:
     item: JsonObject = {"id": "x_1", "type": "x_call", "data": 1}
     answer = streamed(
         {"type": "response.debug", "x": 1},
@@ -354,7 +354,7 @@ def test_unknown_events_items_and_fields_are_passed_over() -> None:
     assert len(answer.parts) == 1
 
 
-def test_a_body_in_the_place_of_a_stream_is_read_all_the_same() -> None:
+def test_a_body_instead_of_a_stream_is_read() -> None:
     body = b'{"object":"response","id":"r","model":"m","status":"completed","output":[]}'
     events = decode(body)
     assert (events[0], events[-1]) == (Started("r", "m"), Finished("stop"))
@@ -370,7 +370,7 @@ def test_a_search_that_never_returned_is_still_running() -> None:
     assert answer.searches[0].state == "running"
 
 
-def test_reasoning_and_calls_nobody_announced_are_understood() -> None:
+def test_unannounced_reasoning_and_calls_are_understood() -> None:
     open_text: JsonObject = {
         "id": "rs_1",
         "type": "reasoning",
@@ -395,7 +395,7 @@ def test_reasoning_and_calls_nobody_announced_are_understood() -> None:
     assert answer == whole(open_text, call())
 
 
-def test_events_without_an_index_are_about_the_last_item() -> None:
+def test_events_without_an_index_refer_to_the_last_item() -> None:
     events = [
         {key: value for key, value in event.items() if key != "output_index"}
         for event in text_events(["Hi."])
@@ -409,19 +409,19 @@ def test_an_item_that_turns_out_to_be_another_is_the_other() -> None:
     assert streamed(added, done, completed()).finish == "tool_calls"
 
 
-def test_an_annotation_that_is_null_and_a_frame_that_says_nothing_are_passed_over() -> None:
+def test_a_null_annotation_and_an_empty_frame_are_skipped() -> None:
     note: JsonObject = {"type": "response.output_text.annotation.added", "annotation": None}
     events = decode(sse([created(), note]) + b"data: {}\n\n" + sse([completed()]))
     assert kinds(events) == ["Started", "Warned", "Finished"]
 
 
-def test_text_that_contradicts_its_deltas_is_not_told_again() -> None:
+def test_text_that_contradicts_its_deltas_is_not_emitted_again() -> None:
     events = text_events(["Hello."])
     events[3] = {**events[3], "text": "Other."}
     assert streamed(*events, completed()).text == "Hello."
 
 
-def test_an_empty_text_is_no_part_but_one_that_cites_a_file_is() -> None:
+def test_an_empty_text_is_a_part_only_if_it_cites_a_file() -> None:
     file: JsonObject = {"type": "file_path", "file_id": "file_1", "index": 0}
     assert whole(message(text_part(""))).parts == ()
     [part] = whole(message(text_part("", file))).parts

@@ -98,7 +98,7 @@ def test_a_search_and_an_answer_come_in_the_order_of_openai() -> None:
     assert at(told[0], "response", "status") == "in_progress"
 
 
-def test_the_last_event_is_the_response_that_others_get_whole() -> None:
+def test_the_last_event_is_the_whole_response() -> None:
     events: list[Event] = [
         Started("r", "m"),
         ReasoningDelta(0, "Hm."),
@@ -133,7 +133,7 @@ def test_the_last_event_is_the_response_that_others_get_whole() -> None:
         ("pause", "completed", None),
     ],
 )
-def test_ends_have_their_events(reason: FinishReason, name: str, why: JsonObject | None) -> None:
+def test_every_ending_has_its_event(reason: FinishReason, name: str, why: JsonObject | None) -> None:
     data = encode([TextDelta(0, "Hi."), Finished(reason)])
     assert types(data)[-1] == name
     assert final(data)["incomplete_details"] == why
@@ -157,11 +157,11 @@ def test_a_failure_is_an_error_and_a_failed_response(before: list[Event]) -> Non
     assert (again.text, len(again.citations)) == (("It rains.", 1) if before else ("", 0))
 
 
-def test_a_stream_that_is_closed_early_says_that_it_was_cut() -> None:
+def test_a_stream_that_is_closed_early_reports_the_interruption() -> None:
     assert types(encode([TextDelta(0, "Hi.")]))[-1] == "failed"
 
 
-def test_late_citations_go_to_the_part_they_are_about() -> None:
+def test_late_citations_go_to_the_part_of_their_span() -> None:
     data = encode(
         [
             TextDelta(0, "One."),
@@ -192,7 +192,7 @@ def test_citations_before_their_text_wait_for_it() -> None:
     assert (at(note, "annotation", "start_index"), at(note, "annotation", "end_index")) == (3, 8)
 
 
-def test_a_citation_over_two_parts_is_told_in_both() -> None:
+def test_a_citation_over_two_parts_is_sent_in_both() -> None:
     data = encode(
         [cited(2, 6), TextDelta(0, "One."), TextSettled(0), TextDelta(1, "Two."), TextSettled(1), Finished()]
     )
@@ -224,7 +224,7 @@ def test_indices_of_annotations_count_within_a_part() -> None:
     ]
 
 
-def test_unplaced_citations_are_told_at_the_end_on_the_last_text() -> None:
+def test_citations_without_a_span_are_sent_at_the_end_on_the_last_text() -> None:
     loose = Cited(Citation(None, (Evidence(Source(PAGE, "A", "cited")),)))
     data = encode(
         [loose, TextDelta(0, "One."), TextSettled(0), TextDelta(1, "Two."), TextSettled(1), Finished()]
@@ -237,7 +237,7 @@ def test_unplaced_citations_are_told_at_the_end_on_the_last_text() -> None:
     ]
 
 
-def test_the_same_citation_is_told_once() -> None:
+def test_the_same_citation_is_sent_once() -> None:
     data = encode([TextDelta(0, "One."), cited(0, 3), cited(0, 3), TextSettled(0), Finished()])
     assert len(_notes(data)) == 1
 
@@ -289,7 +289,7 @@ def test_an_item_keeps_the_id_of_its_provider_if_it_is_known_in_time() -> None:
     assert at(final(data), "output", 0, "encrypted_content") == "gAAA"
 
 
-def test_a_search_that_failed_or_never_returned_says_so() -> None:
+def test_a_search_that_failed_or_never_returned_has_that_status() -> None:
     data = encode(
         [
             SearchCalled(0, SearchCall("a", ("x",))),
@@ -304,7 +304,7 @@ def test_a_search_that_failed_or_never_returned_says_so() -> None:
     assert "web_search_call.completed" not in types(data)
 
 
-def test_whole_parts_are_items_and_foreign_ones_are_left_out() -> None:
+def test_whole_parts_are_items_and_foreign_ones_are_omitted() -> None:
     item: JsonObject = {"id": "ci_1", "type": "code_interpreter_call", "code": "1+1"}
     data = encode(
         [
@@ -352,7 +352,7 @@ ODD: Sequence[list[Event]] = (
 
 
 @pytest.mark.parametrize("events", ODD)
-def test_any_order_makes_a_stream_that_agrees_with_itself(events: list[Event]) -> None:
+def test_any_order_gives_a_consistent_stream(events: list[Event]) -> None:
     data = encode([*events, Finished()])
     told = payloads(data)
     assert [payload["sequence_number"] for payload in told] == list(range(len(told)))
@@ -364,7 +364,7 @@ def test_any_order_makes_a_stream_that_agrees_with_itself(events: list[Event]) -
     assert not isinstance(assemble(decode(data)).error, GroundwireError)
 
 
-def test_a_citation_too_late_for_its_part_is_told_beside_the_output() -> None:
+def test_a_citation_too_late_for_its_part_is_sent_in_the_extension() -> None:
     data = encode(
         [
             TextDelta(0, "One."),
@@ -378,12 +378,12 @@ def test_a_citation_too_late_for_its_part_is_told_beside_the_output() -> None:
     assert at(final(data), "groundwire", "citations", 0, "end") == 3
 
 
-def test_errors_of_every_kind_are_written() -> None:
+def test_errors_of_every_kind_are_encoded() -> None:
     data = encode([Failed(Overloaded("Busy.", upstream_code="slow_down"))])
     assert at(payloads(data)[-2], "error", "code") == "slow_down"
 
 
-def test_a_point_at_the_end_of_a_part_belongs_to_it_though_another_citation_reaches_beyond() -> None:
+def test_a_point_at_the_end_of_a_part_belongs_to_it_though_another_citation_continues() -> None:
     data = encode(
         [
             cited(0, 6),
@@ -402,7 +402,7 @@ def test_a_point_at_the_end_of_a_part_belongs_to_it_though_another_citation_reac
     assert [note["content_index"] for note in _notes(data)] == [0, 0, 1]
 
 
-def test_a_refusal_without_words_closes_the_message_or_is_one() -> None:
+def test_a_refusal_without_text_closes_the_message_or_is_one() -> None:
     after_text = encode([TextDelta(0, "I stop."), TextSettled(0), Finished("refused")])
     assert at(final(after_text), "output", 0, "content", 1) == {"type": "refusal", "refusal": ""}
     alone = encode([SearchCalled(0, SearchCall("s", ("x",))), Finished("refused")])
@@ -412,7 +412,7 @@ def test_a_refusal_without_words_closes_the_message_or_is_one() -> None:
         assert events_of(data, "output_item.done")[-1]["item"] == items_of(final(data), "output")[-1]
 
 
-def test_text_that_comes_after_its_part_was_closed_is_not_told() -> None:
+def test_text_after_its_part_was_closed_is_not_sent() -> None:
     data = encode(
         [TextDelta(0, "One."), TextSettled(0), ToolCallDelta(1, "c", "f"), TextDelta(0, "late"), Finished()]
     )
@@ -425,7 +425,7 @@ def test_two_texts_that_are_not_settled_are_two_messages() -> None:
     assert assemble(decode(data)).citations[0].span == (0, 3)
 
 
-def test_annotations_of_files_are_told_after_the_others() -> None:
+def test_annotations_of_files_are_sent_after_web_citations() -> None:
     file: JsonObject = {"type": "file_citation", "file_id": "file_1", "filename": "a.txt", "index": 3}
     events: list[Event] = [
         TextDelta(0, "One."),

@@ -46,13 +46,13 @@ def streamed() -> Answer:
 @pytest.mark.parametrize(
     "answer", [whole(message(text_part(TEXT, *FILES))), streamed()], ids=["whole", "stream"]
 )
-def test_a_file_is_warned_of_once_and_cited_without_an_address(answer: Answer) -> None:
+def test_a_file_is_warned_of_once_and_cited_without_a_url(answer: Answer) -> None:
     assert [warning.code for warning in answer.warnings] == ["file_citation"] * 3
     assert all(name in warning.message for name, warning in zip(NAMES, answer.warnings, strict=True))
     assert answer.citations == ()
 
 
-def test_clients_of_responses_get_them_as_they_came() -> None:
+def test_clients_of_responses_get_file_citations_verbatim() -> None:
     page = "https://example.org/a"
     web = citation(0, 2, page, groundwire={"anchor": "claim"})
     body = DIALECT.encode_response(whole(message(text_part(TEXT, *FILES, web))), REPLY)
@@ -60,12 +60,12 @@ def test_clients_of_responses_get_them_as_they_came() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in DIALECTS if name not in ("openai_responses", "websearch")])
-def test_other_clients_find_them_in_the_extension(name: str) -> None:
+def test_other_clients_find_file_citations_in_the_extension(name: str) -> None:
     body = dialect(name).encode_response(whole(message(text_part(TEXT, *FILES))), REPLY)
     assert items_of(body["groundwire"], "files") == FILES
 
 
-def test_the_next_turn_has_them_too() -> None:
+def test_the_next_turn_has_file_citations_too() -> None:
     turn = message(text_part(TEXT, *FILES))
     request = DIALECT.decode_request({"model": "m", "input": [turn]})
     assert items_of(DIALECT.encode_request(request).body, "input") == [turn]

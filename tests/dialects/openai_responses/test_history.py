@@ -75,17 +75,17 @@ def test_the_items_of_a_turn_are_one_message_with_its_citations() -> None:
     assert result == Message("user", (ToolResult("call_1", (Text("12"),), "get_weather"),))
 
 
-def test_a_turn_of_this_dialects_goes_back_word_for_word() -> None:
+def test_a_turn_of_this_dialect_is_sent_back_verbatim() -> None:
     assert again(user("Rain?"), *TURN, user("And now?")) == [user("Rain?"), *TURN, user("And now?")]
 
 
-def test_an_answer_goes_back_word_for_word() -> None:
+def test_an_answer_is_sent_back_verbatim() -> None:
     items = [item for item in TURN if isinstance(item, dict)]
     request = Request((whole(*items).message,))
     assert DIALECT.encode_request(request).body["input"] == TURN
 
 
-def test_items_of_other_speakers_go_back_word_for_word() -> None:
+def test_items_of_other_servers_are_sent_back_verbatim() -> None:
     xai = search(None, "fc_1", name="web_search", arguments='{"query":"x"}', call_id="")
     azure = search({"type": "search", "query": "x"}, "ws_2", status="searching")
     opened = search({"type": "open_page", "url": None}, "ws_3")
@@ -102,13 +102,13 @@ def test_annotations_keep_their_offsets_right_or_wrong(note: JsonObject) -> None
     assert again(item) == [item]
 
 
-def test_what_only_we_understand_does_not_go_to_a_provider() -> None:
+def test_our_own_extensions_are_not_sent_to_a_provider() -> None:
     note = citation(0, 3, content="quoted", groundwire={"anchor": "claim"})
     [item] = again(message(text_part(TEXT, note)))
     assert item["content"] == [text_part(TEXT, citation(0, 3))]
 
 
-def test_citations_that_were_derived_were_never_annotated() -> None:
+def test_derived_citations_are_not_encoded_as_annotations() -> None:
     searched = search({"type": "search", "query": "rain"})
     answer = whole(searched, message(text_part(TEXT)))
     assert answer.citations
@@ -116,7 +116,7 @@ def test_citations_that_were_derived_were_never_annotated() -> None:
     assert body["input"] == [searched, message(text_part(TEXT))]
 
 
-def test_openai_refuses_the_status_of_a_reasoning() -> None:
+def test_the_status_of_a_reasoning_item_is_omitted() -> None:
     assert again({**REASONING, "status": "completed"}) == [REASONING]
 
 
@@ -152,7 +152,7 @@ def test_results_of_parallel_calls_are_one_message() -> None:
     assert again(*outputs) == outputs
 
 
-def test_pictures_come_inline_or_by_address() -> None:
+def test_images_may_be_inline_or_urls() -> None:
     content: list[Json] = [
         {"type": "input_text", "text": "What is this?"},
         {"type": "input_image", "image_url": "https://example.org/i.png", "detail": "auto"},
@@ -165,7 +165,7 @@ def test_pictures_come_inline_or_by_address() -> None:
     assert again(item) == [item]
 
 
-def test_items_nobody_knows_stay_where_they_were() -> None:
+def test_unknown_items_keep_their_position() -> None:
     items: list[Json] = [
         user("Hi?"),
         {"type": "item_reference", "id": "rs_9"},
@@ -197,7 +197,7 @@ def test_two_messages_in_a_row_stay_two() -> None:
     assert again(*items) == items
 
 
-def test_a_turn_of_another_dialect_is_told_in_words() -> None:
+def test_a_turn_of_another_dialect_becomes_text() -> None:
     source = Source(PAGE, "A page", "cited")
     turn = Message(
         "assistant",
@@ -220,7 +220,7 @@ def test_a_turn_of_another_dialect_is_told_in_words() -> None:
     assert second == {"type": "function_call", "call_id": "toolu_1", "name": "f", "arguments": "{}"}
 
 
-def test_foreign_parts_that_have_no_words_are_named() -> None:
+def test_foreign_parts_that_are_unsupported_are_named() -> None:
     turns = (
         Message("user", (Text("Hi?"), Opaque("gemini", {"fileData": {}}))),
         Message("assistant", (Image("image/png", "AAAA"), Text("There."))),
@@ -235,13 +235,13 @@ def test_foreign_parts_that_have_no_words_are_named() -> None:
     ]
 
 
-def test_results_and_words_of_one_turn_stand_in_their_order() -> None:
+def test_results_and_text_of_one_turn_keep_their_order() -> None:
     turn = Message("user", (ToolResult("a", (Text("1"),)), Text("And?"), ToolResult("b", (Text("2"),))))
     items = items_of(DIALECT.encode_request(Request((turn,))).body, "input")
     assert [item["type"] for item in items] == ["function_call_output", "message", "function_call_output"]
 
 
-def test_recorded_turns_go_back_word_for_word(recordings: Path) -> None:
+def test_recorded_turns_are_sent_back_verbatim(recordings: Path) -> None:
     for path in sorted((recordings / "openai-responses").glob("*.request.json")):
         body = json.loads(path.read_text())
         if not isinstance(body["input"], list):
@@ -267,7 +267,7 @@ def _plain(item: JsonObject) -> JsonObject:
     return {**plain, "content": [dict(part) for part in parts]} if "content" in item else plain
 
 
-def test_annotations_of_files_go_back_too() -> None:
+def test_annotations_of_files_are_sent_back() -> None:
     file: JsonObject = {"type": "file_citation", "file_id": "file_1", "filename": "a.txt", "index": 3}
     item = message(text_part(TEXT, citation(), file))
     assert again(item) == [item]
@@ -292,7 +292,7 @@ def test_a_search_without_its_wire_form_is_rebuilt() -> None:
     assert (items[2]["type"], items[2]["id"]) == ("image_generation_call", "ig_1")
 
 
-def test_a_function_may_give_back_nothing() -> None:
+def test_a_function_may_return_nothing() -> None:
     turn = Message("user", (ToolResult("c"),))
     [item] = items_of(DIALECT.encode_request(Request((turn,))).body, "input")
     assert item == {"type": "function_call_output", "call_id": "c", "output": ""}

@@ -159,7 +159,7 @@ def test_the_helper_for_streams_accepts_every_step() -> None:
     assert snapshots[len(WORDS) - 1] == WORDS
 
 
-def test_the_helper_accepts_late_citations_and_parts_by_turns() -> None:
+def test_the_helper_accepts_late_citations_and_interleaved_parts() -> None:
     events: list[Event] = [
         Started("x", "y"),
         TextDelta(0, "One."),
@@ -177,14 +177,14 @@ def test_the_helper_accepts_late_citations_and_parts_by_turns() -> None:
     assert [len(texts(message)[0].annotations) for message in messages(response.output)] == [1, 1]
 
 
-def test_a_cut_answer_is_incomplete() -> None:
+def test_a_truncated_answer_is_incomplete() -> None:
     *_, last = raw_stream(TextDelta(0, "Hel"), Finished("length"))
     assert last.type == "response.incomplete"
     assert last.response.incomplete_details is not None
     assert last.response.incomplete_details.reason == "max_output_tokens"
 
 
-def test_an_error_in_a_stream_is_raised_with_its_words() -> None:
+def test_an_error_in_a_stream_is_raised_with_its_message() -> None:
     events = raw_stream(TextDelta(0, "Hel"), Failed(RateLimited("Slow down.")))
     with pytest.raises(openai.APIError, match=r"Slow down\.") as caught:
         list(events)

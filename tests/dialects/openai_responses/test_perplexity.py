@@ -120,7 +120,7 @@ def test_searches_pages_and_citations_are_read_whole_and_streamed(annotations: l
     check(streamed(*annotations, items=False))
 
 
-def test_usage_has_the_price_the_cache_and_the_calls_of_tools() -> None:
+def test_usage_has_cost_cache_and_tool_calls() -> None:
     expected = Usage(7, 3, 2, 1, None, None, 2, 1, 0.3)
     assert whole(answered(), usage=USAGE).usage == expected
     assert streamed().usage == expected
@@ -130,7 +130,7 @@ def test_thoughts_are_reasoning() -> None:
     assert [part.text for part in streamed().parts if isinstance(part, Reasoning)] == ["I search."]
 
 
-def test_searches_that_run_at_once_keep_their_results() -> None:
+def test_concurrent_searches_keep_their_results() -> None:
     events = [
         {"type": "response.created", "response": response(status="in_progress")},
         {"type": "response.reasoning.search_queries", "queries": ["a"]},
@@ -183,7 +183,7 @@ def test_every_client_gets_the_cited_pages(name: str) -> None:
     assert SECOND in body
 
 
-def test_the_turn_goes_on_as_words_because_results_are_no_input() -> None:
+def test_the_turn_continues_as_text_because_results_are_not_valid_input() -> None:
     answer = whole(SEARCH, FETCH, answered(*ANNOTATIONS))
     body = json.dumps(DIALECT.encode_request(Request((answer.message,))).body)
     assert "search_results" not in body

@@ -31,7 +31,7 @@ def last_response(path: Path) -> JsonObject:
     return response if isinstance(response, dict) else {}
 
 
-def test_a_stream_tells_what_its_last_response_tells(recordings: Path) -> None:
+def test_a_stream_gives_the_same_events_as_its_final_response(recordings: Path) -> None:
     checked = 0
     for path in streams(recordings):
         told = decode(path.read_bytes())
@@ -47,7 +47,7 @@ def test_a_stream_tells_what_its_last_response_tells(recordings: Path) -> None:
     assert checked > 10
 
 
-def test_annotations_are_the_links_the_wire_points_at(recordings: Path) -> None:
+def test_annotations_are_the_links_at_the_received_offsets(recordings: Path) -> None:
     checked = 0
     for body in bodies(recordings):
         answer = assemble(DIALECT.decode_response(body))
@@ -70,7 +70,7 @@ def _cited(answer: Answer) -> set[tuple[tuple[int, int] | None, object]]:
     return {(cited.span, item.source.url) for cited in answer.citations for item in cited.evidence}
 
 
-def test_every_recorded_answer_survives_a_trip_through_our_own_stream(recordings: Path) -> None:
+def test_every_recorded_answer_survives_encoding_and_decoding(recordings: Path) -> None:
     for body in bodies(recordings):
         events = DIALECT.decode_response(body)
         before, data = assemble(events), encode(events)
@@ -93,7 +93,7 @@ def test_citations_come_before_their_part_is_settled(recordings: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in DIALECTS if name != "websearch"])
-def test_an_answer_that_is_sent_back_keeps_every_cited_address_for_the_next_provider(
+def test_an_answer_that_is_sent_back_keeps_every_cited_url_for_the_next_provider(
     recordings: Path, name: str
 ) -> None:
     question: JsonObject = {"role": "user", "content": "And in Bern?"}

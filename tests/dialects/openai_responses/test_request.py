@@ -51,7 +51,7 @@ def test_a_question_is_a_string() -> None:
     assert (request.model, request.stream, request.previous_id) == ("gpt-5.5", True, "resp_0")
 
 
-def test_a_question_goes_out_as_items() -> None:
+def test_a_question_is_encoded_as_items() -> None:
     body = again(instructions="Be brief.", stream=True, previous_response_id="resp_0")
     assert body == {
         "model": "gpt-5.5",
@@ -64,7 +64,7 @@ def test_a_question_goes_out_as_items() -> None:
     }
 
 
-def test_limits_and_format_are_understood_and_given_back() -> None:
+def test_limits_and_format_are_decoded_and_encoded() -> None:
     wanted: JsonObject = {
         "type": "json_schema",
         "name": "city",
@@ -103,14 +103,14 @@ def test_an_effort_of_the_future_is_passed_on() -> None:
     assert again(reasoning={"effort": "galactic"})["reasoning"] == {"effort": "galactic"}
 
 
-def test_reasoning_of_another_dialect_is_said_in_these_words() -> None:
+def test_reasoning_options_of_another_dialect_are_encoded() -> None:
     request = Request((), reasoning=ReasoningOptions("low", visible=True))
     assert sent(request)["reasoning"] == {"effort": "low", "summary": "auto"}
     hidden = Request((), reasoning=ReasoningOptions("low", visible=False))
     assert sent(hidden)["reasoning"] == {"effort": "low"}
 
 
-def test_functions_stand_flat_and_keep_what_is_unknown() -> None:
+def test_functions_are_flat_and_keep_unknown_fields() -> None:
     tool: JsonObject = {**FUNCTION, "defer_loading": True}
     [found] = asked(tools=[tool]).tools
     assert found == FunctionTool(
@@ -132,7 +132,7 @@ def test_a_missing_strict_stays_missing_and_a_foreign_one_is_false() -> None:
     ]
 
 
-def test_tools_of_this_dialect_alone_are_carried_whole() -> None:
+def test_tools_specific_to_this_dialect_are_kept_verbatim() -> None:
     tools: list[Json] = [
         {"type": "namespace", "name": "mcp__x", "tools": [FUNCTION]},
         {"type": "custom", "name": "apply_patch", "format": {"type": "grammar"}},
@@ -143,7 +143,7 @@ def test_tools_of_this_dialect_alone_are_carried_whole() -> None:
     assert again(tools=tools)["tools"] == tools
 
 
-def test_foreign_tools_and_options_are_named_as_unsaid() -> None:
+def test_foreign_tools_and_options_are_named_as_unsupported() -> None:
     request = Request(
         (),
         tools=(OpaqueTool("gemini", {"codeExecution": {}}),),
@@ -173,20 +173,20 @@ def test_foreign_tools_and_options_are_named_as_unsaid() -> None:
         (None, None),
     ],
 )
-def test_every_choice_is_understood_and_given_back(wire: Json, choice: ToolChoice | None) -> None:
+def test_every_choice_is_decoded_and_encoded(wire: Json, choice: ToolChoice | None) -> None:
     tools: list[Json] = [{"type": "web_search"}]
     assert asked(tools=tools, tool_choice=wire).tool_choice == choice
     assert again(tools=tools, tool_choice=wire).get("tool_choice") == wire
 
 
-def test_a_choice_that_was_changed_is_not_given_back() -> None:
+def test_a_changed_choice_is_not_encoded_verbatim() -> None:
     wire: JsonObject = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "web_search"}]}
     request = asked(tool_choice=wire)
     changed = Request((), search=SearchOptions(), tool_choice=ToolChoice("search"), extras=request.extras)
     assert sent(changed)["tool_choice"] == {"type": "web_search"}
 
 
-def test_unknown_fields_are_given_back_to_this_dialect() -> None:
+def test_unknown_fields_are_encoded_for_this_dialect() -> None:
     body: JsonObject = {
         "store": False,
         "metadata": {"a": "b"},
@@ -199,7 +199,7 @@ def test_unknown_fields_are_given_back_to_this_dialect() -> None:
     assert {key: again(**body)[key] for key in body} == body
 
 
-def test_who_searches_asks_for_the_sources() -> None:
+def test_a_search_requests_its_sources() -> None:
     body = again(tools=[{"type": "web_search"}], include=["reasoning.encrypted_content"])
     assert body["include"] == ["reasoning.encrypted_content", "web_search_call.action.sources"]
     assert "include" not in again()
@@ -263,11 +263,11 @@ def test_what_codex_sends_is_understood() -> None:
         ({"tool_choice": 7}, "$.tool_choice"),
     ],
 )
-def test_a_callers_mistake_is_named_with_its_place(body: JsonObject, path: str) -> None:
+def test_a_callers_mistake_is_reported_with_its_json_path(body: JsonObject, path: str) -> None:
     with pytest.raises(ClientWireError) as caught:
         asked(**body)
     assert caught.value.path == path
 
 
-def test_a_turn_may_go_on_without_input() -> None:
+def test_a_turn_may_continue_without_input() -> None:
     assert DIALECT.decode_request({"model": "m", "previous_response_id": "resp_0"}).messages == ()

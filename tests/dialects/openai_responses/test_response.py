@@ -61,7 +61,7 @@ def test_a_response_starts_with_its_id_and_ends_once() -> None:
     assert [event for event in events if isinstance(event, Finished | Failed)] == [Finished("stop")]
 
 
-def test_a_citation_is_the_link_it_stands_for() -> None:
+def test_a_citation_has_the_span_of_its_link() -> None:
     answer = whole(message(text_part(TEXT, citation())))
     assert answer.text == TEXT
     [cited] = answer.citations
@@ -122,7 +122,7 @@ def test_every_action_is_a_search_a_page_or_a_pattern(
     assert isinstance(parts[1], SearchResult)
 
 
-def test_sources_have_an_address_or_a_name() -> None:
+def test_sources_have_a_url_or_a_name() -> None:
     sources: list[Json] = [
         {"type": "url", "url": PAGE},
         {"type": "api", "name": "oai-weather"},
@@ -132,7 +132,7 @@ def test_sources_have_an_address_or_a_name() -> None:
     assert answer.sources == (Source(PAGE), Source("", "oai-weather"))
 
 
-def test_results_give_titles_snippets_and_are_otherwise_kept() -> None:
+def test_results_have_titles_and_snippets_and_are_otherwise_kept() -> None:
     results: list[Json] = [
         {"type": "text_result", "url": PAGE, "title": "A", "snippet": "It rains."},
         {"type": "image_result", "image_url": "https://example.org/i.png"},
@@ -174,7 +174,7 @@ def test_reasoning_keeps_its_encrypted_form_and_shows_its_summaries() -> None:
     assert encoded(answer) == [item]
 
 
-def test_reasoning_that_shows_nothing_is_kept_for_its_id() -> None:
+def test_reasoning_without_text_is_kept_for_its_id() -> None:
     item: JsonObject = {"id": "rs_1", "type": "reasoning", "summary": []}
     assert encoded(whole(item)) == [item]
 
@@ -194,7 +194,7 @@ def test_a_search_is_never_a_call_for_the_client() -> None:
     assert answer.finish == "stop"
 
 
-def test_a_refusal_is_words_and_an_end() -> None:
+def test_a_refusal_is_a_text_and_a_finish_reason() -> None:
     answer = whole(message({"type": "refusal", "refusal": "I cannot."}))
     [part] = answer.parts
     assert isinstance(part, Text)
@@ -202,7 +202,7 @@ def test_a_refusal_is_words_and_an_end() -> None:
     assert encoded(answer)[0]["content"] == [{"type": "refusal", "refusal": "I cannot."}]
 
 
-def test_unknown_items_come_back_whole() -> None:
+def test_unknown_items_come_back_verbatim() -> None:
     item: JsonObject = {"id": "ci_1", "type": "code_interpreter_call", "code": "1+1"}
     custom: JsonObject = {"id": "c_1", "type": "custom_tool_call", "call_id": "c", "name": "x", "input": "y"}
     answer = whole(item, custom, {"no": "type"})
@@ -211,7 +211,7 @@ def test_unknown_items_come_back_whole() -> None:
     assert encoded(answer) == [item, custom]
 
 
-def test_content_of_unknown_kinds_is_its_words_or_kept_for_the_history() -> None:
+def test_unknown_content_is_its_text_or_kept_for_the_history() -> None:
     audio: JsonObject = {"type": "output_audio", "data": "AAAA"}
     answer = whole(message({"type": "output_poem", "text": "Rain."}, audio))
     assert answer.text == "Rain."
@@ -220,7 +220,7 @@ def test_content_of_unknown_kinds_is_its_words_or_kept_for_the_history() -> None
     assert replayed[1]["content"] == [audio]
 
 
-def test_a_picture_is_a_picture() -> None:
+def test_a_generated_image_is_an_image() -> None:
     item: JsonObject = {
         "id": "ig_1",
         "type": "image_generation_call",
@@ -242,7 +242,7 @@ def test_annotations_of_files_stay_with_their_text() -> None:
     assert at(encoded(answer)[0], "content", 0, "annotations") == [citation(), file]
 
 
-def test_leaked_private_markers_are_taken_out_and_offsets_follow() -> None:
+def test_leaked_private_markers_are_removed_and_offsets_shifted() -> None:
     leak = "\ue200cite\ue202turn0search0\ue201"
     raw = f"Rain. {leak}Sun. [a]({PAGE}) End{leak}."
     start = raw.index("[a]")
@@ -265,13 +265,13 @@ def test_leaked_private_markers_are_taken_out_and_offsets_follow() -> None:
         ("cancelled", None, "other", "cancelled"),
     ],
 )
-def test_every_status_is_an_end(status: str, details: Json, finish: str, detail: str) -> None:
+def test_every_status_has_a_finish_reason(status: str, details: Json, finish: str, detail: str) -> None:
     answer = whole(message(text_part()), status=status, incomplete_details=details)
     assert (answer.finish, answer.detail) == (finish, detail)
     assert answer.text == TEXT
 
 
-def test_a_failed_response_keeps_what_it_said() -> None:
+def test_a_failed_response_keeps_its_text() -> None:
     error: JsonObject = {"code": "server_error", "message": "Broken."}
     answer = whole(message(text_part(TEXT, citation())), status="failed", error=error)
     assert answer.error == Overloaded("Broken.", upstream_code="server_error")
@@ -284,7 +284,7 @@ def test_an_error_with_status_200_is_an_error() -> None:
     assert last == Failed(QuotaExhausted("No credits.", status=402, upstream_code="402"))
 
 
-def test_a_body_that_is_no_response_is_the_providers_fault() -> None:
+def test_a_body_that_is_not_a_response_is_an_upstream_error() -> None:
     with pytest.raises(UpstreamWireError, match=r"\$\.output"):
         DIALECT.decode_response({"hello": 1})
     with pytest.raises(UpstreamWireError, match=r"output\[0\]\.content"):
@@ -307,7 +307,7 @@ def test_usage_is_read_with_its_details_and_counters() -> None:
     assert whole().usage == Usage()
 
 
-def test_counts_are_written_as_they_were_read() -> None:
+def test_usage_is_encoded_as_it_was_decoded() -> None:
     usage = Usage(100, 50, 30, 4, 20, searches=2, cost=0.25)
     body = DIALECT.encode_response(Answer((Text("Hi."),), usage=usage, finish="stop"), REPLY)
     assert assemble(DIALECT.decode_response(body)).usage == usage
@@ -330,7 +330,7 @@ def test_a_search_and_its_result_are_one_item() -> None:
     assert second["type"] == "message"
 
 
-def test_a_search_keeps_an_id_of_this_dialect_and_says_how_it_went() -> None:
+def test_a_search_keeps_an_id_of_this_dialect_and_has_its_status() -> None:
     parts = (
         SearchCall("ws_abc", ("rain",)),
         SearchResult("ws_abc", error="max_uses_exceeded"),
@@ -342,7 +342,7 @@ def test_a_search_keeps_an_id_of_this_dialect_and_says_how_it_went() -> None:
     ]
 
 
-def test_texts_are_parts_of_one_message_until_something_stands_between_or_the_phase_changes() -> None:
+def test_texts_are_parts_of_one_message_unless_another_item_or_phase_separates_them() -> None:
     parts = (
         Text("a"),
         Text("b"),
@@ -368,7 +368,7 @@ def test_a_span_over_several_parts_is_one_annotation_in_each() -> None:
     assert assemble(DIALECT.decode_response(body)).citations[0].span == (2, 9)
 
 
-def test_a_citation_without_a_place_is_on_the_last_text() -> None:
+def test_a_citation_without_a_span_is_on_the_last_text() -> None:
     cited = Citation(None, (Evidence(Source(PAGE, "A", "cited"), "quoted"),))
     body = DIALECT.encode_response(Answer((Text("Hello"), Text(" world")), (cited,)), REPLY)
     assert at(body, "output", 0, "content", 0, "annotations") == []
@@ -376,33 +376,33 @@ def test_a_citation_without_a_place_is_on_the_last_text() -> None:
     assert (note["start_index"], note["end_index"], note["content"]) == (0, 0, "quoted")
 
 
-def test_a_citation_of_an_answer_without_words_is_told_beside_it() -> None:
+def test_a_citation_of_an_answer_without_text_is_in_the_extension() -> None:
     cited = Citation(None, (Evidence(Source(PAGE, "A", "cited")),))
     body = DIALECT.encode_response(Answer(citations=(cited,)), REPLY)
     assert at(body, "groundwire", "sources", 0, "url") == PAGE
 
 
-def test_a_refusal_without_words_is_still_one() -> None:
+def test_a_refusal_without_text_is_still_a_refusal() -> None:
     body = DIALECT.encode_response(Answer((Text("I must stop."),), finish="refused"), REPLY)
     assert at(body, "output", 0, "content", 1) == {"type": "refusal", "refusal": ""}
     again = assemble(DIALECT.decode_response(body))
     assert (again.text, again.finish, len(again.parts)) == ("I must stop.", "refused", 1)
 
 
-def test_a_cut_answer_says_why() -> None:
+def test_a_truncated_answer_has_a_reason() -> None:
     body = DIALECT.encode_response(Answer((Text("Hel"),), finish="length"), REPLY)
     assert body["status"] == "incomplete"
     assert body["incomplete_details"] == {"reason": "max_output_tokens"}
     assert at(body, "output", 0, "status") == "incomplete"
 
 
-def test_a_broken_answer_says_what_went_wrong() -> None:
+def test_a_failed_answer_has_an_error() -> None:
     body = DIALECT.encode_response(Answer(error=NotFound("no such model")), REPLY)
     assert body["status"] == "failed"
     assert body["error"] == {"code": "model_not_found", "message": "no such model"}
 
 
-def test_a_response_repeats_what_was_asked_with_defaults() -> None:
+def test_a_response_echoes_the_request_with_defaults() -> None:
     asked = Request(
         (),
         system=(Text("Be brief."),),
@@ -438,12 +438,12 @@ def test_a_response_repeats_what_was_asked_with_defaults() -> None:
     assert (body["store"], body["tool_choice"], body["parallel_tool_calls"]) == (False, "auto", True)
 
 
-def test_an_incomplete_reason_of_openais_is_given_back() -> None:
+def test_an_incomplete_reason_of_openai_is_encoded_again() -> None:
     body = DIALECT.encode_response(Answer((Text("Hel"),), finish="other", detail="steered"), REPLY)
     assert body["incomplete_details"] == {"reason": "steered"}
 
 
-def test_results_nobody_searched_for_stay_results() -> None:
+def test_results_without_a_search_call_stay_results() -> None:
     found = SearchResult("x", (Source(PAGE, "A", date="July 14, 2026", excerpts=("One.", "Two.")),))
     body = DIALECT.encode_response(Answer((found, Text("Hm.")), finish="stop"), REPLY)
     again = assemble(DIALECT.decode_response(body))

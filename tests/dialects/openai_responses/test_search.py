@@ -36,7 +36,7 @@ def encoded(search: SearchOptions, choice: ToolChoice | None = None) -> JsonObje
     "name",
     ["web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11"],
 )
-def test_every_name_of_the_tool_is_a_search_and_stays_what_it_was(name: str) -> None:
+def test_every_name_of_the_tool_is_a_search_and_is_kept(name: str) -> None:
     tool: JsonObject = {"type": name, "search_context_size": "low", "user_location": PLACE}
     search = decoded(tools=[tool])
     assert search == SearchOptions(
@@ -59,13 +59,13 @@ def test_filters_and_access_are_restrictions() -> None:
     assert again(tools=[tool])["tools"] == [tool]
 
 
-def test_empty_lists_and_nulls_are_no_restriction() -> None:
+def test_empty_lists_and_nulls_do_not_restrict() -> None:
     tool: JsonObject = {"type": "web_search", "filters": {"allowed_domains": []}, "user_location": None}
     assert decoded(tools=[tool]) == SearchOptions(extras={NATIVE: {"type": "web_search"}})
     assert decoded(tools=[{"type": "web_search", "filters": None}]) is not None
 
 
-def test_somewhere_is_not_nowhere() -> None:
+def test_an_unknown_location_is_not_a_missing_one() -> None:
     tool: JsonObject = {"type": "web_search", "user_location": {"type": "approximate"}}
     search = decoded(tools=[tool])
     assert search is not None
@@ -73,7 +73,7 @@ def test_somewhere_is_not_nowhere() -> None:
     assert again(tools=[tool])["tools"] == [tool]
 
 
-def test_restrictions_make_a_preview_the_tool_that_knows_them() -> None:
+def test_restrictions_replace_a_preview_by_the_tool_that_supports_them() -> None:
     search = SearchOptions(allowed_domains=("a.com",), extras={NATIVE: {"type": "web_search_preview"}})
     assert encoded(search)["tools"] == [{"type": "web_search", "filters": {"allowed_domains": ["a.com"]}}]
 
@@ -122,7 +122,7 @@ def test_openrouters_plugin_is_a_search() -> None:
     assert "include" not in body
 
 
-def test_a_plugin_that_is_off_is_no_search() -> None:
+def test_a_disabled_plugin_is_not_a_search() -> None:
     assert decoded(plugins=[{"id": "web", "enabled": False}]) is None
 
 
@@ -134,7 +134,7 @@ def test_the_suffix_of_a_model_is_a_search() -> None:
     assert DIALECT.encode_request(elsewhere).body["tools"] == [{"type": "web_search"}]
 
 
-def test_a_provider_chooses_the_spelling_by_the_extras() -> None:
+def test_a_provider_selects_the_form_by_the_extras() -> None:
     options = SearchOptions(blocked_domains=("b.com",), max_sources=4)
     server = replace(options, extras={NATIVE: {"type": "openrouter:web_search"}})
     assert encoded(server)["tools"] == [
@@ -152,7 +152,7 @@ def test_a_forced_search_is_a_choice_and_a_plugin_needs_none() -> None:
     assert "tool_choice" not in encoded(plugin, forced)
 
 
-def test_the_limit_of_calls_is_the_limit_of_searches_if_nothing_else_can_be_called() -> None:
+def test_the_limit_of_calls_is_the_limit_of_searches_if_search_is_the_only_tool() -> None:
     tool: JsonObject = {"type": "web_search"}
     alone = decoded(tools=[tool], max_tool_calls=2)
     assert alone is not None
@@ -165,7 +165,7 @@ def test_the_limit_of_calls_is_the_limit_of_searches_if_nothing_else_can_be_call
     assert again(tools=[tool, code], max_tool_calls=2)["max_tool_calls"] == 2
 
 
-def test_a_limit_of_searches_beside_other_tools_is_unsaid() -> None:
+def test_a_limit_of_searches_next_to_other_tools_is_unsupported() -> None:
     request = Request(
         (),
         tools=(OpaqueTool(NATIVE, {"type": "code_interpreter"}),),
@@ -176,7 +176,7 @@ def test_a_limit_of_searches_beside_other_tools_is_unsaid() -> None:
     assert unsaid == ("max_uses",)
 
 
-def test_hints_without_words_are_named() -> None:
+def test_unsupported_options_are_named() -> None:
     search = SearchOptions(
         language="de",
         since="2026-01-01T00:00:00Z",
@@ -193,12 +193,12 @@ def test_hints_without_words_are_named() -> None:
     )
 
 
-def test_cache_only_access_has_no_words_at_openrouter() -> None:
+def test_cache_only_access_is_unsupported_by_openrouter() -> None:
     search = SearchOptions(live=False, extras={NATIVE: {"type": "openrouter:web_search"}})
     assert DIALECT.encode_request(Request((), search=search)).unsaid == ("live",)
 
 
-def test_two_declarations_are_one_search() -> None:
+def test_two_declarations_are_merged() -> None:
     search = decoded(
         tools=[{"type": "web_search"}],
         plugins=[{"id": "web", "max_results": 3, "exclude_domains": ["b.com"]}],

@@ -126,7 +126,7 @@ every_search_item = pytest.mark.parametrize(
 
 
 @every_search_item
-def test_the_search_of_every_speaker_is_a_search_with_its_queries(
+def test_the_search_of_every_server_is_a_search_with_its_queries(
     item: JsonObject, expected: tuple[str, tuple[str, ...], str]
 ) -> None:
     for answer in (whole(item, message(text_part("Hi."))), streamed_item(item)):
@@ -136,7 +136,7 @@ def test_the_search_of_every_speaker_is_a_search_with_its_queries(
 
 
 @every_search_item
-def test_a_search_goes_back_to_its_speaker_as_it_came(
+def test_a_search_is_sent_back_to_its_server_verbatim(
     item: JsonObject, expected: tuple[str, tuple[str, ...], str]
 ) -> None:
     question: JsonObject = {
@@ -157,7 +157,7 @@ def finish_in(name: str, answer: Answer) -> str:
 
 @pytest.mark.parametrize("name", DIALECTS)
 @every_search_item
-def test_no_client_is_told_to_act_on_a_search(
+def test_no_client_has_to_act_on_a_search(
     name: str, item: JsonObject, expected: tuple[str, tuple[str, ...], str]
 ) -> None:
     assert finish_in(name, whole(item, message(text_part("Hi.")))) == "stop"
@@ -178,9 +178,7 @@ SERVER_RUN: list[tuple[JsonObject, dict[str, Json]]] = [
 
 
 @pytest.mark.parametrize(("item", "more"), SERVER_RUN, ids=[str(item["type"]) for item, _ in SERVER_RUN])
-def test_other_tools_of_the_server_are_kept_and_call_for_nothing(
-    item: JsonObject, more: dict[str, Json]
-) -> None:
+def test_other_server_tools_are_kept_and_wait_for_nothing(item: JsonObject, more: dict[str, Json]) -> None:
     item = {"id": "i_1", **item}
     answer = whole(item, message(text_part("Hi.")), **more)
     assert answer.finish == "stop"
@@ -211,26 +209,26 @@ def test_a_call_that_the_response_itself_answers_was_run_by_the_server() -> None
     ],
     ids=["custom", "declared", "local_shell", "shell", "approval", "tool_search"],
 )
-def test_a_tool_of_the_clients_waits_for_the_client(item: JsonObject, more: dict[str, Json]) -> None:
+def test_a_client_tool_waits_for_the_client(item: JsonObject, more: dict[str, Json]) -> None:
     answer = whole({"id": "i_1", **item}, **more)
     assert answer.finish == "tool_calls"
     assert not [part for part in answer.parts if isinstance(part, SearchCall)]
 
 
-def test_a_custom_tool_that_an_answer_follows_was_not_left_to_the_client() -> None:
+def test_a_custom_tool_before_an_answer_was_run_by_the_server() -> None:
     item: JsonObject = {"id": "i_1", "type": "custom_tool_call", "call_id": "a", "name": "x", "input": "y"}
     assert whole(item, message(text_part("Hi."))).finish == "stop"
     assert whole(message(text_part("Hi.")), item).finish == "tool_calls"
 
 
-def test_function_calls_beside_a_search_of_the_server_are_still_the_clients() -> None:
+def test_function_calls_next_to_a_server_search_are_still_for_the_client() -> None:
     answer = whole(x_search(), call(), tools=[*SERVER_TOOLS, {"type": "function", "name": "get_weather"}])
     assert [part.name for part in answer.parts if isinstance(part, ToolCall)] == ["get_weather"]
     assert searches(answer) == [("search", (QUERY,), "")]
     assert answer.finish == "tool_calls"
 
 
-def test_the_mark_of_a_call_is_neither_a_query_nor_a_part_of_an_address() -> None:
+def test_the_call_marker_is_neither_a_query_nor_a_part_of_a_url() -> None:
     page = "https://example.org/a#part"
     actions: list[JsonObject] = [
         {"type": "search", "queries": ["rain", "ws_call_id=call_0"]},
@@ -258,7 +256,7 @@ def test_citations_without_any_search_item_reach_every_client() -> None:
         assert "https://example.org/a" in json.dumps(dialect(name).encode_response(answer, REPLY)), name
 
 
-def test_a_search_item_of_the_old_form_is_streamed_as_before() -> None:
+def test_a_search_item_of_the_old_format_is_streamed_as_before() -> None:
     item: JsonObject = {
         "id": "ws_1",
         "type": "web_search_call",

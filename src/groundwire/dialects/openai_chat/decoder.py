@@ -473,7 +473,7 @@ class ServerSearch(NamedTuple):
 
 
 class ServerSearchReader:
-    """Reads the searches that a server ran; an entry is repeated when there is more to say about it.
+    """Reads the searches that a server ran; an entry is repeated when there is more of it.
 
     Groq lists `executed_tools` in the message and in deltas: first the call, then the same entry with its
     results (`search_results.results`, `browser_results`). The arguments show what kind of call it was.

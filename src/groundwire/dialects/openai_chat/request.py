@@ -1,4 +1,4 @@
-"""Requests, both ways.
+"""Decodes and encodes requests.
 
 Canonical fields are extracted; all other fields stay verbatim in the extras and are written only for this
 dialect. Where two fields mean the same (`max_tokens`, `reasoning`), the extras also keep the one that was
@@ -51,7 +51,7 @@ _CANONICAL_FIELDS = (
     *SEARCH_FIELDS,
 )
 
-# Kept in the extras for their spelling or their unknown parts; each has an encoder below.
+# Kept in the extras for their name or their unknown parts; each has an encoder below.
 _KEPT_FIELDS = (
     "max_tokens",
     "top_k",

@@ -1,4 +1,4 @@
-"""Whole responses, both ways.
+"""Decodes and encodes whole responses.
 
 `annotations` is always present, as in OpenAI's responses. Pages that were found are written next to the
 choices as Perplexity's `search_results`, if there are any. An answer that failed midway keeps its content and

@@ -1,4 +1,4 @@
-"""Token usage, searches and cost.
+"""Decodes and encodes token usage, searches and cost.
 
 OpenAI's `prompt_tokens` and `completion_tokens` are totals. xAI and Perplexity do not include reasoning in
 `completion_tokens`, and Perplexity counts the tokens of pages separately. OpenRouter adds cost and searches,

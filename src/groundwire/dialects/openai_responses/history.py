@@ -1,4 +1,4 @@
-"""The conversation: `input` items, messages, content parts and annotations, both ways.
+"""Decodes and encodes the conversation: `input` items, messages, content parts and annotations.
 
 An input is a string or a list of items. All items of one assistant turn (reasoning, searches, calls,
 messages) become one message; consecutive function results become one user message. Unknown items and content

@@ -1,4 +1,4 @@
-"""Requests, both ways.
+"""Decodes and encodes requests.
 
 `instructions` are the system prompt; messages with the roles `system` and `developer` keep their position.
 Unknown fields (`store`, `metadata`, `client_metadata`, `prompt_cache_key`, …) are kept and written back. A

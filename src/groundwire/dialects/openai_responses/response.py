@@ -1,4 +1,4 @@
-"""Whole responses, both ways.
+"""Decodes and encodes whole responses.
 
 A body is decoded by the stream decoder, as the last event of a stream. An encoded response echoes the request
 (tools with their defaults, limits, format), because clients read it there.

@@ -1,4 +1,4 @@
-"""Token usage, searches and cost, both ways.
+"""Decodes and encodes token usage, searches and cost.
 
 `input_tokens` and `output_tokens` are totals, as in the model. Billable searches are next to the usage
 (`tool_usage`), or inside it under the names of OpenRouter, xAI and Perplexity; OpenRouter and Perplexity add
