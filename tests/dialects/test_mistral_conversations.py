@@ -21,7 +21,7 @@ from groundwire.model import (
     Usage,
     assemble,
 )
-from tests.dialects.openai_responses.wire import REPLY, decode, sse
+from tests.dialects.openai_responses.wire import REPLY, decode_events, sse
 
 FIRST = "https://example.org/euro"
 SECOND = "https://example.org/cup"
@@ -131,9 +131,9 @@ EXPECTED = {
     "answer",
     [
         whole(),
-        assemble(decode(stream(*pieces(counted=True)))),
-        assemble(decode(stream(*pieces(counted=False)))),
-        assemble(decode(stream(*pieces(counted=True)), size=7)),
+        assemble(decode_events(stream(*pieces(counted=True)))),
+        assemble(decode_events(stream(*pieces(counted=False)))),
+        assemble(decode_events(stream(*pieces(counted=True)), size=7)),
     ],
     ids=["whole", "counted", "uncounted", "in small pieces"],
 )
@@ -180,7 +180,7 @@ def test_arguments_of_a_search_may_arrive_in_fragments() -> None:
         {"type": "tool.execution.delta", **EXECUTION, "arguments": '"rain"}'},
         {"type": "conversation.response.done", "usage": USAGE},
     ]
-    [call] = [part for part in assemble(decode(sse(events))).parts if isinstance(part, SearchCall)]
+    [call] = [part for part in assemble(decode_events(sse(events))).parts if isinstance(part, SearchCall)]
     assert call.queries == ("rain",)
 
 
@@ -197,14 +197,14 @@ def test_other_tools_and_entries_are_kept() -> None:
 
 def test_an_error_in_the_stream_ends_it() -> None:
     failed: JsonObject = {"type": "conversation.response.error", "message": "busy", "code": 503}
-    answer = assemble(decode(stream(delta(0, "Spain"), end=failed)))
+    answer = assemble(decode_events(stream(delta(0, "Spain"), end=failed)))
     assert answer.text == "Spain"
     assert isinstance(answer.error, Overloaded)
     assert answer.error.message == "busy"
 
 
 def test_a_stream_that_is_cut_is_interrupted() -> None:
-    answer = assemble(decode(stream(*pieces(counted=True))[:-200]))
+    answer = assemble(decode_events(stream(*pieces(counted=True))[:-200]))
     assert answer.error is not None
 
 

@@ -213,11 +213,8 @@ def test_warnings_and_searches_are_on_the_last_chunk() -> None:
 EVIDENCE = st.builds(
     lambda url: Evidence(Source(url, "T"), "q"), st.sampled_from([A, "", "https://b.example"])
 )
-
 SPANS = st.none() | st.builds(Span, st.integers(-3, 30), st.integers(-3, 30))
-
 PARTS = st.integers(0, 3)
-
 EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.just(Started("i", "m")),
     st.builds(TextDelta, PARTS, st.text(max_size=5), st.sampled_from(["", "refusal", "commentary"])),

@@ -173,7 +173,6 @@ def test_reasoning_of_another_dialect_is_omitted() -> None:
 
 
 TEXT = "Rain. ([a.example](https://a.example/x))"
-
 CITED: JsonObject = {
     "role": "assistant",
     "content": TEXT,

@@ -352,9 +352,7 @@ def test_recorded_lists_without_spans_are_cited_for_the_whole_answer(recordings:
 
 
 FILE: JsonObject = {"type": "file_citation", "file_id": "file-1", "filename": "a.pdf"}
-
 LINK = "([a.example](https://a.example))"
-
 FULL = Answer(
     (
         Reasoning("hm"),
@@ -378,7 +376,6 @@ FULL = Answer(
     Usage(10, 20, 3, 2, 4, 1, 2, None, 0.5),
     finish="tool_calls",
 )
-
 ANSWERS = {
     "full": FULL,
     "paused": Answer((Text("x"),), finish="pause"),

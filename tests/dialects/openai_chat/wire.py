@@ -10,11 +10,8 @@ from groundwire.dialects.openai_chat import DIALECT
 from groundwire.model import Answer, Event, Failed, Finished, JsonObject, Request, Started, assemble
 
 A = "https://a.example/x"
-
 REPLY = Reply("7", "m", 1790000000)
-
 DONE = b"data: [DONE]\n\n"
-
 USER: JsonObject = {"role": "user", "content": "Hi"}
 
 

@@ -11,7 +11,7 @@ from groundwire.errors import UpstreamWireError
 from groundwire.model import Failed, Finished, Json, JsonObject, assemble
 from tests.dialects import test_mistral_conversations as mistral
 from tests.dialects.openai_responses import test_perplexity as perplexity
-from tests.dialects.openai_responses.wire import decode, payloads, sse
+from tests.dialects.openai_responses.wire import decode_events, payloads, sse
 
 JUNK: tuple[Json, ...] = (None, -1, 1.5, True, "x", [], [None], ["a"], [{}], {}, {"type": "x"}, 10**20)
 STREAMS = {
@@ -46,7 +46,7 @@ def test_a_stream_with_junk_ends_once(name: str) -> None:
             data = sse(
                 [*events[:index], {"type": event["type"], **changed}, *events[index + 1 :]][: index + 3]
             )
-            told = decode(data.replace(b'"type": null', b'"kind": null'))
+            told = decode_events(data.replace(b'"type": null', b'"kind": null'))
             assert [type(event) in (Finished, Failed) for event in told].count(True) == 1
             assemble(told)
 
@@ -66,7 +66,7 @@ def test_a_body_with_junk_is_read_or_rejected() -> None:
 def test_the_order_of_events_does_not_matter_to_safety() -> None:
     for events in STREAMS.values():
         for start in range(len(events)):
-            told = decode(sse([*events[start:], *events[:start]]))
+            told = decode_events(sse([*events[start:], *events[:start]]))
             assert isinstance(told[-1], Finished | Failed)
 
 

@@ -33,11 +33,11 @@ from tests.dialects.openai_responses.wire import (
     TEXT,
     call,
     citation,
+    decode_whole,
     items_of,
     message,
     search,
     text_part,
-    whole,
 )
 
 NATIVE = "openai_responses"
@@ -81,7 +81,7 @@ def test_a_turn_of_this_dialect_is_sent_back_verbatim() -> None:
 
 def test_an_answer_is_sent_back_verbatim() -> None:
     items = [item for item in TURN if isinstance(item, dict)]
-    request = Request((whole(*items).message,))
+    request = Request((decode_whole(*items).message,))
     assert DIALECT.encode_request(request).body["input"] == TURN
 
 
@@ -110,7 +110,7 @@ def test_our_own_extensions_are_not_sent_to_a_provider() -> None:
 
 def test_derived_citations_are_not_encoded_as_annotations() -> None:
     searched = search({"type": "search", "query": "rain"})
-    answer = whole(searched, message(text_part(TEXT)))
+    answer = decode_whole(searched, message(text_part(TEXT)))
     assert answer.citations
     body = DIALECT.encode_request(Request((answer.message,))).body
     assert body["input"] == [searched, message(text_part(TEXT))]

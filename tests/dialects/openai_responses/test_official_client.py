@@ -44,7 +44,7 @@ from groundwire.model import (
     UsageSeen,
     assemble,
 )
-from tests.dialects.openai_responses.wire import PAGE, REPLY, encode
+from tests.dialects.openai_responses.wire import PAGE, REPLY, encode_events
 
 WORDS = "🌧 Regen in Zürich.\u2028Sun."
 
@@ -94,7 +94,7 @@ def create() -> Response:
 
 
 def raw_stream(*events: Event) -> Iterator[ResponseStreamEvent]:
-    body = encode(events)
+    body = encode_events(events)
     return iter(client(200, "text/event-stream", body).responses.create(model="m", input="q", stream=True))
 
 
@@ -152,7 +152,7 @@ def test_every_event_of_a_stream_is_read() -> None:
 
 
 def test_the_helper_for_streams_accepts_every_step() -> None:
-    body = encode(EVENTS)
+    body = encode_events(EVENTS)
     with client(200, "text/event-stream", body).responses.stream(model="m", input="q") as stream:
         snapshots = [event.snapshot for event in stream if event.type == "response.output_text.delta"]
         check(stream.get_final_response())
@@ -171,7 +171,9 @@ def test_the_helper_accepts_late_citations_and_interleaved_parts() -> None:
         cited(0, 3),
         Finished("tool_calls"),
     ]
-    with client(200, "text/event-stream", encode(events)).responses.stream(model="m", input="q") as stream:
+    with client(200, "text/event-stream", encode_events(events)).responses.stream(
+        model="m", input="q"
+    ) as stream:
         response = stream.get_final_response()
     assert response.output_text == "One.Two."
     assert [len(texts(message)[0].annotations) for message in messages(response.output)] == [1, 1]

@@ -10,7 +10,7 @@ import pytest
 from groundwire.dialects.openai_responses import DIALECT
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.model import Answer, Cited, Finished, JsonObject, TextSettled, assemble
-from tests.dialects.openai_responses.wire import at, decode, encode, items_of, payloads
+from tests.dialects.openai_responses.wire import decode_events, encode_events, items_of, payloads, value_at
 
 FOLDERS = ("openai-responses", "azure-responses", "xai-responses", "codex", "synthetic")
 
@@ -34,7 +34,7 @@ def last_response(path: Path) -> JsonObject:
 def test_a_stream_gives_the_same_events_as_its_final_response(recordings: Path) -> None:
     checked = 0
     for path in streams(recordings):
-        told = decode(path.read_bytes())
+        told = decode_events(path.read_bytes())
         if not isinstance(told[-1], Finished):
             continue
         checked += 1
@@ -73,20 +73,20 @@ def _cited(answer: Answer) -> set[tuple[tuple[int, int] | None, object]]:
 def test_every_recorded_answer_survives_encoding_and_decoding(recordings: Path) -> None:
     for body in bodies(recordings):
         events = DIALECT.decode_response(body)
-        before, data = assemble(events), encode(events)
-        after = assemble(decode(data))
+        before, data = assemble(events), encode_events(events)
+        after = assemble(decode_events(data))
         assert after.text == before.text
         assert after.searches == before.searches
         assert after.sources == before.sources
         assert _cited(after) == _cited(before)
         last = payloads(data)[-1]
-        ids = [item.get("id") for item in items_of(at(last, "response"), "output")]
+        ids = [item.get("id") for item in items_of(value_at(last, "response"), "output")]
         assert len(ids) == len(set(map(str, ids)))
 
 
 def test_citations_come_before_their_part_is_settled(recordings: Path) -> None:
     for path in streams(recordings):
-        told = decode(path.read_bytes())
+        told = decode_events(path.read_bytes())
         settled = [place for place, event in enumerate(told) if isinstance(event, TextSettled)]
         cited = [place for place, event in enumerate(told) if isinstance(event, Cited)]
         assert not cited or max(cited) < max(settled), path.name

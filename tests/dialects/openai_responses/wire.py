@@ -1,4 +1,4 @@
-"""Small pieces of the wire, written out by hand."""
+"""Helpers that build wire objects and decode and encode them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 
 from groundwire.dialects.base import Reply
 from groundwire.dialects.openai_responses import DIALECT
-from groundwire.model import Answer, Event, Json, JsonObject, assemble
+from groundwire.model import Answer, Event, Json, JsonObject, Request, assemble
 
 PAGE = "https://example.org/a?utm_source=openai"
 LINK = f"([example.org]({PAGE}))"
@@ -102,8 +102,8 @@ def text_events(
 ) -> list[JsonObject]:
     """The events of a message with one part, its annotations after the last delta."""
     place: JsonObject = {"item_id": item_id, "output_index": index, "content_index": 0}
-    whole = text_part("".join(deltas), *annotations)
-    done = message(whole, item_id=item_id)
+    decode_whole = text_part("".join(deltas), *annotations)
+    done = message(decode_whole, item_id=item_id)
     return [
         {
             "type": "response.output_item.added",
@@ -125,7 +125,7 @@ def text_events(
             for number, annotation in enumerate(annotations)
         ),
         {"type": "response.output_text.done", **place, "text": "".join(deltas), "logprobs": []},
-        {"type": "response.content_part.done", **place, "part": whole},
+        {"type": "response.content_part.done", **place, "part": decode_whole},
         {"type": "response.output_item.done", "output_index": index, "item": done},
     ]
 
@@ -148,24 +148,24 @@ def search_events(done: JsonObject, index: int = 0) -> list[JsonObject]:
     ]
 
 
-def decode(data: bytes, size: int = 0) -> list[Event]:
+def decode_events(data: bytes, size: int = 0) -> list[Event]:
     """The events of a stream, fed whole or in pieces."""
     decoder = DIALECT.decoder()
-    pieces = [data[at : at + size] for at in range(0, len(data), size)] if size else [data]
+    pieces = [data[value_at : value_at + size] for value_at in range(0, len(data), size)] if size else [data]
     return [event for piece in pieces for event in decoder.feed(piece)] + decoder.close()
 
 
-def streamed(*events: JsonObject) -> Answer:
+def decode_streamed(*events: JsonObject) -> Answer:
     """The answer that a stream tells."""
-    return assemble(decode(sse([created(), *events])))
+    return assemble(decode_events(sse([created(), *events])))
 
 
-def whole(*items: JsonObject, **more: Json) -> Answer:
+def decode_whole(*items: JsonObject, **more: Json) -> Answer:
     """The answer that a body tells."""
     return assemble(DIALECT.decode_response(response(*items, **more)))
 
 
-def encode(events: Iterable[Event], reply: Reply | None = None) -> bytes:
+def encode_events(events: Iterable[Event], reply: Reply | None = None) -> bytes:
     """The stream that tells events."""
     encoder = DIALECT.encoder(reply or REPLY)
     return b"".join(map(encoder.feed, events)) + encoder.close()
@@ -177,7 +177,7 @@ def payloads(data: bytes) -> list[JsonObject]:
     return [cast("JsonObject", json.loads(line[6:])) for line in lines if line.startswith("data: ")]
 
 
-def types(data: bytes) -> list[str]:
+def event_types(data: bytes) -> list[str]:
     """The type of each event of a stream, without `response.`."""
     return [str(payload["type"]).removeprefix("response.") for payload in payloads(data)]
 
@@ -190,7 +190,7 @@ def items_of(body: Json, key: str) -> list[JsonObject]:
     return [item for item in found if isinstance(item, dict)]
 
 
-def at(value: Json, *path: str | int) -> Json:
+def value_at(value: Json, *path: str | int) -> Json:
     """A value inside another."""
     for step in path:
         if isinstance(step, str):
@@ -203,3 +203,23 @@ def at(value: Json, *path: str | int) -> Json:
 
 
 REPLY = Reply(id="9", model="gpt-5.5", created=1_760_000_000)
+NATIVE = "openai_responses"
+FUNCTION: JsonObject = {
+    "type": "function",
+    "name": "get_weather",
+    "description": "The weather.",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+    "strict": True,
+}
+
+
+def decode_request(**body: Json) -> Request:
+    return DIALECT.decode_request({"model": "gpt-5.5", "input": "Hi?", **body})
+
+
+def encode_request(request: Request) -> JsonObject:
+    return DIALECT.encode_request(request).body
+
+
+def round_trip(**body: Json) -> JsonObject:
+    return encode_request(decode_request(**body))
