@@ -163,21 +163,21 @@ def test_reasoning_under_both_names_is_read_once() -> None:
 
 
 def test_fragments_of_reasoning_details_are_joined() -> None:
-    def piece(index: int, **fields: object) -> dict[str, object]:
+    def detail(index: int, **fields: object) -> dict[str, object]:
         return {"type": "reasoning.text", "index": index, **fields}
 
     answer = decode_stream(
-        sse_chunk({"reasoning": "h", "reasoning_details": [piece(0, text="h", signature=None)]}),
-        sse_chunk({"reasoning": "m", "reasoning_details": [piece(0, text="m")]}),
+        sse_chunk({"reasoning": "h", "reasoning_details": [detail(0, text="h", signature=None)]}),
+        sse_chunk({"reasoning": "m", "reasoning_details": [detail(0, text="m")]}),
         sse_chunk({"content": "x"}),
-        sse_chunk({"reasoning_details": [piece(0, signature="sig")]}),
+        sse_chunk({"reasoning_details": [detail(0, signature="sig")]}),
         sse_chunk({"reasoning_details": [{"type": "reasoning.encrypted", "data": "g", "index": 1}]}, "stop"),
     )
-    thoughts, words = answer.parts
-    assert isinstance(words, Text)
-    assert isinstance(thoughts, Reasoning)
-    assert thoughts.text == "hm"
-    assert thoughts.extras["openai_chat"]["reasoning_details"] == [
+    reasoning, text_part = answer.parts
+    assert isinstance(text_part, Text)
+    assert isinstance(reasoning, Reasoning)
+    assert reasoning.text == "hm"
+    assert reasoning.extras["openai_chat"]["reasoning_details"] == [
         {"type": "reasoning.text", "index": 0, "text": "hm", "signature": "sig"},
         {"type": "reasoning.encrypted", "data": "g", "index": 1},
     ]
@@ -250,11 +250,13 @@ def test_perplexitys_repeated_lists_and_messages_are_emitted_once() -> None:
 
 
 def test_private_use_characters_cut_by_chunks_are_removed() -> None:
-    sign = "\ue200cite\ue202turn0search0\ue201"
-    text = f"Sun{sign} today."
+    marker = "\ue200cite\ue202turn0search0\ue201"
+    text = f"Sun{marker} today."
     start = text.index("today")
     last = {"annotations": [url_citation(A, start, start + 5)]}
-    answer = decode_stream(*(sse_chunk({"content": sign_}) for sign_ in text), sse_chunk(last, "stop"), DONE)
+    answer = decode_stream(
+        *(sse_chunk({"content": character}) for character in text), sse_chunk(last, "stop"), DONE
+    )
     assert answer.text == "Sun today."
     assert answer.citations[0].span == Span(4, 9)
 
@@ -266,7 +268,7 @@ def test_a_stream_and_a_body_are_the_same_answer() -> None:
         "annotations": [url_citation(A)],
         "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
     }
-    beside = {
+    extra_fields = {
         "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3},
         "search_results": [{"title": "B", "url": "https://b.example"}],
     }
@@ -274,13 +276,13 @@ def test_a_stream_and_a_body_are_the_same_answer() -> None:
         "id": "c",
         "model": "m",
         "choices": [{"message": message, "finish_reason": "tool_calls"}],
-        **beside,
+        **extra_fields,
     }
     streamed = decode_stream(
         sse_chunk({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}]}),
         sse_chunk({"content": "Sun[1]."}),
         sse_chunk({"reasoning": "hm"}),
-        sse_chunk({"annotations": [url_citation(A)]}, "tool_calls", **beside),
+        sse_chunk({"annotations": [url_citation(A)]}, "tool_calls", **extra_fields),
         DONE,
     )
     assert streamed == assemble(DIALECT.decode_response(cast("JsonObject", body)))
@@ -294,12 +296,12 @@ def test_recorded_streams_give_the_same_answer_however_they_are_cut(recordings: 
         whole = decode_stream(data)
         assert decode_stream(*(data[at : at + 1] for at in range(len(data)))) == whole
         assert decode_stream(*(data[at : at + 71] for at in range(0, len(data), 71))) == whole
-        told = "".join(
+        streamed_text = "".join(
             json.loads(line[6:])["choices"][0]["delta"].get("content") or ""
             for line in data.decode().split("\n")
             if line.startswith('data: {"id"') and '"choices":[{' in line
         )
-        assert whole.text == told
+        assert whole.text == streamed_text
 
 
 JSON = st.recursive(

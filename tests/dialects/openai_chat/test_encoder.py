@@ -104,7 +104,7 @@ def test_an_uncited_stream_ends_with_empty_annotations() -> None:
 
 
 @pytest.mark.parametrize(
-    ("extras", "told"),
+    ("extras", "is_sent"),
     [
         ({}, True),
         ({"openai_chat": {}}, False),
@@ -112,10 +112,10 @@ def test_an_uncited_stream_ends_with_empty_annotations() -> None:
         ({"openai_chat": {"stream_options": {"include_usage": False}}}, False),
     ],
 )
-def test_usage_is_sent_on_request(extras: dict[str, JsonObject], told: bool) -> None:
+def test_usage_is_sent_on_request(extras: dict[str, JsonObject], is_sent: bool) -> None:
     reply = Reply(request=Request((Message("user", (Text("q"),)),), extras=extras))
     payloads = _encode(TextDelta(0, "x"), UsageSeen(Usage(1, 2)), Finished(), reply=reply)
-    assert any("usage" in payload for payload in payloads[:-1]) is told
+    assert any("usage" in payload for payload in payloads[:-1]) is is_sent
 
 
 def test_reasoning_calls_and_images_are_encoded() -> None:
@@ -189,8 +189,11 @@ def test_spans_follow_text_that_was_sent_out_of_order() -> None:
         Finished(),
     )
     text = "".join(str(delta.get("content") or "") for delta in _deltas(payloads))
-    notes = cast("list[dict[str, JsonObject]]", _deltas(payloads)[-1]["annotations"])
-    spans = [(note["url_citation"]["start_index"], note["url_citation"]["end_index"]) for note in notes]
+    annotations = cast("list[dict[str, JsonObject]]", _deltas(payloads)[-1]["annotations"])
+    spans = [
+        (annotation["url_citation"]["start_index"], annotation["url_citation"]["end_index"])
+        for annotation in annotations
+    ]
     found = [text[cast("int", start) : cast("int", end)] for start, end in spans]
     assert found == ["Hello", "", "World"]
 

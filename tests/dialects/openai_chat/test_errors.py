@@ -1,4 +1,4 @@
-"""Errors, read from everyone and written as OpenAI writes them."""
+"""Errors: decoded in all formats, encoded in the format of OpenAI."""
 
 from __future__ import annotations
 
@@ -166,9 +166,9 @@ def test_recorded_errors(recordings: Path, name: str, kind: type[UpstreamError])
 def test_errors_are_encoded_in_openais_format(
     error: GroundwireError, status: int, kind: str, code: str
 ) -> None:
-    written = DIALECT.encode_error(error, Reply())
-    body = as_object(written.body["error"])
-    assert written.status == status
+    encoded = DIALECT.encode_error(error, Reply())
+    body = as_object(encoded.body["error"])
+    assert encoded.status == status
     assert (body["type"], body["code"], body["message"]) == (kind, code, error.message)
     assert body["param"] == ("messages[0].role" if isinstance(error, ClientWireError) else None)
 
@@ -177,5 +177,5 @@ def test_errors_are_encoded_in_openais_format(
     "kind", [AuthRejected, QuotaExhausted, RateLimited, NotFound, Refused, TimedOut, Unreachable, Overloaded]
 )
 def test_an_error_passed_on_is_still_the_same_error(kind: type[UpstreamError]) -> None:
-    written = DIALECT.encode_error(kind("m"), Reply())
-    assert type(_decode(written.status, written.body)) is kind
+    encoded = DIALECT.encode_error(kind("m"), Reply())
+    assert type(_decode(encoded.status, encoded.body)) is kind

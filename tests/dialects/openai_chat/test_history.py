@@ -166,10 +166,10 @@ def test_reasoning_comes_back_in_its_field_with_its_details(field: str) -> None:
 
 
 def test_reasoning_of_another_dialect_is_omitted() -> None:
-    said = encode_messages(
+    encoded = encode_messages(
         Request((Message("assistant", (Reasoning("hm", {"anthropic_messages": {}}), Text("x"))),))
     )
-    assert said == [{"role": "assistant", "content": "x"}]
+    assert encoded == [{"role": "assistant", "content": "x"}]
 
 
 TEXT = "Rain. ([a.example](https://a.example/x))"
@@ -211,11 +211,11 @@ def test_citations_of_another_dialect_become_text_with_every_url() -> None:
         ),
         (Citation(Span(0, 9), (Evidence(Source("https://a.example/x", "A"), "wet"),)),),
     )
-    (said,) = encode_messages(Request((message,)))
-    assert "annotations" not in said
-    assert isinstance(said["content"], str)
-    for word in ("It rains.[1]", "https://a.example/x", "https://b.example", "wet", "rain"):
-        assert word in said["content"]
+    (encoded,) = encode_messages(Request((message,)))
+    assert "annotations" not in encoded
+    assert isinstance(encoded["content"], str)
+    for expected in ("It rains.[1]", "https://a.example/x", "https://b.example", "wet", "rain"):
+        assert expected in encoded["content"]
 
 
 def test_images_in_results_follow_in_a_user_message() -> None:
@@ -235,10 +235,10 @@ def test_images_of_the_assistant_come_back_only_if_this_dialect_made_them() -> N
         "images": [{"type": "image_url", "image_url": {"url": "https://a.example/b.png"}, "index": 0}],
     }
     request = decode_history(USER, message)
-    said = encode_messages(request)[1]
-    assert said["images"] == message["images"]
-    assert said["content"] == [{"type": "audio", "audio": {"id": "a"}}]
-    assert said["refusal"] == "No."
+    encoded = encode_messages(request)[1]
+    assert encoded["images"] == message["images"]
+    assert encoded["content"] == [{"type": "audio", "audio": {"id": "a"}}]
+    assert encoded["refusal"] == "No."
     foreign = Request((Message("assistant", (Image(url="https://a.example/b.png"), Text("x"))),))
     assert DIALECT.encode_request(foreign).unsaid == ("images",)
 

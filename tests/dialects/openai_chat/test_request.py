@@ -28,9 +28,9 @@ def test_openrouter_gets_a_reasoning_object() -> None:
     search = SearchOptions(extras={"openai_chat": {"form": "openrouter"}})
     options = ReasoningOptions("low", 100, visible=True)
     request = Request((Message("user", (Text("q"),)),), "m", search=search, reasoning=options)
-    body, unsaid = DIALECT.encode_request(request)
+    body, unsupported = DIALECT.encode_request(request)
     assert body["reasoning"] == {"effort": "low", "max_tokens": 100, "exclude": False}
-    assert unsaid == ()
+    assert unsupported == ()
 
 
 def test_json_without_a_schema_is_any_object() -> None:
@@ -86,8 +86,8 @@ def test_a_single_stop_sequence_may_be_a_string() -> None:
 def test_openrouters_reasoning_object(reasoning: JsonObject, options: ReasoningOptions | None) -> None:
     request = DIALECT.decode_request(request_body(reasoning=reasoning))
     assert request.reasoning == options
-    written = DIALECT.encode_request(request).body["reasoning"]
-    assert DIALECT.decode_request(request_body(reasoning=written)).reasoning == options
+    encoded = DIALECT.encode_request(request).body["reasoning"]
+    assert DIALECT.decode_request(request_body(reasoning=encoded)).reasoning == options
 
 
 def test_an_unknown_effort_is_passed_on() -> None:
@@ -114,8 +114,8 @@ def test_unsupported_options_of_another_dialect_are_named() -> None:
         stream=True,
         extras={"gemini": {"cachedContent": "c"}},
     )
-    body, unsaid = DIALECT.encode_request(request)
-    assert set(unsaid) == {"opaque_parts", "opaque_tools", "top_k", "reasoning", "previous_id"}
+    body, unsupported = DIALECT.encode_request(request)
+    assert set(unsupported) == {"opaque_parts", "opaque_tools", "top_k", "reasoning", "previous_id"}
     assert body["messages"] == [{"role": "user", "content": "q"}]
     assert body["max_completion_tokens"] == 9
     assert body["stream_options"] == {"include_usage": True}

@@ -249,8 +249,8 @@ def test_spans_count_over_content_without_the_refusal() -> None:
     message = _message(answer)
     assert (message["refusal"], message["content"]) == ("No. ", "It rains.")
     (annotation,) = cast("list[JsonObject]", message["annotations"])
-    place = as_object(annotation["url_citation"])
-    assert (place["start_index"], place["end_index"]) == (0, 9)
+    indices = as_object(annotation["url_citation"])
+    assert (indices["start_index"], indices["end_index"]) == (0, 9)
 
 
 def test_calls_are_encoded_with_null_content() -> None:
@@ -295,7 +295,7 @@ def test_recorded_annotations_have_correct_spans(recordings: Path) -> None:
         message = body["choices"][0]["message"]
         answer = decode_body(body)
         assert answer.text == message["content"]
-        told = [note["url_citation"] for note in message["annotations"]]
+        expected = [annotation["url_citation"] for annotation in message["annotations"]]
         assert [
             (
                 citation.span,
@@ -305,10 +305,15 @@ def test_recorded_annotations_have_correct_spans(recordings: Path) -> None:
             )
             for citation in answer.citations
         ] == [
-            (Span(note["start_index"], note["end_index"]), note["url"], note["title"], "marker")
-            for note in told
+            (
+                Span(annotation["start_index"], annotation["end_index"]),
+                annotation["url"],
+                annotation["title"],
+                "marker",
+            )
+            for annotation in expected
         ]
-        seen += len(told)
+        seen += len(expected)
     assert seen == 4
 
 
@@ -328,24 +333,24 @@ def test_a_recorded_body_after_whitespace_is_read(recordings: Path) -> None:
 
 def test_recorded_reasoning_details_come_back_byte_for_byte(recordings: Path) -> None:
     body = json.loads((recordings / "openrouter-chat/json-2026-08-servertool-gpt52.json").read_text())
-    told = body["choices"][0]["message"]["reasoning_details"]
+    expected = body["choices"][0]["message"]["reasoning_details"]
     answer = decode_body(body)
     (reasoning,) = [part for part in answer.parts if isinstance(part, Reasoning)]
-    assert reasoning.text == "".join(detail.get("summary", "") for detail in told)
+    assert reasoning.text == "".join(detail.get("summary", "") for detail in expected)
     request = Request((Message("user", (Text("q"),)), answer.message))
-    said = cast("list[JsonObject]", DIALECT.encode_request(request).body["messages"])[1]
-    assert said["reasoning_details"] == told
-    assert said["annotations"]
+    encoded = cast("list[JsonObject]", DIALECT.encode_request(request).body["messages"])[1]
+    assert encoded["reasoning_details"] == expected
+    assert encoded["annotations"]
 
 
 def test_recorded_lists_without_spans_are_cited_for_the_whole_answer(recordings: Path) -> None:
     body = json.loads((recordings / "openrouter-chat/json-servertool-exa-annotations.json").read_text())
-    told = [note["url_citation"] for note in body["choices"][0]["message"]["annotations"]]
+    expected = [annotation["url_citation"] for annotation in body["choices"][0]["message"]["annotations"]]
     answer = decode_body(body)
     (citation,) = answer.citations
     assert citation.span is None
     assert [(item.source.url, item.quote) for item in citation.evidence] == [
-        (note["url"], note["content"]) for note in told
+        (annotation["url"], annotation["content"]) for annotation in expected
     ]
     assert answer.warnings == ()
     assert answer.usage.searches == body["usage"]["server_tool_use_details"]["web_search_requests"]
@@ -380,7 +385,7 @@ ANSWERS = {
     "full": FULL,
     "paused": Answer((Text("x"),), finish="pause"),
     "refused": Answer((Text("No.", "refusal"),), finish="refused"),
-    "refused without words": Answer((Text("Half"),), finish="refused"),
+    "refused without text": Answer((Text("Half"),), finish="refused"),
     "filtered": Answer((Text("Half"),), finish="filtered"),
     "other": Answer((Text("Half"),), finish="other"),
     "cut": Answer((Text("Half"),), finish="length"),

@@ -78,6 +78,6 @@ def test_a_forced_search_is_a_choice() -> None:
 
 def test_a_search_that_is_not_a_tool_cannot_be_forced() -> None:
     request = Request((Message("user", (Text("q"),)),), "m", (), (), ToolChoice("search"), SearchOptions())
-    body, unsaid = DIALECT.encode_request(request)
+    body, unsupported = DIALECT.encode_request(request)
     assert "tool_choice" not in body
-    assert unsaid == ("tool_choice",)
+    assert unsupported == ("tool_choice",)

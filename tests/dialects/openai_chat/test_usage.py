@@ -23,20 +23,20 @@ def test_usage_counts_everything_once() -> None:
     }
     expected = Usage(10, 20, 4, 2, 5, None, 3, None, 0.25)
     assert decode_body(response_body({"content": "x"}, usage=usage)).usage == expected
-    written = as_object(DIALECT.encode_response(Answer(usage=expected), REPLY)["usage"])
-    assert written == usage
+    output_tokens = as_object(DIALECT.encode_response(Answer(usage=expected), REPLY)["usage"])
+    assert output_tokens == usage
 
 
 @pytest.mark.parametrize(
-    ("usage", "written"),
+    ("usage", "output_tokens"),
     [
         ({"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 8, "reasoning_tokens": 5}, 7),
         ({"prompt_tokens": 1, "completion_tokens": 9, "total_tokens": 10, "reasoning_tokens": 5}, 9),
         ({"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3, "reasoning_tokens": 50}, 52),
     ],
 )
-def test_reasoning_that_was_counted_separately_is_added(usage: JsonObject, written: int) -> None:
-    assert decode_body(response_body({"content": "x"}, usage=usage)).usage.output_tokens == written
+def test_reasoning_that_was_counted_separately_is_added(usage: JsonObject, output_tokens: int) -> None:
+    assert decode_body(response_body({"content": "x"}, usage=usage)).usage.output_tokens == output_tokens
 
 
 def test_perplexitys_usage() -> None:
@@ -48,8 +48,8 @@ def test_perplexitys_usage() -> None:
         "num_search_queries": 2,
         "cost": {"total_cost": 0.5, "request_cost": 0.4},
     }
-    told = decode_body(response_body({"content": "x"}, usage=usage)).usage
-    assert (told.input_tokens, told.tool_tokens, told.searches, told.cost) == (103, 100, 2, 0.5)
+    decoded = decode_body(response_body({"content": "x"}, usage=usage)).usage
+    assert (decoded.input_tokens, decoded.tool_tokens, decoded.searches, decoded.cost) == (103, 100, 2, 0.5)
 
 
 def test_an_answer_without_usage_has_no_usage_field() -> None:

@@ -1,4 +1,4 @@
-"""The search declaration in every spelling."""
+"""The search declaration in every form."""
 
 from __future__ import annotations
 
