@@ -99,16 +99,16 @@ def delta(index: int, content: Json) -> JsonObject:
     }
 
 
-def pieces(*, counted: bool) -> list[JsonObject]:
-    """The chunks as a stream tells them: text in strings, at an index of its own or all at 0."""
+def fragments(*, counted: bool) -> list[JsonObject]:
+    """The chunks of a stream: text in strings, each at its own index or all at 0."""
     found: list[JsonObject] = []
     for index, chunk in enumerate(CHUNKS):
-        place = index if counted else 0
+        position = index if counted else 0
         text = chunk.get("text")
         if isinstance(text, str):
-            found += [delta(place, text[:4]), *([delta(place, text[4:])] if text[4:] else [])]
+            found += [delta(position, text[:4]), *([delta(position, text[4:])] if text[4:] else [])]
         else:
-            found.append(delta(place, chunk))
+            found.append(delta(position, chunk))
     return found
 
 
@@ -131,11 +131,11 @@ EXPECTED = {
     "answer",
     [
         whole(),
-        assemble(decode_events(stream(*pieces(counted=True)))),
-        assemble(decode_events(stream(*pieces(counted=False)))),
-        assemble(decode_events(stream(*pieces(counted=True)), size=7)),
+        assemble(decode_events(stream(*fragments(counted=True)))),
+        assemble(decode_events(stream(*fragments(counted=False)))),
+        assemble(decode_events(stream(*fragments(counted=True)), size=7)),
     ],
-    ids=["whole", "counted", "uncounted", "in small pieces"],
+    ids=["whole", "counted", "uncounted", "in small chunks"],
 )
 def test_text_searches_and_citations_are_read(answer: Answer) -> None:
     assert answer.text == TEXT
@@ -204,7 +204,7 @@ def test_an_error_in_the_stream_ends_it() -> None:
 
 
 def test_a_stream_that_is_cut_is_interrupted() -> None:
-    answer = assemble(decode_events(stream(*pieces(counted=True))[:-200]))
+    answer = assemble(decode_events(stream(*fragments(counted=True))[:-200]))
     assert answer.error is not None
 
 
@@ -217,4 +217,4 @@ def test_every_client_gets_the_cited_pages(name: str) -> None:
 def test_the_turn_continues_as_text() -> None:
     encoded = json.dumps(DIALECT.encode_request(Request((whole().message,))).body)
     assert "tool.execution" not in encoded
-    assert all(word in encoded for word in (FIRST, SECOND, THIRD, "euro winner"))
+    assert all(expected in encoded for expected in (FIRST, SECOND, THIRD, "euro winner"))

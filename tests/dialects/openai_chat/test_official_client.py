@@ -1,4 +1,4 @@
-"""The official `openai` client reads what we write, in process."""
+"""The official `openai` client reads what we encode, in process."""
 
 from __future__ import annotations
 

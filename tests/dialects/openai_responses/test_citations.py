@@ -82,8 +82,8 @@ def test_a_span_outside_the_text_is_warned_of() -> None:
 
 
 def test_the_same_page_with_two_passages_is_cited_twice() -> None:
-    notes = [citation(0, 0, content=content) for content in ("One.", "Two.", "One.")]
-    answer = decode_whole(message(text_part("It rains.", *notes)))
+    annotations = [citation(0, 0, content=content) for content in ("One.", "Two.", "One.")]
+    answer = decode_whole(message(text_part("It rains.", *annotations)))
     assert [item.quote for item in answer.citations[0].evidence] == ["One.", "Two."]
 
 
@@ -124,8 +124,8 @@ def test_links_of_our_own_uncited_answer_are_just_links() -> None:
 def test_a_claim_keeps_its_span_although_its_page_is_linked_elsewhere() -> None:
     claim = Citation(Span(0, 8), (Evidence(Source(PAGE, "A", "cited")),))
     body = DIALECT.encode_response(Answer((Text(TEXT),), (claim,), finish="stop"), REPLY)
-    again = assemble(DIALECT.decode_response(body))
-    assert (again.citations[0].span, again.citations[0].anchor) == ((0, 8), "claim")
+    decoded = assemble(DIALECT.decode_response(body))
+    assert (decoded.citations[0].span, decoded.citations[0].anchor) == ((0, 8), "claim")
 
 
 def test_a_point_stays_a_point() -> None:
@@ -144,8 +144,8 @@ def test_impossible_spans_become_citations_of_the_whole_answer() -> None:
     evidence = (Evidence(Source(PAGE, "A", "cited")),)
     odd = tuple(Citation(span, evidence) for span in (Span(90, 99), Span(7, 3), Span(-4, 0)))
     body = DIALECT.encode_response(Answer((Text("Hello"),), odd, finish="stop"), REPLY)
-    notes = items_of(value_at(body, "output", 0, "content", 0), "annotations")
-    assert [(note["start_index"], note["end_index"]) for note in notes] == [(0, 0)]
+    annotations = items_of(value_at(body, "output", 0, "content", 0), "annotations")
+    assert [(annotation["start_index"], annotation["end_index"]) for annotation in annotations] == [(0, 0)]
 
 
 def test_citations_with_the_same_start_and_different_ends_stay_two() -> None:
@@ -157,14 +157,14 @@ def test_citations_with_the_same_start_and_different_ends_stay_two() -> None:
 
 @pytest.mark.parametrize("own", [{"start": -5, "end": 3}, {"start": 2, "end": 1}, {"start": 50, "end": 90}])
 def test_a_wrong_span_of_the_whole_answer_is_ignored(own: dict[str, int]) -> None:
-    note = citation(0, 2, groundwire={"anchor": "claim", **own})
-    answer = decode_whole(message(text_part("It rains.", note)))
+    annotation = citation(0, 2, groundwire={"anchor": "claim", **own})
+    answer = decode_whole(message(text_part("It rains.", annotation)))
     assert spans(answer) == [(0, 2)]
 
 
 def test_a_span_of_an_interrupted_answer_ends_with_its_text() -> None:
-    note = citation(0, 9, groundwire={"anchor": "claim", "start": 0, "end": 90})
-    assert spans(decode_whole(message(text_part("It rains.", note)))) == [(0, 9)]
+    annotation = citation(0, 9, groundwire={"anchor": "claim", "start": 0, "end": 90})
+    assert spans(decode_whole(message(text_part("It rains.", annotation)))) == [(0, 9)]
 
 
 FILE_TEXT = "It is in the report. So it is."

@@ -1,4 +1,4 @@
-"""Streams as OpenAI and the others who speak its language send them."""
+"""Streams of OpenAI and compatible servers, decoded."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def kinds(events: list[Event]) -> list[str]:
 
 
 def position(events: list[Event], kind: type[Event]) -> int:
-    return next(place for place, event in enumerate(events) if isinstance(event, kind))
+    return next(position_fields for position_fields, event in enumerate(events) if isinstance(event, kind))
 
 
 def test_a_stream_gives_the_same_answer_as_its_final_response() -> None:
@@ -92,14 +92,14 @@ def test_a_search_is_emitted_when_it_begins_and_again_when_its_query_is_known() 
 
 def test_a_citation_is_emitted_at_once_if_its_link_is_there() -> None:
     events = text_events(DELTAS, [citation()])
-    note = next(
-        place
-        for place, event in enumerate(events)
+    annotation = next(
+        position_fields
+        for position_fields, event in enumerate(events)
         if event["type"] == "response.output_text.annotation.added"
     )
-    told = decode_events(sse([created(), *events[: note + 1]]))
-    assert position(told, Cited) < position(told, Failed)
-    assert [event.citation.span for event in told if isinstance(event, Cited)] == [(START, END)]
+    decoded_events = decode_events(sse([created(), *events[: annotation + 1]]))
+    assert position(decoded_events, Cited) < position(decoded_events, Failed)
+    assert [event.citation.span for event in decoded_events if isinstance(event, Cited)] == [(START, END)]
 
 
 def test_a_citation_that_runs_ahead_of_its_text_waits_for_it() -> None:
@@ -107,22 +107,24 @@ def test_a_citation_that_runs_ahead_of_its_text_waits_for_it() -> None:
     early = [events.pop(6), *events]
     head = early[1:3]
     rest = [early[0], *early[3:]]
-    told = decode_events(sse([created(), *head, *rest, completed()]))
-    assert position(told, Cited) > max(
-        place for place, event in enumerate(told) if isinstance(event, TextDelta)
+    decoded_events = decode_events(sse([created(), *head, *rest, completed()]))
+    assert position(decoded_events, Cited) > max(
+        position_fields
+        for position_fields, event in enumerate(decoded_events)
+        if isinstance(event, TextDelta)
     )
-    assert assemble(told).citations[0].span == (START, END)
+    assert assemble(decoded_events).citations[0].span == (START, END)
 
 
 def test_annotations_after_all_text_are_emitted_before_the_part_is_settled() -> None:
-    told = decode_events(sse([created(), *text_events([TEXT], [citation()]), completed()]))
-    assert position(told, Cited) < position(told, TextSettled)
+    decoded_events = decode_events(sse([created(), *text_events([TEXT], [citation()]), completed()]))
+    assert position(decoded_events, Cited) < position(decoded_events, TextSettled)
 
 
 def test_an_annotation_is_emitted_once_however_often_it_is_repeated() -> None:
     item = message(text_part(TEXT, citation()))
-    told = decode_events(sse([created(), *text_events(DELTAS, [citation()]), completed(item)]))
-    assert kinds(told).count("Cited") == 1
+    decoded_events = decode_events(sse([created(), *text_events(DELTAS, [citation()]), completed(item)]))
+    assert kinds(decoded_events).count("Cited") == 1
 
 
 def test_annotations_that_only_the_final_response_has_are_not_lost() -> None:
@@ -145,8 +147,10 @@ def test_ids_that_change_within_a_stream_do_not_duplicate_an_item() -> None:
 
 
 def test_events_of_unannounced_items_are_understood() -> None:
-    place: JsonObject = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
-    answer = decode_streamed({"type": "response.output_text.delta", **place, "delta": "Hi."}, completed())
+    position_fields: JsonObject = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    answer = decode_streamed(
+        {"type": "response.output_text.delta", **position_fields, "delta": "Hi."}, completed()
+    )
     assert (answer.text, answer.finish) == ("Hi.", "stop")
 
 
@@ -176,12 +180,27 @@ def test_reasoning_is_streamed_and_keeps_its_encrypted_content() -> None:
         "summary": [{"type": "summary_text", "text": "One."}, {"type": "summary_text", "text": "Two."}],
         "encrypted_content": "gAAA/==",
     }
-    place: JsonObject = {"item_id": "rs_1", "output_index": 0}
+    position_fields: JsonObject = {"item_id": "rs_1", "output_index": 0}
     answer = decode_streamed(
         {"type": "response.output_item.added", "output_index": 0, "item": {**item, "summary": []}},
-        {"type": "response.reasoning_summary_text.delta", **place, "summary_index": 0, "delta": "One."},
-        {"type": "response.reasoning_summary_text.delta", **place, "summary_index": 1, "delta": "Tw"},
-        {"type": "response.reasoning_summary_text.delta", **place, "summary_index": 1, "delta": "o."},
+        {
+            "type": "response.reasoning_summary_text.delta",
+            **position_fields,
+            "summary_index": 0,
+            "delta": "One.",
+        },
+        {
+            "type": "response.reasoning_summary_text.delta",
+            **position_fields,
+            "summary_index": 1,
+            "delta": "Tw",
+        },
+        {
+            "type": "response.reasoning_summary_text.delta",
+            **position_fields,
+            "summary_index": 1,
+            "delta": "o.",
+        },
         {"type": "response.output_item.done", "output_index": 0, "item": item},
         completed(item),
     )
@@ -193,12 +212,12 @@ def test_reasoning_is_streamed_and_keeps_its_encrypted_content() -> None:
 
 
 def test_function_calls_arrive_in_fragments() -> None:
-    place: JsonObject = {"item_id": "fc_1", "output_index": 0}
+    position_fields: JsonObject = {"item_id": "fc_1", "output_index": 0}
     answer = decode_streamed(
         {"type": "response.output_item.added", "output_index": 0, "item": call("", status="in_progress")},
-        {"type": "response.function_call_arguments.delta", **place, "delta": '{"city":'},
-        {"type": "response.function_call_arguments.delta", **place, "delta": ' "Bern"}'},
-        {"type": "response.function_call_arguments.done", **place, "arguments": '{"city": "Bern"}'},
+        {"type": "response.function_call_arguments.delta", **position_fields, "delta": '{"city":'},
+        {"type": "response.function_call_arguments.delta", **position_fields, "delta": ' "Bern"}'},
+        {"type": "response.function_call_arguments.done", **position_fields, "arguments": '{"city": "Bern"}'},
         {"type": "response.output_item.done", "output_index": 0, "item": call()},
         completed(call()),
     )
@@ -209,15 +228,19 @@ def test_function_calls_arrive_in_fragments() -> None:
 
 
 def test_a_refusal_is_streamed_too() -> None:
-    place: JsonObject = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    position_fields: JsonObject = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
     refusal: JsonObject = {"type": "refusal", "refusal": "I cannot."}
     answer = decode_streamed(
         {"type": "response.output_item.added", "output_index": 0, "item": message()},
-        {"type": "response.content_part.added", **place, "part": {"type": "refusal", "refusal": ""}},
-        {"type": "response.refusal.delta", **place, "delta": "I can"},
-        {"type": "response.refusal.delta", **place, "delta": "not."},
-        {"type": "response.refusal.done", **place, "refusal": "I cannot."},
-        {"type": "response.content_part.done", **place, "part": refusal},
+        {
+            "type": "response.content_part.added",
+            **position_fields,
+            "part": {"type": "refusal", "refusal": ""},
+        },
+        {"type": "response.refusal.delta", **position_fields, "delta": "I can"},
+        {"type": "response.refusal.delta", **position_fields, "delta": "not."},
+        {"type": "response.refusal.done", **position_fields, "refusal": "I cannot."},
+        {"type": "response.content_part.done", **position_fields, "part": refusal},
         {"type": "response.output_item.done", "output_index": 0, "item": message(refusal)},
         completed(message(refusal)),
     )
@@ -226,7 +249,7 @@ def test_a_refusal_is_streamed_too() -> None:
 
 
 def test_the_codex_backend_links_without_annotating() -> None:
-    told = decode_events(
+    decoded_events = decode_events(
         sse(
             [
                 created(),
@@ -240,8 +263,8 @@ def test_the_codex_backend_links_without_annotating() -> None:
             ]
         )
     )
-    assert position(told, Cited) < position(told, TextSettled)
-    answer = assemble(told)
+    assert position(decoded_events, Cited) < position(decoded_events, TextSettled)
+    answer = assemble(decoded_events)
     assert answer.citations[0].span == (START, END)
     assert answer.finish == "stop"
     assert [source.url for source in answer.sources] == [PAGE]
@@ -249,8 +272,8 @@ def test_the_codex_backend_links_without_annotating() -> None:
 
 def test_openrouter_sends_comments_and_a_sentinel() -> None:
     item = {**SEARCHED, "type": "openrouter:web_search"}
-    note = citation(0, 0, content="It rains in Zürich.")
-    data = sse([created(), *search_events(item), *text_events(["It rains."], [note], 1), completed()])
+    annotation = citation(0, 0, content="It rains in Zürich.")
+    data = sse([created(), *search_events(item), *text_events(["It rains."], [annotation], 1), completed()])
     answer = assemble(decode_events(b": OPENROUTER PROCESSING\n\n" + data + b"data: [DONE]\n\n"))
     assert answer.citations[0].span is None
     assert answer.citations[0].evidence[0].quote == "It rains in Zürich."
@@ -280,8 +303,8 @@ def test_an_error_is_emitted_once_in_any_format(error: JsonObject) -> None:
         "response": response(status="failed", error={"code": "insufficient_quota", "message": "No."}),
     }
     for events in ([error], [failed], [error, failed]):
-        told = decode_events(sse([created(), *events]))
-        assert told == [
+        decoded_events = decode_events(sse([created(), *events]))
+        assert decoded_events == [
             Started("resp_1", "gpt-5.5"),
             Failed(QuotaExhausted("No.", upstream_code="insufficient_quota")),
         ]
@@ -329,10 +352,10 @@ def test_text_before_an_error_keeps_its_citations() -> None:
 
 
 def test_a_stream_that_just_ends_was_interrupted() -> None:
-    told = decode_events(sse([created(), *text_events(DELTAS)[:4]]))
-    assert isinstance(told[-1], Failed)
-    assert isinstance(told[-1].error, Interrupted)
-    assert isinstance(told[-2], TextSettled)
+    decoded_events = decode_events(sse([created(), *text_events(DELTAS)[:4]]))
+    assert isinstance(decoded_events[-1], Failed)
+    assert isinstance(decoded_events[-1].error, Interrupted)
+    assert isinstance(decoded_events[-2], TextSettled)
 
 
 def test_a_wrong_type_is_an_error_with_its_path() -> None:
@@ -359,8 +382,8 @@ def test_a_body_instead_of_a_stream_is_read() -> None:
     events = decode_events(body)
     assert (events[0], events[-1]) == (Started("r", "m"), Finished("stop"))
     assert kinds(events) == ["Started", "Warned", "Finished"]
-    told = decode_events(b'{"error":{"message":"Down.","code":502}}')
-    assert told[-1] == Failed(Overloaded("Down.", status=502, upstream_code="502"))
+    decoded_events = decode_events(b'{"error":{"message":"Down.","code":502}}')
+    assert decoded_events[-1] == Failed(Overloaded("Down.", status=502, upstream_code="502"))
 
 
 def test_a_search_that_never_returned_is_still_running() -> None:
@@ -410,8 +433,8 @@ def test_an_item_that_turns_out_to_be_another_is_the_other() -> None:
 
 
 def test_a_null_annotation_and_an_empty_frame_are_skipped() -> None:
-    note: JsonObject = {"type": "response.output_text.annotation.added", "annotation": None}
-    events = decode_events(sse([created(), note]) + b"data: {}\n\n" + sse([completed()]))
+    annotation: JsonObject = {"type": "response.output_text.annotation.added", "annotation": None}
+    events = decode_events(sse([created(), annotation]) + b"data: {}\n\n" + sse([completed()]))
     assert kinds(events) == ["Started", "Warned", "Finished"]
 
 

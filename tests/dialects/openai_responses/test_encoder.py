@@ -1,4 +1,4 @@
-"""Streams as clients of OpenAI's expect them."""
+"""Streams, encoded as clients of OpenAI expect them."""
 
 from __future__ import annotations
 
@@ -99,12 +99,12 @@ def test_a_search_and_an_answer_come_in_the_order_of_openai() -> None:
         "output_item.done",
         "completed",
     ]
-    told = payloads(data)
-    assert [payload["sequence_number"] for payload in told] == list(range(len(told)))
-    assert value_at(told[2], "item", "action") == {"type": "search"}
-    assert value_at(told[6], "item", "action", "sources", 0, "url") == PAGE
-    assert [value_at(payload, "logprobs") for payload in told if "delta" in payload] == [[], []]
-    assert value_at(told[0], "response", "status") == "in_progress"
+    sent = payloads(data)
+    assert [payload["sequence_number"] for payload in sent] == list(range(len(sent)))
+    assert value_at(sent[2], "item", "action") == {"type": "search"}
+    assert value_at(sent[6], "item", "action", "sources", 0, "url") == PAGE
+    assert [value_at(payload, "logprobs") for payload in sent if "delta" in payload] == [[], []]
+    assert value_at(sent[0], "response", "status") == "in_progress"
 
 
 def test_the_last_event_is_the_whole_response() -> None:
@@ -161,9 +161,9 @@ def test_a_failure_is_an_error_and_a_failed_response(before: list[Event]) -> Non
     }
     assert final(data)["status"] == "failed"
     assert final(data)["error"] == {"code": "rate_limit_exceeded", "message": "Slow down."}
-    again = assemble(decode_events(data))
-    assert isinstance(again.error, RateLimited)
-    assert (again.text, len(again.citations)) == (("It rains.", 1) if before else ("", 0))
+    decoded = assemble(decode_events(data))
+    assert isinstance(decoded.error, RateLimited)
+    assert (decoded.text, len(decoded.citations)) == (("It rains.", 1) if before else ("", 0))
 
 
 def test_a_stream_that_is_closed_early_reports_the_interruption() -> None:
@@ -184,13 +184,16 @@ def test_late_citations_go_to_the_part_of_their_span() -> None:
             Finished(),
         ]
     )
-    notes = [(note["output_index"], value_at(note, "annotation", "start_index")) for note in _notes(data)]
-    assert notes == [(0, 0), (2, 1)]
+    offsets = [
+        (annotation["output_index"], value_at(annotation, "annotation", "start_index"))
+        for annotation in _annotations(data)
+    ]
+    assert offsets == [(0, 0), (2, 1)]
     parts = events_of(data, "content_part.done")
     assert [len(items_of(part["part"], "annotations")) for part in parts] == [1, 1]
 
 
-def _notes(data: bytes) -> list[JsonObject]:
+def _annotations(data: bytes) -> list[JsonObject]:
     return events_of(data, "output_text.annotation.added")
 
 
@@ -199,23 +202,26 @@ def test_citations_before_their_text_wait_for_it() -> None:
         [cited(3, 8), TextDelta(0, "It "), TextDelta(0, "rains."), TextSettled(0), Finished()]
     )
     assert event_types(data).index("output_text.annotation.added") == 6
-    [note] = _notes(data)
-    assert (value_at(note, "annotation", "start_index"), value_at(note, "annotation", "end_index")) == (3, 8)
+    [annotation] = _annotations(data)
+    assert (
+        value_at(annotation, "annotation", "start_index"),
+        value_at(annotation, "annotation", "end_index"),
+    ) == (3, 8)
 
 
 def test_a_citation_over_two_parts_is_sent_in_both() -> None:
     data = encode_events(
         [cited(2, 6), TextDelta(0, "One."), TextSettled(0), TextDelta(1, "Two."), TextSettled(1), Finished()]
     )
-    places = [
+    offsets = [
         (
-            note["content_index"],
-            value_at(note, "annotation", "start_index"),
-            value_at(note, "annotation", "end_index"),
+            annotation["content_index"],
+            value_at(annotation, "annotation", "start_index"),
+            value_at(annotation, "annotation", "end_index"),
         )
-        for note in _notes(data)
+        for annotation in _annotations(data)
     ]
-    assert places == [(0, 2, 4), (1, 0, 2)]
+    assert offsets == [(0, 2, 4), (1, 0, 2)]
     assert assemble(decode_events(data)).citations[0].span == (2, 6)
 
 
@@ -232,7 +238,9 @@ def test_indices_of_annotations_count_within_a_part() -> None:
             Finished(),
         ]
     )
-    assert [(note["content_index"], note["annotation_index"]) for note in _notes(data)] == [
+    assert [
+        (annotation["content_index"], annotation["annotation_index"]) for annotation in _annotations(data)
+    ] == [
         (0, 0),
         (0, 1),
         (1, 0),
@@ -244,8 +252,11 @@ def test_citations_without_a_span_are_sent_at_the_end_on_the_last_text() -> None
     data = encode_events(
         [loose, TextDelta(0, "One."), TextSettled(0), TextDelta(1, "Two."), TextSettled(1), Finished()]
     )
-    [note] = _notes(data)
-    assert (value_at(note, "annotation", "start_index"), value_at(note, "annotation", "end_index")) == (0, 0)
+    [annotation] = _annotations(data)
+    assert (
+        value_at(annotation, "annotation", "start_index"),
+        value_at(annotation, "annotation", "end_index"),
+    ) == (0, 0)
     assert [len(items_of(part["part"], "annotations")) for part in events_of(data, "content_part.done")] == [
         0,
         1,
@@ -254,7 +265,7 @@ def test_citations_without_a_span_are_sent_at_the_end_on_the_last_text() -> None
 
 def test_the_same_citation_is_sent_once() -> None:
     data = encode_events([TextDelta(0, "One."), cited(0, 3), cited(0, 3), TextSettled(0), Finished()])
-    assert len(_notes(data)) == 1
+    assert len(_annotations(data)) == 1
 
 
 def test_a_message_is_done_before_a_function_call_begins() -> None:
@@ -268,8 +279,8 @@ def test_a_message_is_done_before_a_function_call_begins() -> None:
             Finished("tool_calls"),
         ]
     )
-    told = event_types(data)
-    assert told.index("output_item.done") < told.index("function_call_arguments.delta")
+    sent = event_types(data)
+    assert sent.index("output_item.done") < sent.index("function_call_arguments.delta")
     done = [value_at(event, "item") for event in events_of(data, "output_item.done")]
     assert [value_at(item, "type") for item in done] == ["message", "function_call", "function_call"]
     assert [value_at(item, "arguments") for item in done[1:]] == ["{}", "{}"]
@@ -377,8 +388,8 @@ ODD: Sequence[list[Event]] = (
 @pytest.mark.parametrize("events", ODD)
 def test_any_order_gives_a_consistent_stream(events: list[Event]) -> None:
     data = encode_events([*events, Finished()])
-    told = payloads(data)
-    assert [payload["sequence_number"] for payload in told] == list(range(len(told)))
+    sent = payloads(data)
+    assert [payload["sequence_number"] for payload in sent] == list(range(len(sent)))
     added = [value_at(event, "item", "id") for event in events_of(data, "output_item.added")]
     done = events_of(data, "output_item.done")
     assert sorted(map(str, added)) == sorted(str(value_at(event, "item", "id")) for event in done)
@@ -422,7 +433,7 @@ def test_a_point_at_the_end_of_a_part_belongs_to_it_though_another_citation_cont
         ((0, 6), "claim"),
         ((4, 4), "claim"),
     }
-    assert [note["content_index"] for note in _notes(data)] == [0, 0, 1]
+    assert [annotation["content_index"] for annotation in _annotations(data)] == [0, 0, 1]
 
 
 def test_a_refusal_without_text_closes_the_message_or_is_one() -> None:
@@ -458,7 +469,10 @@ def test_annotations_of_files_are_sent_after_web_citations() -> None:
         Finished(),
     ]
     data = encode_events(events)
-    assert [(note["annotation_index"], value_at(note, "annotation", "type")) for note in _notes(data)] == [
+    assert [
+        (annotation["annotation_index"], value_at(annotation, "annotation", "type"))
+        for annotation in _annotations(data)
+    ] == [
         (0, "url_citation"),
         (1, "file_citation"),
     ]

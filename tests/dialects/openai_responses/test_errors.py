@@ -1,4 +1,4 @@
-"""Errors of everybody who speaks this language, and ours in it."""
+"""Errors: decoded in all formats, encoded in the format of OpenAI."""
 
 from __future__ import annotations
 
@@ -131,14 +131,14 @@ def test_a_page_becomes_a_short_plain_message() -> None:
 def test_our_errors_are_encoded_with_openais_codes(
     error: GroundwireError, status: int, kind: str, code: str | None
 ) -> None:
-    told = DIALECT.encode_error(error, REPLY)
-    assert told.status == status
-    assert told.body == {"error": {"message": error.message, "type": kind, "param": None, "code": code}}
+    encoded = DIALECT.encode_error(error, REPLY)
+    assert encoded.status == status
+    assert encoded.body == {"error": {"message": error.message, "type": kind, "param": None, "code": code}}
 
 
 def test_a_callers_mistake_names_the_parameter() -> None:
-    told = DIALECT.encode_error(ClientWireError("expected a string", "$.input[0].text"), REPLY)
-    assert told.body["error"] == {
+    encoded = DIALECT.encode_error(ClientWireError("expected a string", "$.input[0].text"), REPLY)
+    assert encoded.body["error"] == {
         "message": "$.input[0].text: expected a string",
         "type": "invalid_request_error",
         "param": "input[0].text",

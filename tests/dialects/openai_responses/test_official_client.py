@@ -1,4 +1,4 @@
-"""The official `openai` client reads what we write, in process."""
+"""The official `openai` client reads what we encode, in process."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from groundwire.model import (
 )
 from tests.dialects.openai_responses.wire import PAGE, REPLY, encode_events
 
-WORDS = "🌧 Regen in Zürich.\u2028Sun."
+TEXT = "🌧 Regen in Zürich.\u2028Sun."
 
 
 def cited(start: int, end: int, url: str = PAGE) -> Cited:
@@ -61,7 +61,7 @@ EVENTS: list[Event] = [
     SearchReturned(2, SearchResult("s", (Source(PAGE, "A"), Source("https://b.example/")))),
     SearchCalled(3, SearchCall("o", kind="open", url=PAGE)),
     SearchReturned(4, SearchResult("o")),
-    *(TextDelta(5, letter, "final_answer") for letter in WORDS),
+    *(TextDelta(5, letter, "final_answer") for letter in TEXT),
     cited(2, 18),
     TextSettled(5),
     TextDelta(6, " More.", "final_answer"),
@@ -108,16 +108,16 @@ def texts(item: ResponseOutputMessage) -> list[ResponseOutputText]:
 
 def check(response: Response) -> None:
     assert response.status == "completed"
-    assert response.output_text == WORDS + " More."
+    assert response.output_text == TEXT + " More."
     kinds = ["reasoning", "web_search_call", "web_search_call", "message", "function_call", "function_call"]
     assert [item.type for item in response.output] == kinds
     [message] = messages(response.output)
     assert message.phase == "final_answer"
-    notes = [note for part in texts(message) for note in part.annotations]
-    assert all(isinstance(note, AnnotationURLCitation) for note in notes)
-    places = [(n.url, n.start_index, n.end_index) for n in notes if isinstance(n, AnnotationURLCitation)]
-    assert places == [(PAGE, 2, 18), ("https://b.example/", 1, 5)]
-    assert texts(message)[0].text[2:18] == WORDS[2:18]
+    annotations = [annotation for part in texts(message) for annotation in part.annotations]
+    assert all(isinstance(annotation, AnnotationURLCitation) for annotation in annotations)
+    cited = [(n.url, n.start_index, n.end_index) for n in annotations if isinstance(n, AnnotationURLCitation)]
+    assert cited == [(PAGE, 2, 18), ("https://b.example/", 1, 5)]
+    assert texts(message)[0].text[2:18] == TEXT[2:18]
     searches = [item for item in response.output if isinstance(item, ResponseFunctionWebSearch)]
     assert [item.status for item in searches] == ["completed", "completed"]
     assert searches[0].action.type == "search"
@@ -146,8 +146,8 @@ def test_every_event_of_a_stream_is_read() -> None:
     last = events[-1]
     assert last.type == "response.completed"
     check(last.response)
-    said = "".join(event.delta for event in events if event.type == "response.output_text.delta")
-    assert said == WORDS + " More."
+    streamed_text = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+    assert streamed_text == TEXT + " More."
     assert len([event for event in events if event.type == "response.output_text.annotation.added"]) == 2
 
 
@@ -156,7 +156,7 @@ def test_the_helper_for_streams_accepts_every_step() -> None:
     with client(200, "text/event-stream", body).responses.stream(model="m", input="q") as stream:
         snapshots = [event.snapshot for event in stream if event.type == "response.output_text.delta"]
         check(stream.get_final_response())
-    assert snapshots[len(WORDS) - 1] == WORDS
+    assert snapshots[len(TEXT) - 1] == TEXT
 
 
 def test_the_helper_accepts_late_citations_and_interleaved_parts() -> None:

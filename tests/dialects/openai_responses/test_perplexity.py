@@ -1,4 +1,4 @@
-"""Perplexity's Agent API: searches and pages told as items, and in streams also beside them."""
+"""Perplexity's Agent API: searches and pages are items, and in streams also separate events."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def answered(*annotations: JsonObject) -> JsonObject:
 
 
 def events_of(*annotations: JsonObject, items: bool = True) -> list[JsonObject]:
-    """A stream as Perplexity's: its searches are announced as functions, then told beside the items."""
-    place: JsonObject = {"item_id": "msg_1", "output_index": 2, "content_index": 0}
+    """A stream of Perplexity: searches are announced as functions, then sent as separate events."""
+    position: JsonObject = {"item_id": "msg_1", "output_index": 2, "content_index": 0}
     done = answered(*annotations)
     announced = call('{"queries": ["capital of France"]}', name="search_web", call_id="s_1", id="fc_s")
     listed: list[JsonObject] = [
@@ -80,9 +80,9 @@ def events_of(*annotations: JsonObject, items: bool = True) -> list[JsonObject]:
         {"type": "response.reasoning.stopped"},
         *(listed if items else []),
         {"type": "response.output_item.added", "output_index": 2, "item": {**done, "content": []}},
-        {"type": "response.output_text.delta", **place, "delta": TEXT[:20]},
-        {"type": "response.output_text.delta", **place, "delta": TEXT[20:]},
-        {"type": "response.output_text.done", **place, "text": TEXT},
+        {"type": "response.output_text.delta", **position, "delta": TEXT[:20]},
+        {"type": "response.output_text.delta", **position, "delta": TEXT[20:]},
+        {"type": "response.output_text.done", **position, "text": TEXT},
         {"type": "response.output_item.done", "output_index": 2, "item": done},
         completed(*([SEARCH, FETCH] if items else []), done, usage=USAGE),
     ]
@@ -196,4 +196,4 @@ def test_the_turn_continues_as_text_because_results_are_not_valid_input() -> Non
     answer = decode_whole(SEARCH, FETCH, answered(*ANNOTATIONS))
     body = json.dumps(DIALECT.encode_request(Request((answer.message,))).body)
     assert "search_results" not in body
-    assert all(word in body for word in (FIRST, SECOND, "capital of France"))
+    assert all(expected in body for expected in (FIRST, SECOND, "capital of France"))

@@ -337,10 +337,12 @@ def test_a_span_over_several_parts_is_one_annotation_in_each() -> None:
     cited = Citation(Span(2, 9), (Evidence(Source(PAGE, "A", "cited"), "quoted"),))
     body = DIALECT.encode_response(Answer((Text("Hello"), Text(" world")), (cited,)), REPLY)
     content = items_of(value_at(body, "output", 0), "content")
-    places = [
-        (note["start_index"], note["end_index"]) for part in content for note in items_of(part, "annotations")
+    offsets = [
+        (annotation["start_index"], annotation["end_index"])
+        for part in content
+        for annotation in items_of(part, "annotations")
     ]
-    assert places == [(2, 5), (0, 4)]
+    assert offsets == [(2, 5), (0, 4)]
     assert assemble(DIALECT.decode_response(body)).citations[0].span == (2, 9)
 
 
@@ -348,8 +350,8 @@ def test_a_citation_without_a_span_is_on_the_last_text() -> None:
     cited = Citation(None, (Evidence(Source(PAGE, "A", "cited"), "quoted"),))
     body = DIALECT.encode_response(Answer((Text("Hello"), Text(" world")), (cited,)), REPLY)
     assert value_at(body, "output", 0, "content", 0, "annotations") == []
-    [note] = items_of(value_at(body, "output", 0, "content", 1), "annotations")
-    assert (note["start_index"], note["end_index"], note["content"]) == (0, 0, "quoted")
+    [annotation] = items_of(value_at(body, "output", 0, "content", 1), "annotations")
+    assert (annotation["start_index"], annotation["end_index"], annotation["content"]) == (0, 0, "quoted")
 
 
 def test_a_citation_of_an_answer_without_text_is_in_the_extension() -> None:
@@ -361,8 +363,8 @@ def test_a_citation_of_an_answer_without_text_is_in_the_extension() -> None:
 def test_a_refusal_without_text_is_still_a_refusal() -> None:
     body = DIALECT.encode_response(Answer((Text("I must stop."),), finish="refused"), REPLY)
     assert value_at(body, "output", 0, "content", 1) == {"type": "refusal", "refusal": ""}
-    again = assemble(DIALECT.decode_response(body))
-    assert (again.text, again.finish, len(again.parts)) == ("I must stop.", "refused", 1)
+    decoded = assemble(DIALECT.decode_response(body))
+    assert (decoded.text, decoded.finish, len(decoded.parts)) == ("I must stop.", "refused", 1)
 
 
 def test_a_truncated_answer_has_a_reason() -> None:
@@ -379,7 +381,7 @@ def test_a_failed_answer_has_an_error() -> None:
 
 
 def test_a_response_echoes_the_request_with_defaults() -> None:
-    asked = Request(
+    request = Request(
         (),
         system=(Text("Be brief."),),
         tools=(FunctionTool("f", parameters={"type": "object"}),),
@@ -388,7 +390,7 @@ def test_a_response_echoes_the_request_with_defaults() -> None:
         previous_id="resp_0",
         extras={NATIVE: {"metadata": {"a": "b"}, "store": False}},
     )
-    body = DIALECT.encode_response(Answer(), type(REPLY)(id="9", model="m", request=asked))
+    body = DIALECT.encode_response(Answer(), type(REPLY)(id="9", model="m", request=request))
     assert value_at(body, "tools", 0) == {
         "type": "web_search",
         "filters": {"allowed_domains": ["example.org"]},
@@ -402,10 +404,10 @@ def test_a_response_echoes_the_request_with_defaults() -> None:
         },
     }
     assert value_at(body, "tools", 1, "name") == "f"
-    told = {
+    items = {
         key: body[key] for key in ("instructions", "max_output_tokens", "previous_response_id", "metadata")
     }
-    assert told == {
+    assert items == {
         "instructions": "Be brief.",
         "max_output_tokens": 7,
         "previous_response_id": "resp_0",
@@ -422,9 +424,9 @@ def test_an_incomplete_reason_of_openai_is_encoded_again() -> None:
 def test_results_without_a_search_call_stay_results() -> None:
     found = SearchResult("x", (Source(PAGE, "A", date="July 14, 2026", excerpts=("One.", "Two.")),))
     body = DIALECT.encode_response(Answer((found, Text("Hm.")), finish="stop"), REPLY)
-    again = assemble(DIALECT.decode_response(body))
-    assert again.searches == ()
-    assert again.sources == found.sources
+    decoded = assemble(DIALECT.decode_response(body))
+    assert decoded.searches == ()
+    assert decoded.sources == found.sources
 
 
 def test_pages_that_were_opened_keep_their_titles() -> None:
@@ -448,8 +450,8 @@ def test_xai_opens_pages_by_arguments() -> None:
 def test_unknown_fields_of_a_message_and_its_text_come_back() -> None:
     part = text_part("Hi.", content_filters=[1], logprobs=[{"token": "Hi", "logprob": -0.5}])
     item = message(part, agent="a")
-    [again] = encode_items(decode_whole(item))
-    assert again == item
+    [decoded] = encode_items(decode_whole(item))
+    assert decoded == item
 
 
 def test_an_id_is_given_to_one_item_only() -> None:

@@ -117,7 +117,7 @@ ARGUMENTS = json.dumps({"query": QUERY, "limit": 20})
 
 
 def x_search(name: str = "x_keyword_search", arguments: str = ARGUMENTS, **more: Json) -> JsonObject:
-    """A search of X's, as xAI tells it."""
+    """A search of X, as xAI sends it."""
     return {
         "id": "ctc_1",
         "type": "custom_tool_call",

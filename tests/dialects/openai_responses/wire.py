@@ -101,38 +101,38 @@ def text_events(
     deltas: Sequence[str], annotations: Sequence[JsonObject] = (), index: int = 0, item_id: str = "msg_1"
 ) -> list[JsonObject]:
     """The events of a message with one part, its annotations after the last delta."""
-    place: JsonObject = {"item_id": item_id, "output_index": index, "content_index": 0}
-    decode_whole = text_part("".join(deltas), *annotations)
-    done = message(decode_whole, item_id=item_id)
+    position: JsonObject = {"item_id": item_id, "output_index": index, "content_index": 0}
+    part = text_part("".join(deltas), *annotations)
+    done = message(part, item_id=item_id)
     return [
         {
             "type": "response.output_item.added",
             "output_index": index,
             "item": {**done, "content": [], "status": "in_progress"},
         },
-        {"type": "response.content_part.added", **place, "part": text_part("")},
+        {"type": "response.content_part.added", **position, "part": text_part("")},
         *(
-            {"type": "response.output_text.delta", **place, "delta": delta, "logprobs": []}
+            {"type": "response.output_text.delta", **position, "delta": delta, "logprobs": []}
             for delta in deltas
         ),
         *(
             {
                 "type": "response.output_text.annotation.added",
-                **place,
+                **position,
                 "annotation_index": number,
                 "annotation": annotation,
             }
             for number, annotation in enumerate(annotations)
         ),
-        {"type": "response.output_text.done", **place, "text": "".join(deltas), "logprobs": []},
-        {"type": "response.content_part.done", **place, "part": decode_whole},
+        {"type": "response.output_text.done", **position, "text": "".join(deltas), "logprobs": []},
+        {"type": "response.content_part.done", **position, "part": part},
         {"type": "response.output_item.done", "output_index": index, "item": done},
     ]
 
 
 def search_events(done: JsonObject, index: int = 0) -> list[JsonObject]:
     """The events of a search, whose action is a placeholder at first."""
-    place: JsonObject = {"item_id": done["id"], "output_index": index}
+    position: JsonObject = {"item_id": done["id"], "output_index": index}
     added: JsonObject = {
         "id": done["id"],
         "type": done["type"],
@@ -141,32 +141,32 @@ def search_events(done: JsonObject, index: int = 0) -> list[JsonObject]:
     }
     return [
         {"type": "response.output_item.added", "output_index": index, "item": added},
-        {"type": "response.web_search_call.in_progress", **place},
-        {"type": "response.web_search_call.searching", **place},
-        {"type": "response.web_search_call.completed", **place},
+        {"type": "response.web_search_call.in_progress", **position},
+        {"type": "response.web_search_call.searching", **position},
+        {"type": "response.web_search_call.completed", **position},
         {"type": "response.output_item.done", "output_index": index, "item": done},
     ]
 
 
 def decode_events(data: bytes, size: int = 0) -> list[Event]:
-    """The events of a stream, fed whole or in pieces."""
+    """Decode a stream, fed whole or in chunks of `size` bytes."""
     decoder = DIALECT.decoder()
-    pieces = [data[value_at : value_at + size] for value_at in range(0, len(data), size)] if size else [data]
-    return [event for piece in pieces for event in decoder.feed(piece)] + decoder.close()
+    chunks = [data[start : start + size] for start in range(0, len(data), size)] if size else [data]
+    return [event for chunk in chunks for event in decoder.feed(chunk)] + decoder.close()
 
 
 def decode_streamed(*events: JsonObject) -> Answer:
-    """The answer that a stream tells."""
+    """Decode a stream into an answer."""
     return assemble(decode_events(sse([created(), *events])))
 
 
 def decode_whole(*items: JsonObject, **more: Json) -> Answer:
-    """The answer that a body tells."""
+    """Decode a body into an answer."""
     return assemble(DIALECT.decode_response(response(*items, **more)))
 
 
 def encode_events(events: Iterable[Event], reply: Reply | None = None) -> bytes:
-    """The stream that tells events."""
+    """Encode events as a stream."""
     encoder = DIALECT.encoder(reply or REPLY)
     return b"".join(map(encoder.feed, events)) + encoder.close()
 
