@@ -480,9 +480,9 @@ class TextPartWriter:
         """Send the end of the part."""
         if self._final_content is not None:
             return
-        other_annotations = own_extras(self.extras).get("annotations")
+        others = own_extras(self.extras).get("annotations")
         for number, annotation in enumerate(
-            other_annotations if isinstance(other_annotations, list) else (), len(self._annotations)
+            others if isinstance(others, list) else (), len(self._annotations)
         ):
             self._send_annotation(number, annotation)
         self._final_content = content = self.content()
@@ -494,11 +494,9 @@ class TextPartWriter:
 
     def content(self) -> JsonObject:
         """Encode the part."""
-        return (
-            encode_text(self.value(), list(self._annotations))
-            if self._final_content is None
-            else self._final_content
-        )
+        if self._final_content is not None:
+            return self._final_content
+        return encode_text(self.value(), list(self._annotations))
 
     @property
     def is_closed(self) -> bool:

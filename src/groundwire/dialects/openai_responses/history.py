@@ -76,7 +76,7 @@ _Content: TypeAlias = Text | Image | Opaque
 ItemRun: TypeAlias = "list[Text] | Part"
 _TEXT_FIELDS = ("type", "text", "refusal", "annotations", "logprobs")
 _MESSAGE_FIELDS = ("id", "status", "type", "role", "content", "phase")
-_KEPT_APART = ("id", "status", "item", "annotations", "logprobs")
+_NON_TEXT_EXTRAS = ("id", "status", "item", "annotations", "logprobs")
 _ANNOTATION_FIELDS = ("type", "start_index", "end_index", "url", "title", "content")
 _ANCHORS: dict[str, Anchor] = {"claim": "claim", "marker": "marker"}
 _WHOLE_ANSWER = "answer"
@@ -539,7 +539,7 @@ def text_extras(part: Fields, other_annotations: Iterable[Json]) -> Extras:
 def encode_text(part: Text, annotations: list[JsonObject]) -> JsonObject:
     """Encode a content part of an assistant message."""
     extras = own_extras(part.extras)
-    extra_fields = {key: value for key, value in extras.items() if key not in _KEPT_APART}
+    extra_fields = {key: value for key, value in extras.items() if key not in _NON_TEXT_EXTRAS}
     if part.phase == "refusal":
         return {"type": "refusal", "refusal": part.text, **extra_fields}
     other_annotations, logprobs = extras.get("annotations"), extras.get("logprobs")

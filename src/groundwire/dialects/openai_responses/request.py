@@ -168,11 +168,8 @@ def _decode_format(fields: Fields, extras: JsonObject) -> OutputFormat | None:
     format_fields = text.obj("format")
     kept = text.rest("format")
     kind = format_fields.text("type")
-    if (
-        rest := format_fields.rest("type", "name", "schema", "strict")
-        if kind in _FORMATS
-        else format_fields.raw
-    ):
+    is_known = kind in _FORMATS
+    if rest := format_fields.rest("type", "name", "schema", "strict") if is_known else format_fields.raw:
         kept["format"] = rest
     if kept:
         extras["text"] = kept
@@ -248,10 +245,10 @@ def encode_text_options(request: Request) -> JsonObject:
 
 
 def _encode_plugins(search: SearchDeclaration, extras: JsonObject) -> Json:
-    other_plugins = extras.get("plugins")
+    kept_plugins = extras.get("plugins")
     plugins = [
         *([search.plugin] if search.plugin else []),
-        *(other_plugins if isinstance(other_plugins, list) else []),
+        *(kept_plugins if isinstance(kept_plugins, list) else []),
     ]
     return plugins or None
 
