@@ -106,7 +106,7 @@ ENTRIES: tuple[Entry, ...] = (
         "a search that begins is told, with its query",
         (
             _INDICATOR,
-            "tests/dialects/openai_responses/test_decoder.py::test_a_search_is_told_when_it_begins_and_again_when_its_query_is_known",
+            "tests/dialects/openai_responses/test_decoder.py::test_a_search_is_emitted_when_it_begins_and_again_when_its_query_is_known",
         ),
         "for every provider that tells it, not Anthropic alone",
     ),
@@ -114,7 +114,7 @@ ENTRIES: tuple[Entry, ...] = (
         191,
         "citations are told as soon as they are known",
         (
-            "tests/dialects/openai_responses/test_decoder.py::test_a_citation_is_told_at_once_if_its_link_is_there",
+            "tests/dialects/openai_responses/test_decoder.py::test_a_citation_is_emitted_at_once_if_its_link_is_there",
         ),
     ),
     (205, "without the switch nothing is searched", (_ONLY_IF_WANTED,)),
@@ -132,12 +132,12 @@ ENTRIES: tuple[Entry, ...] = (
     (
         240,
         "OpenAI Chat: annotations of the last delta",
-        (f"{_CHAT}test_stream.py::test_the_end_tells_citations_then_settles_then_counts",),
+        (f"{_CHAT}test_decoder.py::test_the_stream_ends_with_citations_then_settled_text_then_usage",),
     ),
     (
         247,
         "OpenAI Chat: the title may be missing",
-        (f"{_CHAT}test_citations.py::test_a_missing_title_or_place_loses_nothing",),
+        (f"{_CHAT}test_citations.py::test_a_missing_title_or_span_loses_nothing",),
     ),
     (
         251,
@@ -149,7 +149,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         254,
         "OpenAI Chat: citations after the text",
-        (f"{_CHAT}test_stream.py::test_the_end_tells_citations_then_settles_then_counts",),
+        (f"{_CHAT}test_decoder.py::test_the_stream_ends_with_citations_then_settled_text_then_usage",),
     ),
     (
         279,

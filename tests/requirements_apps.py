@@ -36,7 +36,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         15,
         "OpenAI: citations and sources in responses",
-        (f"{_RESPONSE}test_a_citation_is_the_link_it_stands_for",),
+        (f"{_RESPONSE}test_a_citation_has_the_span_of_its_link",),
     ),
     (17, "Gemini's Google Search", (_EITHER,)),
     (
@@ -152,16 +152,16 @@ ENTRIES: tuple[Entry, ...] = (
         "`web_search_call` items are searches with their queries",
         (f"{_RESPONSE}test_every_action_is_a_search_a_page_or_a_pattern",),
     ),
-    (179, "sources of a search are kept", (f"{_RESPONSE}test_sources_have_an_address_or_a_name",)),
+    (179, "sources of a search are kept", (f"{_RESPONSE}test_sources_have_a_url_or_a_name",)),
     (
         190,
         "`url_citation` annotations with their places",
-        (f"{_RESPONSE}test_a_citation_is_the_link_it_stands_for",),
+        (f"{_RESPONSE}test_a_citation_has_the_span_of_its_link",),
     ),
     (
         216,
         "id, status and action of a search are kept",
-        (f"{_RESPONSE}test_a_search_keeps_an_id_of_this_dialect_and_says_how_it_went",),
+        (f"{_RESPONSE}test_a_search_keeps_an_id_of_this_dialect_and_has_its_status",),
     ),
     (238, "the example app exists and searches", (_EXAMPLE,)),
     (243, "an app's texts by language", (f"{_APPS}test_an_app_is_exported_as_it_was_imported",)),

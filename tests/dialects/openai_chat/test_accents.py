@@ -1,4 +1,4 @@
-"""How other vendors tell sources and searches in Chat Completions: whole, and streamed byte by byte."""
+"""Sources and searches of other vendors in Chat Completions: whole bodies, and streams byte by byte."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ A, B, C = "https://a.example/x", "https://b.example/y", "https://c.example/z"
 DONE = b"data: [DONE]\n\n"
 
 
-def _whole(message: object, choice: object = None, **fields: object) -> Answer:
+def _decode_body(message: object, choice: object = None, **fields: object) -> Answer:
     body = {
         "id": "r",
         "model": "m",
@@ -26,7 +26,7 @@ def _whole(message: object, choice: object = None, **fields: object) -> Answer:
     return assemble(DIALECT.decode_response(cast("JsonObject", body)))
 
 
-def _streamed(*chunks: object, done: bytes = DONE) -> Answer:
+def _decode_stream(*chunks: object, done: bytes = DONE) -> Answer:
     """The answer of a stream that arrives byte by byte."""
     data = b"".join(
         b"data: " + json.dumps({"id": "r", "model": "m", **cast("JsonObject", chunk)}).encode() + b"\n\n"
@@ -34,7 +34,7 @@ def _streamed(*chunks: object, done: bytes = DONE) -> Answer:
     )
     decoder = DIALECT.decoder()
     events = [
-        event for place in range(len(data + done)) for event in decoder.feed((data + done)[place : place + 1])
+        event for index in range(len(data + done)) for event in decoder.feed((data + done)[index : index + 1])
     ]
     return assemble([*events, *decoder.close()])
 
@@ -44,7 +44,7 @@ def _delta(delta: object, finish: str | None = None, **fields: object) -> JsonOb
     return cast("JsonObject", {"object": "chat.completion.chunk", "choices": [choice], **fields})
 
 
-def _pieces(text: str, size: int = 5) -> list[str]:
+def _split(text: str, size: int = 5) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
@@ -84,7 +84,7 @@ def _sonar_chunk(delta: str, so_far: str, kind: str, finish: str | None = None) 
 
 
 def test_an_empty_delta_next_to_a_message_does_not_hide_the_message() -> None:
-    answer = _whole(
+    answer = _decode_body(
         {"role": "assistant", "content": SONAR},
         {"delta": {"role": "assistant", "content": ""}},
         citations=[A, B],
@@ -96,20 +96,20 @@ def test_an_empty_delta_next_to_a_message_does_not_hide_the_message() -> None:
     assert answer.citations[0].evidence[0].source.title == "A"
 
 
-def test_a_message_repeated_in_every_chunk_is_said_once() -> None:
-    pieces = _pieces(SONAR)
+def test_a_message_repeated_in_every_chunk_is_emitted_once() -> None:
+    fragments = _split(SONAR)
     chunks = [
-        _sonar_chunk(piece, "".join(pieces[: place + 1]), "chat.completion.chunk")
-        for place, piece in enumerate(pieces)
+        _sonar_chunk(fragment, "".join(fragments[: index + 1]), "chat.completion.chunk")
+        for index, fragment in enumerate(fragments)
     ]
-    answer = _streamed(*chunks, _sonar_chunk("", SONAR, "chat.completion.done", "stop"), done=b"")
-    whole = _whole({"content": SONAR}, citations=[A, B], search_results=PAGES)
+    answer = _decode_stream(*chunks, _sonar_chunk("", SONAR, "chat.completion.done", "stop"), done=b"")
+    from_body = _decode_body({"content": SONAR}, citations=[A, B], search_results=PAGES)
     assert (answer.text, answer.finish) == (SONAR, "stop")
-    assert (answer.parts, answer.citations) == (whole.parts, whole.citations)
+    assert (answer.parts, answer.citations) == (from_body.parts, from_body.citations)
 
 
-def test_what_a_repeated_message_has_more_than_the_deltas_is_said() -> None:
-    answer = _streamed(
+def test_text_that_only_a_repeated_message_has_is_emitted() -> None:
+    answer = _decode_stream(
         _sonar_chunk("Sun", "Sun", "chat.completion.chunk"),
         _sonar_chunk("", SONAR, "chat.completion.done", "stop"),
     )
@@ -121,10 +121,10 @@ def test_messages_without_deltas_grow() -> None:
         {"choices": [{"index": 0, "message": {"content": SONAR[:end]}, "finish_reason": finish}]}
         for end, finish in ((4, None), (9, None), (len(SONAR), "stop"))
     ]
-    assert _streamed(*chunks).text == SONAR
+    assert _decode_stream(*chunks).text == SONAR
 
 
-def test_perplexity_tells_its_searches_as_steps_of_reasoning() -> None:
+def test_perplexitys_reasoning_steps_are_searches() -> None:
     steps = [
         {
             "type": "web_search",
@@ -137,8 +137,8 @@ def test_perplexity_tells_its_searches_as_steps_of_reasoning() -> None:
             "fetch_url_content": {"contents": [{"title": "C", "url": C}]},
         },
     ]
-    whole = _whole({"content": "Sun.", "reasoning_steps": steps})
-    streamed = _streamed(
+    from_body = _decode_body({"content": "Sun.", "reasoning_steps": steps})
+    streamed = _decode_stream(
         _delta({"reasoning_steps": steps[:1]}, object="chat.reasoning"),
         {
             "object": "chat.reasoning.done",
@@ -146,7 +146,7 @@ def test_perplexity_tells_its_searches_as_steps_of_reasoning() -> None:
         },
         _delta({"content": "Sun."}, "stop"),
     )
-    for answer in (whole, streamed):
+    for answer in (from_body, streamed):
         assert [(search.query, search.kind, search.state) for search in answer.searches] == [
             ("rain rome", "search", "done"),
             ("sun rome", "search", "done"),
@@ -157,7 +157,7 @@ def test_perplexity_tells_its_searches_as_steps_of_reasoning() -> None:
             B: "retrieved",
             C: "opened",
         }
-    assert whole.parts == streamed.parts
+    assert from_body.parts == streamed.parts
 
 
 # Groq
@@ -177,9 +177,9 @@ VISIT = {"index": 1, "type": "visit", "arguments": json.dumps({"url": B}), "outp
 CODE = {"index": 2, "type": "python", "arguments": '{"code": "1+1"}', "output": "2"}
 
 
-def test_groq_tells_its_searches_with_queries_and_pages() -> None:
-    whole = _whole({"content": "Sun.", "executed_tools": [FOUND, VISIT, CODE], "reasoning": "hm"})
-    streamed = _streamed(
+def test_groqs_searches_have_queries_and_pages() -> None:
+    from_body = _decode_body({"content": "Sun.", "executed_tools": [FOUND, VISIT, CODE], "reasoning": "hm"})
+    streamed = _decode_stream(
         _delta({"reasoning": "h"}),
         _delta({"executed_tools": [TOOL]}),
         _delta({"executed_tools": [FOUND]}),
@@ -188,7 +188,7 @@ def test_groq_tells_its_searches_with_queries_and_pages() -> None:
         _delta({"content": "Sun."}),
         _delta({}, "stop", x_groq={"usage": {"prompt_tokens": 3, "completion_tokens": 4}}),
     )
-    for answer in (whole, streamed):
+    for answer in (from_body, streamed):
         assert [(search.query, search.kind, search.state) for search in answer.searches] == [
             ("rain rome", "search", "done"),
             (B, "open", "done"),
@@ -196,11 +196,11 @@ def test_groq_tells_its_searches_with_queries_and_pages() -> None:
         assert answer.sources[0].excerpts == ("page a",)
         assert {source.url: source.state for source in answer.sources} == {A: "retrieved", B: "opened"}
         assert (answer.citations, answer.warnings, answer.finish) == ((), (), "stop")
-    assert whole.parts == streamed.parts
+    assert from_body.parts == streamed.parts
     assert (streamed.usage.input_tokens, streamed.usage.output_tokens) == (3, 4)
 
 
-def test_each_search_is_told_once_however_often_its_tool_is_listed() -> None:
+def test_each_search_is_emitted_once_however_often_its_tool_is_listed() -> None:
     unknown = {**TOOL, "arguments": ""}
     frames = [{"executed_tools": [tool]} for tool in (unknown, TOOL, TOOL, FOUND, FOUND)]
     decoder = DIALECT.decoder()
@@ -212,12 +212,12 @@ def test_each_search_is_told_once_however_often_its_tool_is_listed() -> None:
 
 
 def test_a_search_that_found_nothing_is_done_when_the_answer_is() -> None:
-    answer = _streamed(_delta({"executed_tools": [TOOL]}), _delta({"content": "Sun."}, "stop"))
+    answer = _decode_stream(_delta({"executed_tools": [TOOL]}), _delta({"content": "Sun."}, "stop"))
     assert [(search.query, search.state) for search in answer.searches] == [("rain rome", "done")]
 
 
 def test_a_search_is_running_when_the_stream_breaks() -> None:
-    answer = _streamed(_delta({"executed_tools": [TOOL]}), done=b"")
+    answer = _decode_stream(_delta({"executed_tools": [TOOL]}), done=b"")
     assert [(search.query, search.state) for search in answer.searches] == [("rain rome", "running")]
     assert answer.error is not None
 
@@ -226,7 +226,7 @@ def test_searches_come_before_the_text_however_many_there_are() -> None:
     tools = [
         {**FOUND, "index": index, "arguments": json.dumps({"query": f"q{index}"})} for index in range(70)
     ]
-    answer = _whole({"content": "Sun.", "executed_tools": tools})
+    answer = _decode_body({"content": "Sun.", "executed_tools": tools})
     assert len(answer.searches) == 70
     assert [part.id for part in answer.parts if isinstance(part, SearchCall)] == [
         part.call_id for part in answer.parts if isinstance(part, SearchResult)
@@ -250,19 +250,19 @@ def test_gpt_oss_cites_the_pages_its_browser_opened() -> None:
         {"index": 2, "type": "browser.find", "arguments": '{"pattern": "sun"}', "output": "[2] find results"},
     ]
     text = "Sun【1†L3-L4】. Rain【0†L1-L2】. Wind【7†L1-L1】."
-    whole = _whole({"content": text, "executed_tools": tools})
-    streamed = _streamed(
+    from_body = _decode_body({"content": text, "executed_tools": tools})
+    streamed = _decode_stream(
         _delta({"executed_tools": tools}),
-        *(_delta({"content": piece}) for piece in _pieces(text)),
+        *(_delta({"content": fragment}) for fragment in _split(text)),
         _delta({}, "stop"),
     )
-    for answer in (whole, streamed):
+    for answer in (from_body, streamed):
         assert answer.text == text
         assert _cited(answer) == [("【1†L3-L4】", [A])]
         assert answer.citations[0].anchor == "marker"
         assert _codes(answer) == ["citation_unresolved"]
         assert [search.kind for search in answer.searches] == ["search", "open", "find"]
-    assert whole.citations == streamed.citations
+    assert from_body.citations == streamed.citations
 
 
 # Lists with numbers of their own
@@ -313,17 +313,21 @@ def _qwen(*numbers: int) -> list[JsonObject]:
     ],
     ids=["qwen", "unsorted", "hunyuan", "glm", "baidu", "zero-based list", "zero-based markers"],
 )
-def test_numbers_name_entries_of_the_list(
+def test_numbers_refer_to_entries_of_the_list(
     text: str, fields: JsonObject, expected: list[tuple[str | None, list[str]]]
 ) -> None:
-    pieces = [_delta({"content": piece}) for piece in _pieces(text, 3)]
+    fragments = [_delta({"content": fragment}) for fragment in _split(text, 3)]
     answers = {
-        "whole": _whole({"content": text}, **fields),
-        "in the first chunk": _streamed(_delta({"content": ""}, None, **fields), *pieces, _delta({}, "stop")),
-        "in the last chunk": _streamed(*pieces, _delta({}, "stop", **fields)),
-        "in every chunk": _streamed(*({**piece, **fields} for piece in pieces), _delta({}, "stop", **fields)),
-        "in the message": _whole({"content": text, **fields}),
-        "in a delta": _streamed(_delta({"role": "assistant", **fields}), *pieces, _delta({}, "stop")),
+        "whole": _decode_body({"content": text}, **fields),
+        "in the first chunk": _decode_stream(
+            _delta({"content": ""}, None, **fields), *fragments, _delta({}, "stop")
+        ),
+        "in the last chunk": _decode_stream(*fragments, _delta({}, "stop", **fields)),
+        "in every chunk": _decode_stream(
+            *({**fragment, **fields} for fragment in fragments), _delta({}, "stop", **fields)
+        ),
+        "in the message": _decode_body({"content": text, **fields}),
+        "in a delta": _decode_stream(_delta({"role": "assistant", **fields}), *fragments, _delta({}, "stop")),
     }
     for name, answer in answers.items():
         assert _cited(answer) == expected, name
@@ -334,9 +338,9 @@ def test_numbers_name_entries_of_the_list(
     assert len(listed.sources) == 2
 
 
-def test_a_list_that_comes_entry_by_entry_is_put_together() -> None:
+def test_a_list_that_arrives_entry_by_entry_is_assembled() -> None:
     first, second = _qwen(1), _qwen(2)
-    answer = _streamed(
+    answer = _decode_stream(
         _delta({"content": "Sun[1]"}, search_info={"search_results": first}),
         _delta({"content": "[2]."}, search_info={"search_results": second}),
         _delta({}, "stop"),
@@ -348,23 +352,23 @@ def test_azure_numbers_documents() -> None:
     context = {
         "citations": [{"title": "A", "url": A, "content": "page a", "filepath": "a.pdf", "chunk_id": "0"}]
     }
-    whole = _whole({"content": "Sun [doc1].", "context": context})
-    streamed = _streamed(
+    from_body = _decode_body({"content": "Sun [doc1].", "context": context})
+    streamed = _decode_stream(
         _delta({"role": "assistant", "context": context}), _delta({"content": "Sun [doc1]."}, "stop")
     )
-    assert _cited(whole) == _cited(streamed) == [("[doc1]", [A])]
+    assert _cited(from_body) == _cited(streamed) == [("[doc1]", [A])]
 
 
 @pytest.mark.parametrize("value", [True, "yes", 7, {"enabled": True}, [1, "x", None], []])
 @pytest.mark.parametrize("field", ["web_search", "search_info", "search_results", "citations", "context"])
-def test_a_field_of_the_same_name_that_is_no_list_of_sources_breaks_nothing(field: str, value: Json) -> None:
-    answer = _whole({"content": "Sun[1].", field: value}, **{field: value})
+def test_a_field_of_the_same_name_that_is_not_a_source_list_is_ignored(field: str, value: Json) -> None:
+    answer = _decode_body({"content": "Sun[1].", field: value}, **{field: value})
     assert (answer.text, answer.citations, answer.finish) == ("Sun[1].", (), "stop")
 
 
 def test_searches_among_the_calls_are_not_for_the_client() -> None:
     calls = [{"id": "s", "type": "search_intent", "search_intent": [{"query": "rain"}]}]
-    answer = _whole({"content": "Sun.", "tool_calls": calls})
+    answer = _decode_body({"content": "Sun.", "tool_calls": calls})
     assert [type(part).__name__ for part in answer.parts] == ["Text"]
     assert answer.finish == "stop"
 
@@ -382,15 +386,15 @@ CHUNKS: list[JsonObject] = [
 
 
 def test_mistral_cites_between_chunks() -> None:
-    whole = _whole({"content": CHUNKS})
-    streamed = _streamed(
+    from_body = _decode_body({"content": CHUNKS})
+    streamed = _decode_stream(
         *(_delta({"content": [chunk]}) for chunk in CHUNKS[:1]),
         _delta({"content": "Sun "}),
         _delta({"content": "today."}),
         *(_delta({"content": [chunk]}) for chunk in CHUNKS[2:]),
         _delta({"content": ""}, "stop"),
     )
-    for answer in (whole, streamed):
+    for answer in (from_body, streamed):
         assert answer.text == "Sun today. Rain later."
         assert [
             (citation.span, [item.source.url for item in citation.evidence]) for citation in answer.citations
@@ -400,18 +404,18 @@ def test_mistral_cites_between_chunks() -> None:
         ]
         assert answer.citations[0].evidence[0].source.title == "A"
         assert answer.warnings == ()
-    assert whole.parts == streamed.parts
+    assert from_body.parts == streamed.parts
 
 
-def test_references_to_what_the_client_sent_are_told_as_unresolved() -> None:
+def test_references_to_sources_of_the_client_are_warned_of_as_unresolved() -> None:
     chunks = [{"type": "text", "text": "Sun."}, {"type": "reference", "reference_ids": [0, "1", "x"]}]
-    answer = _whole({"content": chunks})
+    answer = _decode_body({"content": chunks})
     assert (answer.text, answer.citations, _codes(answer)) == ("Sun.", (), ["citation_unresolved"])
 
 
-def test_references_name_entries_of_a_list() -> None:
+def test_references_refer_to_entries_of_a_list() -> None:
     chunks = [{"type": "text", "text": "Sun."}, {"type": "reference", "reference_ids": [2]}]
-    answer = _whole({"content": chunks}, citations=[A, B], search_results=PAGES)
+    answer = _decode_body({"content": chunks}, citations=[A, B], search_results=PAGES)
     assert [(citation.span, citation.evidence[0].source.url) for citation in answer.citations] == [
         ((4, 4), B)
     ]
@@ -420,9 +424,13 @@ def test_references_name_entries_of_a_list() -> None:
 # Markers in the style of Assistants and Copilot
 
 
-def _note(label: str, start: int | None, end: int | None, url: str = A) -> JsonObject:
-    note: JsonObject = {"type": "url_citation", "text": label, "url_citation": {"url": url, "title": "A"}}
-    return note if start is None else {**note, "start_index": start, "end_index": end}
+def _annotation(label: str, start: int | None, end: int | None, url: str = A) -> JsonObject:
+    annotation: JsonObject = {
+        "type": "url_citation",
+        "text": label,
+        "url_citation": {"url": url, "title": "A"},
+    }
+    return annotation if start is None else {**annotation, "start_index": start, "end_index": end}
 
 
 LABEL = "【3:0†source】"
@@ -431,32 +439,36 @@ LABEL = "【3:0†source】"
 @pytest.mark.parametrize(
     ("start", "end"), [(3, 15), (None, None), (5, 17), (0, 0)], ids=["exact", "absent", "wrong", "zero"]
 )
-def test_an_annotation_that_repeats_its_marker_is_placed_there(start: int | None, end: int | None) -> None:
-    answer = _whole({"content": f"Sun{LABEL}.", "annotations": [_note(LABEL, start, end)]})
+def test_an_annotation_that_repeats_its_marker_has_the_span_of_the_marker(
+    start: int | None, end: int | None
+) -> None:
+    answer = _decode_body({"content": f"Sun{LABEL}.", "annotations": [_annotation(LABEL, start, end)]})
     assert _cited(answer) == [(LABEL, [A])]
     assert (answer.citations[0].anchor, answer.warnings) == ("marker", ())
 
 
-def test_markers_of_the_same_wording_cite_the_same() -> None:
-    answer = _whole({"content": f"Sun{LABEL}. Rain{LABEL}.", "annotations": [_note(LABEL, 3, 15)]})
+def test_markers_with_the_same_label_cite_the_same_source() -> None:
+    answer = _decode_body(
+        {"content": f"Sun{LABEL}. Rain{LABEL}.", "annotations": [_annotation(LABEL, 3, 15)]}
+    )
     assert _cited(answer) == [(LABEL, [A]), (LABEL, [A])]
 
 
-def test_markers_of_the_same_wording_that_disagree_cite_only_where_they_were_placed() -> None:
-    notes = [_note(LABEL, 3, 15), _note(LABEL, 21, 33, B)]
-    answer = _whole({"content": f"Sun{LABEL}. Rain{LABEL}. Fog{LABEL}.", "annotations": notes})
+def test_markers_with_the_same_label_and_different_sources_cite_only_at_their_spans() -> None:
+    annotations = [_annotation(LABEL, 3, 15), _annotation(LABEL, 21, 33, B)]
+    answer = _decode_body({"content": f"Sun{LABEL}. Rain{LABEL}. Fog{LABEL}.", "annotations": annotations})
     assert _cited(answer) == [(LABEL, [A]), (LABEL, [B])]
     assert _codes(answer) == ["citation_unresolved"]
 
 
-def test_a_marker_that_names_nothing_known_is_never_a_citation() -> None:
+def test_a_marker_without_a_known_source_is_never_a_citation() -> None:
     text = f"Sun{LABEL}. Rain【9:1†source】."
-    whole = _whole({"content": text, "annotations": [_note(LABEL, 3, 15)]})
-    streamed = _streamed(
-        *(_delta({"content": piece}) for piece in _pieces(text)),
-        _delta({"annotations": [_note(LABEL, 3, 15)]}, "stop"),
+    from_body = _decode_body({"content": text, "annotations": [_annotation(LABEL, 3, 15)]})
+    streamed = _decode_stream(
+        *(_delta({"content": fragment}) for fragment in _split(text)),
+        _delta({"annotations": [_annotation(LABEL, 3, 15)]}, "stop"),
     )
-    for answer in (whole, streamed):
+    for answer in (from_body, streamed):
         assert answer.text == text
         assert _cited(answer) == [(LABEL, [A])]
         assert [warning.message for warning in answer.warnings] == [

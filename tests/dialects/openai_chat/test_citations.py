@@ -1,4 +1,4 @@
-"""Where an answer leans on what it lists."""
+"""Citations: which span of the text cites which listed source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _answer(content: str, annotations: object = None, **fields: object) -> Answe
     return assemble(DIALECT.decode_response(cast("JsonObject", body)))
 
 
-def _note(url: str, start: int | None = 0, end: int | None = 0, **fields: object) -> JsonObject:
+def _annotation(url: str, start: int | None = 0, end: int | None = 0, **fields: object) -> JsonObject:
     body = {"url": url, "title": "T", "start_index": start, "end_index": end, **fields}
     return cast("JsonObject", {"type": "url_citation", "url_citation": body})
 
@@ -42,66 +42,66 @@ def test_flat_annotations_are_read_too() -> None:
     assert answer.citations[0].anchor == "claim"
 
 
-def test_a_missing_title_or_place_loses_nothing() -> None:
+def test_a_missing_title_or_span_loses_nothing() -> None:
     answer = _answer("Rain.", [{"type": "url_citation", "url_citation": {"url": A}}])
     assert _cited(answer) == [(None, [A])]
     assert answer.warnings == ()
 
 
-def test_a_place_outside_the_text_is_told() -> None:
-    answer = _answer("Rain.", [_note(A, 3, 400)])
+def test_a_span_outside_the_text_is_warned_of() -> None:
+    answer = _answer("Rain.", [_annotation(A, 3, 400)])
     assert _cited(answer) == [(None, [A])]
     assert [warning.code for warning in answer.warnings] == ["citation_unplaced"]
 
 
-def test_a_place_counted_in_utf16_is_found() -> None:
+def test_a_span_counted_in_utf16_is_found() -> None:
     text = f"😀😀 Sun ([a.example]({A}))."
     start = text.index("(")
-    answer = _answer(text, [_note(A, start + 2, len(text) - 1 + 2)])
+    answer = _answer(text, [_annotation(A, start + 2, len(text) - 1 + 2)])
     assert _cited(answer) == [(f"([a.example]({A}))", [A])]
 
 
-def test_a_claim_stays_although_a_link_to_its_page_stands_elsewhere() -> None:
+def test_a_claim_keeps_its_span_although_its_page_is_linked_elsewhere() -> None:
     text = f"The sun shines in Rome today. See [a]({A})."
-    assert _cited(_answer(text, [_note(A, 0, 29)])) == [("The sun shines in Rome today.", [A])]
+    assert _cited(_answer(text, [_annotation(A, 0, 29)])) == [("The sun shines in Rome today.", [A])]
 
 
 def test_a_link_that_was_counted_wrongly_is_found() -> None:
     link = f"([a.example]({A}))"
     text = f"Sun today. {link} More."
     start = text.index(link) - 3
-    assert _cited(_answer(text, [_note(A, start, start + len(link))])) == [(link, [A])]
+    assert _cited(_answer(text, [_annotation(A, start, start + len(link))])) == [(link, [A])]
 
 
-def test_a_point_is_a_place() -> None:
-    answer = _answer("Rain. More.", [_note(A, 5, 5)])
+def test_a_point_is_a_span() -> None:
+    answer = _answer("Rain. More.", [_annotation(A, 5, 5)])
     assert answer.citations[0].span == (5, 5)
-    again = assemble(DIALECT.decode_response(DIALECT.encode_response(answer, Reply())))
-    assert again.citations == answer.citations
+    decoded = assemble(DIALECT.decode_response(DIALECT.encode_response(answer, Reply())))
+    assert decoded.citations == answer.citations
 
 
-def test_numbers_in_the_text_count_annotations_without_places() -> None:
-    answer = _answer("Sun[2]. Rain[1][3].", [_note(A), _note(B), _note(C)])
+def test_numbers_in_the_text_refer_to_annotations_without_spans() -> None:
+    answer = _answer("Sun[2]. Rain[1][3].", [_annotation(A), _annotation(B), _annotation(C)])
     assert _cited(answer) == [("[2]", [B]), ("[1]", [A]), ("[3]", [C])]
     assert {citation.anchor for citation in answer.citations} == {"marker"}
 
 
 def test_a_number_without_an_entry_is_text() -> None:
-    assert _cited(_answer("Sun[4].", [_note(A)])) == [(None, [A])]
+    assert _cited(_answer("Sun[4].", [_annotation(A)])) == [(None, [A])]
 
 
-def test_numbers_mean_nothing_where_annotations_have_places() -> None:
-    assert _cited(_answer("Sun [1].", [_note(A, 0, 3), _note(B)])) == [("Sun", [A]), (None, [B])]
+def test_numbers_are_ignored_if_annotations_have_spans() -> None:
+    assert _cited(_answer("Sun [1].", [_annotation(A, 0, 3), _annotation(B)])) == [("Sun", [A]), (None, [B])]
 
 
 @pytest.mark.parametrize("code", ["`x[1]`", "```\nx[1]\n```", "```\nx[1]", "[1](https://z.example)"])
-def test_numbers_in_code_and_in_labels_are_no_citations(code: str) -> None:
-    assert _cited(_answer(f"See {code}", [_note(A)])) == [(None, [A])]
+def test_numbers_in_code_and_in_labels_are_not_citations(code: str) -> None:
+    assert _cited(_answer(f"See {code}", [_annotation(A)])) == [(None, [A])]
 
 
-def test_links_are_the_place_of_a_listed_address() -> None:
+def test_links_are_the_spans_of_a_listed_url() -> None:
     text = f"Sun [here]({A}) and ([b.example]({B}?utm_source=openai))."
-    assert _cited(_answer(text, [_note(A), _note(B), _note(C)])) == [
+    assert _cited(_answer(text, [_annotation(A), _annotation(B), _annotation(C)])) == [
         (f"[here]({A})", [A]),
         (f"([b.example]({B}?utm_source=openai))", [B]),
         (None, [C]),
@@ -109,13 +109,13 @@ def test_links_are_the_place_of_a_listed_address() -> None:
 
 
 def test_the_same_page_listed_twice_keeps_both_passages() -> None:
-    answer = _answer("Sun.", [_note(A, content="one"), _note(A, content="two")])
+    answer = _answer("Sun.", [_annotation(A, content="one"), _annotation(A, content="two")])
     assert [item.quote for item in answer.citations[0].evidence] == ["one", "two"]
 
 
-def test_unsafe_addresses_keep_their_title_only() -> None:
+def test_unsafe_urls_keep_their_title_only() -> None:
     answer = _answer(
-        "Sun.", [_note("javascript:alert(1)", 0, 3), {"type": "url_citation", "url_citation": {}}]
+        "Sun.", [_annotation("javascript:alert(1)", 0, 3), {"type": "url_citation", "url_citation": {}}]
     )
     (citation,) = answer.citations
     (item,) = citation.evidence
@@ -145,13 +145,13 @@ def test_pages_alone_are_numbered_where_nothing_is_annotated() -> None:
     assert _cited(_answer("Sun[2].", search_results=PAGES)) == [("[2]", [B])]
 
 
-def test_pages_beside_annotations_are_only_found() -> None:
+def test_pages_next_to_annotations_are_only_results() -> None:
     answer = _answer("Sun[2].", [], search_results=PAGES)
     assert answer.citations == ()
     assert [source.url for source in answer.sources] == [A, B]
 
 
-def test_addresses_alone_speak_for_the_whole_answer() -> None:
+def test_urls_alone_are_cited_for_the_whole_answer() -> None:
     assert _cited(_answer("Sun.", citations=[A, {"url": B, "title": "B"}])) == [(None, [A, B])]
 
 
@@ -159,9 +159,9 @@ def test_an_unusable_entry_keeps_its_number() -> None:
     assert _cited(_answer("Sun[2].", citations=[None, A], search_results=PAGES)) == [("[2]", [A])]
 
 
-def test_private_signs_are_taken_out_and_places_moved() -> None:
-    sign = "\ue200cite\ue202turn0search0\ue201"
-    text = f"Sun{sign} today."
-    answer = _answer(text, [_note(A, text.index("today"), len(text) - 1)])
+def test_private_use_characters_are_removed_and_spans_shifted() -> None:
+    marker = "\ue200cite\ue202turn0search0\ue201"
+    text = f"Sun{marker} today."
+    answer = _answer(text, [_annotation(A, text.index("today"), len(text) - 1)])
     assert answer.text == "Sun today."
     assert _cited(answer) == [("today", [A])]

@@ -1,4 +1,4 @@
-"""Errors, read from everyone and written as OpenAI writes them."""
+"""Errors: decoded in all formats, encoded in the format of OpenAI."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_each_error_has_its_class_and_message(status: int, body: object, kind: t
     assert (error.message, error.status) == ("m", status)
 
 
-def test_what_the_provider_behind_said_is_told() -> None:
+def test_the_message_of_the_upstream_provider_is_included() -> None:
     body = {"error": {"code": 429, "message": "Provider returned error", "metadata": {"raw": "wait a bit"}}}
     assert _decode(429, body).message == "Provider returned error: wait a bit"
 
@@ -93,7 +93,7 @@ def test_what_the_provider_behind_said_is_told() -> None:
         ({"error": {"message": "m"}}, {}, None),
     ],
 )
-def test_how_long_to_wait(body: object, headers: dict[str, str], seconds: float | None) -> None:
+def test_the_retry_delay_is_read(body: object, headers: dict[str, str], seconds: float | None) -> None:
     error = _decode(429, body, {**headers, "x-request-id": "r"})
     assert error.retry_after == seconds
     assert error.request_id == "r"
@@ -111,7 +111,7 @@ def test_how_long_to_wait(body: object, headers: dict[str, str], seconds: float 
         (b"\xff\xfe", "\ufffd\ufffd"),
     ],
 )
-def test_any_body_makes_a_short_plain_message(body: bytes, message: str) -> None:
+def test_any_body_gives_a_short_plain_message(body: bytes, message: str) -> None:
     error = _decode(503, body)
     assert type(error) is Overloaded
     assert error.message == message
@@ -119,7 +119,7 @@ def test_any_body_makes_a_short_plain_message(body: bytes, message: str) -> None
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(100, 999), st.binary(max_size=60))
-def test_no_body_breaks_the_reader(status: int, body: bytes) -> None:
+def test_no_body_breaks_the_decoder(status: int, body: bytes) -> None:
     assert len(_decode(status, body).message) <= 200
 
 
@@ -163,12 +163,12 @@ def test_recorded_errors(recordings: Path, name: str, kind: type[UpstreamError])
         (ConfigError("odd"), 500, "server_error", "invalid_config"),
     ],
 )
-def test_errors_are_written_in_openais_shape(
+def test_errors_are_encoded_in_openais_format(
     error: GroundwireError, status: int, kind: str, code: str
 ) -> None:
-    written = DIALECT.encode_error(error, Reply())
-    body = as_object(written.body["error"])
-    assert written.status == status
+    encoded = DIALECT.encode_error(error, Reply())
+    body = as_object(encoded.body["error"])
+    assert encoded.status == status
     assert (body["type"], body["code"], body["message"]) == (kind, code, error.message)
     assert body["param"] == ("messages[0].role" if isinstance(error, ClientWireError) else None)
 
@@ -177,5 +177,5 @@ def test_errors_are_written_in_openais_shape(
     "kind", [AuthRejected, QuotaExhausted, RateLimited, NotFound, Refused, TimedOut, Unreachable, Overloaded]
 )
 def test_an_error_passed_on_is_still_the_same_error(kind: type[UpstreamError]) -> None:
-    written = DIALECT.encode_error(kind("m"), Reply())
-    assert type(_decode(written.status, written.body)) is kind
+    encoded = DIALECT.encode_error(kind("m"), Reply())
+    assert type(_decode(encoded.status, encoded.body)) is kind

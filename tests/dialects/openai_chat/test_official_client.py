@@ -1,4 +1,4 @@
-"""The official `openai` client reads what we write, in process."""
+"""The official `openai` client reads what we encode, in process."""
 
 from __future__ import annotations
 
@@ -92,14 +92,17 @@ def test_create_reads_text_annotations_calls_and_usage() -> None:
     (choice,) = completion.choices
     assert choice.finish_reason == "tool_calls"
     assert choice.message.content == TEXT
-    notes = choice.message.annotations
-    assert notes is not None
-    assert [(note.type, note.url_citation.url, note.url_citation.title) for note in notes] == [
+    annotations = choice.message.annotations
+    assert annotations is not None
+    assert [
+        (annotation.type, annotation.url_citation.url, annotation.url_citation.title)
+        for annotation in annotations
+    ] == [
         ("url_citation", "https://a.example", "A"),
         ("url_citation", "https://b.example", ""),
     ]
-    place = notes[0].url_citation
-    assert TEXT[place.start_index : place.end_index] == "Regen in Zürich."
+    cited = annotations[0].url_citation
+    assert TEXT[cited.start_index : cited.end_index] == "Regen in Zürich."
     assert choice.message.tool_calls is not None
     assert [
         (call.id, call.function.name, call.function.arguments)
@@ -122,10 +125,10 @@ def test_streaming_reads_text_annotations_calls_and_usage() -> None:
     assert deltas[0].role == "assistant"
     assert "".join(delta.content or "" for delta in deltas) == TEXT
     assert "".join(getattr(delta, "reasoning_content", None) or "" for delta in deltas) == "hm"
-    notes = [note for delta in deltas for note in getattr(delta, "annotations", None) or []]
-    place = notes[0]["url_citation"]
-    assert TEXT[place["start_index"] : place["end_index"]] == "Regen in Zürich."
-    assert (place["url"], place["content"]) == ("https://a.example", "wet")
+    annotations = [annotation for delta in deltas for annotation in getattr(delta, "annotations", None) or []]
+    cited = annotations[0]["url_citation"]
+    assert TEXT[cited["start_index"] : cited["end_index"]] == "Regen in Zürich."
+    assert (cited["url"], cited["content"]) == ("https://a.example", "wet")
     arguments: dict[int, str] = {}
     for delta in deltas:
         for call in delta.tool_calls or []:
@@ -138,7 +141,7 @@ def test_streaming_reads_text_annotations_calls_and_usage() -> None:
     assert chunks[-1].usage.completion_tokens == 4
 
 
-def test_the_clients_own_accumulator_puts_the_stream_together() -> None:
+def test_the_clients_accumulator_assembles_the_stream() -> None:
     encoder = DIALECT.encoder(REPLY)
     body = b"".join(encoder.feed(event) for event in EVENTS)
     client = _client(200, "text/event-stream", body)
@@ -168,8 +171,8 @@ def test_an_error_inside_a_stream_is_raised_after_the_text() -> None:
 def test_errors_are_raised_as_the_clients_own(
     error: GroundwireError, raised: type[openai.APIStatusError]
 ) -> None:
-    written = DIALECT.encode_error(error, REPLY)
-    client = _client(written.status, "application/json", dump_json(written.body).encode())
+    encoded = DIALECT.encode_error(error, REPLY)
+    client = _client(encoded.status, "application/json", dump_json(encoded.body).encode())
     with pytest.raises(raised, match="bad") as caught:
         client.chat.completions.create(model="m", messages=[{"role": "user", "content": "q"}])
     assert caught.value.type

@@ -1,4 +1,4 @@
-"""Whole answers, read and written."""
+"""Whole responses, decoded and encoded, and the losses of the dialect."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 
 from groundwire.dialects.base import Reply
+from groundwire.dialects.features import Feature, project
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import load_json
 from groundwire.dialects.openai_chat import DIALECT
@@ -17,8 +18,6 @@ from groundwire.model import (
     Answer,
     Citation,
     Evidence,
-    Failed,
-    Finished,
     FunctionTool,
     Image,
     JsonObject,
@@ -29,27 +28,15 @@ from groundwire.model import (
     SearchResult,
     Source,
     Span,
-    Started,
     Text,
     ToolCall,
     Usage,
     Warned,
     assemble,
 )
+from tests.dialects.openai_chat.wire import decode_body, response_body
 
 REPLY = Reply("7", "m", 1790000000)
-
-
-def _body(message: object, finish: str | None = "stop", **fields: object) -> JsonObject:
-    choice = {"index": 0, "message": message, "finish_reason": finish}
-    return cast("JsonObject", {"id": "c", "model": "m", "choices": [choice], **fields})
-
-
-def _read(body: JsonObject) -> Answer:
-    events = DIALECT.decode_response(body)
-    assert isinstance(events[0], Started)
-    assert [event for event in events if isinstance(event, Finished | Failed)] == events[-1:]
-    return assemble(events)
 
 
 def _message(answer: Answer, reply: Reply = REPLY) -> JsonObject:
@@ -58,8 +45,8 @@ def _message(answer: Answer, reply: Reply = REPLY) -> JsonObject:
 
 
 def test_an_answer_with_everything_is_read() -> None:
-    answer = _read(
-        _body(
+    answer = decode_body(
+        response_body(
             {
                 "content": "Hello",
                 "reasoning": "hm",
@@ -92,25 +79,25 @@ def test_an_answer_with_everything_is_read() -> None:
     ],
 )
 def test_finish_reasons(wire: str | None, native: str, finish: str) -> None:
-    body = _body({"content": "x"}, wire)
+    body = response_body({"content": "x"}, wire)
     as_object(cast("list[JsonObject]", body["choices"])[0])["native_finish_reason"] = native or None
-    assert _read(body).finish == finish
+    assert decode_body(body).finish == finish
 
 
 def test_calls_that_end_with_stop_are_for_the_client_to_run() -> None:
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    assert _read(_body({"content": None, "tool_calls": [call]})).finish == "tool_calls"
+    assert decode_body(response_body({"content": None, "tool_calls": [call]})).finish == "tool_calls"
 
 
 def test_a_refusal_is_a_text_and_a_reason() -> None:
-    answer = _read(_body({"content": None, "refusal": "No."}))
+    answer = decode_body(response_body({"content": None, "refusal": "No."}))
     assert answer.parts == (Text("No.", "refusal"),)
     assert answer.finish == "refused"
 
 
-def test_a_function_call_of_old_is_a_call() -> None:
-    answer = _read(
-        _body({"content": None, "function_call": {"name": "f", "arguments": "{}"}}, "function_call")
+def test_a_legacy_function_call_is_a_call() -> None:
+    answer = decode_body(
+        response_body({"content": None, "function_call": {"name": "f", "arguments": "{}"}}, "function_call")
     )
     (call,) = answer.parts
     assert isinstance(call, ToolCall)
@@ -119,7 +106,7 @@ def test_a_function_call_of_old_is_a_call() -> None:
 
 def test_arguments_sent_as_an_object_become_text() -> None:
     call = {"id": "c", "function": {"name": "f", "arguments": {"a": 1}}}
-    (part,) = _read(_body({"tool_calls": [call]})).parts
+    (part,) = decode_body(response_body({"tool_calls": [call]})).parts
     assert isinstance(part, ToolCall)
     assert json.loads(part.arguments) == {"a": 1}
 
@@ -130,7 +117,7 @@ def test_content_may_be_a_list() -> None:
         {"type": "thinking", "thinking": []},
         {"type": "text", "text": "b"},
     ]
-    assert _read(_body({"content": parts})).text == "ab"
+    assert decode_body(response_body({"content": parts})).text == "ab"
 
 
 def test_only_the_first_choice_is_read() -> None:
@@ -138,17 +125,17 @@ def test_only_the_first_choice_is_read() -> None:
         {"index": 1, "message": {"content": "other"}, "finish_reason": "length"},
         {"index": 0, "message": {"content": "this"}, "finish_reason": "stop"},
     ]
-    answer = _read(cast("JsonObject", {"choices": choices}))
+    answer = decode_body(cast("JsonObject", {"choices": choices}))
     assert (answer.text, answer.finish) == ("this", "stop")
 
 
 def test_an_error_with_status_200_is_a_failure() -> None:
-    answer = _read({"error": {"code": 429, "message": "slow"}, "user_id": "u"})
+    answer = decode_body({"error": {"code": 429, "message": "slow"}, "user_id": "u"})
     assert answer.error == RateLimited("slow", upstream_code="429")
 
 
-def test_an_error_beside_an_answer_keeps_the_answer() -> None:
-    answer = _read(_body({"content": "Part"}, "error", error={"code": 502, "message": "gone"}))
+def test_an_error_next_to_an_answer_keeps_the_answer() -> None:
+    answer = decode_body(response_body({"content": "Part"}, "error", error={"code": 502, "message": "gone"}))
     assert answer.text == "Part"
     assert isinstance(answer.error, Overloaded)
 
@@ -169,51 +156,6 @@ def test_an_error_beside_an_answer_keeps_the_answer() -> None:
 def test_a_malformed_answer_is_a_wire_error(body: JsonObject) -> None:
     with pytest.raises(UpstreamWireError):
         DIALECT.decode_response(body)
-
-
-def test_usage_counts_everything_once() -> None:
-    usage = {
-        "prompt_tokens": 10,
-        "completion_tokens": 20,
-        "total_tokens": 30,
-        "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 2},
-        "completion_tokens_details": {"reasoning_tokens": 5},
-        "server_tool_use_details": {"web_search_requests": 3},
-        "cost": 0.25,
-    }
-    expected = Usage(10, 20, 4, 2, 5, None, 3, None, 0.25)
-    assert _read(_body({"content": "x"}, usage=usage)).usage == expected
-    written = as_object(DIALECT.encode_response(Answer(usage=expected), REPLY)["usage"])
-    assert written == usage
-
-
-@pytest.mark.parametrize(
-    ("usage", "written"),
-    [
-        ({"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 8, "reasoning_tokens": 5}, 7),
-        ({"prompt_tokens": 1, "completion_tokens": 9, "total_tokens": 10, "reasoning_tokens": 5}, 9),
-        ({"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3, "reasoning_tokens": 50}, 52),
-    ],
-)
-def test_reasoning_that_was_counted_apart_is_added(usage: JsonObject, written: int) -> None:
-    assert _read(_body({"content": "x"}, usage=usage)).usage.output_tokens == written
-
-
-def test_perplexitys_counts() -> None:
-    usage = {
-        "prompt_tokens": 3,
-        "completion_tokens": 4,
-        "total_tokens": 7,
-        "citation_tokens": 100,
-        "num_search_queries": 2,
-        "cost": {"total_cost": 0.5, "request_cost": 0.4},
-    }
-    told = _read(_body({"content": "x"}, usage=usage)).usage
-    assert (told.input_tokens, told.tool_tokens, told.searches, told.cost) == (103, 100, 2, 0.5)
-
-
-def test_an_answer_without_usage_tells_none() -> None:
-    assert "usage" not in DIALECT.encode_response(Answer((Text("x"),), finish="stop"), REPLY)
 
 
 CITED = Answer(
@@ -238,7 +180,7 @@ CITED = Answer(
 )
 
 
-def test_a_cited_answer_is_written_with_nested_annotations() -> None:
+def test_a_cited_answer_is_encoded_with_nested_annotations() -> None:
     body = DIALECT.encode_response(CITED, REPLY)
     assert (body["id"], body["object"], body["created"], body["model"]) == (
         "chatcmpl-7",
@@ -276,7 +218,7 @@ def test_a_cited_answer_is_written_with_nested_annotations() -> None:
 
 
 def test_a_cited_answer_comes_back() -> None:
-    answer = _read(DIALECT.encode_response(CITED, REPLY))
+    answer = decode_body(DIALECT.encode_response(CITED, REPLY))
     assert answer.text == CITED.text
     assert [
         (citation.span, [(item.source.url, item.source.title, item.quote) for item in citation.evidence])
@@ -307,11 +249,11 @@ def test_spans_count_over_content_without_the_refusal() -> None:
     message = _message(answer)
     assert (message["refusal"], message["content"]) == ("No. ", "It rains.")
     (annotation,) = cast("list[JsonObject]", message["annotations"])
-    place = as_object(annotation["url_citation"])
-    assert (place["start_index"], place["end_index"]) == (0, 9)
+    indices = as_object(annotation["url_citation"])
+    assert (indices["start_index"], indices["end_index"]) == (0, 9)
 
 
-def test_calls_are_written_with_null_content() -> None:
+def test_calls_are_encoded_with_null_content() -> None:
     message = _message(Answer((ToolCall("c", "f", '{"a":1}'),), finish="tool_calls"))
     assert message["content"] is None
     assert message["tool_calls"] == [
@@ -329,8 +271,8 @@ def test_a_caller_who_declared_functions_reads_a_function_call() -> None:
     assert "tool_calls" not in as_object(choice["message"])
 
 
-def test_a_broken_answer_keeps_its_words_and_tells_the_error() -> None:
-    answer = _read(DIALECT.encode_response(Answer((Text("Half"),), error=RateLimited("slow")), REPLY))
+def test_a_failed_answer_keeps_its_text_and_has_the_error() -> None:
+    answer = decode_body(DIALECT.encode_response(Answer((Text("Half"),), error=RateLimited("slow")), REPLY))
     assert answer.text == "Half"
     assert isinstance(answer.error, RateLimited)
 
@@ -338,12 +280,12 @@ def test_a_broken_answer_keeps_its_words_and_tells_the_error() -> None:
 def test_parsed_files_are_given_back() -> None:
     other = {"type": "file", "file": {"hash": "h"}}
     message = {"content": "x", "annotations": [other, {"type": "odd"}]}
-    answer = _read(_body(message))
+    answer = decode_body(response_body(message))
     assert answer.citations == ()
     assert _message(answer)["annotations"] == [other]
 
 
-def test_recorded_annotations_stand_where_they_say(recordings: Path) -> None:
+def test_recorded_annotations_have_correct_spans(recordings: Path) -> None:
     seen = 0
     for name in (
         "openai-chat/json-2026-08-4o-mini-search-preview",
@@ -351,9 +293,9 @@ def test_recorded_annotations_stand_where_they_say(recordings: Path) -> None:
     ):
         body = json.loads((recordings / f"{name}.json").read_text())
         message = body["choices"][0]["message"]
-        answer = _read(body)
+        answer = decode_body(body)
         assert answer.text == message["content"]
-        told = [note["url_citation"] for note in message["annotations"]]
+        expected = [annotation["url_citation"] for annotation in message["annotations"]]
         assert [
             (
                 citation.span,
@@ -363,21 +305,26 @@ def test_recorded_annotations_stand_where_they_say(recordings: Path) -> None:
             )
             for citation in answer.citations
         ] == [
-            (Span(note["start_index"], note["end_index"]), note["url"], note["title"], "marker")
-            for note in told
+            (
+                Span(annotation["start_index"], annotation["end_index"]),
+                annotation["url"],
+                annotation["title"],
+                "marker",
+            )
+            for annotation in expected
         ]
-        seen += len(told)
+        seen += len(expected)
     assert seen == 4
 
 
-def test_a_recorded_body_behind_blanks_is_read(recordings: Path) -> None:
+def test_a_recorded_body_after_whitespace_is_read(recordings: Path) -> None:
     name = "openrouter-chat/json-2026-08-servertool-gpt52"
     data = (recordings / f"{name}.raw.txt").read_bytes()
     assert data[:1].isspace()
     body = load_json(data, UpstreamWireError)
     decoder = DIALECT.decoder()
     streamed = assemble([*decoder.feed(data), *decoder.close()])
-    assert streamed == _read(as_object(body))
+    assert streamed == decode_body(as_object(body))
     assert (
         streamed.text
         == json.loads((recordings / f"{name}.json").read_text())["choices"][0]["message"]["content"]
@@ -386,24 +333,79 @@ def test_a_recorded_body_behind_blanks_is_read(recordings: Path) -> None:
 
 def test_recorded_reasoning_details_come_back_byte_for_byte(recordings: Path) -> None:
     body = json.loads((recordings / "openrouter-chat/json-2026-08-servertool-gpt52.json").read_text())
-    told = body["choices"][0]["message"]["reasoning_details"]
-    answer = _read(body)
+    expected = body["choices"][0]["message"]["reasoning_details"]
+    answer = decode_body(body)
     (reasoning,) = [part for part in answer.parts if isinstance(part, Reasoning)]
-    assert reasoning.text == "".join(detail.get("summary", "") for detail in told)
+    assert reasoning.text == "".join(detail.get("summary", "") for detail in expected)
     request = Request((Message("user", (Text("q"),)), answer.message))
-    said = cast("list[JsonObject]", DIALECT.encode_request(request).body["messages"])[1]
-    assert said["reasoning_details"] == told
-    assert said["annotations"]
+    encoded = cast("list[JsonObject]", DIALECT.encode_request(request).body["messages"])[1]
+    assert encoded["reasoning_details"] == expected
+    assert encoded["annotations"]
 
 
-def test_recorded_lists_without_places_are_kept_as_sources_of_the_whole(recordings: Path) -> None:
+def test_recorded_lists_without_spans_are_cited_for_the_whole_answer(recordings: Path) -> None:
     body = json.loads((recordings / "openrouter-chat/json-servertool-exa-annotations.json").read_text())
-    told = [note["url_citation"] for note in body["choices"][0]["message"]["annotations"]]
-    answer = _read(body)
+    expected = [annotation["url_citation"] for annotation in body["choices"][0]["message"]["annotations"]]
+    answer = decode_body(body)
     (citation,) = answer.citations
     assert citation.span is None
     assert [(item.source.url, item.quote) for item in citation.evidence] == [
-        (note["url"], note["content"]) for note in told
+        (annotation["url"], annotation["content"]) for annotation in expected
     ]
     assert answer.warnings == ()
     assert answer.usage.searches == body["usage"]["server_tool_use_details"]["web_search_requests"]
+
+
+FILE: JsonObject = {"type": "file_citation", "file_id": "file-1", "filename": "a.pdf"}
+LINK = "([a.example](https://a.example))"
+FULL = Answer(
+    (
+        Reasoning("hm"),
+        SearchCall("s1", ("rain", "sun"), caller="code"),
+        SearchResult(
+            "s1", (Source("https://f.example", "F", date="2026-01-01"), Source("https://a.example", "A"))
+        ),
+        SearchCall("s2", kind="open", url="https://o.example"),
+        SearchCall("s3", kind="find", url="https://o.example", pattern="wet"),
+        SearchResult("s3", error="unavailable", suggestions="<b>more</b>"),
+        Text("Looking. ", "commentary"),
+        Text(f"It rains 🌧 in Rome. {LINK} Sun.", extras={"openai_responses": {"annotations": [FILE]}}),
+        Image("image/png", "AA=="),
+        ToolCall("c", "f", '{"a": 1}'),
+    ),
+    (
+        Citation(Span(9, 29), (Evidence(Source("https://c.example", "C"), "wet", 0.5),)),
+        Citation(Span(29, 29 + len(LINK)), (Evidence(Source("https://a.example", "A")),), "marker"),
+        Citation(None, (Evidence(Source("https://u.example", "U")),)),
+    ),
+    Usage(10, 20, 3, 2, 4, 1, 2, None, 0.5),
+    finish="tool_calls",
+)
+ANSWERS = {
+    "full": FULL,
+    "paused": Answer((Text("x"),), finish="pause"),
+    "refused": Answer((Text("No.", "refusal"),), finish="refused"),
+    "refused without text": Answer((Text("Half"),), finish="refused"),
+    "filtered": Answer((Text("Half"),), finish="filtered"),
+    "other": Answer((Text("Half"),), finish="other"),
+    "cut": Answer((Text("Half"),), finish="length"),
+}
+
+
+def _round_trip(answer: Answer) -> Answer:
+    return assemble(DIALECT.decode_response(DIALECT.encode_response(answer, Reply())))
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_everything_else_survives(name: str) -> None:
+    answer = ANSWERS[name]
+    back = _round_trip(answer)
+    for feature in Feature:
+        if feature not in DIALECT.losses:
+            assert project(back, feature) == project(answer, feature), feature
+
+
+def test_every_listed_loss_is_a_loss() -> None:
+    back = _round_trip(FULL)
+    for feature in DIALECT.losses:
+        assert project(back, feature) != project(FULL, feature), feature

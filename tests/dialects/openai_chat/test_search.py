@@ -1,4 +1,4 @@
-"""The search declaration in every spelling."""
+"""The search declaration in every form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from groundwire.model import JsonObject, Location, Message, Request, SearchOptio
 from groundwire.model.value import replace
 
 BERLIN = Location("DE", "Berlin", "Berlin", "Europe/Berlin")
-PLACE = {"country": "DE", "region": "Berlin", "city": "Berlin", "timezone": "Europe/Berlin"}
+LOCATION = {"country": "DE", "region": "Berlin", "city": "Berlin", "timezone": "Europe/Berlin"}
 
 
 def _body(**fields: object) -> JsonObject:
@@ -37,13 +37,13 @@ def _plain(options: SearchOptions) -> tuple[object, ...]:
     )
 
 
-SPELLINGS: list[tuple[JsonObject, SearchOptions]] = [
+DECLARATIONS: list[tuple[JsonObject, SearchOptions]] = [
     (_body(web_search_options={}), SearchOptions()),
     (
         _body(
             web_search_options={
                 "search_context_size": "low",
-                "user_location": {"type": "approximate", "approximate": PLACE},
+                "user_location": {"type": "approximate", "approximate": LOCATION},
                 "something": 1,
             }
         ),
@@ -64,7 +64,7 @@ SPELLINGS: list[tuple[JsonObject, SearchOptions]] = [
                         "max_characters": 900,
                         "search_context_size": "high",
                         "allowed_domains": ["a.example"],
-                        "user_location": {"type": "approximate", **PLACE},
+                        "user_location": {"type": "approximate", **LOCATION},
                     },
                 }
             ]
@@ -83,7 +83,7 @@ SPELLINGS: list[tuple[JsonObject, SearchOptions]] = [
                     "type": "web_search_2025_08_26",
                     "filters": {"allowed_domains": ["a.example"], "blocked_domains": ["b.example"]},
                     "search_context_size": "medium",
-                    "user_location": {"type": "approximate", **PLACE},
+                    "user_location": {"type": "approximate", **LOCATION},
                     "external_web_access": True,
                 }
             ]
@@ -136,10 +136,8 @@ SPELLINGS: list[tuple[JsonObject, SearchOptions]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "expected"), SPELLINGS)
-def test_every_spelling_means_the_same_options_and_comes_back(
-    body: JsonObject, expected: SearchOptions
-) -> None:
+@pytest.mark.parametrize(("body", "expected"), DECLARATIONS)
+def test_every_form_gives_the_same_options_and_comes_back(body: JsonObject, expected: SearchOptions) -> None:
     request = DIALECT.decode_request(body)
     assert request.search is not None
     assert _plain(request.search) == _plain(expected)
@@ -168,7 +166,7 @@ def test_search_is_off_unless_declared(fields: JsonObject) -> None:
     assert DIALECT.encode_request(request).body == expected
 
 
-def test_empty_domain_lists_are_no_restriction() -> None:
+def test_empty_domain_lists_do_not_restrict() -> None:
     parameters: JsonObject = {"allowed_domains": [], "excluded_domains": None}
     options = _search(_body(tools=[{"type": "openrouter:web_search", "parameters": parameters}]))
     assert (options.allowed_domains, options.blocked_domains) == ((), ())
@@ -178,7 +176,7 @@ def test_dates_without_leading_zeros_are_read() -> None:
     assert _search(_body(search_after_date_filter="3/1/2026")).since == "2026-03-01"
 
 
-def test_the_recency_filter_is_kept_beside_the_options() -> None:
+def test_the_recency_filter_is_kept_in_the_extras() -> None:
     assert _search(_body(search_recency_filter="day")).extras["openai_chat"]["search_recency_filter"] == "day"
 
 
@@ -194,7 +192,7 @@ EVERYTHING = SearchOptions(
     context_size="high",
     live=False,
 )
-UNSAID = {
+UNSUPPORTED = {
     "web_search_options": {
         "allowed_domains",
         "blocked_domains",
@@ -211,15 +209,15 @@ UNSAID = {
 }
 
 
-@pytest.mark.parametrize("form", UNSAID)
-def test_each_form_says_what_it_can_and_names_the_rest(form: str) -> None:
+@pytest.mark.parametrize("form", UNSUPPORTED)
+def test_each_form_encodes_what_it_supports_and_names_the_rest(form: str) -> None:
     options = replace(EVERYTHING, extras={"openai_chat": {"form": form}})
     request = Request((Message("user", (Text("q"),)),), "m", search=options)
-    body, unsaid = DIALECT.encode_request(request)
-    assert set(unsaid) == UNSAID[form]
+    body, unsupported = DIALECT.encode_request(request)
+    assert set(unsupported) == UNSUPPORTED[form]
     read = _search(body)
     for name in ("allowed_domains", "blocked_domains", "language", "max_uses", "max_sources"):
-        if name not in UNSAID[form]:
+        if name not in UNSUPPORTED[form]:
             assert getattr(read, name) == getattr(EVERYTHING, name), name
     assert read.context_size == "high"
     assert read.location == BERLIN
@@ -232,38 +230,38 @@ def test_options_of_another_dialect_are_written_as_web_search_options() -> None:
     request = Request(
         (Message("user", (Text("q"),)),), "m", search=SearchOptions(extras={"anthropic_messages": {"x": 1}})
     )
-    body, unsaid = DIALECT.encode_request(request)
+    body, unsupported = DIALECT.encode_request(request)
     assert body["web_search_options"] == {}
-    assert unsaid == ()
+    assert unsupported == ()
 
 
-def test_coordinates_alone_are_named_where_they_cannot_be_said() -> None:
+def test_coordinates_alone_are_named_if_unsupported() -> None:
     search = SearchOptions(location=Location(latitude=1.0, longitude=2.0))
-    _, unsaid = DIALECT.encode_request(Request((Message("user", (Text("q"),)),), "m", search=search))
-    assert unsaid == ("location",)
+    _, unsupported = DIALECT.encode_request(Request((Message("user", (Text("q"),)),), "m", search=search))
+    assert unsupported == ("location",)
 
 
-def test_several_languages_are_kept_beside_the_options() -> None:
+def test_several_languages_are_kept_in_the_extras() -> None:
     body = _body(search_language_filter=["de", "en"])
     assert _search(body).language == ""
     assert DIALECT.encode_request(DIALECT.decode_request(body)).body == body
 
 
-def test_a_date_that_is_none_is_named() -> None:
+def test_an_invalid_date_is_named() -> None:
     search = SearchOptions(since="yesterday", extras={"openai_chat": {"form": "perplexity"}})
-    body, unsaid = DIALECT.encode_request(Request((Message("user", (Text("q"),)),), "m", search=search))
+    body, unsupported = DIALECT.encode_request(Request((Message("user", (Text("q"),)),), "m", search=search))
     assert "search_after_date_filter" not in body
-    assert unsaid == ("since",)
+    assert unsupported == ("since",)
 
 
-def test_a_search_tool_stands_beside_functions() -> None:
+def test_a_search_tool_is_added_to_functions() -> None:
     tools = [{"type": "function", "function": {"name": "f"}}, {"type": "openrouter:web_search"}]
     request = DIALECT.decode_request(_body(tools=tools))
     assert len(request.tools) == 1
     assert DIALECT.encode_request(request).body["tools"] == tools
 
 
-def test_several_declarations_are_one() -> None:
+def test_several_declarations_are_merged() -> None:
     options = _search(
         _body(
             tools=[{"type": "openrouter:web_search", "parameters": {"excluded_domains": ["a.example"]}}],

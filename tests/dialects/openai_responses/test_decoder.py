@@ -1,4 +1,4 @@
-"""Streams as OpenAI and the others who speak its language send them."""
+"""Streams of OpenAI and compatible servers, decoded."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ from tests.dialects.openai_responses.wire import (
     citation,
     completed,
     created,
-    decode,
+    decode_events,
+    decode_streamed,
+    decode_whole,
     message,
     response,
     search,
     search_events,
     sse,
-    streamed,
     text_events,
     text_part,
-    whole,
 )
 
 DELTAS = [TEXT[:5], TEXT[5:START], LINK, TEXT[END:]]
@@ -63,26 +63,26 @@ def kinds(events: list[Event]) -> list[str]:
 
 
 def position(events: list[Event], kind: type[Event]) -> int:
-    return next(place for place, event in enumerate(events) if isinstance(event, kind))
+    return next(position_fields for position_fields, event in enumerate(events) if isinstance(event, kind))
 
 
-def test_a_stream_tells_the_same_answer_as_its_last_word() -> None:
+def test_a_stream_gives_the_same_answer_as_its_final_response() -> None:
     items = (SEARCHED, message(text_part(TEXT, citation())))
     events = [*search_events(SEARCHED), *text_events(DELTAS, [citation()], 1)]
-    answer = streamed(*events, completed(*items))
-    assert answer == whole(*items)
-    assert answer == streamed(completed(*items))
-    assert answer == streamed(*events, completed())
+    answer = decode_streamed(*events, completed(*items))
+    assert answer == decode_whole(*items)
+    assert answer == decode_streamed(completed(*items))
+    assert answer == decode_streamed(*events, completed())
     assert answer.citations[0].span == (START, END)
 
 
 def test_bytes_may_be_cut_anywhere() -> None:
     data = sse([created(), *text_events(DELTAS, [citation()]), completed()])
-    assert decode(data) == decode(data, 1) == decode(data.replace(b"\n", b"\r\n"), 7)
+    assert decode_events(data) == decode_events(data, 1) == decode_events(data.replace(b"\n", b"\r\n"), 7)
 
 
-def test_a_search_is_told_when_it_begins_and_again_when_its_query_is_known() -> None:
-    events = decode(sse([created(), *search_events(SEARCHED), completed()]))
+def test_a_search_is_emitted_when_it_begins_and_again_when_its_query_is_known() -> None:
+    events = decode_events(sse([created(), *search_events(SEARCHED), completed()]))
     found = [event for event in events if isinstance(event, SearchStarted | SearchCalled | SearchReturned)]
     assert kinds(list(found)) == ["SearchStarted", "SearchCalled", "SearchReturned"]
     assert [event.part for event in found] == [0, 0, 1]
@@ -90,16 +90,16 @@ def test_a_search_is_told_when_it_begins_and_again_when_its_query_is_known() -> 
     assert found[0].id == "ws_1"
 
 
-def test_a_citation_is_told_at_once_if_its_link_is_there() -> None:
+def test_a_citation_is_emitted_at_once_if_its_link_is_there() -> None:
     events = text_events(DELTAS, [citation()])
-    note = next(
-        place
-        for place, event in enumerate(events)
+    annotation = next(
+        position_fields
+        for position_fields, event in enumerate(events)
         if event["type"] == "response.output_text.annotation.added"
     )
-    told = decode(sse([created(), *events[: note + 1]]))
-    assert position(told, Cited) < position(told, Failed)
-    assert [event.citation.span for event in told if isinstance(event, Cited)] == [(START, END)]
+    decoded_events = decode_events(sse([created(), *events[: annotation + 1]]))
+    assert position(decoded_events, Cited) < position(decoded_events, Failed)
+    assert [event.citation.span for event in decoded_events if isinstance(event, Cited)] == [(START, END)]
 
 
 def test_a_citation_that_runs_ahead_of_its_text_waits_for_it() -> None:
@@ -107,81 +107,100 @@ def test_a_citation_that_runs_ahead_of_its_text_waits_for_it() -> None:
     early = [events.pop(6), *events]
     head = early[1:3]
     rest = [early[0], *early[3:]]
-    told = decode(sse([created(), *head, *rest, completed()]))
-    assert position(told, Cited) > max(
-        place for place, event in enumerate(told) if isinstance(event, TextDelta)
+    decoded_events = decode_events(sse([created(), *head, *rest, completed()]))
+    assert position(decoded_events, Cited) > max(
+        position_fields
+        for position_fields, event in enumerate(decoded_events)
+        if isinstance(event, TextDelta)
     )
-    assert assemble(told).citations[0].span == (START, END)
+    assert assemble(decoded_events).citations[0].span == (START, END)
 
 
-def test_annotations_after_all_text_are_told_before_the_part_is_settled() -> None:
-    told = decode(sse([created(), *text_events([TEXT], [citation()]), completed()]))
-    assert position(told, Cited) < position(told, TextSettled)
+def test_annotations_after_all_text_are_emitted_before_the_part_is_settled() -> None:
+    decoded_events = decode_events(sse([created(), *text_events([TEXT], [citation()]), completed()]))
+    assert position(decoded_events, Cited) < position(decoded_events, TextSettled)
 
 
-def test_an_annotation_is_told_once_however_often_it_is_repeated() -> None:
+def test_an_annotation_is_emitted_once_however_often_it_is_repeated() -> None:
     item = message(text_part(TEXT, citation()))
-    told = decode(sse([created(), *text_events(DELTAS, [citation()]), completed(item)]))
-    assert kinds(told).count("Cited") == 1
+    decoded_events = decode_events(sse([created(), *text_events(DELTAS, [citation()]), completed(item)]))
+    assert kinds(decoded_events).count("Cited") == 1
 
 
-def test_annotations_that_only_the_last_word_has_are_not_lost() -> None:
+def test_annotations_that_only_the_final_response_has_are_not_lost() -> None:
     item = message(text_part(TEXT, citation()))
-    answer = streamed(*text_events(DELTAS), completed(item))
+    answer = decode_streamed(*text_events(DELTAS), completed(item))
     assert answer.citations[0].span == (START, END)
 
 
-def test_deltas_that_were_lost_are_made_up_for() -> None:
+def test_text_of_lost_deltas_is_emitted_later() -> None:
     events = text_events(DELTAS, [citation()])
-    answer = streamed(*events[:4], *events[7:], completed())
+    answer = decode_streamed(*events[:4], *events[7:], completed())
     assert answer.text == TEXT
 
 
-def test_ids_that_change_on_the_way_do_not_double_an_item() -> None:
+def test_ids_that_change_within_a_stream_do_not_duplicate_an_item() -> None:
     items = (search({"type": "search", "query": "rain"}, "ws_x"), message(text_part(TEXT), item_id="msg_x"))
-    answer = streamed(*search_events(SEARCHED), *text_events(DELTAS, index=1), completed(*items))
+    answer = decode_streamed(*search_events(SEARCHED), *text_events(DELTAS, index=1), completed(*items))
     assert answer.text == TEXT
     assert len(answer.searches) == 1
 
 
-def test_events_nobody_announced_are_understood() -> None:
-    place: JsonObject = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
-    answer = streamed({"type": "response.output_text.delta", **place, "delta": "Hi."}, completed())
+def test_events_of_unannounced_items_are_understood() -> None:
+    position_fields: JsonObject = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    answer = decode_streamed(
+        {"type": "response.output_text.delta", **position_fields, "delta": "Hi."}, completed()
+    )
     assert (answer.text, answer.finish) == ("Hi.", "stop")
 
 
-def test_a_phase_told_at_the_end_holds() -> None:
+def test_a_phase_at_the_end_of_a_message_is_used() -> None:
     events = text_events(["Hi."])
     events[-1] = {**events[-1], "item": message(text_part("Hi."), phase="final_answer")}
-    answer = streamed(*events, completed())
+    answer = decode_streamed(*events, completed())
     [part] = answer.parts
     assert isinstance(part, Text)
     assert (part.text, part.phase) == ("Hi.", "final_answer")
 
 
-def test_private_markers_cut_by_a_delta_are_taken_out() -> None:
+def test_private_markers_cut_by_a_delta_are_removed() -> None:
     leak = "\ue200cite\ue202turn0search0\ue201"
     raw = f"Rain.{leak} [a]({PAGE})"
     deltas = [raw[:8], raw[8:14], raw[14:]]
     start = raw.index("[a]")
-    answer = streamed(*text_events(deltas, [citation(start, len(raw))]), completed())
+    answer = decode_streamed(*text_events(deltas, [citation(start, len(raw))]), completed())
     assert answer.text == f"Rain. [a]({PAGE})"
     assert answer.citations[0].span == (6, len(answer.text))
 
 
-def test_reasoning_is_told_as_it_comes_and_keeps_its_secret() -> None:
+def test_reasoning_is_streamed_and_keeps_its_encrypted_content() -> None:
     item: JsonObject = {
         "id": "rs_1",
         "type": "reasoning",
         "summary": [{"type": "summary_text", "text": "One."}, {"type": "summary_text", "text": "Two."}],
         "encrypted_content": "gAAA/==",
     }
-    place: JsonObject = {"item_id": "rs_1", "output_index": 0}
-    answer = streamed(
+    position_fields: JsonObject = {"item_id": "rs_1", "output_index": 0}
+    answer = decode_streamed(
         {"type": "response.output_item.added", "output_index": 0, "item": {**item, "summary": []}},
-        {"type": "response.reasoning_summary_text.delta", **place, "summary_index": 0, "delta": "One."},
-        {"type": "response.reasoning_summary_text.delta", **place, "summary_index": 1, "delta": "Tw"},
-        {"type": "response.reasoning_summary_text.delta", **place, "summary_index": 1, "delta": "o."},
+        {
+            "type": "response.reasoning_summary_text.delta",
+            **position_fields,
+            "summary_index": 0,
+            "delta": "One.",
+        },
+        {
+            "type": "response.reasoning_summary_text.delta",
+            **position_fields,
+            "summary_index": 1,
+            "delta": "Tw",
+        },
+        {
+            "type": "response.reasoning_summary_text.delta",
+            **position_fields,
+            "summary_index": 1,
+            "delta": "o.",
+        },
         {"type": "response.output_item.done", "output_index": 0, "item": item},
         completed(item),
     )
@@ -189,16 +208,16 @@ def test_reasoning_is_told_as_it_comes_and_keeps_its_secret() -> None:
     assert isinstance(part, Reasoning)
     assert part.text == "One.\n\nTwo."
     assert part.extras["openai_responses"]["encrypted_content"] == "gAAA/=="
-    assert answer == whole(item)
+    assert answer == decode_whole(item)
 
 
-def test_function_calls_come_in_pieces() -> None:
-    place: JsonObject = {"item_id": "fc_1", "output_index": 0}
-    answer = streamed(
+def test_function_calls_arrive_in_fragments() -> None:
+    position_fields: JsonObject = {"item_id": "fc_1", "output_index": 0}
+    answer = decode_streamed(
         {"type": "response.output_item.added", "output_index": 0, "item": call("", status="in_progress")},
-        {"type": "response.function_call_arguments.delta", **place, "delta": '{"city":'},
-        {"type": "response.function_call_arguments.delta", **place, "delta": ' "Bern"}'},
-        {"type": "response.function_call_arguments.done", **place, "arguments": '{"city": "Bern"}'},
+        {"type": "response.function_call_arguments.delta", **position_fields, "delta": '{"city":'},
+        {"type": "response.function_call_arguments.delta", **position_fields, "delta": ' "Bern"}'},
+        {"type": "response.function_call_arguments.done", **position_fields, "arguments": '{"city": "Bern"}'},
         {"type": "response.output_item.done", "output_index": 0, "item": call()},
         completed(call()),
     )
@@ -209,24 +228,28 @@ def test_function_calls_come_in_pieces() -> None:
 
 
 def test_a_refusal_is_streamed_too() -> None:
-    place: JsonObject = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    position_fields: JsonObject = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
     refusal: JsonObject = {"type": "refusal", "refusal": "I cannot."}
-    answer = streamed(
+    answer = decode_streamed(
         {"type": "response.output_item.added", "output_index": 0, "item": message()},
-        {"type": "response.content_part.added", **place, "part": {"type": "refusal", "refusal": ""}},
-        {"type": "response.refusal.delta", **place, "delta": "I can"},
-        {"type": "response.refusal.delta", **place, "delta": "not."},
-        {"type": "response.refusal.done", **place, "refusal": "I cannot."},
-        {"type": "response.content_part.done", **place, "part": refusal},
+        {
+            "type": "response.content_part.added",
+            **position_fields,
+            "part": {"type": "refusal", "refusal": ""},
+        },
+        {"type": "response.refusal.delta", **position_fields, "delta": "I can"},
+        {"type": "response.refusal.delta", **position_fields, "delta": "not."},
+        {"type": "response.refusal.done", **position_fields, "refusal": "I cannot."},
+        {"type": "response.content_part.done", **position_fields, "part": refusal},
         {"type": "response.output_item.done", "output_index": 0, "item": message(refusal)},
         completed(message(refusal)),
     )
-    assert answer == whole(message(refusal))
+    assert answer == decode_whole(message(refusal))
     assert answer.finish == "refused"
 
 
 def test_the_codex_backend_links_without_annotating() -> None:
-    told = decode(
+    decoded_events = decode_events(
         sse(
             [
                 created(),
@@ -240,8 +263,8 @@ def test_the_codex_backend_links_without_annotating() -> None:
             ]
         )
     )
-    assert position(told, Cited) < position(told, TextSettled)
-    answer = assemble(told)
+    assert position(decoded_events, Cited) < position(decoded_events, TextSettled)
+    answer = assemble(decoded_events)
     assert answer.citations[0].span == (START, END)
     assert answer.finish == "stop"
     assert [source.url for source in answer.sources] == [PAGE]
@@ -249,18 +272,18 @@ def test_the_codex_backend_links_without_annotating() -> None:
 
 def test_openrouter_sends_comments_and_a_sentinel() -> None:
     item = {**SEARCHED, "type": "openrouter:web_search"}
-    note = citation(0, 0, content="It rains in Zürich.")
-    data = sse([created(), *search_events(item), *text_events(["It rains."], [note], 1), completed()])
-    answer = assemble(decode(b": OPENROUTER PROCESSING\n\n" + data + b"data: [DONE]\n\n"))
+    annotation = citation(0, 0, content="It rains in Zürich.")
+    data = sse([created(), *search_events(item), *text_events(["It rains."], [annotation], 1), completed()])
+    answer = assemble(decode_events(b": OPENROUTER PROCESSING\n\n" + data + b"data: [DONE]\n\n"))
     assert answer.citations[0].span is None
     assert answer.citations[0].evidence[0].quote == "It rains in Zürich."
     assert answer.searches[0].query == "rain"
 
 
-def test_azure_finishes_a_search_without_saying_so() -> None:
+def test_azures_finished_search_keeps_the_status_searching() -> None:
     item = {**SEARCHED, "status": "searching"}
     events = [event for event in search_events(item) if event["type"] != "response.web_search_call.completed"]
-    answer = streamed(*events, completed())
+    answer = decode_streamed(*events, completed())
     assert [found.state for found in answer.searches] == ["done"]
 
 
@@ -274,29 +297,29 @@ def test_azure_finishes_a_search_without_saying_so() -> None:
         {"type": "error", "code": "insufficient_quota", "message": "No.", "param": None},
     ],
 )
-def test_an_error_is_told_once_in_whichever_shape(error: JsonObject) -> None:
+def test_an_error_is_emitted_once_in_any_format(error: JsonObject) -> None:
     failed: JsonObject = {
         "type": "response.failed",
         "response": response(status="failed", error={"code": "insufficient_quota", "message": "No."}),
     }
     for events in ([error], [failed], [error, failed]):
-        told = decode(sse([created(), *events]))
-        assert told == [
+        decoded_events = decode_events(sse([created(), *events]))
+        assert decoded_events == [
             Started("resp_1", "gpt-5.5"),
             Failed(QuotaExhausted("No.", upstream_code="insufficient_quota")),
         ]
 
 
-def test_a_rate_limit_says_how_long_to_wait() -> None:
+def test_a_rate_limit_has_a_retry_delay() -> None:
     error: JsonObject = {"code": "rate_limit_exceeded", "message": "Slow. Please try again in 1.5s."}
-    answer = streamed({"type": "response.failed", "response": response(status="failed", error=error)})
+    answer = decode_streamed({"type": "response.failed", "response": response(status="failed", error=error)})
     assert isinstance(answer.error, RateLimited)
     assert answer.error.retry_after == 1.5
 
 
-def test_codex_tells_a_limit_in_the_stream() -> None:
+def test_codex_sends_a_limit_in_the_stream() -> None:
     error: JsonObject = {"type": "usage_limit_reached", "message": "Used up.", "resets_in_seconds": 60}
-    answer = streamed({"type": "error", "error": error, "status_code": 429})
+    answer = decode_streamed({"type": "error", "error": error, "status_code": 429})
     assert answer.error == QuotaExhausted(
         "Used up.", status=429, upstream_code="usage_limit_reached", retry_after=60.0
     )
@@ -307,12 +330,12 @@ def test_an_incomplete_answer_keeps_its_text_and_citations() -> None:
         "type": "response.incomplete",
         "response": response(status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
     }
-    answer = streamed(*text_events(DELTAS, [citation()]), end)
+    answer = decode_streamed(*text_events(DELTAS, [citation()]), end)
     assert (answer.text, answer.finish) == (TEXT, "length")
     assert answer.citations[0].span == (START, END)
 
 
-def test_what_came_before_an_error_stands_with_its_citations() -> None:
+def test_text_before_an_error_keeps_its_citations() -> None:
     late = text_events(DELTAS, [citation(START + 1, END + 1)])
     searching = search_events(SEARCHED, 1)[0]
     known = {**searching, "item": {**SEARCHED, "status": "in_progress"}}
@@ -321,7 +344,7 @@ def test_what_came_before_an_error_stands_with_its_citations() -> None:
         b"data: {broken\n\n",
         sse([{"type": "error", "code": "server_error", "message": "No."}]),
     ):
-        answer = assemble(decode(sse([created(), *late[:7], known]) + end))
+        answer = assemble(decode_events(sse([created(), *late[:7], known]) + end))
         assert answer.text == TEXT
         assert answer.citations[0].span == (START, END)
         assert answer.searches[0].query == "rain"
@@ -329,21 +352,21 @@ def test_what_came_before_an_error_stands_with_its_citations() -> None:
 
 
 def test_a_stream_that_just_ends_was_interrupted() -> None:
-    told = decode(sse([created(), *text_events(DELTAS)[:4]]))
-    assert isinstance(told[-1], Failed)
-    assert isinstance(told[-1].error, Interrupted)
-    assert isinstance(told[-2], TextSettled)
+    decoded_events = decode_events(sse([created(), *text_events(DELTAS)[:4]]))
+    assert isinstance(decoded_events[-1], Failed)
+    assert isinstance(decoded_events[-1].error, Interrupted)
+    assert isinstance(decoded_events[-2], TextSettled)
 
 
-def test_a_wrong_type_is_a_fault_with_its_path() -> None:
-    answer = streamed({"type": "response.output_text.delta", "output_index": 0, "delta": 7})
+def test_a_wrong_type_is_an_error_with_its_path() -> None:
+    answer = decode_streamed({"type": "response.output_text.delta", "output_index": 0, "delta": 7})
     assert isinstance(answer.error, UpstreamWireError)
     assert answer.error.path == "$.delta"
 
 
-def test_unknown_events_items_and_fields_are_passed_over() -> None:
+def test_unknown_events_items_and_fields_are_skipped() -> None:
     item: JsonObject = {"id": "x_1", "type": "x_call", "data": 1}
-    answer = streamed(
+    answer = decode_streamed(
         {"type": "response.debug", "x": 1},
         {"type": "response.output_item.added", "output_index": 0, "item": item},
         {"type": "response.x_call.delta", "output_index": 0},
@@ -354,30 +377,30 @@ def test_unknown_events_items_and_fields_are_passed_over() -> None:
     assert len(answer.parts) == 1
 
 
-def test_a_body_in_the_place_of_a_stream_is_read_all_the_same() -> None:
+def test_a_body_instead_of_a_stream_is_read() -> None:
     body = b'{"object":"response","id":"r","model":"m","status":"completed","output":[]}'
-    events = decode(body)
+    events = decode_events(body)
     assert (events[0], events[-1]) == (Started("r", "m"), Finished("stop"))
     assert kinds(events) == ["Started", "Warned", "Finished"]
-    told = decode(b'{"error":{"message":"Down.","code":502}}')
-    assert told[-1] == Failed(Overloaded("Down.", status=502, upstream_code="502"))
+    decoded_events = decode_events(b'{"error":{"message":"Down.","code":502}}')
+    assert decoded_events[-1] == Failed(Overloaded("Down.", status=502, upstream_code="502"))
 
 
 def test_a_search_that_never_returned_is_still_running() -> None:
-    answer = whole(search({"type": "search", "query": "rain"}, status="in_progress"))
+    answer = decode_whole(search({"type": "search", "query": "rain"}, status="in_progress"))
     [part] = answer.parts
     assert isinstance(part, SearchCall)
     assert answer.searches[0].state == "running"
 
 
-def test_reasoning_and_calls_nobody_announced_are_understood() -> None:
+def test_unannounced_reasoning_and_calls_are_understood() -> None:
     open_text: JsonObject = {
         "id": "rs_1",
         "type": "reasoning",
         "summary": [],
         "content": [{"type": "reasoning_text", "text": "Hm."}],
     }
-    answer = streamed(
+    answer = decode_streamed(
         {
             "type": "response.reasoning_text.delta",
             "item_id": "rs_1",
@@ -392,44 +415,44 @@ def test_reasoning_and_calls_nobody_announced_are_understood() -> None:
         {"type": "response.output_item.done", "output_index": 1, "item": call()},
         completed(),
     )
-    assert answer == whole(open_text, call())
+    assert answer == decode_whole(open_text, call())
 
 
-def test_events_without_an_index_are_about_the_last_item() -> None:
+def test_events_without_an_index_refer_to_the_last_item() -> None:
     events = [
         {key: value for key, value in event.items() if key != "output_index"}
         for event in text_events(["Hi."])
     ]
-    assert streamed(*search_events(SEARCHED), *events, completed()).text == "Hi."
+    assert decode_streamed(*search_events(SEARCHED), *events, completed()).text == "Hi."
 
 
 def test_an_item_that_turns_out_to_be_another_is_the_other() -> None:
     added: JsonObject = {"type": "response.output_item.added", "output_index": 0, "item": {"type": "x"}}
     done: JsonObject = {"type": "response.output_item.done", "output_index": 0, "item": call()}
-    assert streamed(added, done, completed()).finish == "tool_calls"
+    assert decode_streamed(added, done, completed()).finish == "tool_calls"
 
 
-def test_an_annotation_that_is_null_and_a_frame_that_says_nothing_are_passed_over() -> None:
-    note: JsonObject = {"type": "response.output_text.annotation.added", "annotation": None}
-    events = decode(sse([created(), note]) + b"data: {}\n\n" + sse([completed()]))
+def test_a_null_annotation_and_an_empty_frame_are_skipped() -> None:
+    annotation: JsonObject = {"type": "response.output_text.annotation.added", "annotation": None}
+    events = decode_events(sse([created(), annotation]) + b"data: {}\n\n" + sse([completed()]))
     assert kinds(events) == ["Started", "Warned", "Finished"]
 
 
-def test_text_that_contradicts_its_deltas_is_not_told_again() -> None:
+def test_text_that_contradicts_its_deltas_is_not_emitted_again() -> None:
     events = text_events(["Hello."])
     events[3] = {**events[3], "text": "Other."}
-    assert streamed(*events, completed()).text == "Hello."
+    assert decode_streamed(*events, completed()).text == "Hello."
 
 
-def test_an_empty_text_is_no_part_but_one_that_cites_a_file_is() -> None:
+def test_an_empty_text_is_a_part_only_if_it_cites_a_file() -> None:
     file: JsonObject = {"type": "file_path", "file_id": "file_1", "index": 0}
-    assert whole(message(text_part(""))).parts == ()
-    [part] = whole(message(text_part("", file))).parts
+    assert decode_whole(message(text_part(""))).parts == ()
+    [part] = decode_whole(message(text_part("", file))).parts
     assert isinstance(part, Text)
     assert part.extras["openai_responses"]["annotations"] == [file]
 
 
 def test_errors_of_a_stream_blame_the_request_or_the_provider() -> None:
     for code, expected in (("invalid_prompt", Refused), ("cyber_policy", Refused), ("mystery", Overloaded)):
-        answer = streamed({"type": "error", "code": code, "message": "No."})
+        answer = decode_streamed({"type": "error", "code": code, "message": "No."})
         assert type(answer.error) is expected

@@ -1,4 +1,4 @@
-"""Streams as clients of OpenAI's expect them."""
+"""Streams, encoded as clients of OpenAI expect them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,16 @@ from groundwire.model import (
     Warned,
     assemble,
 )
-from tests.dialects.openai_responses.wire import PAGE, REPLY, at, decode, encode, items_of, payloads, types
+from tests.dialects.openai_responses.wire import (
+    PAGE,
+    REPLY,
+    decode_events,
+    encode_events,
+    event_types,
+    items_of,
+    payloads,
+    value_at,
+)
 
 NATIVE = "openai_responses"
 
@@ -58,7 +67,7 @@ def final(data: bytes) -> JsonObject:
 
 
 def test_a_search_and_an_answer_come_in_the_order_of_openai() -> None:
-    data = encode(
+    data = encode_events(
         [
             Started("r", "m"),
             SearchStarted(0, "ws_1"),
@@ -72,7 +81,7 @@ def test_a_search_and_an_answer_come_in_the_order_of_openai() -> None:
             Finished(),
         ]
     )
-    assert types(data) == [
+    assert event_types(data) == [
         "created",
         "in_progress",
         "output_item.added",
@@ -90,15 +99,15 @@ def test_a_search_and_an_answer_come_in_the_order_of_openai() -> None:
         "output_item.done",
         "completed",
     ]
-    told = payloads(data)
-    assert [payload["sequence_number"] for payload in told] == list(range(len(told)))
-    assert at(told[2], "item", "action") == {"type": "search"}
-    assert at(told[6], "item", "action", "sources", 0, "url") == PAGE
-    assert [at(payload, "logprobs") for payload in told if "delta" in payload] == [[], []]
-    assert at(told[0], "response", "status") == "in_progress"
+    sent = payloads(data)
+    assert [payload["sequence_number"] for payload in sent] == list(range(len(sent)))
+    assert value_at(sent[2], "item", "action") == {"type": "search"}
+    assert value_at(sent[6], "item", "action", "sources", 0, "url") == PAGE
+    assert [value_at(payload, "logprobs") for payload in sent if "delta" in payload] == [[], []]
+    assert value_at(sent[0], "response", "status") == "in_progress"
 
 
-def test_the_last_event_is_the_response_that_others_get_whole() -> None:
+def test_the_last_event_is_the_whole_response() -> None:
     events: list[Event] = [
         Started("r", "m"),
         ReasoningDelta(0, "Hm."),
@@ -117,10 +126,10 @@ def test_the_last_event_is_the_response_that_others_get_whole() -> None:
         UsageSeen(Usage(3, 4, searches=1)),
         Finished("tool_calls"),
     ]
-    data = encode(events)
+    data = encode_events(events)
     assert final(data) == DIALECT.encode_response(assemble(events), REPLY)
     assert [item["item"] for item in events_of(data, "output_item.done")] == final(data)["output"]
-    assert at(final(data), "groundwire", "warnings", 0, "code") == "careful"
+    assert value_at(final(data), "groundwire", "warnings", 0, "code") == "careful"
 
 
 @pytest.mark.parametrize(
@@ -133,16 +142,16 @@ def test_the_last_event_is_the_response_that_others_get_whole() -> None:
         ("pause", "completed", None),
     ],
 )
-def test_ends_have_their_events(reason: FinishReason, name: str, why: JsonObject | None) -> None:
-    data = encode([TextDelta(0, "Hi."), Finished(reason)])
-    assert types(data)[-1] == name
+def test_every_ending_has_its_event(reason: FinishReason, name: str, why: JsonObject | None) -> None:
+    data = encode_events([TextDelta(0, "Hi."), Finished(reason)])
+    assert event_types(data)[-1] == name
     assert final(data)["incomplete_details"] == why
 
 
 @pytest.mark.parametrize("before", [[], [Started("r", "m"), TextDelta(0, "It rains."), cited(0, 2)]])
 def test_a_failure_is_an_error_and_a_failed_response(before: list[Event]) -> None:
-    data = encode([*before, Failed(RateLimited("Slow down."))])
-    assert types(data)[-2:] == ["error", "failed"]
+    data = encode_events([*before, Failed(RateLimited("Slow down."))])
+    assert event_types(data)[-2:] == ["error", "failed"]
     error = payloads(data)[-2]
     assert error["error"] == {
         "message": "Slow down.",
@@ -152,17 +161,17 @@ def test_a_failure_is_an_error_and_a_failed_response(before: list[Event]) -> Non
     }
     assert final(data)["status"] == "failed"
     assert final(data)["error"] == {"code": "rate_limit_exceeded", "message": "Slow down."}
-    again = assemble(decode(data))
-    assert isinstance(again.error, RateLimited)
-    assert (again.text, len(again.citations)) == (("It rains.", 1) if before else ("", 0))
+    decoded = assemble(decode_events(data))
+    assert isinstance(decoded.error, RateLimited)
+    assert (decoded.text, len(decoded.citations)) == (("It rains.", 1) if before else ("", 0))
 
 
-def test_a_stream_that_is_closed_early_says_that_it_was_cut() -> None:
-    assert types(encode([TextDelta(0, "Hi.")]))[-1] == "failed"
+def test_a_stream_that_is_closed_early_reports_the_interruption() -> None:
+    assert event_types(encode_events([TextDelta(0, "Hi.")]))[-1] == "failed"
 
 
-def test_late_citations_go_to_the_part_they_are_about() -> None:
-    data = encode(
+def test_late_citations_go_to_the_part_of_their_span() -> None:
+    data = encode_events(
         [
             TextDelta(0, "One."),
             SearchCalled(1, SearchCall("s", ("x",))),
@@ -175,37 +184,49 @@ def test_late_citations_go_to_the_part_they_are_about() -> None:
             Finished(),
         ]
     )
-    notes = [(note["output_index"], at(note, "annotation", "start_index")) for note in _notes(data)]
-    assert notes == [(0, 0), (2, 1)]
+    offsets = [
+        (annotation["output_index"], value_at(annotation, "annotation", "start_index"))
+        for annotation in _annotations(data)
+    ]
+    assert offsets == [(0, 0), (2, 1)]
     parts = events_of(data, "content_part.done")
     assert [len(items_of(part["part"], "annotations")) for part in parts] == [1, 1]
 
 
-def _notes(data: bytes) -> list[JsonObject]:
+def _annotations(data: bytes) -> list[JsonObject]:
     return events_of(data, "output_text.annotation.added")
 
 
 def test_citations_before_their_text_wait_for_it() -> None:
-    data = encode([cited(3, 8), TextDelta(0, "It "), TextDelta(0, "rains."), TextSettled(0), Finished()])
-    assert types(data).index("output_text.annotation.added") == 6
-    [note] = _notes(data)
-    assert (at(note, "annotation", "start_index"), at(note, "annotation", "end_index")) == (3, 8)
+    data = encode_events(
+        [cited(3, 8), TextDelta(0, "It "), TextDelta(0, "rains."), TextSettled(0), Finished()]
+    )
+    assert event_types(data).index("output_text.annotation.added") == 6
+    [annotation] = _annotations(data)
+    assert (
+        value_at(annotation, "annotation", "start_index"),
+        value_at(annotation, "annotation", "end_index"),
+    ) == (3, 8)
 
 
-def test_a_citation_over_two_parts_is_told_in_both() -> None:
-    data = encode(
+def test_a_citation_over_two_parts_is_sent_in_both() -> None:
+    data = encode_events(
         [cited(2, 6), TextDelta(0, "One."), TextSettled(0), TextDelta(1, "Two."), TextSettled(1), Finished()]
     )
-    places = [
-        (note["content_index"], at(note, "annotation", "start_index"), at(note, "annotation", "end_index"))
-        for note in _notes(data)
+    offsets = [
+        (
+            annotation["content_index"],
+            value_at(annotation, "annotation", "start_index"),
+            value_at(annotation, "annotation", "end_index"),
+        )
+        for annotation in _annotations(data)
     ]
-    assert places == [(0, 2, 4), (1, 0, 2)]
-    assert assemble(decode(data)).citations[0].span == (2, 6)
+    assert offsets == [(0, 2, 4), (1, 0, 2)]
+    assert assemble(decode_events(data)).citations[0].span == (2, 6)
 
 
 def test_indices_of_annotations_count_within_a_part() -> None:
-    data = encode(
+    data = encode_events(
         [
             TextDelta(0, "One."),
             cited(0, 1),
@@ -217,33 +238,38 @@ def test_indices_of_annotations_count_within_a_part() -> None:
             Finished(),
         ]
     )
-    assert [(note["content_index"], note["annotation_index"]) for note in _notes(data)] == [
+    assert [
+        (annotation["content_index"], annotation["annotation_index"]) for annotation in _annotations(data)
+    ] == [
         (0, 0),
         (0, 1),
         (1, 0),
     ]
 
 
-def test_unplaced_citations_are_told_at_the_end_on_the_last_text() -> None:
+def test_citations_without_a_span_are_sent_at_the_end_on_the_last_text() -> None:
     loose = Cited(Citation(None, (Evidence(Source(PAGE, "A", "cited")),)))
-    data = encode(
+    data = encode_events(
         [loose, TextDelta(0, "One."), TextSettled(0), TextDelta(1, "Two."), TextSettled(1), Finished()]
     )
-    [note] = _notes(data)
-    assert (at(note, "annotation", "start_index"), at(note, "annotation", "end_index")) == (0, 0)
+    [annotation] = _annotations(data)
+    assert (
+        value_at(annotation, "annotation", "start_index"),
+        value_at(annotation, "annotation", "end_index"),
+    ) == (0, 0)
     assert [len(items_of(part["part"], "annotations")) for part in events_of(data, "content_part.done")] == [
         0,
         1,
     ]
 
 
-def test_the_same_citation_is_told_once() -> None:
-    data = encode([TextDelta(0, "One."), cited(0, 3), cited(0, 3), TextSettled(0), Finished()])
-    assert len(_notes(data)) == 1
+def test_the_same_citation_is_sent_once() -> None:
+    data = encode_events([TextDelta(0, "One."), cited(0, 3), cited(0, 3), TextSettled(0), Finished()])
+    assert len(_annotations(data)) == 1
 
 
 def test_a_message_is_done_before_a_function_call_begins() -> None:
-    data = encode(
+    data = encode_events(
         [
             TextDelta(0, "Moment."),
             TextSettled(0),
@@ -253,16 +279,16 @@ def test_a_message_is_done_before_a_function_call_begins() -> None:
             Finished("tool_calls"),
         ]
     )
-    told = types(data)
-    assert told.index("output_item.done") < told.index("function_call_arguments.delta")
-    done = [at(event, "item") for event in events_of(data, "output_item.done")]
-    assert [at(item, "type") for item in done] == ["message", "function_call", "function_call"]
-    assert [at(item, "arguments") for item in done[1:]] == ["{}", "{}"]
+    sent = event_types(data)
+    assert sent.index("output_item.done") < sent.index("function_call_arguments.delta")
+    done = [value_at(event, "item") for event in events_of(data, "output_item.done")]
+    assert [value_at(item, "type") for item in done] == ["message", "function_call", "function_call"]
+    assert [value_at(item, "arguments") for item in done[1:]] == ["{}", "{}"]
 
 
 def test_reasoning_is_a_summary() -> None:
-    data = encode([ReasoningDelta(0, "Hm"), ReasoningDelta(0, "."), TextDelta(1, "Hi."), Finished()])
-    assert types(data)[2:9] == [
+    data = encode_events([ReasoningDelta(0, "Hm"), ReasoningDelta(0, "."), TextDelta(1, "Hi."), Finished()])
+    assert event_types(data)[2:9] == [
         "output_item.added",
         "reasoning_summary_part.added",
         "reasoning_summary_text.delta",
@@ -271,11 +297,11 @@ def test_reasoning_is_a_summary() -> None:
         "reasoning_summary_part.done",
         "output_item.done",
     ]
-    assert at(events_of(data, "output_item.done")[0], "item", "summary", 0, "text") == "Hm."
+    assert value_at(events_of(data, "output_item.done")[0], "item", "summary", 0, "text") == "Hm."
 
 
 def test_an_item_keeps_the_id_of_its_provider_if_it_is_known_in_time() -> None:
-    data = encode(
+    data = encode_events(
         [
             ExtrasSeen(0, {NATIVE: {"id": "rs_abc"}}),
             ReasoningDelta(0, "Hm."),
@@ -285,12 +311,15 @@ def test_an_item_keeps_the_id_of_its_provider_if_it_is_known_in_time() -> None:
             Finished(),
         ]
     )
-    assert [at(event, "item", "id") for event in events_of(data, "output_item.done")] == ["rs_abc", "rs_9_1"]
-    assert at(final(data), "output", 0, "encrypted_content") == "gAAA"
+    assert [value_at(event, "item", "id") for event in events_of(data, "output_item.done")] == [
+        "rs_abc",
+        "rs_9_1",
+    ]
+    assert value_at(final(data), "output", 0, "encrypted_content") == "gAAA"
 
 
-def test_a_search_that_failed_or_never_returned_says_so() -> None:
-    data = encode(
+def test_a_search_that_failed_or_never_returned_has_that_status() -> None:
+    data = encode_events(
         [
             SearchCalled(0, SearchCall("a", ("x",))),
             SearchReturned(1, SearchResult("a", error="unavailable")),
@@ -298,15 +327,15 @@ def test_a_search_that_failed_or_never_returned_says_so() -> None:
             Finished("pause"),
         ]
     )
-    done = [at(event, "item") for event in events_of(data, "output_item.done")]
-    assert [at(item, "status") for item in done] == ["failed", "in_progress"]
-    assert at(done[1], "action") == {"type": "open_page", "url": PAGE}
-    assert "web_search_call.completed" not in types(data)
+    done = [value_at(event, "item") for event in events_of(data, "output_item.done")]
+    assert [value_at(item, "status") for item in done] == ["failed", "in_progress"]
+    assert value_at(done[1], "action") == {"type": "open_page", "url": PAGE}
+    assert "web_search_call.completed" not in event_types(data)
 
 
-def test_whole_parts_are_items_and_foreign_ones_are_left_out() -> None:
+def test_whole_parts_are_items_and_foreign_ones_are_omitted() -> None:
     item: JsonObject = {"id": "ci_1", "type": "code_interpreter_call", "code": "1+1"}
-    data = encode(
+    data = encode_events(
         [
             PartAdded(0, Opaque(NATIVE, item)),
             PartAdded(1, Opaque("gemini", {"executableCode": {}})),
@@ -321,8 +350,13 @@ def test_whole_parts_are_items_and_foreign_ones_are_left_out() -> None:
 
 
 def test_a_refusal_has_its_own_events() -> None:
-    data = encode([TextDelta(0, "I cannot.", "refusal"), TextSettled(0), Finished("refused")])
-    assert types(data)[3:7] == ["content_part.added", "refusal.delta", "refusal.done", "content_part.done"]
+    data = encode_events([TextDelta(0, "I cannot.", "refusal"), TextSettled(0), Finished("refused")])
+    assert event_types(data)[3:7] == [
+        "content_part.added",
+        "refusal.delta",
+        "refusal.done",
+        "content_part.done",
+    ]
 
 
 def test_a_keep_alive_is_a_comment() -> None:
@@ -352,20 +386,20 @@ ODD: Sequence[list[Event]] = (
 
 
 @pytest.mark.parametrize("events", ODD)
-def test_any_order_makes_a_stream_that_agrees_with_itself(events: list[Event]) -> None:
-    data = encode([*events, Finished()])
-    told = payloads(data)
-    assert [payload["sequence_number"] for payload in told] == list(range(len(told)))
-    added = [at(event, "item", "id") for event in events_of(data, "output_item.added")]
+def test_any_order_gives_a_consistent_stream(events: list[Event]) -> None:
+    data = encode_events([*events, Finished()])
+    sent = payloads(data)
+    assert [payload["sequence_number"] for payload in sent] == list(range(len(sent)))
+    added = [value_at(event, "item", "id") for event in events_of(data, "output_item.added")]
     done = events_of(data, "output_item.done")
-    assert sorted(map(str, added)) == sorted(str(at(event, "item", "id")) for event in done)
+    assert sorted(map(str, added)) == sorted(str(value_at(event, "item", "id")) for event in done)
     in_order = sorted(done, key=lambda event: int(str(event["output_index"])))
     assert [event["item"] for event in in_order] == final(data)["output"]
-    assert not isinstance(assemble(decode(data)).error, GroundwireError)
+    assert not isinstance(assemble(decode_events(data)).error, GroundwireError)
 
 
-def test_a_citation_too_late_for_its_part_is_told_beside_the_output() -> None:
-    data = encode(
+def test_a_citation_too_late_for_its_part_is_sent_in_the_extension() -> None:
+    data = encode_events(
         [
             TextDelta(0, "One."),
             TextSettled(0),
@@ -374,17 +408,17 @@ def test_a_citation_too_late_for_its_part_is_told_beside_the_output() -> None:
             Finished("tool_calls"),
         ]
     )
-    assert at(final(data), "output", 0, "content", 0, "annotations") == []
-    assert at(final(data), "groundwire", "citations", 0, "end") == 3
+    assert value_at(final(data), "output", 0, "content", 0, "annotations") == []
+    assert value_at(final(data), "groundwire", "citations", 0, "end") == 3
 
 
-def test_errors_of_every_kind_are_written() -> None:
-    data = encode([Failed(Overloaded("Busy.", upstream_code="slow_down"))])
-    assert at(payloads(data)[-2], "error", "code") == "slow_down"
+def test_errors_of_every_kind_are_encoded() -> None:
+    data = encode_events([Failed(Overloaded("Busy.", upstream_code="slow_down"))])
+    assert value_at(payloads(data)[-2], "error", "code") == "slow_down"
 
 
-def test_a_point_at_the_end_of_a_part_belongs_to_it_though_another_citation_reaches_beyond() -> None:
-    data = encode(
+def test_a_point_at_the_end_of_a_part_belongs_to_it_though_another_citation_continues() -> None:
+    data = encode_events(
         [
             cited(0, 6),
             cited(4, 4),
@@ -395,37 +429,37 @@ def test_a_point_at_the_end_of_a_part_belongs_to_it_though_another_citation_reac
             Finished(),
         ]
     )
-    assert {(found.span, found.anchor) for found in assemble(decode(data)).citations} == {
+    assert {(found.span, found.anchor) for found in assemble(decode_events(data)).citations} == {
         ((0, 6), "claim"),
         ((4, 4), "claim"),
     }
-    assert [note["content_index"] for note in _notes(data)] == [0, 0, 1]
+    assert [annotation["content_index"] for annotation in _annotations(data)] == [0, 0, 1]
 
 
-def test_a_refusal_without_words_closes_the_message_or_is_one() -> None:
-    after_text = encode([TextDelta(0, "I stop."), TextSettled(0), Finished("refused")])
-    assert at(final(after_text), "output", 0, "content", 1) == {"type": "refusal", "refusal": ""}
-    alone = encode([SearchCalled(0, SearchCall("s", ("x",))), Finished("refused")])
-    assert at(final(alone), "output", 1, "content") == [{"type": "refusal", "refusal": ""}]
+def test_a_refusal_without_text_closes_the_message_or_is_one() -> None:
+    after_text = encode_events([TextDelta(0, "I stop."), TextSettled(0), Finished("refused")])
+    assert value_at(final(after_text), "output", 0, "content", 1) == {"type": "refusal", "refusal": ""}
+    alone = encode_events([SearchCalled(0, SearchCall("s", ("x",))), Finished("refused")])
+    assert value_at(final(alone), "output", 1, "content") == [{"type": "refusal", "refusal": ""}]
     for data in (after_text, alone):
-        assert assemble(decode(data)).finish == "refused"
+        assert assemble(decode_events(data)).finish == "refused"
         assert events_of(data, "output_item.done")[-1]["item"] == items_of(final(data), "output")[-1]
 
 
-def test_text_that_comes_after_its_part_was_closed_is_not_told() -> None:
-    data = encode(
+def test_text_after_its_part_was_closed_is_not_sent() -> None:
+    data = encode_events(
         [TextDelta(0, "One."), TextSettled(0), ToolCallDelta(1, "c", "f"), TextDelta(0, "late"), Finished()]
     )
-    assert at(final(data), "output", 0, "content", 0, "text") == "One."
+    assert value_at(final(data), "output", 0, "content", 0, "text") == "One."
 
 
 def test_two_texts_that_are_not_settled_are_two_messages() -> None:
-    data = encode([TextDelta(0, "One."), TextDelta(1, "Two."), cited(0, 3), Finished()])
+    data = encode_events([TextDelta(0, "One."), TextDelta(1, "Two."), cited(0, 3), Finished()])
     assert [item["type"] for item in items_of(final(data), "output")] == ["message", "message"]
-    assert assemble(decode(data)).citations[0].span == (0, 3)
+    assert assemble(decode_events(data)).citations[0].span == (0, 3)
 
 
-def test_annotations_of_files_are_told_after_the_others() -> None:
+def test_annotations_of_files_are_sent_after_web_citations() -> None:
     file: JsonObject = {"type": "file_citation", "file_id": "file_1", "filename": "a.txt", "index": 3}
     events: list[Event] = [
         TextDelta(0, "One."),
@@ -434,8 +468,11 @@ def test_annotations_of_files_are_told_after_the_others() -> None:
         TextSettled(0),
         Finished(),
     ]
-    data = encode(events)
-    assert [(note["annotation_index"], at(note, "annotation", "type")) for note in _notes(data)] == [
+    data = encode_events(events)
+    assert [
+        (annotation["annotation_index"], value_at(annotation, "annotation", "type"))
+        for annotation in _annotations(data)
+    ] == [
         (0, "url_citation"),
         (1, "file_citation"),
     ]

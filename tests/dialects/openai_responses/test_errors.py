@@ -1,4 +1,4 @@
-"""Errors of everybody who speaks this language, and ours in it."""
+"""Errors: decoded in all formats, encoded in the format of OpenAI."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def openai(code: str | None, kind: str = "invalid_request_error", message: str =
         (418, b"[1]", Refused),
     ],
 )
-def test_an_error_is_known_by_its_word_and_else_by_its_status(
+def test_an_error_is_classified_by_its_code_and_else_by_its_status(
     status: int, body: JsonObject | bytes, expected: type[UpstreamError]
 ) -> None:
     error = decoded(status, body)
@@ -93,11 +93,11 @@ def test_messages_codes_and_request_ids_are_kept() -> None:
         ("Try again tomorrow.", None),
     ],
 )
-def test_the_wait_may_stand_in_the_sentence(message: str, seconds: float | None) -> None:
+def test_the_retry_delay_may_be_in_the_message(message: str, seconds: float | None) -> None:
     assert decoded(429, openai("rate_limit_exceeded", message=message)).retry_after == seconds
 
 
-def test_the_wait_of_the_headers_holds_before_that_of_the_body() -> None:
+def test_the_retry_delay_of_the_headers_takes_precedence() -> None:
     body = openai("rate_limit_exceeded", message="Please try again in 9s.")
     assert decoded(429, body, retry_after="3").retry_after == 3.0
     assert decoded(429, body, retry_after_ms="250").retry_after == 0.25
@@ -128,17 +128,17 @@ def test_a_page_becomes_a_short_plain_message() -> None:
         (UpstreamWireError("No."), 502, "server_error", "server_error"),
     ],
 )
-def test_our_errors_are_told_in_openais_words(
+def test_our_errors_are_encoded_with_openais_codes(
     error: GroundwireError, status: int, kind: str, code: str | None
 ) -> None:
-    told = DIALECT.encode_error(error, REPLY)
-    assert told.status == status
-    assert told.body == {"error": {"message": error.message, "type": kind, "param": None, "code": code}}
+    encoded = DIALECT.encode_error(error, REPLY)
+    assert encoded.status == status
+    assert encoded.body == {"error": {"message": error.message, "type": kind, "param": None, "code": code}}
 
 
 def test_a_callers_mistake_names_the_parameter() -> None:
-    told = DIALECT.encode_error(ClientWireError("expected a string", "$.input[0].text"), REPLY)
-    assert told.body["error"] == {
+    encoded = DIALECT.encode_error(ClientWireError("expected a string", "$.input[0].text"), REPLY)
+    assert encoded.body["error"] == {
         "message": "$.input[0].text: expected a string",
         "type": "invalid_request_error",
         "param": "input[0].text",
@@ -160,6 +160,6 @@ def test_a_callers_mistake_names_the_parameter() -> None:
         Interrupted("No."),
     ],
 )
-def test_an_error_told_by_us_is_understood_as_what_it_was(error: UpstreamError) -> None:
+def test_our_own_encoded_error_is_decoded_as_the_same_error(error: UpstreamError) -> None:
     status, body = DIALECT.encode_error(error, REPLY)
     assert type(DIALECT.decode_error(status, json.dumps(body).encode(), {})) is type(error)

@@ -1,4 +1,4 @@
-"""Conversations: items become messages, and go back as they came."""
+"""Conversations: items are decoded into messages and encoded again."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from tests.dialects.openai_responses.wire import (
     TEXT,
     call,
     citation,
+    decode_whole,
     items_of,
     message,
     search,
     text_part,
-    whole,
 )
 
 NATIVE = "openai_responses"
@@ -58,7 +58,7 @@ def messages(*items: Json) -> tuple[Message, ...]:
     return DIALECT.decode_request({"model": "m", "input": list(items)}).messages
 
 
-def again(*items: Json) -> list[JsonObject]:
+def round_trip(*items: Json) -> list[JsonObject]:
     request = DIALECT.decode_request({"model": "m", "input": list(items)})
     return items_of(DIALECT.encode_request(request).body, "input")
 
@@ -75,49 +75,49 @@ def test_the_items_of_a_turn_are_one_message_with_its_citations() -> None:
     assert result == Message("user", (ToolResult("call_1", (Text("12"),), "get_weather"),))
 
 
-def test_a_turn_of_this_dialects_goes_back_word_for_word() -> None:
-    assert again(user("Rain?"), *TURN, user("And now?")) == [user("Rain?"), *TURN, user("And now?")]
+def test_a_turn_of_this_dialect_is_sent_back_verbatim() -> None:
+    assert round_trip(user("Rain?"), *TURN, user("And now?")) == [user("Rain?"), *TURN, user("And now?")]
 
 
-def test_an_answer_goes_back_word_for_word() -> None:
+def test_an_answer_is_sent_back_verbatim() -> None:
     items = [item for item in TURN if isinstance(item, dict)]
-    request = Request((whole(*items).message,))
+    request = Request((decode_whole(*items).message,))
     assert DIALECT.encode_request(request).body["input"] == TURN
 
 
-def test_items_of_other_speakers_go_back_word_for_word() -> None:
+def test_items_of_other_servers_are_sent_back_verbatim() -> None:
     xai = search(None, "fc_1", name="web_search", arguments='{"query":"x"}', call_id="")
     azure = search({"type": "search", "query": "x"}, "ws_2", status="searching")
     opened = search({"type": "open_page", "url": None}, "ws_3")
     router = {**search({"type": "search"}, "ws_4"), "type": "openrouter:web_search"}
-    assert again(xai, azure, opened, router) == [xai, azure, opened, router]
+    assert round_trip(xai, azure, opened, router) == [xai, azure, opened, router]
 
 
 @pytest.mark.parametrize(
-    "note",
+    "annotation",
     [citation(), citation(0, 0), citation(START + 2, END + 2), citation(900, 910), citation(0, 3)],
 )
-def test_annotations_keep_their_offsets_right_or_wrong(note: JsonObject) -> None:
-    item = message(text_part(TEXT, note))
-    assert again(item) == [item]
+def test_annotations_keep_their_offsets_right_or_wrong(annotation: JsonObject) -> None:
+    item = message(text_part(TEXT, annotation))
+    assert round_trip(item) == [item]
 
 
-def test_what_only_we_understand_does_not_go_to_a_provider() -> None:
-    note = citation(0, 3, content="quoted", groundwire={"anchor": "claim"})
-    [item] = again(message(text_part(TEXT, note)))
+def test_our_own_extensions_are_not_sent_to_a_provider() -> None:
+    annotation = citation(0, 3, content="quoted", groundwire={"anchor": "claim"})
+    [item] = round_trip(message(text_part(TEXT, annotation)))
     assert item["content"] == [text_part(TEXT, citation(0, 3))]
 
 
-def test_citations_that_were_derived_were_never_annotated() -> None:
+def test_derived_citations_are_not_encoded_as_annotations() -> None:
     searched = search({"type": "search", "query": "rain"})
-    answer = whole(searched, message(text_part(TEXT)))
+    answer = decode_whole(searched, message(text_part(TEXT)))
     assert answer.citations
     body = DIALECT.encode_request(Request((answer.message,))).body
     assert body["input"] == [searched, message(text_part(TEXT))]
 
 
-def test_openai_refuses_the_status_of_a_reasoning() -> None:
-    assert again({**REASONING, "status": "completed"}) == [REASONING]
+def test_the_status_of_a_reasoning_item_is_omitted() -> None:
+    assert round_trip({**REASONING, "status": "completed"}) == [REASONING]
 
 
 def test_messages_need_neither_type_nor_list() -> None:
@@ -149,10 +149,10 @@ def test_results_of_parallel_calls_are_one_message() -> None:
     assert isinstance(first, ToolResult)
     assert isinstance(second, ToolResult)
     assert second.content[1] == Image("image/png", "AAAA", extras={NATIVE: {"detail": "low"}})
-    assert again(*outputs) == outputs
+    assert round_trip(*outputs) == outputs
 
 
-def test_pictures_come_inline_or_by_address() -> None:
+def test_images_may_be_inline_or_urls() -> None:
     content: list[Json] = [
         {"type": "input_text", "text": "What is this?"},
         {"type": "input_image", "image_url": "https://example.org/i.png", "detail": "auto"},
@@ -162,10 +162,10 @@ def test_pictures_come_inline_or_by_address() -> None:
     [turn] = messages(item)
     assert turn.parts[1] == Image(url="https://example.org/i.png", extras={NATIVE: {"detail": "auto"}})
     assert isinstance(turn.parts[2], Opaque)
-    assert again(item) == [item]
+    assert round_trip(item) == [item]
 
 
-def test_items_nobody_knows_stay_where_they_were() -> None:
+def test_unknown_items_keep_their_position() -> None:
     items: list[Json] = [
         user("Hi?"),
         {"type": "item_reference", "id": "rs_9"},
@@ -176,28 +176,28 @@ def test_items_nobody_knows_stay_where_they_were() -> None:
     ]
     roles = [turn.role for turn in messages(*items)]
     assert roles == ["user", "assistant", "user", "assistant"]
-    *first, text, audio = again(*items)
+    *first, text, audio = round_trip(*items)
     assert first == items[:-1]
     assert text == message(text_part("Hm."))
     assert audio["content"] == [{"type": "output_audio", "data": "AA"}]
 
 
 def test_a_reference_needs_no_type() -> None:
-    assert again({"id": "rs_9"}) == [{"type": "item_reference", "id": "rs_9"}]
+    assert round_trip({"id": "rs_9"}) == [{"type": "item_reference", "id": "rs_9"}]
 
 
 def test_the_fields_of_a_users_message_are_kept() -> None:
     item: JsonObject = {**user("Hi?"), "id": "msg_u", "status": "completed"}
-    assert again(item) == [item]
+    assert round_trip(item) == [item]
 
 
 def test_two_messages_in_a_row_stay_two() -> None:
     items = [message(text_part("One.")), message(text_part("Two."), item_id="msg_2")]
     assert len(messages(*items)) == 1
-    assert again(*items) == items
+    assert round_trip(*items) == items
 
 
-def test_a_turn_of_another_dialect_is_told_in_words() -> None:
+def test_a_turn_of_another_dialect_becomes_text() -> None:
     source = Source(PAGE, "A page", "cited")
     turn = Message(
         "assistant",
@@ -213,21 +213,21 @@ def test_a_turn_of_another_dialect_is_told_in_words() -> None:
         (Citation(Span(0, 9), (Evidence(source, "Rain!", extras={"anthropic_messages": {}}),)),),
     )
     first, second = items_of(DIALECT.encode_request(Request((turn,))).body, "input")
-    words = json.dumps(first)
+    encoded = json.dumps(first)
     assert first["type"] == "message"
-    assert all(expected in words for expected in ("It rains.[1]", "rain", PAGE, "Rain!"))
-    assert "SECRET" not in words
+    assert all(expected in encoded for expected in ("It rains.[1]", "rain", PAGE, "Rain!"))
+    assert "SECRET" not in encoded
     assert second == {"type": "function_call", "call_id": "toolu_1", "name": "f", "arguments": "{}"}
 
 
-def test_foreign_parts_that_have_no_words_are_named() -> None:
+def test_foreign_parts_that_are_unsupported_are_named() -> None:
     turns = (
         Message("user", (Text("Hi?"), Opaque("gemini", {"fileData": {}}))),
         Message("assistant", (Image("image/png", "AAAA"), Text("There."))),
         Message("user", (ToolResult("c", (Text("no"),), is_error=True),)),
     )
-    body, unsaid = DIALECT.encode_request(Request(turns))
-    assert unsaid == ("images", "is_error", "opaque_parts")
+    body, unsupported = DIALECT.encode_request(Request(turns))
+    assert unsupported == ("images", "is_error", "opaque_parts")
     assert [item["type"] for item in items_of(body, "input")] == [
         "message",
         "message",
@@ -235,26 +235,26 @@ def test_foreign_parts_that_have_no_words_are_named() -> None:
     ]
 
 
-def test_results_and_words_of_one_turn_stand_in_their_order() -> None:
+def test_results_and_text_of_one_turn_keep_their_order() -> None:
     turn = Message("user", (ToolResult("a", (Text("1"),)), Text("And?"), ToolResult("b", (Text("2"),))))
     items = items_of(DIALECT.encode_request(Request((turn,))).body, "input")
     assert [item["type"] for item in items] == ["function_call_output", "message", "function_call_output"]
 
 
-def test_recorded_turns_go_back_word_for_word(recordings: Path) -> None:
+def test_recorded_turns_are_sent_back_verbatim(recordings: Path) -> None:
     for path in sorted((recordings / "openai-responses").glob("*.request.json")):
         body = json.loads(path.read_text())
         if not isinstance(body["input"], list):
             continue
         replayed = items_of(DIALECT.encode_request(DIALECT.decode_request(body)).body, "input")
-        said = [item for item in body["input"] if item.get("role") != "assistant" or "id" in item]
+        expected_items = [item for item in body["input"] if item.get("role") != "assistant" or "id" in item]
         assert [_plain(item) for item in replayed if item.get("role") != "assistant" or "id" in item] == [
-            _plain(item) for item in said
+            _plain(item) for item in expected_items
         ], path.name
 
 
 def _plain(item: JsonObject) -> JsonObject:
-    """An item without what may be left out: empty lists, its type, and the short form of its content."""
+    """An item without optional fields: empty lists, its type, and the short form of its content."""
     content = item.get("content")
     if isinstance(content, str):
         content = [{"type": "input_text", "text": content}]
@@ -267,10 +267,10 @@ def _plain(item: JsonObject) -> JsonObject:
     return {**plain, "content": [dict(part) for part in parts]} if "content" in item else plain
 
 
-def test_annotations_of_files_go_back_too() -> None:
+def test_annotations_of_files_are_sent_back() -> None:
     file: JsonObject = {"type": "file_citation", "file_id": "file_1", "filename": "a.txt", "index": 3}
     item = message(text_part(TEXT, citation(), file))
-    assert again(item) == [item]
+    assert round_trip(item) == [item]
 
 
 def test_a_search_without_its_wire_form_is_rebuilt() -> None:
@@ -292,7 +292,7 @@ def test_a_search_without_its_wire_form_is_rebuilt() -> None:
     assert (items[2]["type"], items[2]["id"]) == ("image_generation_call", "ig_1")
 
 
-def test_a_function_may_give_back_nothing() -> None:
+def test_a_function_may_return_nothing() -> None:
     turn = Message("user", (ToolResult("c"),))
     [item] = items_of(DIALECT.encode_request(Request((turn,))).body, "input")
     assert item == {"type": "function_call_output", "call_id": "c", "output": ""}

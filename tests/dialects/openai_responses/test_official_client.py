@@ -1,4 +1,4 @@
-"""The official `openai` client reads what we write, in process."""
+"""The official `openai` client reads what we encode, in process."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ from groundwire.model import (
     UsageSeen,
     assemble,
 )
-from tests.dialects.openai_responses.wire import PAGE, REPLY, encode
+from tests.dialects.openai_responses.wire import PAGE, REPLY, encode_events
 
-WORDS = "🌧 Regen in Zürich.\u2028Sun."
+TEXT = "🌧 Regen in Zürich.\u2028Sun."
 
 
 def cited(start: int, end: int, url: str = PAGE) -> Cited:
@@ -61,7 +61,7 @@ EVENTS: list[Event] = [
     SearchReturned(2, SearchResult("s", (Source(PAGE, "A"), Source("https://b.example/")))),
     SearchCalled(3, SearchCall("o", kind="open", url=PAGE)),
     SearchReturned(4, SearchResult("o")),
-    *(TextDelta(5, letter, "final_answer") for letter in WORDS),
+    *(TextDelta(5, letter, "final_answer") for letter in TEXT),
     cited(2, 18),
     TextSettled(5),
     TextDelta(6, " More.", "final_answer"),
@@ -94,7 +94,7 @@ def create() -> Response:
 
 
 def raw_stream(*events: Event) -> Iterator[ResponseStreamEvent]:
-    body = encode(events)
+    body = encode_events(events)
     return iter(client(200, "text/event-stream", body).responses.create(model="m", input="q", stream=True))
 
 
@@ -108,16 +108,16 @@ def texts(item: ResponseOutputMessage) -> list[ResponseOutputText]:
 
 def check(response: Response) -> None:
     assert response.status == "completed"
-    assert response.output_text == WORDS + " More."
+    assert response.output_text == TEXT + " More."
     kinds = ["reasoning", "web_search_call", "web_search_call", "message", "function_call", "function_call"]
     assert [item.type for item in response.output] == kinds
     [message] = messages(response.output)
     assert message.phase == "final_answer"
-    notes = [note for part in texts(message) for note in part.annotations]
-    assert all(isinstance(note, AnnotationURLCitation) for note in notes)
-    places = [(n.url, n.start_index, n.end_index) for n in notes if isinstance(n, AnnotationURLCitation)]
-    assert places == [(PAGE, 2, 18), ("https://b.example/", 1, 5)]
-    assert texts(message)[0].text[2:18] == WORDS[2:18]
+    annotations = [annotation for part in texts(message) for annotation in part.annotations]
+    assert all(isinstance(annotation, AnnotationURLCitation) for annotation in annotations)
+    cited = [(n.url, n.start_index, n.end_index) for n in annotations if isinstance(n, AnnotationURLCitation)]
+    assert cited == [(PAGE, 2, 18), ("https://b.example/", 1, 5)]
+    assert texts(message)[0].text[2:18] == TEXT[2:18]
     searches = [item for item in response.output if isinstance(item, ResponseFunctionWebSearch)]
     assert [item.status for item in searches] == ["completed", "completed"]
     assert searches[0].action.type == "search"
@@ -146,20 +146,20 @@ def test_every_event_of_a_stream_is_read() -> None:
     last = events[-1]
     assert last.type == "response.completed"
     check(last.response)
-    said = "".join(event.delta for event in events if event.type == "response.output_text.delta")
-    assert said == WORDS + " More."
+    streamed_text = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+    assert streamed_text == TEXT + " More."
     assert len([event for event in events if event.type == "response.output_text.annotation.added"]) == 2
 
 
 def test_the_helper_for_streams_accepts_every_step() -> None:
-    body = encode(EVENTS)
+    body = encode_events(EVENTS)
     with client(200, "text/event-stream", body).responses.stream(model="m", input="q") as stream:
         snapshots = [event.snapshot for event in stream if event.type == "response.output_text.delta"]
         check(stream.get_final_response())
-    assert snapshots[len(WORDS) - 1] == WORDS
+    assert snapshots[len(TEXT) - 1] == TEXT
 
 
-def test_the_helper_accepts_late_citations_and_parts_by_turns() -> None:
+def test_the_helper_accepts_late_citations_and_interleaved_parts() -> None:
     events: list[Event] = [
         Started("x", "y"),
         TextDelta(0, "One."),
@@ -171,20 +171,22 @@ def test_the_helper_accepts_late_citations_and_parts_by_turns() -> None:
         cited(0, 3),
         Finished("tool_calls"),
     ]
-    with client(200, "text/event-stream", encode(events)).responses.stream(model="m", input="q") as stream:
+    with client(200, "text/event-stream", encode_events(events)).responses.stream(
+        model="m", input="q"
+    ) as stream:
         response = stream.get_final_response()
     assert response.output_text == "One.Two."
     assert [len(texts(message)[0].annotations) for message in messages(response.output)] == [1, 1]
 
 
-def test_a_cut_answer_is_incomplete() -> None:
+def test_a_truncated_answer_is_incomplete() -> None:
     *_, last = raw_stream(TextDelta(0, "Hel"), Finished("length"))
     assert last.type == "response.incomplete"
     assert last.response.incomplete_details is not None
     assert last.response.incomplete_details.reason == "max_output_tokens"
 
 
-def test_an_error_in_a_stream_is_raised_with_its_words() -> None:
+def test_an_error_in_a_stream_is_raised_with_its_message() -> None:
     events = raw_stream(TextDelta(0, "Hel"), Failed(RateLimited("Slow down.")))
     with pytest.raises(openai.APIError, match=r"Slow down\.") as caught:
         list(events)

@@ -1,4 +1,4 @@
-"""Perplexity's Agent API: searches and pages told as items, and in streams also beside them."""
+"""Perplexity's Agent API: searches and pages are items, and in streams also separate events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,16 @@ from groundwire.model import (
     Usage,
     assemble,
 )
-from tests.dialects.openai_responses.wire import REPLY, call, completed, decode, message, response, sse, whole
+from tests.dialects.openai_responses.wire import (
+    REPLY,
+    call,
+    completed,
+    decode_events,
+    decode_whole,
+    message,
+    response,
+    sse,
+)
 
 FIRST = "https://example.org/paris"
 SECOND = "https://example.org/seine"
@@ -52,8 +61,8 @@ def answered(*annotations: JsonObject) -> JsonObject:
 
 
 def events_of(*annotations: JsonObject, items: bool = True) -> list[JsonObject]:
-    """A stream as Perplexity's: its searches are announced as functions, then told beside the items."""
-    place: JsonObject = {"item_id": "msg_1", "output_index": 2, "content_index": 0}
+    """A stream of Perplexity: searches are announced as functions, then sent as separate events."""
+    position: JsonObject = {"item_id": "msg_1", "output_index": 2, "content_index": 0}
     done = answered(*annotations)
     announced = call('{"queries": ["capital of France"]}', name="search_web", call_id="s_1", id="fc_s")
     listed: list[JsonObject] = [
@@ -71,16 +80,16 @@ def events_of(*annotations: JsonObject, items: bool = True) -> list[JsonObject]:
         {"type": "response.reasoning.stopped"},
         *(listed if items else []),
         {"type": "response.output_item.added", "output_index": 2, "item": {**done, "content": []}},
-        {"type": "response.output_text.delta", **place, "delta": TEXT[:20]},
-        {"type": "response.output_text.delta", **place, "delta": TEXT[20:]},
-        {"type": "response.output_text.done", **place, "text": TEXT},
+        {"type": "response.output_text.delta", **position, "delta": TEXT[:20]},
+        {"type": "response.output_text.delta", **position, "delta": TEXT[20:]},
+        {"type": "response.output_text.done", **position, "text": TEXT},
         {"type": "response.output_item.done", "output_index": 2, "item": done},
         completed(*([SEARCH, FETCH] if items else []), done, usage=USAGE),
     ]
 
 
 def streamed(*annotations: JsonObject, items: bool = True) -> Answer:
-    return assemble(decode(sse(events_of(*annotations, items=items))))
+    return assemble(decode_events(sse(events_of(*annotations, items=items))))
 
 
 def cited(answer: Answer) -> list[tuple[str, str]]:
@@ -115,14 +124,14 @@ def check(answer: Answer) -> None:
 
 @pytest.mark.parametrize("annotations", [ANNOTATIONS, []], ids=["annotated", "numbered"])
 def test_searches_pages_and_citations_are_read_whole_and_streamed(annotations: list[JsonObject]) -> None:
-    check(whole(SEARCH, FETCH, answered(*annotations), usage=USAGE))
+    check(decode_whole(SEARCH, FETCH, answered(*annotations), usage=USAGE))
     check(streamed(*annotations))
     check(streamed(*annotations, items=False))
 
 
-def test_usage_has_the_price_the_cache_and_the_calls_of_tools() -> None:
+def test_usage_has_cost_cache_and_tool_calls() -> None:
     expected = Usage(7, 3, 2, 1, None, None, 2, 1, 0.3)
-    assert whole(answered(), usage=USAGE).usage == expected
+    assert decode_whole(answered(), usage=USAGE).usage == expected
     assert streamed().usage == expected
 
 
@@ -130,7 +139,7 @@ def test_thoughts_are_reasoning() -> None:
     assert [part.text for part in streamed().parts if isinstance(part, Reasoning)] == ["I search."]
 
 
-def test_searches_that_run_at_once_keep_their_results() -> None:
+def test_concurrent_searches_keep_their_results() -> None:
     events = [
         {"type": "response.created", "response": response(status="in_progress")},
         {"type": "response.reasoning.search_queries", "queries": ["a"]},
@@ -142,7 +151,7 @@ def test_searches_that_run_at_once_keep_their_results() -> None:
             {"type": "search_results", "queries": ["b"], "results": RESULTS[1:]},
         ),
     ]
-    answer = assemble(decode(sse(cast("list[JsonObject]", events))))
+    answer = assemble(decode_events(sse(cast("list[JsonObject]", events))))
     calls = {part.id: part.queries for part in answer.parts if isinstance(part, SearchCall)}
     results = [part for part in answer.parts if isinstance(part, SearchResult)]
     assert [(calls[part.call_id], part.sources[0].url) for part in results] == [
@@ -160,7 +169,7 @@ def test_a_function_of_the_clients_is_still_called() -> None:
         {"type": "response.output_item.done", "output_index": 0, "item": item},
         completed(item, status="requires_action"),
     ]
-    answer = assemble(decode(sse(cast("list[JsonObject]", events))))
+    answer = assemble(decode_events(sse(cast("list[JsonObject]", events))))
     assert [(part.id, part.name, part.arguments) for part in answer.parts if isinstance(part, ToolCall)] == [
         ("call_1", "get_weather", '{"city": "Bern"}')
     ]
@@ -169,7 +178,7 @@ def test_a_function_of_the_clients_is_still_called() -> None:
 
 def test_a_failure_keeps_its_reason() -> None:
     failed: JsonObject = {"type": "response.failed", "error": {"message": "no credit", "code": "x"}}
-    answer = assemble(decode(sse([*events_of()[:5], failed])))
+    answer = assemble(decode_events(sse([*events_of()[:5], failed])))
     assert answer.error is not None
     assert answer.error.message == "no credit"
     assert [part.queries for part in answer.parts if isinstance(part, SearchCall)] == [("capital of France",)]
@@ -177,14 +186,14 @@ def test_a_failure_keeps_its_reason() -> None:
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_every_client_gets_the_cited_pages(name: str) -> None:
-    answer = whole(SEARCH, FETCH, answered(*ANNOTATIONS))
+    answer = decode_whole(SEARCH, FETCH, answered(*ANNOTATIONS))
     body = json.dumps(dialect(name).encode_response(answer, REPLY))
     assert FIRST in body
     assert SECOND in body
 
 
-def test_the_turn_goes_on_as_words_because_results_are_no_input() -> None:
-    answer = whole(SEARCH, FETCH, answered(*ANNOTATIONS))
+def test_the_turn_continues_as_text_because_results_are_not_valid_input() -> None:
+    answer = decode_whole(SEARCH, FETCH, answered(*ANNOTATIONS))
     body = json.dumps(DIALECT.encode_request(Request((answer.message,))).body)
     assert "search_results" not in body
-    assert all(word in body for word in (FIRST, SECOND, "capital of France"))
+    assert all(expected in body for expected in (FIRST, SECOND, "capital of France"))

@@ -1,4 +1,4 @@
-"""The search declaration in every spelling."""
+"""The search declaration in every form."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from groundwire.model import (
 from groundwire.model.value import replace
 
 NATIVE = "openai_responses"
-PLACE: JsonObject = {"type": "approximate", "country": "DE", "city": "Berlin"}
+LOCATION: JsonObject = {"type": "approximate", "country": "DE", "city": "Berlin"}
 
 
 def decoded(**body: Json) -> SearchOptions | None:
     return DIALECT.decode_request({"model": "m", "input": "Hi?", **body}).search
 
 
-def again(**body: Json) -> JsonObject:
+def round_trip(**body: Json) -> JsonObject:
     return DIALECT.encode_request(DIALECT.decode_request({"model": "m", "input": "Hi?", **body})).body
 
 
@@ -36,13 +36,13 @@ def encoded(search: SearchOptions, choice: ToolChoice | None = None) -> JsonObje
     "name",
     ["web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11"],
 )
-def test_every_name_of_the_tool_is_a_search_and_stays_what_it_was(name: str) -> None:
-    tool: JsonObject = {"type": name, "search_context_size": "low", "user_location": PLACE}
+def test_every_name_of_the_tool_is_a_search_and_is_kept(name: str) -> None:
+    tool: JsonObject = {"type": name, "search_context_size": "low", "user_location": LOCATION}
     search = decoded(tools=[tool])
     assert search == SearchOptions(
         location=Location("DE", city="Berlin"), context_size="low", extras={NATIVE: {"type": name}}
     )
-    assert again(tools=[tool])["tools"] == [tool]
+    assert round_trip(tools=[tool])["tools"] == [tool]
 
 
 def test_filters_and_access_are_restrictions() -> None:
@@ -56,24 +56,24 @@ def test_filters_and_access_are_restrictions() -> None:
     search = decoded(tools=[tool])
     assert search is not None
     assert (search.allowed_domains, search.blocked_domains, search.live) == (("a.com",), ("b.com",), False)
-    assert again(tools=[tool])["tools"] == [tool]
+    assert round_trip(tools=[tool])["tools"] == [tool]
 
 
-def test_empty_lists_and_nulls_are_no_restriction() -> None:
+def test_empty_lists_and_nulls_do_not_restrict() -> None:
     tool: JsonObject = {"type": "web_search", "filters": {"allowed_domains": []}, "user_location": None}
     assert decoded(tools=[tool]) == SearchOptions(extras={NATIVE: {"type": "web_search"}})
     assert decoded(tools=[{"type": "web_search", "filters": None}]) is not None
 
 
-def test_somewhere_is_not_nowhere() -> None:
+def test_an_unknown_location_is_not_a_missing_one() -> None:
     tool: JsonObject = {"type": "web_search", "user_location": {"type": "approximate"}}
     search = decoded(tools=[tool])
     assert search is not None
     assert search.location == Location()
-    assert again(tools=[tool])["tools"] == [tool]
+    assert round_trip(tools=[tool])["tools"] == [tool]
 
 
-def test_restrictions_make_a_preview_the_tool_that_knows_them() -> None:
+def test_restrictions_replace_a_preview_by_the_tool_that_supports_them() -> None:
     search = SearchOptions(allowed_domains=("a.com",), extras={NATIVE: {"type": "web_search_preview"}})
     assert encoded(search)["tools"] == [{"type": "web_search", "filters": {"allowed_domains": ["a.com"]}}]
 
@@ -87,7 +87,7 @@ def test_openrouters_server_tool_has_parameters() -> None:
             "max_uses": 3,
             "search_context_size": "medium",
             "excluded_domains": ["b.com"],
-            "user_location": PLACE,
+            "user_location": LOCATION,
         },
     }
     search = decoded(tools=[tool])
@@ -99,7 +99,7 @@ def test_openrouters_server_tool_has_parameters() -> None:
         context_size="medium",
         extras={NATIVE: {"type": "openrouter:web_search", "engine": "exa"}},
     )
-    body = again(tools=[tool], tool_choice={"type": "openrouter:web_search"})
+    body = round_trip(tools=[tool], tool_choice={"type": "openrouter:web_search"})
     assert body["tools"] == [tool]
     assert body["tool_choice"] == {"type": "openrouter:web_search"}
     assert "include" not in body
@@ -116,13 +116,13 @@ def test_openrouters_plugin_is_a_search() -> None:
         max_sources=3,
         extras={NATIVE: {"type": "plugin", "search_prompt": "Look:"}},
     )
-    body = again(plugins=plugins)
+    body = round_trip(plugins=plugins)
     assert body["plugins"] == plugins
     assert "tools" not in body
     assert "include" not in body
 
 
-def test_a_plugin_that_is_off_is_no_search() -> None:
+def test_a_disabled_plugin_is_not_a_search() -> None:
     assert decoded(plugins=[{"id": "web", "enabled": False}]) is None
 
 
@@ -134,7 +134,7 @@ def test_the_suffix_of_a_model_is_a_search() -> None:
     assert DIALECT.encode_request(elsewhere).body["tools"] == [{"type": "web_search"}]
 
 
-def test_a_provider_chooses_the_spelling_by_the_extras() -> None:
+def test_a_provider_selects_the_form_by_the_extras() -> None:
     options = SearchOptions(blocked_domains=("b.com",), max_sources=4)
     server = replace(options, extras={NATIVE: {"type": "openrouter:web_search"}})
     assert encoded(server)["tools"] == [
@@ -152,31 +152,31 @@ def test_a_forced_search_is_a_choice_and_a_plugin_needs_none() -> None:
     assert "tool_choice" not in encoded(plugin, forced)
 
 
-def test_the_limit_of_calls_is_the_limit_of_searches_if_nothing_else_can_be_called() -> None:
+def test_the_limit_of_calls_is_the_limit_of_searches_if_search_is_the_only_tool() -> None:
     tool: JsonObject = {"type": "web_search"}
     alone = decoded(tools=[tool], max_tool_calls=2)
     assert alone is not None
     assert alone.max_uses == 2
-    assert again(tools=[tool], max_tool_calls=2)["max_tool_calls"] == 2
+    assert round_trip(tools=[tool], max_tool_calls=2)["max_tool_calls"] == 2
     code: JsonObject = {"type": "code_interpreter"}
-    beside = decoded(tools=[tool, code], max_tool_calls=2)
-    assert beside is not None
-    assert beside.max_uses is None
-    assert again(tools=[tool, code], max_tool_calls=2)["max_tool_calls"] == 2
+    next_to_other_tool = decoded(tools=[tool, code], max_tool_calls=2)
+    assert next_to_other_tool is not None
+    assert next_to_other_tool.max_uses is None
+    assert round_trip(tools=[tool, code], max_tool_calls=2)["max_tool_calls"] == 2
 
 
-def test_a_limit_of_searches_beside_other_tools_is_unsaid() -> None:
+def test_a_limit_of_searches_next_to_other_tools_is_unsupported() -> None:
     request = Request(
         (),
         tools=(OpaqueTool(NATIVE, {"type": "code_interpreter"}),),
         search=SearchOptions(max_uses=2),
     )
-    body, unsaid = DIALECT.encode_request(request)
+    body, unsupported = DIALECT.encode_request(request)
     assert "max_tool_calls" not in body
-    assert unsaid == ("max_uses",)
+    assert unsupported == ("max_uses",)
 
 
-def test_hints_without_words_are_named() -> None:
+def test_unsupported_options_are_named() -> None:
     search = SearchOptions(
         language="de",
         since="2026-01-01T00:00:00Z",
@@ -193,12 +193,12 @@ def test_hints_without_words_are_named() -> None:
     )
 
 
-def test_cache_only_access_has_no_words_at_openrouter() -> None:
+def test_cache_only_access_is_unsupported_by_openrouter() -> None:
     search = SearchOptions(live=False, extras={NATIVE: {"type": "openrouter:web_search"}})
     assert DIALECT.encode_request(Request((), search=search)).unsaid == ("live",)
 
 
-def test_two_declarations_are_one_search() -> None:
+def test_two_declarations_are_merged() -> None:
     search = decoded(
         tools=[{"type": "web_search"}],
         plugins=[{"id": "web", "max_results": 3, "exclude_domains": ["b.com"]}],

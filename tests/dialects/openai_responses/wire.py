@@ -1,4 +1,4 @@
-"""Small pieces of the wire, written out by hand."""
+"""Helpers that build wire objects and decode and encode them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 
 from groundwire.dialects.base import Reply
 from groundwire.dialects.openai_responses import DIALECT
-from groundwire.model import Answer, Event, Json, JsonObject, assemble
+from groundwire.model import Answer, Event, Json, JsonObject, Request, assemble
 
 PAGE = "https://example.org/a?utm_source=openai"
 LINK = f"([example.org]({PAGE}))"
@@ -101,38 +101,38 @@ def text_events(
     deltas: Sequence[str], annotations: Sequence[JsonObject] = (), index: int = 0, item_id: str = "msg_1"
 ) -> list[JsonObject]:
     """The events of a message with one part, its annotations after the last delta."""
-    place: JsonObject = {"item_id": item_id, "output_index": index, "content_index": 0}
-    whole = text_part("".join(deltas), *annotations)
-    done = message(whole, item_id=item_id)
+    position: JsonObject = {"item_id": item_id, "output_index": index, "content_index": 0}
+    part = text_part("".join(deltas), *annotations)
+    done = message(part, item_id=item_id)
     return [
         {
             "type": "response.output_item.added",
             "output_index": index,
             "item": {**done, "content": [], "status": "in_progress"},
         },
-        {"type": "response.content_part.added", **place, "part": text_part("")},
+        {"type": "response.content_part.added", **position, "part": text_part("")},
         *(
-            {"type": "response.output_text.delta", **place, "delta": delta, "logprobs": []}
+            {"type": "response.output_text.delta", **position, "delta": delta, "logprobs": []}
             for delta in deltas
         ),
         *(
             {
                 "type": "response.output_text.annotation.added",
-                **place,
+                **position,
                 "annotation_index": number,
                 "annotation": annotation,
             }
             for number, annotation in enumerate(annotations)
         ),
-        {"type": "response.output_text.done", **place, "text": "".join(deltas), "logprobs": []},
-        {"type": "response.content_part.done", **place, "part": whole},
+        {"type": "response.output_text.done", **position, "text": "".join(deltas), "logprobs": []},
+        {"type": "response.content_part.done", **position, "part": part},
         {"type": "response.output_item.done", "output_index": index, "item": done},
     ]
 
 
 def search_events(done: JsonObject, index: int = 0) -> list[JsonObject]:
     """The events of a search, whose action is a placeholder at first."""
-    place: JsonObject = {"item_id": done["id"], "output_index": index}
+    position: JsonObject = {"item_id": done["id"], "output_index": index}
     added: JsonObject = {
         "id": done["id"],
         "type": done["type"],
@@ -141,32 +141,32 @@ def search_events(done: JsonObject, index: int = 0) -> list[JsonObject]:
     }
     return [
         {"type": "response.output_item.added", "output_index": index, "item": added},
-        {"type": "response.web_search_call.in_progress", **place},
-        {"type": "response.web_search_call.searching", **place},
-        {"type": "response.web_search_call.completed", **place},
+        {"type": "response.web_search_call.in_progress", **position},
+        {"type": "response.web_search_call.searching", **position},
+        {"type": "response.web_search_call.completed", **position},
         {"type": "response.output_item.done", "output_index": index, "item": done},
     ]
 
 
-def decode(data: bytes, size: int = 0) -> list[Event]:
-    """The events of a stream, fed whole or in pieces."""
+def decode_events(data: bytes, size: int = 0) -> list[Event]:
+    """Decode a stream, fed whole or in chunks of `size` bytes."""
     decoder = DIALECT.decoder()
-    pieces = [data[at : at + size] for at in range(0, len(data), size)] if size else [data]
-    return [event for piece in pieces for event in decoder.feed(piece)] + decoder.close()
+    chunks = [data[start : start + size] for start in range(0, len(data), size)] if size else [data]
+    return [event for chunk in chunks for event in decoder.feed(chunk)] + decoder.close()
 
 
-def streamed(*events: JsonObject) -> Answer:
-    """The answer that a stream tells."""
-    return assemble(decode(sse([created(), *events])))
+def decode_streamed(*events: JsonObject) -> Answer:
+    """Decode a stream into an answer."""
+    return assemble(decode_events(sse([created(), *events])))
 
 
-def whole(*items: JsonObject, **more: Json) -> Answer:
-    """The answer that a body tells."""
+def decode_whole(*items: JsonObject, **more: Json) -> Answer:
+    """Decode a body into an answer."""
     return assemble(DIALECT.decode_response(response(*items, **more)))
 
 
-def encode(events: Iterable[Event], reply: Reply | None = None) -> bytes:
-    """The stream that tells events."""
+def encode_events(events: Iterable[Event], reply: Reply | None = None) -> bytes:
+    """Encode events as a stream."""
     encoder = DIALECT.encoder(reply or REPLY)
     return b"".join(map(encoder.feed, events)) + encoder.close()
 
@@ -177,7 +177,7 @@ def payloads(data: bytes) -> list[JsonObject]:
     return [cast("JsonObject", json.loads(line[6:])) for line in lines if line.startswith("data: ")]
 
 
-def types(data: bytes) -> list[str]:
+def event_types(data: bytes) -> list[str]:
     """The type of each event of a stream, without `response.`."""
     return [str(payload["type"]).removeprefix("response.") for payload in payloads(data)]
 
@@ -190,7 +190,7 @@ def items_of(body: Json, key: str) -> list[JsonObject]:
     return [item for item in found if isinstance(item, dict)]
 
 
-def at(value: Json, *path: str | int) -> Json:
+def value_at(value: Json, *path: str | int) -> Json:
     """A value inside another."""
     for step in path:
         if isinstance(step, str):
@@ -203,3 +203,23 @@ def at(value: Json, *path: str | int) -> Json:
 
 
 REPLY = Reply(id="9", model="gpt-5.5", created=1_760_000_000)
+NATIVE = "openai_responses"
+FUNCTION: JsonObject = {
+    "type": "function",
+    "name": "get_weather",
+    "description": "The weather.",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+    "strict": True,
+}
+
+
+def decode_request(**body: Json) -> Request:
+    return DIALECT.decode_request({"model": "gpt-5.5", "input": "Hi?", **body})
+
+
+def encode_request(request: Request) -> JsonObject:
+    return DIALECT.encode_request(request).body
+
+
+def round_trip(**body: Json) -> JsonObject:
+    return encode_request(decode_request(**body))

@@ -1,12 +1,12 @@
-"""OpenAI's Chat Completions, as OpenAI, OpenRouter, Perplexity and a hundred compatible servers speak it."""
+"""OpenAI Chat Completions, as used by OpenAI, OpenRouter, Perplexity and other compatible servers."""
 
 from groundwire.dialects.base import Dialect
+from groundwire.dialects.openai_chat.decoder import Decoder
+from groundwire.dialects.openai_chat.encoder import Encoder
 from groundwire.dialects.openai_chat.errors import decode_error, encode_error
-from groundwire.dialects.openai_chat.losses import LOSSES
-from groundwire.dialects.openai_chat.parts import NAME
 from groundwire.dialects.openai_chat.request import decode_request, encode_request
-from groundwire.dialects.openai_chat.response import decode_response, encode_response
-from groundwire.dialects.openai_chat.stream import Decoder, Encoder
+from groundwire.dialects.openai_chat.response import LOSSES, decode_response, encode_response
+from groundwire.dialects.openai_chat.search import NAME
 from groundwire.dialects.openai_chat.usage import usage_of
 
 DIALECT = Dialect(

@@ -1,8 +1,8 @@
-"""Requests.
+"""Decodes and encodes requests.
 
-Canonical fields are taken out, everything else stays verbatim in the extras and goes back to this dialect
-only. Where two spellings mean the same (`max_tokens`, `reasoning`) the extras also keep the one that was
-used: its presence chooses the spelling, its value never wins over the canonical one.
+Canonical fields are extracted; all other fields stay verbatim in the extras and are written only for this
+dialect. Where two fields mean the same (`max_tokens`, `reasoning`), the extras also keep the one that was
+used: its presence selects the field to write, but its value never overrides the canonical one.
 """
 
 from __future__ import annotations
@@ -11,35 +11,29 @@ from typing import NamedTuple
 
 from groundwire.dialects.base import Encoded
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.openai_chat.calls import expects_legacy
 from groundwire.dialects.openai_chat.history import decode_messages, encode_messages
-from groundwire.dialects.openai_chat.parts import NAME, own
 from groundwire.dialects.openai_chat.search import (
     DEFAULT_FORM,
+    NAME,
     SEARCH_FIELDS,
-    SearchSaid,
+    EncodedSearch,
     decode_search,
     encode_search,
     is_web_plugin,
+    own_extras,
 )
 from groundwire.dialects.openai_chat.tools import (
     decode_choice,
     decode_tools,
     encode_choice,
     encode_tools,
+    expects_legacy,
 )
 from groundwire.errors import ClientWireError
-from groundwire.model import (
-    Json,
-    JsonObject,
-    Limits,
-    OutputFormat,
-    ReasoningOptions,
-    Request,
-)
+from groundwire.model import Json, JsonObject, Limits, OutputFormat, ReasoningOptions, Request
 from groundwire.model.request import Effort
 
-_KNOWN = (
+_CANONICAL_FIELDS = (
     "messages",
     "model",
     "tools",
@@ -56,8 +50,9 @@ _KNOWN = (
     "stream",
     *SEARCH_FIELDS,
 )
-# Kept for their spelling or their unknown parts; written by hand.
-_SPELLINGS = (
+
+# Kept in the extras for their name or their unknown parts; each has an encoder below.
+_KEPT_FIELDS = (
     "max_tokens",
     "top_k",
     "reasoning",
@@ -78,7 +73,7 @@ _EFFORTS: dict[str, Effort] = {
 
 
 def decode_request(body: JsonObject) -> Request:
-    """A caller's body."""
+    """Decode a caller's request body."""
     fields = Fields.of(body, ClientWireError)
     system, messages = decode_messages(fields)
     search = decode_search(fields)
@@ -93,12 +88,12 @@ def decode_request(body: JsonObject) -> Request:
         _decode_reasoning(fields),
         _decode_format(fields),
         fields.flag("stream") or False,
-        extras={NAME: {**fields.rest(*_KNOWN), **_decode_spellings(fields)}},
+        extras={NAME: {**fields.rest(*_CANONICAL_FIELDS), **_decode_kept_fields(fields)}},
     )
 
 
-def _decode_spellings(fields: Fields) -> JsonObject:
-    """What the known fields say beyond their canonical meaning."""
+def _decode_kept_fields(fields: Fields) -> JsonObject:
+    """Keep what the known fields contain beyond their canonical meaning."""
     kept: JsonObject = {}
     plugins: list[Json] = [plugin.raw for plugin in fields.objs("plugins") if not is_web_plugin(plugin)]
     if plugins:
@@ -109,10 +104,10 @@ def _decode_spellings(fields: Fields) -> JsonObject:
     effort = fields.text("reasoning_effort")
     if effort and effort not in _EFFORTS:
         kept["reasoning_effort"] = effort
-    form = fields.obj("response_format")
-    if form.text("type") not in ("", "json_object", "json_schema"):
-        kept["response_format"] = form.raw
-    elif rest := form.obj("json_schema").rest("name", "schema", "strict"):
+    response_format = fields.obj("response_format")
+    if response_format.text("type") not in ("", "json_object", "json_schema"):
+        kept["response_format"] = response_format.raw
+    elif rest := response_format.obj("json_schema").rest("name", "schema", "strict"):
         kept["response_format"] = {"json_schema": rest}
     return kept
 
@@ -130,70 +125,74 @@ def _decode_limits(fields: Fields) -> Limits:
 
 
 def _decode_reasoning(fields: Fields) -> ReasoningOptions | None:
-    """`reasoning_effort`, or OpenRouter's object."""
-    told = fields.obj("reasoning")
-    effort = _EFFORTS.get(fields.text("reasoning_effort") or told.text("effort"))
-    if told.flag("enabled") is False:
+    """Decode `reasoning_effort`, or OpenRouter's `reasoning` object."""
+    reasoning = fields.obj("reasoning")
+    effort = _EFFORTS.get(fields.text("reasoning_effort") or reasoning.text("effort"))
+    if reasoning.flag("enabled") is False:
         effort = "none"
-    hidden = told.flag("exclude")
-    options = ReasoningOptions(effort, told.integer("max_tokens"), None if hidden is None else not hidden)
+    hidden = reasoning.flag("exclude")
+    options = ReasoningOptions(
+        effort, reasoning.integer("max_tokens"), None if hidden is None else not hidden
+    )
     return None if options == ReasoningOptions() else options
 
 
 def _decode_format(fields: Fields) -> OutputFormat | None:
-    told = fields.obj("response_format")
-    if told.text("type") == "json_object":
+    response_format = fields.obj("response_format")
+    if response_format.text("type") == "json_object":
         return OutputFormat()
-    if told.text("type") != "json_schema":
+    if response_format.text("type") != "json_schema":
         return None
-    form = told.obj("json_schema")
-    schema = form.obj("schema").raw if form.has("schema") else None
-    return OutputFormat(schema, form.text("name"), form.flag("strict"))
+    json_schema = response_format.obj("json_schema")
+    schema = json_schema.obj("schema").raw if json_schema.has("schema") else None
+    return OutputFormat(schema, json_schema.text("name"), json_schema.flag("strict"))
 
 
-class _Writing(NamedTuple):
-    """A request on its way out: what it kept for this dialect, and the search form it is written for."""
+class _RequestEncoding(NamedTuple):
+    """A request to encode, with its extras for this dialect and the search form to write."""
 
     request: Request
-    kept: JsonObject
-    form: str
+    extras: JsonObject
+    search_form: str
 
     @property
-    def openrouter(self) -> bool:
-        return self.form in ("openrouter", "plugin")
+    def is_openrouter(self) -> bool:
+        return self.search_form in ("openrouter", "plugin")
 
 
 def encode_request(request: Request) -> Encoded:
-    """The body for a provider, and what it has no words for."""
-    kept = own(request.extras)
-    search = encode_search(request.search) if request.search else SearchSaid({})
-    form = own(request.search.extras).get("form", DEFAULT_FORM) if request.search else DEFAULT_FORM
-    writing = _Writing(request, kept, str(form))
-    messages, left_out = encode_messages(request.system, request.messages)
+    """Encode the body for a provider; also the names of what it cannot express."""
+    extras = own_extras(request.extras)
+    search = encode_search(request.search) if request.search else EncodedSearch({})
+    search_form = (
+        own_extras(request.search.extras).get("form", DEFAULT_FORM) if request.search else DEFAULT_FORM
+    )
+    encoding = _RequestEncoding(request, extras, str(search_form))
+    messages, omitted = encode_messages(request.system, request.messages)
     tools, foreign = encode_tools(request.tools)
     body: JsonObject = {
-        **{key: value for key, value in kept.items() if key not in _SPELLINGS},
+        **{key: value for key, value in extras.items() if key not in _KEPT_FIELDS},
         "model": request.model,
         "messages": messages,
         **tools,
         **search.fields,
     }
-    unsaid = [*search.unsaid, *left_out]
-    _add_search(body, search, kept)
-    body |= _encode_choice(writing, search, unsaid)
-    body |= _encode_limits(writing, unsaid)
-    body |= _encode_thinking(writing, unsaid)
-    body |= _encode_format(writing)
-    body |= _encode_stream(writing)
+    unsupported = [*search.unsupported, *omitted]
+    _add_search(body, search, extras)
+    body |= _encode_choice(encoding, search, unsupported)
+    body |= _encode_limits(encoding, unsupported)
+    body |= _encode_reasoning_options(encoding, unsupported)
+    body |= _encode_format(encoding)
+    body |= _encode_stream(encoding)
     if foreign:
-        unsaid.append("opaque_tools")
+        unsupported.append("opaque_tools")
     if request.previous_id:
-        unsaid.append("previous_id")
-    return Encoded(body, tuple(unsaid))
+        unsupported.append("previous_id")
+    return Encoded(body, tuple(unsupported))
 
 
-def _add_search(body: JsonObject, search: SearchSaid, kept: JsonObject) -> None:
-    tools, plugins = body.get("tools"), kept.get("plugins")
+def _add_search(body: JsonObject, search: EncodedSearch, extras: JsonObject) -> None:
+    tools, plugins = body.get("tools"), extras.get("plugins")
     if search.tool:
         body["tools"] = [*(tools if isinstance(tools, list) else ()), search.tool]
     entries: list[Json] = list(plugins) if isinstance(plugins, list) else []
@@ -203,58 +202,58 @@ def _add_search(body: JsonObject, search: SearchSaid, kept: JsonObject) -> None:
         body["plugins"] = entries
 
 
-def _encode_choice(writing: _Writing, search: SearchSaid, unsaid: list[str]) -> JsonObject:
-    choice = writing.request.tool_choice
-    verbatim = writing.kept.get("tool_choice")
+def _encode_choice(encoding: _RequestEncoding, search: EncodedSearch, unsupported: list[str]) -> JsonObject:
+    choice = encoding.request.tool_choice
+    verbatim = encoding.extras.get("tool_choice")
     if verbatim is not None and decode_choice(Fields({"tool_choice": verbatim}, ClientWireError)) == choice:
         return {"tool_choice": verbatim}
     if choice is None:
         return {}
     search_type = search.tool["type"] if search.tool else ""
-    said = encode_choice(choice, str(search_type), legacy=expects_legacy(writing.request))
-    if not said:
-        unsaid.append("tool_choice")
-    return said
+    encoded = encode_choice(choice, str(search_type), legacy=expects_legacy(encoding.request))
+    if not encoded:
+        unsupported.append("tool_choice")
+    return encoded
 
 
-def _encode_limits(writing: _Writing, unsaid: list[str]) -> JsonObject:
-    limits = writing.request.limits
-    old = "max_tokens" in writing.kept or writing.form == "perplexity"
-    said: JsonObject = {
-        "max_tokens" if old else "max_completion_tokens": limits.max_output_tokens,
+def _encode_limits(encoding: _RequestEncoding, unsupported: list[str]) -> JsonObject:
+    limits = encoding.request.limits
+    is_legacy = "max_tokens" in encoding.extras or encoding.search_form == "perplexity"
+    encoded: JsonObject = {
+        "max_tokens" if is_legacy else "max_completion_tokens": limits.max_output_tokens,
         "stop": list(limits.stop) or None,
         "temperature": limits.temperature,
         "top_p": limits.top_p,
     }
     if limits.top_k is not None:
-        # OpenAI refuses it; most others take it.
-        if "top_k" in writing.kept or writing.form != DEFAULT_FORM:
-            said["top_k"] = limits.top_k
+        # OpenAI rejects it; most other servers accept it.
+        if "top_k" in encoding.extras or encoding.search_form != DEFAULT_FORM:
+            encoded["top_k"] = limits.top_k
         else:
-            unsaid.append("top_k")
-    return {key: value for key, value in said.items() if value is not None}
+            unsupported.append("top_k")
+    return {key: value for key, value in encoded.items() if value is not None}
 
 
-def _encode_thinking(writing: _Writing, unsaid: list[str]) -> JsonObject:
-    options = writing.request.reasoning
-    kept = as_object(writing.kept.get("reasoning"))
+def _encode_reasoning_options(encoding: _RequestEncoding, unsupported: list[str]) -> JsonObject:
+    options = encoding.request.reasoning
+    kept = as_object(encoding.extras.get("reasoning"))
     if options is None:
         return {"reasoning": kept} if kept else {}
-    if not kept and not writing.openrouter:
+    if not kept and not encoding.is_openrouter:
         if options.budget_tokens is not None or options.visible is False:
-            unsaid.append("reasoning")
+            unsupported.append("reasoning")
         return {"reasoning_effort": options.effort} if options.effort else {}
-    said: JsonObject = {
+    encoded: JsonObject = {
         "effort": options.effort,
         "max_tokens": options.budget_tokens,
         "exclude": None if options.visible is None else not options.visible,
     }
-    return {"reasoning": {**kept, **{key: value for key, value in said.items() if value is not None}}}
+    return {"reasoning": {**kept, **{key: value for key, value in encoded.items() if value is not None}}}
 
 
-def _encode_format(writing: _Writing) -> JsonObject:
-    output = writing.request.output
-    kept = as_object(writing.kept.get("response_format"))
+def _encode_format(encoding: _RequestEncoding) -> JsonObject:
+    output = encoding.request.output
+    kept = as_object(encoding.extras.get("response_format"))
     if output is None:
         return {"response_format": kept} if "type" in kept else {}
     if output.schema is None:
@@ -269,11 +268,14 @@ def _encode_format(writing: _Writing) -> JsonObject:
     return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
-def _encode_stream(writing: _Writing) -> JsonObject:
-    """A caller of this dialect says itself whether it wants counts; for others we ask for them."""
-    if not writing.request.stream:
+def _encode_stream(encoding: _RequestEncoding) -> JsonObject:
+    """Encode the stream options.
+
+    Callers of this dialect choose themselves whether they want usage; for others it is always requested.
+    """
+    if not encoding.request.stream:
         return {}
-    options = as_object(writing.kept.get("stream_options"))
-    if NAME not in writing.request.extras:
+    options = as_object(encoding.extras.get("stream_options"))
+    if NAME not in encoding.request.extras:
         options = {"include_usage": True}
     return {"stream": True, **({"stream_options": options} if options else {})}

@@ -1,33 +1,53 @@
-"""Whole answers.
+"""Decodes and encodes whole responses.
 
-`annotations` is always there, as OpenAI has it. Pages that were found stand beside the choices as
-Perplexity's `search_results`, only if there are any. An answer that broke off keeps what it had and adds the
-error, in OpenRouter's shape.
+`annotations` is always present, as in OpenAI's responses. Pages that were found are written next to the
+choices as Perplexity's `search_results`, if there are any. An answer that failed midway keeps its content and
+has the error in OpenRouter's format.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from groundwire.dialects.base import Reply
 from groundwire.dialects.extras import extend
-from groundwire.dialects.openai_chat.annotations import encode_page
-from groundwire.dialects.openai_chat.calls import encode_call, encode_legacy_call, expects_legacy
-from groundwire.dialects.openai_chat.decoding import Decoder
-from groundwire.dialects.openai_chat.errors import encode_finish, encode_told_error
-from groundwire.dialects.openai_chat.layout import Layout
-from groundwire.dialects.openai_chat.losses import LOSSES
-from groundwire.dialects.openai_chat.parts import encode_image
-from groundwire.dialects.openai_chat.reasoning import encode_reasoning
+from groundwire.dialects.features import Feature
+from groundwire.dialects.openai_chat.decoder import Decoder
+from groundwire.dialects.openai_chat.errors import encode_error_object, encode_finish
+from groundwire.dialects.openai_chat.history import ContentLayout, encode_image, encode_reasoning
+from groundwire.dialects.openai_chat.search import encode_page
+from groundwire.dialects.openai_chat.tools import encode_call, encode_legacy_call, expects_legacy
 from groundwire.dialects.openai_chat.usage import encode_usage
 from groundwire.model import Answer, Event, Image, Json, JsonObject, SearchResult, Text, ToolCall, Usage
 
+LOSSES: Mapping[Feature, str] = {
+    Feature.TEXT_PARTS: "one `content`",
+    Feature.PHASE: "`content`; a refusal goes to `refusal`",
+    Feature.CONFIDENCE: "`groundwire.citations`",
+    Feature.FILE_CITATIONS: "`groundwire.files`",
+    Feature.QUERIES: "`groundwire.searches`",
+    Feature.SEARCH_CALLS: "`groundwire.searches`",
+    Feature.PAGES_OPENED: "`groundwire.searches`",
+    Feature.PATTERNS: "`groundwire.searches`",
+    Feature.SEARCH_ERRORS: "`groundwire.searches`, as the state `failed` with its `error`",
+    Feature.SUGGESTIONS: "`groundwire.suggestions`",
+    Feature.CALLERS: "nowhere",
+    Feature.TOOL_TOKENS: "counted in `usage.prompt_tokens`",
+}
+"""Features that a chat response cannot express, and where they go instead.
+
+Chat has one text, one reasoning text and one list of function calls. It has no searches, only sources: cited
+ones as annotations, others as Perplexity's `search_results`.
+"""
+
 
 def decode_response(body: JsonObject) -> list[Event]:
-    """A provider's whole answer, as the events that tell it."""
+    """Decode a provider's whole response into events."""
     return Decoder().read(body)
 
 
 def encode_response(answer: Answer, reply: Reply) -> JsonObject:
-    """A whole answer for a client."""
+    """Encode a whole answer for a client."""
     body: JsonObject = {
         "id": f"chatcmpl-{reply.id}",
         "object": "chat.completion",
@@ -38,27 +58,27 @@ def encode_response(answer: Answer, reply: Reply) -> JsonObject:
                 "index": 0,
                 "message": _encode_message(answer, reply),
                 "logprobs": None,
-                **encode_ending(answer, legacy=expects_legacy(reply.request)),
+                **encode_finish_fields(answer, legacy=expects_legacy(reply.request)),
             }
         ],
     }
     if answer.usage != Usage():
         body["usage"] = encode_usage(answer.usage)
     if answer.error is not None:
-        body["error"] = encode_told_error(answer.error)
-    return encode_beside(body, answer)
+        body["error"] = encode_error_object(answer.error)
+    return add_found_pages(body, answer)
 
 
-def encode_ending(answer: Answer, *, legacy: bool) -> JsonObject:
-    """Why it ended."""
+def encode_finish_fields(answer: Answer, *, legacy: bool) -> JsonObject:
+    """Encode the finish reason of an answer."""
     if answer.error is not None:
         return {"finish_reason": "error"}
     refusal = any(isinstance(part, Text) and part.phase == "refusal" for part in answer.parts)
     return encode_finish(answer.finish, answer.detail, refusal=refusal, legacy=legacy)
 
 
-def encode_beside(body: JsonObject, answer: Answer) -> JsonObject:
-    """What stands beside the choices: the pages that were found, and what chat has no words for."""
+def add_found_pages(body: JsonObject, answer: Answer) -> JsonObject:
+    """Add the pages that were found, and the extension for what chat cannot express, to a final object."""
     found = {
         (source.url, source.title, source.date): source
         for part in answer.parts
@@ -71,15 +91,15 @@ def encode_beside(body: JsonObject, answer: Answer) -> JsonObject:
 
 
 def _encode_message(answer: Answer, reply: Reply) -> JsonObject:
-    words = [part for part in answer.parts if isinstance(part, Text)]
-    text = "".join(part.text for part in words if part.phase != "refusal")
-    refusal = "".join(part.text for part in words if part.phase == "refusal")
+    texts = [part for part in answer.parts if isinstance(part, Text)]
+    text = "".join(part.text for part in texts if part.phase != "refusal")
+    refusal = "".join(part.text for part in texts if part.phase == "refusal")
     calls = [part for part in answer.parts if isinstance(part, ToolCall)]
     message: JsonObject = {
         "role": "assistant",
         "content": text or (None if calls or refusal else ""),
         "refusal": refusal or None,
-        "annotations": Layout.of(answer.parts).annotations(answer.parts, answer.citations),
+        "annotations": ContentLayout.of(answer.parts).annotations(answer.parts, answer.citations),
         **encode_reasoning(answer.parts, "reasoning_content"),
     }
     images: list[Json] = [encode_image(part) for part in answer.parts if isinstance(part, Image)]

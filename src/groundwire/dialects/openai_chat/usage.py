@@ -1,8 +1,8 @@
-"""Counts.
+"""Decodes and encodes token usage, searches and cost.
 
-OpenAI's `prompt_tokens` and `completion_tokens` hold everything; xAI and Perplexity leave reasoning out of
-`completion_tokens`, and Perplexity counts what it read of pages apart. OpenRouter adds the price and its
-searches, Perplexity the same under names of its own.
+OpenAI's `prompt_tokens` and `completion_tokens` are totals. xAI and Perplexity do not include reasoning in
+`completion_tokens`, and Perplexity counts the tokens of pages separately. OpenRouter adds cost and searches,
+and Perplexity has the same under different names.
 """
 
 from __future__ import annotations
@@ -13,36 +13,36 @@ from groundwire.model import JsonObject, Usage
 
 
 def decode_usage(usage: Fields) -> Usage:
-    """The `usage` object."""
-    read = usage.obj("prompt_tokens_details")
-    pages = _count(usage, "citation_tokens")
-    prompt = _count(usage, "prompt_tokens")
-    server = usage.obj(
+    """Decode the `usage` object."""
+    details = usage.obj("prompt_tokens_details")
+    pages = usage.count("citation_tokens")
+    prompt = usage.count("prompt_tokens")
+    server_tools = usage.obj(
         "server_tool_use_details" if usage.has("server_tool_use_details") else "server_tool_use"
     )
-    searches = _count(server, "web_search_requests")
-    cached = _count(read, "cached_tokens")
+    searches = server_tools.count("web_search_requests")
+    cached = details.count("cached_tokens")
     return Usage(
         input_tokens=prompt if prompt is None else prompt + (pages or 0),
-        output_tokens=_written(usage),
-        cached_tokens=_count(usage, "prompt_cache_hit_tokens") if cached is None else cached,
-        cache_write_tokens=_count(read, "cache_write_tokens"),
-        reasoning_tokens=_reasoning(usage),
+        output_tokens=_output_tokens(usage),
+        cached_tokens=usage.count("prompt_cache_hit_tokens") if cached is None else cached,
+        cache_write_tokens=details.count("cache_write_tokens"),
+        reasoning_tokens=_reasoning_tokens(usage),
         tool_tokens=pages,
-        searches=_count(usage, "num_search_queries") if searches is None else searches,
-        fetches=_count(server, "web_fetch_requests"),
+        searches=usage.count("num_search_queries") if searches is None else searches,
+        fetches=server_tools.count("web_fetch_requests"),
         cost=_cost(usage),
     )
 
 
 def usage_of(body: JsonObject) -> Usage | None:
-    """What a whole answer has cost, if it says so."""
+    """Usage of a whole response body, if it has one."""
     usage = Fields(body, UpstreamWireError).obj("usage")
     return decode_usage(usage) if usage.raw else None
 
 
 def encode_usage(usage: Usage) -> JsonObject:
-    """The `usage` object; the three totals are required."""
+    """Encode the `usage` object; the three totals are required."""
     body: JsonObject = {
         "prompt_tokens": usage.input_tokens or 0,
         "completion_tokens": usage.output_tokens or 0,
@@ -68,28 +68,25 @@ def encode_usage(usage: Usage) -> JsonObject:
     return body
 
 
-def _reasoning(usage: Fields) -> int | None:
-    told = _count(usage.obj("completion_tokens_details"), "reasoning_tokens")
-    return _count(usage, "reasoning_tokens") if told is None else told
+def _reasoning_tokens(usage: Fields) -> int | None:
+    detailed = usage.obj("completion_tokens_details").count("reasoning_tokens")
+    return usage.count("reasoning_tokens") if detailed is None else detailed
 
 
-def _written(usage: Fields) -> int | None:
-    """Everything written: reasoning is added where the provider's own sum shows that it stood apart."""
-    said = _count(usage, "completion_tokens")
-    reasoning = _reasoning(usage) or 0
-    if said is None or not reasoning:
-        return said
-    prompt, total = _count(usage, "prompt_tokens"), _count(usage, "total_tokens")
-    apart = reasoning > said or (total is not None and total == (prompt or 0) + said + reasoning)
-    return said + reasoning if apart else said
+def _output_tokens(usage: Fields) -> int | None:
+    """Output tokens including reasoning, which is added if the provider's total shows it was not."""
+    completion = usage.count("completion_tokens")
+    reasoning = _reasoning_tokens(usage) or 0
+    if completion is None or not reasoning:
+        return completion
+    prompt, total = usage.count("prompt_tokens"), usage.count("total_tokens")
+    is_separate = reasoning > completion or (
+        total is not None and total == (prompt or 0) + completion + reasoning
+    )
+    return completion + reasoning if is_separate else completion
 
 
 def _cost(usage: Fields) -> float | None:
     if isinstance(usage.get("cost"), dict):  # Perplexity itemises it
         return usage.obj("cost").amount("total_cost")
     return usage.amount("cost")
-
-
-def _count(holder: Fields, key: str) -> int | None:
-    """A number of things."""
-    return holder.count(key)

@@ -1,15 +1,15 @@
-"""OpenAI Responses, as all its speakers have it; answers of Perplexity and Mistral agents are read too."""
+"""OpenAI Responses as used by all compatible servers; also decodes Perplexity and Mistral agents."""
 
 from groundwire.dialects.base import Dialect
+from groundwire.dialects.openai_responses.decoder import Decoder
+from groundwire.dialects.openai_responses.encoder import Encoder
 from groundwire.dialects.openai_responses.errors import decode_error, encode_error
 from groundwire.dialects.openai_responses.request import decode_request, encode_request
 from groundwire.dialects.openai_responses.response import LOSSES, decode_response, encode_response
-from groundwire.dialects.openai_responses.stream import Decoder, Encoder
+from groundwire.dialects.openai_responses.search import NAME
 from groundwire.dialects.openai_responses.usage import usage_of
-from groundwire.dialects.openai_responses.wire import NAME
 
 __all__ = ["DIALECT"]
-
 DIALECT = Dialect(
     name=NAME,
     decode_request=decode_request,

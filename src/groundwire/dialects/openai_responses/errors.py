@@ -1,8 +1,8 @@
-"""Errors and the reasons why an answer ended.
+"""Errors and finish reasons.
 
-Three shapes of body are read alike: OpenAI's `{"error": {...}}`, the Codex backend's `{"detail": ...}` and
-OpenRouter's, whose `code` is the HTTP status. Inside a stream an error may be nested, flat, or part of a
-failed response. The provider's own word decides; the status decides where there is none.
+Three formats of error bodies are read: OpenAI's `{"error": {...}}`, the Codex backend's `{"detail": ...}` and
+OpenRouter's, whose `code` is the HTTP status. In a stream an error may be nested, flat, or part of a failed
+response. The error code decides; the status decides if there is none.
 """
 
 from __future__ import annotations
@@ -35,17 +35,19 @@ from groundwire.errors import (
 )
 from groundwire.model import FinishReason, Json, JsonObject
 
-INCOMPLETE: dict[str, FinishReason] = {
+FINISH_REASONS: dict[str, FinishReason] = {
     "max_output_tokens": "length",
     "max_messages": "length",
     "content_filter": "filtered",
 }
-"""`incomplete_details.reason`; what is not listed (`steered`) counts as another reason."""
+"""By `incomplete_details.reason`; all others (`steered`) are the finish reason `other`."""
 
-CUT: dict[FinishReason | None, str] = {"length": "max_output_tokens", "filtered": "content_filter"}
-WIRE_REASONS = frozenset({"max_output_tokens", "max_messages", "content_filter", "steered"})
-
-_BY_WORD: dict[str, type[UpstreamError]] = {
+INCOMPLETE_REASONS: dict[FinishReason | None, str] = {
+    "length": "max_output_tokens",
+    "filtered": "content_filter",
+}
+KNOWN_REASONS = frozenset({"max_output_tokens", "max_messages", "content_filter", "steered"})
+_CLASSES_BY_CODE: dict[str, type[UpstreamError]] = {
     "insufficient_quota": QuotaExhausted,
     "billing_hard_limit_reached": QuotaExhausted,
     "billing_not_active": QuotaExhausted,
@@ -75,28 +77,27 @@ _BY_WORD: dict[str, type[UpstreamError]] = {
     "context_length_exceeded": Refused,
     "content_policy_violation": Refused,
 }
-
-_REFUSING = re.compile(r"invalid_|unsupported_|unknown_|image_|.*_policy")
-"""Words of a stream's errors that blame the request: `invalid_request_error`, `bio_policy`, …"""
+_REQUEST_ERROR_CODE = re.compile(r"invalid_|unsupported_|unknown_|image_|.*_policy")
+"""Codes of stream errors that blame the request: `invalid_request_error`, `bio_policy`, …"""
 
 _WAIT = re.compile(r"(?:try again|retry) (?:in|after) ((?:\d+(?:\.\d+)?(?:ms|h|m|s)\s?)+)", re.IGNORECASE)
-_STRETCH = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)", re.IGNORECASE)
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)", re.IGNORECASE)
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\s]+")
 
 
 def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
-    """What an HTTP error means."""
+    """Turn an HTTP error response into an `UpstreamError`."""
     try:
         value = load_json(body, UpstreamWireError)
     except WireError:
         value = None
     if isinstance(value, dict):
-        error = _read_error(value, status)
+        error = _decode_error_object(value, status)
     else:
-        # A page of Cloudflare's with status 403 is about the network, not about the key.
+        # A Cloudflare page with status 403 is about the network, not about the key.
         kind = Refused if status == 403 else upstream_error_class(status)
-        error = kind(_excerpt(body.decode("utf-8", "replace")) or f"HTTP status {status}", status=status)
+        error = kind(_printable(body.decode("utf-8", "replace")) or f"HTTP status {status}", status=status)
     wait = retry_after(headers)
     error.retry_after = error.retry_after if wait is None else wait
     error.request_id = request_id(headers) or headers.get("x-oai-request-id", "")
@@ -104,40 +105,40 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
 
 
 def decode_stream_error(value: JsonObject) -> UpstreamError:
-    """What an error inside an answer means: an `error` event of either shape, or `response.error`."""
+    """Turn an `error` event of any format, or a `response.error`, into an `UpstreamError`."""
     status = value.get("status_code")
-    return _read_error(value, status if type(status) is int else None)
+    return _decode_error_object(value, status if type(status) is int else None)
 
 
-def _read_error(value: JsonObject, status: int | None) -> UpstreamError:
+def _decode_error_object(value: JsonObject, status: int | None) -> UpstreamError:
     nested = value.get("error")
     error = nested if isinstance(nested, dict) else value
     metadata = as_object(error.get("metadata"))
     code = error.get("code")
     if type(code) is int and 400 <= code < 600:
         status = code if status is None or status < 400 else status
-    words = [
-        word
-        for word in (code, metadata.get("error_type"), None if error is value else error.get("type"))
-        if isinstance(word, str) and word
+    codes = [
+        code_name
+        for code_name in (code, metadata.get("error_type"), None if error is value else error.get("type"))
+        if isinstance(code_name, str) and code_name
     ]
     message = _message(error.get("message"), nested, value.get("detail"))
     wait = error.get("resets_in_seconds")
-    return _kind_of(words, status)(
-        message or (words[0] if words else "the provider reported an error"),
+    return _error_class(codes, status)(
+        message or (codes[0] if codes else "the provider reported an error"),
         status=status,
-        upstream_code=words[0] if words else str(code) if type(code) is int and status == code else "",
-        retry_after=float(wait) if type(wait) is int and 0 <= wait < 10**9 else _told_wait(message),
+        upstream_code=codes[0] if codes else str(code) if type(code) is int and status == code else "",
+        retry_after=float(wait) if type(wait) is int and 0 <= wait < 10**9 else _wait_seconds(message),
     )
 
 
-def _kind_of(words: list[str], status: int | None) -> type[UpstreamError]:
-    for word in words:
-        if word in _BY_WORD:
-            return _BY_WORD[word]
+def _error_class(codes: list[str], status: int | None) -> type[UpstreamError]:
+    for code in codes:
+        if code in _CLASSES_BY_CODE:
+            return _CLASSES_BY_CODE[code]
     if status is not None:
         return upstream_error_class(status)
-    return Refused if any(_REFUSING.match(word) for word in words) else Overloaded
+    return Refused if any(_REQUEST_ERROR_CODE.match(code) for code in codes) else Overloaded
 
 
 def _message(*candidates: Json) -> str:
@@ -149,20 +150,20 @@ def _message(*candidates: Json) -> str:
     return ""
 
 
-def _told_wait(message: str) -> float | None:
-    """OpenAI says how long to wait in its sentence: `try again in 1.5s`, `in 6m0s`, `in 20ms`."""
+def _wait_seconds(message: str) -> float | None:
+    """Retry delay in OpenAI's error message: `try again in 1.5s`, `in 6m0s`, `in 20ms`."""
     match = _WAIT.search(message)
     if match is None:
         return None
-    stretches = _STRETCH.findall(match[1])
+    stretches = _DURATION.findall(match[1])
     return sum(min(float(number), 1e9) * _SECONDS[unit.lower()] for number, unit in stretches)
 
 
-def _excerpt(text: str) -> str:
+def _printable(text: str) -> str:
     return _UNPRINTABLE.sub(" ", text[:1000]).strip()[:200]
 
 
-_WORDS: dict[type[GroundwireError], tuple[str, str]] = {
+_CODES_BY_CLASS: dict[type[GroundwireError], tuple[str, str]] = {
     MissingCredential: ("authentication_error", "invalid_api_key"),
     ConfigError: ("server_error", "server_error"),
     AuthRejected: ("authentication_error", "invalid_api_key"),
@@ -177,9 +178,7 @@ _WORDS: dict[type[GroundwireError], tuple[str, str]] = {
     RequestError: ("invalid_request_error", ""),
     ClientWireError: ("invalid_request_error", ""),
 }
-
-
-_WORDS_BY_STATUS: dict[int, tuple[str, str]] = {
+_CODES_BY_STATUS: dict[int, tuple[str, str]] = {
     401: ("authentication_error", "invalid_api_key"),
     402: ("insufficient_quota", "insufficient_quota"),
     403: ("permission_error", "permission_denied"),
@@ -191,33 +190,33 @@ _WORDS_BY_STATUS: dict[int, tuple[str, str]] = {
     503: ("server_error", "server_is_overloaded"),
     504: ("server_error", "timeout"),
 }
-"""For errors that are known by their status alone; any other 4xx blames the request."""
+"""Type and code of errors that are known by their status only; any other 4xx blames the request."""
 
 
 def encode_error(error: GroundwireError, _: Reply) -> ErrorBody:
-    """An error as the body of an HTTP answer."""
-    return ErrorBody(error.status_hint, {"error": encode_problem(error)})
+    """Encode an error as an HTTP error body."""
+    return ErrorBody(error.status_hint, {"error": encode_error_object(error)})
 
 
-def encode_problem(error: GroundwireError) -> JsonObject:
-    """The error object itself, as it stands in a body and in an `error` event."""
-    kind, code = _words_of(error)
+def encode_error_object(error: GroundwireError) -> JsonObject:
+    """Encode the error object of a body or an `error` event."""
+    kind, code = _type_and_code(error)
     param = error.path.removeprefix("$").lstrip(".") if isinstance(error, ClientWireError) else ""
     return {"message": error.message, "type": kind, "param": param or None, "code": code or None}
 
 
-def encode_failure(error: GroundwireError) -> JsonObject:
-    """The `error` of a failed response, which needs a code."""
-    kind, code = _words_of(error)
+def encode_response_error(error: GroundwireError) -> JsonObject:
+    """Encode the `error` of a failed response, which requires a code."""
+    kind, code = _type_and_code(error)
     return {"code": code or kind, "message": error.message}
 
 
-def _words_of(error: GroundwireError) -> tuple[str, str]:
+def _type_and_code(error: GroundwireError) -> tuple[str, str]:
     for kind in type(error).__mro__:
-        if kind in _WORDS:
-            word, code = _WORDS[kind]
-            own = error.upstream_code if isinstance(error, UpstreamError) else ""
-            return word, own if _BY_WORD.get(own, Refused) is kind else code
+        if kind in _CODES_BY_CLASS:
+            error_type, code = _CODES_BY_CLASS[kind]
+            upstream_code = error.upstream_code if isinstance(error, UpstreamError) else ""
+            return error_type, upstream_code if _CLASSES_BY_CODE.get(upstream_code, Refused) is kind else code
     status = error.status_hint
     other = ("invalid_request_error", "") if 400 <= status < 500 else ("server_error", "server_error")
-    return _WORDS_BY_STATUS.get(status, other)
+    return _CODES_BY_STATUS.get(status, other)

@@ -1,9 +1,8 @@
-"""Counts, both ways.
+"""Decodes and encodes token usage, searches and cost.
 
-`input_tokens` and `output_tokens` are totals here as in the model. Billable searches stand beside the usage
+`input_tokens` and `output_tokens` are totals, as in the model. Billable searches are next to the usage
 (`tool_usage`), or inside it under the names of OpenRouter, xAI and Perplexity; OpenRouter and Perplexity add
-the price. Clients read the details without asking whether they are there, so unknown ones are written as
-nought.
+the cost. Clients read the details without checking whether they exist, so unknown ones are written as zero.
 """
 
 from __future__ import annotations
@@ -14,18 +13,18 @@ from groundwire.model import JsonObject, Usage
 
 
 def decode_usage(response: Fields) -> Usage | None:
-    """The counts of a response, if it has any."""
+    """Decode the usage of a response, if it has any."""
     usage = response.obj("usage")
     searches = _searches(response, usage)
     if not usage.raw and searches is None:
         return None
-    read = usage.obj("input_tokens_details")
-    cached, written = read.count("cached_tokens"), read.count("cache_write_tokens")
+    details = usage.obj("input_tokens_details")
+    cached, written = details.count("cached_tokens"), details.count("cache_write_tokens")
     return Usage(
         input_tokens=usage.count("input_tokens"),
         output_tokens=usage.count("output_tokens"),
-        cached_tokens=read.count("cache_read_input_tokens") if cached is None else cached,
-        cache_write_tokens=read.count("cache_creation_input_tokens") if written is None else written,
+        cached_tokens=details.count("cache_read_input_tokens") if cached is None else cached,
+        cache_write_tokens=details.count("cache_creation_input_tokens") if written is None else written,
         reasoning_tokens=usage.obj("output_tokens_details").count("reasoning_tokens"),
         tool_tokens=usage.count("connector_tokens"),
         searches=searches,
@@ -44,46 +43,48 @@ def _searches(response: Fields, usage: Fields) -> int | None:
     if counted is not None:
         return counted
     xai = usage.obj("server_side_tool_usage_details")
-    return _total(xai.count("web_search_calls"), xai.count("x_search_calls"), _invocations(usage, "search"))
+    return _sum_known(
+        xai.count("web_search_calls"), xai.count("x_search_calls"), _invocations(usage, "search")
+    )
 
 
 def _invocations(usage: Fields, word: str) -> int | None:
-    """Perplexity counts the calls of each tool: `{"search_web": {"invocation": 2}}`."""
+    """Sum Perplexity's calls per tool: `{"search_web": {"invocation": 2}}`."""
     tools = usage.obj("tool_calls_details")
-    return _total(*(tools.obj(name).count("invocation") for name in tools.raw if word in name))
+    return _sum_known(*(tools.obj(name).count("invocation") for name in tools.raw if word in name))
 
 
-def _total(*counts: int | None) -> int | None:
-    told = [count for count in counts if count is not None]
-    return sum(told) if told else None
+def _sum_known(*counts: int | None) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def _cost(usage: Fields) -> float | None:
-    """The price: a number at OpenRouter, an object at Perplexity."""
+    """Cost of the response: a number from OpenRouter, an object from Perplexity."""
     if isinstance(usage.get("cost"), dict):
         return usage.obj("cost").amount("total_cost")
     return usage.amount("cost")
 
 
 def usage_of(body: JsonObject) -> Usage | None:
-    """What a whole answer has cost, if it says so."""
+    """Usage of a whole response body, if it has one."""
     return decode_usage(Fields(body, UpstreamWireError))
 
 
 def encode_usage(usage: Usage) -> JsonObject | None:
-    """`usage`; nothing if nothing was counted."""
+    """Encode `usage`; None if nothing was counted."""
     if usage.input_tokens is None and usage.output_tokens is None and usage.cost is None:
         return None
-    read, written = usage.input_tokens or 0, usage.output_tokens or 0
+    input_tokens, output_tokens = usage.input_tokens or 0, usage.output_tokens or 0
     body: JsonObject = {
-        "input_tokens": read,
+        "input_tokens": input_tokens,
         "input_tokens_details": {
             "cached_tokens": usage.cached_tokens or 0,
             "cache_write_tokens": usage.cache_write_tokens or 0,
         },
-        "output_tokens": written,
+        "output_tokens": output_tokens,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
-        "total_tokens": read + written,
+        "total_tokens": input_tokens + output_tokens,
     }
     if usage.cost is not None:
         body["cost"] = usage.cost
@@ -91,17 +92,17 @@ def encode_usage(usage: Usage) -> JsonObject | None:
 
 
 def encode_tool_usage(usage: Usage) -> JsonObject | None:
-    """`tool_usage`, which tells the billable searches. Official clients require both kinds of tools in it."""
+    """Encode `tool_usage`, the billable searches. Official clients require both kinds of tools in it."""
     if usage.searches is None:
         return None
-    return {"image_gen": {**_NO_PICTURES}, "web_search": {"num_requests": usage.searches}}
+    return {"image_gen": {**_NO_IMAGE_USAGE}, "web_search": {"num_requests": usage.searches}}
 
 
-_NO_PICTURES: JsonObject = {
+_NO_IMAGE_USAGE: JsonObject = {
     "input_tokens": 0,
     "input_tokens_details": {"image_tokens": 0, "text_tokens": 0},
     "output_tokens": 0,
     "output_tokens_details": {"image_tokens": 0, "text_tokens": 0},
     "total_tokens": 0,
 }
-"""OpenAI gives zero counts for tools that were not used."""
+"""OpenAI sends zero counts for tools that were not used."""

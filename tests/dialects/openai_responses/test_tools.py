@@ -1,4 +1,4 @@
-"""Tools that the provider ran itself: searches with their queries, and never a call for the client."""
+"""Tools, tool choice, and the tools that the provider ran itself."""
 
 from __future__ import annotations
 
@@ -8,23 +8,108 @@ import pytest
 
 from groundwire.dialects.openai_responses import DIALECT
 from groundwire.dialects.registry import DIALECTS, dialect
-from groundwire.model import Answer, Json, JsonObject, Opaque, Request, SearchCall, ToolCall, assemble
+from groundwire.model import (
+    Answer,
+    FunctionTool,
+    Json,
+    JsonObject,
+    Opaque,
+    OpaqueTool,
+    Request,
+    SearchCall,
+    SearchOptions,
+    ToolCall,
+    ToolChoice,
+    assemble,
+)
 from tests.dialects.openai_responses.wire import (
+    FUNCTION,
+    NATIVE,
     REPLY,
     call,
     citation,
     completed,
     created,
-    decode,
+    decode_events,
+    decode_request,
+    decode_whole,
+    encode_request,
     items_of,
     message,
     response,
+    round_trip,
     search_events,
     sse,
     text_events,
     text_part,
-    whole,
 )
+
+
+def test_functions_are_flat_and_keep_unknown_fields() -> None:
+    tool: JsonObject = {**FUNCTION, "defer_loading": True}
+    [found] = decode_request(tools=[tool]).tools
+    assert found == FunctionTool(
+        "get_weather",
+        "The weather.",
+        {"type": "object", "properties": {"city": {"type": "string"}}},
+        strict=True,
+        extras={NATIVE: {"defer_loading": True}},
+    )
+    assert round_trip(tools=[tool])["tools"] == [tool]
+
+
+def test_a_missing_strict_stays_missing_and_a_foreign_one_is_false() -> None:
+    bare: JsonObject = {"type": "function", "name": "f", "parameters": {"type": "object"}}
+    assert round_trip(tools=[bare])["tools"] == [bare]
+    foreign = Request((), tools=(FunctionTool("f"),))
+    assert encode_request(foreign)["tools"] == [
+        {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}, "strict": False}
+    ]
+
+
+def test_tools_specific_to_this_dialect_are_kept_verbatim() -> None:
+    tools: list[Json] = [
+        {"type": "namespace", "name": "mcp__x", "tools": [FUNCTION]},
+        {"type": "custom", "name": "apply_patch", "format": {"type": "grammar"}},
+        {"type": "code_interpreter", "container": {"type": "auto"}},
+    ]
+    request = decode_request(tools=tools)
+    assert all(isinstance(tool, OpaqueTool) for tool in request.tools)
+    assert round_trip(tools=tools)["tools"] == tools
+
+
+@pytest.mark.parametrize(
+    ("wire", "choice"),
+    [
+        ("auto", ToolChoice("auto")),
+        ("none", ToolChoice("none")),
+        ("required", ToolChoice("required")),
+        ({"type": "function", "name": "f"}, ToolChoice("function", "f")),
+        ({"type": "web_search"}, ToolChoice("search")),
+        (
+            {"type": "allowed_tools", "mode": "required", "tools": [{"type": "web_search"}]},
+            ToolChoice("search"),
+        ),
+        (
+            {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]},
+            ToolChoice("auto"),
+        ),
+        ({"type": "custom", "name": "x"}, None),
+        (None, None),
+    ],
+)
+def test_every_choice_is_decoded_and_encoded(wire: Json, choice: ToolChoice | None) -> None:
+    tools: list[Json] = [{"type": "web_search"}]
+    assert decode_request(tools=tools, tool_choice=wire).tool_choice == choice
+    assert round_trip(tools=tools, tool_choice=wire).get("tool_choice") == wire
+
+
+def test_a_changed_choice_is_not_encoded_verbatim() -> None:
+    wire: JsonObject = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "web_search"}]}
+    request = decode_request(tool_choice=wire)
+    changed = Request((), search=SearchOptions(), tool_choice=ToolChoice("search"), extras=request.extras)
+    assert encode_request(changed)["tool_choice"] == {"type": "web_search"}
+
 
 SERVER_TOOLS: list[Json] = [{"type": "x_search"}]
 QUERY = "from:xai filter:media"
@@ -32,7 +117,7 @@ ARGUMENTS = json.dumps({"query": QUERY, "limit": 20})
 
 
 def x_search(name: str = "x_keyword_search", arguments: str = ARGUMENTS, **more: Json) -> JsonObject:
-    """A search of X's, as xAI tells it."""
+    """A search of X, as xAI sends it."""
     return {
         "id": "ctc_1",
         "type": "custom_tool_call",
@@ -58,7 +143,7 @@ def streamed_item(item: JsonObject, **more: Json) -> Answer:
         *text_events(["Hi."], index=1),
         completed(item, message(text_part("Hi.")), **more),
     ]
-    return assemble(decode(sse(events)))
+    return assemble(decode_events(sse(events)))
 
 
 SEARCH_ITEMS: list[tuple[JsonObject, tuple[str, tuple[str, ...], str]]] = [
@@ -126,17 +211,17 @@ every_search_item = pytest.mark.parametrize(
 
 
 @every_search_item
-def test_the_search_of_every_speaker_is_a_search_with_its_queries(
+def test_the_search_of_every_server_is_a_search_with_its_queries(
     item: JsonObject, expected: tuple[str, tuple[str, ...], str]
 ) -> None:
-    for answer in (whole(item, message(text_part("Hi."))), streamed_item(item)):
+    for answer in (decode_whole(item, message(text_part("Hi."))), streamed_item(item)):
         assert searches(answer) == [expected]
         assert not [part for part in answer.parts if isinstance(part, ToolCall | Opaque)]
         assert answer.finish == "stop"
 
 
 @every_search_item
-def test_a_search_goes_back_to_its_speaker_as_it_came(
+def test_a_search_is_sent_back_to_its_server_verbatim(
     item: JsonObject, expected: tuple[str, tuple[str, ...], str]
 ) -> None:
     question: JsonObject = {
@@ -157,10 +242,10 @@ def finish_in(name: str, answer: Answer) -> str:
 
 @pytest.mark.parametrize("name", DIALECTS)
 @every_search_item
-def test_no_client_is_told_to_act_on_a_search(
+def test_no_client_has_to_act_on_a_search(
     name: str, item: JsonObject, expected: tuple[str, tuple[str, ...], str]
 ) -> None:
-    assert finish_in(name, whole(item, message(text_part("Hi.")))) == "stop"
+    assert finish_in(name, decode_whole(item, message(text_part("Hi.")))) == "stop"
 
 
 SERVER_RUN: list[tuple[JsonObject, dict[str, Json]]] = [
@@ -178,11 +263,9 @@ SERVER_RUN: list[tuple[JsonObject, dict[str, Json]]] = [
 
 
 @pytest.mark.parametrize(("item", "more"), SERVER_RUN, ids=[str(item["type"]) for item, _ in SERVER_RUN])
-def test_other_tools_of_the_server_are_kept_and_call_for_nothing(
-    item: JsonObject, more: dict[str, Json]
-) -> None:
+def test_other_server_tools_are_kept_and_wait_for_nothing(item: JsonObject, more: dict[str, Json]) -> None:
     item = {"id": "i_1", **item}
-    answer = whole(item, message(text_part("Hi.")), **more)
+    answer = decode_whole(item, message(text_part("Hi.")), **more)
     assert answer.finish == "stop"
     assert [part.data for part in answer.parts if isinstance(part, Opaque)] == [item]
     assert not [part for part in answer.parts if isinstance(part, ToolCall | SearchCall)]
@@ -191,7 +274,7 @@ def test_other_tools_of_the_server_are_kept_and_call_for_nothing(
 
 def test_a_call_that_the_response_itself_answers_was_run_by_the_server() -> None:
     output: JsonObject = {"type": "function_call_output", "call_id": "call_1", "output": "rain"}
-    answer = whole(call(), output, message(text_part("Hi.")))
+    answer = decode_whole(call(), output, message(text_part("Hi.")))
     assert answer.finish == "stop"
     assert not [part for part in answer.parts if isinstance(part, ToolCall)]
 
@@ -211,26 +294,28 @@ def test_a_call_that_the_response_itself_answers_was_run_by_the_server() -> None
     ],
     ids=["custom", "declared", "local_shell", "shell", "approval", "tool_search"],
 )
-def test_a_tool_of_the_clients_waits_for_the_client(item: JsonObject, more: dict[str, Json]) -> None:
-    answer = whole({"id": "i_1", **item}, **more)
+def test_a_client_tool_waits_for_the_client(item: JsonObject, more: dict[str, Json]) -> None:
+    answer = decode_whole({"id": "i_1", **item}, **more)
     assert answer.finish == "tool_calls"
     assert not [part for part in answer.parts if isinstance(part, SearchCall)]
 
 
-def test_a_custom_tool_that_an_answer_follows_was_not_left_to_the_client() -> None:
+def test_a_custom_tool_before_an_answer_was_run_by_the_server() -> None:
     item: JsonObject = {"id": "i_1", "type": "custom_tool_call", "call_id": "a", "name": "x", "input": "y"}
-    assert whole(item, message(text_part("Hi."))).finish == "stop"
-    assert whole(message(text_part("Hi.")), item).finish == "tool_calls"
+    assert decode_whole(item, message(text_part("Hi."))).finish == "stop"
+    assert decode_whole(message(text_part("Hi.")), item).finish == "tool_calls"
 
 
-def test_function_calls_beside_a_search_of_the_server_are_still_the_clients() -> None:
-    answer = whole(x_search(), call(), tools=[*SERVER_TOOLS, {"type": "function", "name": "get_weather"}])
+def test_function_calls_next_to_a_server_search_are_still_for_the_client() -> None:
+    answer = decode_whole(
+        x_search(), call(), tools=[*SERVER_TOOLS, {"type": "function", "name": "get_weather"}]
+    )
     assert [part.name for part in answer.parts if isinstance(part, ToolCall)] == ["get_weather"]
     assert searches(answer) == [("search", (QUERY,), "")]
     assert answer.finish == "tool_calls"
 
 
-def test_the_mark_of_a_call_is_neither_a_query_nor_a_part_of_an_address() -> None:
+def test_the_call_marker_is_neither_a_query_nor_a_part_of_a_url() -> None:
     page = "https://example.org/a#part"
     actions: list[JsonObject] = [
         {"type": "search", "queries": ["rain", "ws_call_id=call_0"]},
@@ -241,7 +326,7 @@ def test_the_mark_of_a_call_is_neither_a_query_nor_a_part_of_an_address() -> Non
         {"id": f"call_{number}", "type": "web_search_call", "status": "completed", "action": action}
         for number, action in enumerate(actions)
     ]
-    answer = whole(*items)
+    answer = decode_whole(*items)
     assert searches(answer) == [
         ("search", ("rain",), ""),
         ("open", (), "https://example.org/a"),
@@ -252,20 +337,20 @@ def test_the_mark_of_a_call_is_neither_a_query_nor_a_part_of_an_address() -> Non
 
 def test_citations_without_any_search_item_reach_every_client() -> None:
     part = text_part("It rains. [a](https://example.org/a)", citation(10, 36, "https://example.org/a"))
-    answer = whole(message(part))
+    answer = decode_whole(message(part))
     assert not searches(answer)
     for name in DIALECTS:
         assert "https://example.org/a" in json.dumps(dialect(name).encode_response(answer, REPLY)), name
 
 
-def test_a_search_item_of_the_old_form_is_streamed_as_before() -> None:
+def test_a_search_item_of_the_old_format_is_streamed_as_before() -> None:
     item: JsonObject = {
         "id": "ws_1",
         "type": "web_search_call",
         "status": "completed",
         "action": {"type": "search", "query": "rain"},
     }
-    answer = assemble(decode(sse([created(), *search_events(item), completed(item)])))
+    answer = assemble(decode_events(sse([created(), *search_events(item), completed(item)])))
     assert searches(answer) == [("search", ("rain",), "")]
 
 
@@ -287,7 +372,7 @@ def test_bing_grounding_is_a_search_and_its_marker_a_citation(marker: str) -> No
         "call_id": "call_1",
         "output": "…",
     }
-    answer = whole(grounding, output, message(part))
+    answer = decode_whole(grounding, output, message(part))
     assert [search.query for search in answer.searches] == ["rain in Bern"]
     [cited] = answer.citations
     assert cited.span is not None

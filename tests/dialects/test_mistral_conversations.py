@@ -21,7 +21,7 @@ from groundwire.model import (
     Usage,
     assemble,
 )
-from tests.dialects.openai_responses.wire import REPLY, decode, sse
+from tests.dialects.openai_responses.wire import REPLY, decode_events, sse
 
 FIRST = "https://example.org/euro"
 SECOND = "https://example.org/cup"
@@ -99,16 +99,16 @@ def delta(index: int, content: Json) -> JsonObject:
     }
 
 
-def pieces(*, counted: bool) -> list[JsonObject]:
-    """The chunks as a stream tells them: text in strings, at an index of its own or all at 0."""
+def fragments(*, counted: bool) -> list[JsonObject]:
+    """The chunks of a stream: text in strings, each at its own index or all at 0."""
     found: list[JsonObject] = []
     for index, chunk in enumerate(CHUNKS):
-        place = index if counted else 0
+        position = index if counted else 0
         text = chunk.get("text")
         if isinstance(text, str):
-            found += [delta(place, text[:4]), *([delta(place, text[4:])] if text[4:] else [])]
+            found += [delta(position, text[:4]), *([delta(position, text[4:])] if text[4:] else [])]
         else:
-            found.append(delta(place, chunk))
+            found.append(delta(position, chunk))
     return found
 
 
@@ -131,11 +131,11 @@ EXPECTED = {
     "answer",
     [
         whole(),
-        assemble(decode(stream(*pieces(counted=True)))),
-        assemble(decode(stream(*pieces(counted=False)))),
-        assemble(decode(stream(*pieces(counted=True)), size=7)),
+        assemble(decode_events(stream(*fragments(counted=True)))),
+        assemble(decode_events(stream(*fragments(counted=False)))),
+        assemble(decode_events(stream(*fragments(counted=True)), size=7)),
     ],
-    ids=["whole", "counted", "uncounted", "in small pieces"],
+    ids=["whole", "counted", "uncounted", "in small chunks"],
 )
 def test_text_searches_and_citations_are_read(answer: Answer) -> None:
     assert answer.text == TEXT
@@ -152,7 +152,7 @@ def test_content_may_be_a_string() -> None:
     assert whole("It rains.").text == "It rains."
 
 
-def test_a_reference_before_any_text_is_about_the_answer() -> None:
+def test_a_reference_before_any_text_is_for_the_whole_answer() -> None:
     answer = whole([reference(FIRST), {"type": "text", "text": "It rains."}])
     assert cited(answer) == {("", FIRST)}
 
@@ -172,7 +172,7 @@ def test_thoughts_are_reasoning_and_functions_are_calls() -> None:
     assert answer.text == "One moment."
 
 
-def test_arguments_of_a_search_may_come_in_pieces() -> None:
+def test_arguments_of_a_search_may_arrive_in_fragments() -> None:
     events: list[JsonObject] = [
         {"type": "conversation.response.started", "conversation_id": "conv_1"},
         {"type": "tool.execution.started", **EXECUTION, "arguments": ""},
@@ -180,7 +180,7 @@ def test_arguments_of_a_search_may_come_in_pieces() -> None:
         {"type": "tool.execution.delta", **EXECUTION, "arguments": '"rain"}'},
         {"type": "conversation.response.done", "usage": USAGE},
     ]
-    [call] = [part for part in assemble(decode(sse(events))).parts if isinstance(part, SearchCall)]
+    [call] = [part for part in assemble(decode_events(sse(events))).parts if isinstance(part, SearchCall)]
     assert call.queries == ("rain",)
 
 
@@ -197,14 +197,14 @@ def test_other_tools_and_entries_are_kept() -> None:
 
 def test_an_error_in_the_stream_ends_it() -> None:
     failed: JsonObject = {"type": "conversation.response.error", "message": "busy", "code": 503}
-    answer = assemble(decode(stream(delta(0, "Spain"), end=failed)))
+    answer = assemble(decode_events(stream(delta(0, "Spain"), end=failed)))
     assert answer.text == "Spain"
     assert isinstance(answer.error, Overloaded)
     assert answer.error.message == "busy"
 
 
-def test_a_stream_that_is_cut_says_so() -> None:
-    answer = assemble(decode(stream(*pieces(counted=True))[:-200]))
+def test_a_stream_that_is_cut_is_interrupted() -> None:
+    answer = assemble(decode_events(stream(*fragments(counted=True))[:-200]))
     assert answer.error is not None
 
 
@@ -214,7 +214,7 @@ def test_every_client_gets_the_cited_pages(name: str) -> None:
     assert all(url in encoded for url in (FIRST, SECOND, THIRD))
 
 
-def test_the_turn_goes_on_as_words() -> None:
+def test_the_turn_continues_as_text() -> None:
     encoded = json.dumps(DIALECT.encode_request(Request((whole().message,))).body)
     assert "tool.execution" not in encoded
-    assert all(word in encoded for word in (FIRST, SECOND, THIRD, "euro winner"))
+    assert all(expected in encoded for expected in (FIRST, SECOND, THIRD, "euro winner"))

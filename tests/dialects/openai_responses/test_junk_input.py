@@ -1,4 +1,4 @@
-"""Junk in any field of another speaker's answer: the stream has one end, and nothing else is raised."""
+"""Junk in any field of a response: the stream ends once, and nothing else is raised."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 from groundwire.dialects.openai_responses import DIALECT
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Failed, Finished, Json, JsonObject, assemble
-from tests.dialects.openai_responses import test_conversations as mistral
+from tests.dialects import test_mistral_conversations as mistral
 from tests.dialects.openai_responses import test_perplexity as perplexity
-from tests.dialects.openai_responses.wire import decode, payloads, sse
+from tests.dialects.openai_responses.wire import decode_events, payloads, sse
 
 JUNK: tuple[Json, ...] = (None, -1, 1.5, True, "x", [], [None], ["a"], [{}], {}, {"type": "x"}, 10**20)
 STREAMS = {
-    "mistral": payloads(mistral.stream(*mistral.pieces(counted=True))),
+    "mistral": payloads(mistral.stream(*mistral.fragments(counted=True))),
     "perplexity": perplexity.events_of(*perplexity.ANNOTATIONS),
 }
 BODY = mistral.body(
@@ -26,7 +26,7 @@ BODY = mistral.body(
 
 
 def spoiled(value: Json) -> Iterator[Json]:
-    """The value with junk in the place of everything in it, one after the other."""
+    """Copies of the value, each with junk in place of one of its parts."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from ({**value, key: junk} for junk in JUNK)
@@ -46,12 +46,12 @@ def test_a_stream_with_junk_ends_once(name: str) -> None:
             data = sse(
                 [*events[:index], {"type": event["type"], **changed}, *events[index + 1 :]][: index + 3]
             )
-            told = decode(data.replace(b'"type": null', b'"kind": null'))
-            assert [type(event) in (Finished, Failed) for event in told].count(True) == 1
-            assemble(told)
+            decoded_events = decode_events(data.replace(b'"type": null', b'"kind": null'))
+            assert [type(event) in (Finished, Failed) for event in decoded_events].count(True) == 1
+            assemble(decoded_events)
 
 
-def test_a_body_with_junk_is_read_or_refused() -> None:
+def test_a_body_with_junk_is_read_or_rejected() -> None:
     read = 0
     for body in spoiled(BODY):
         assert isinstance(body, dict)
@@ -66,8 +66,8 @@ def test_a_body_with_junk_is_read_or_refused() -> None:
 def test_the_order_of_events_does_not_matter_to_safety() -> None:
     for events in STREAMS.values():
         for start in range(len(events)):
-            told = decode(sse([*events[start:], *events[:start]]))
-            assert isinstance(told[-1], Finished | Failed)
+            decoded_events = decode_events(sse([*events[start:], *events[:start]]))
+            assert isinstance(decoded_events[-1], Finished | Failed)
 
 
 def test_junk_is_junk() -> None:
