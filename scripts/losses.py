@@ -45,7 +45,7 @@ def render(dialects: Sequence[Dialect]) -> str:
 
 
 def _overview(dialects: Sequence[Dialect]) -> Iterator[str]:
-    yield "Each cell counts the features that the dialect of the row can express and the dialect of the column cannot."
+    yield "Each cell counts what the dialect of the row can express and the dialect of the column cannot."
     yield ""
     yield _row("from \\ into", *(f"`{target.name}`" for target in dialects))
     yield _row("---", *("--:" for _ in dialects))

@@ -2,8 +2,9 @@
 
 A scripted upstream serves every recorded answer. The official client of each dialect requests it through a
 gateway on loopback, in each rendering of citations, and sends it back with the next question. The recordings
-are not part of the repository; without them nothing is written. With `--check`, nothing is written either; the
-exit status is 1 if the page is out of date, or if anything is missing in an answer. `--print` prints the page.
+are not part of the repository; without them nothing is written. With `--check`, nothing is written either;
+the exit status is 1 if the page is out of date, or if anything is missing in an answer. `--print` prints the
+page.
 """
 
 from __future__ import annotations

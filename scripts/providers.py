@@ -40,14 +40,14 @@ groundwire doctor             # where credentials were found
 
 _SUPPORT = {"native": "yes", "emulated": "prompt", "ignored": "–", "refused": "refused"}
 _OTHERS = {
-    "copilot": "the login of its own CLI; off unless you set `providers.copilot.enabled = true` or name the provider",
+    "copilot": "the login of its own CLI; off unless named, or `providers.copilot.enabled = true`",
     "searxng": "none; `SEARXNG_URL` is the URL of the server",
 }
 
 _OPTIONS = """\
 - **yes**: the provider or engine supports the option.
-- **prompt**: the prompt asks the model for it. For domain lists, sources outside the list are then removed from
-  the answer.
+- **prompt**: the prompt asks the model for it. For domain lists, sources outside the list are then removed
+  from the answer.
 - **–**: the hint is not used, and a warning says so.
 - **refused**: the provider cannot keep this restriction, so the request is refused.
 
