@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Mapping
@@ -244,3 +245,15 @@ LOADERS: Mapping[tuple[str, str], Callable[[str, Path], None]] = {
 @pytest.mark.parametrize("block", of("toml", "json"), ids=str)
 def test_data_is_read_by_its_own_loader(block: Block, tmp_path: Path) -> None:
     LOADERS[block.language, block.kind](block.text, tmp_path)
+
+
+@pytest.mark.parametrize("script", ["errors.py", "api_reference.py"])
+def test_the_generated_page_is_up_to_date(script: str) -> None:
+    result = subprocess.run(  # noqa: S603
+        [sys.executable, ROOT / "scripts" / script, "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert result.returncode == 0, result.stderr
