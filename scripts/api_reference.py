@@ -219,8 +219,9 @@ def _error_table(module: Module) -> Iterator[str]:
 
 
 def _signature(module: Module, node: Function, *, wrap: bool = True) -> str:
-    prefix = "async " if isinstance(node, ast.AsyncFunctionDef) else ""
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    is_awaited = isinstance(node, ast.AsyncFunctionDef) and "Generator" not in returns
+    prefix = "async " if is_awaited else ""
     parameters = list(_parameters(module, node.args))
     line = f"{prefix}{node.name}({', '.join(parameters)}){returns}"
     if not wrap or len(line) <= WIDTH:

@@ -21,7 +21,7 @@ _RESET = struct.pack("ii", 1, 0)  # linger on, for no time: closing then resets
 
 
 class Received:
-    """A request, and what became of it. Moments are those of `time.monotonic`."""
+    """A recorded request, and the state of its response. Times are those of `time.monotonic`."""
 
     def __init__(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> None:
         self.method = method
@@ -46,12 +46,12 @@ class Received:
 
     @property
     def path(self) -> str:
-        """The target without its query."""
+        """The request target without the query string."""
         return self.target.partition("?")[0]
 
     @property
     def json(self) -> Json:
-        """The body as JSON; None if it is none."""
+        """The body as JSON; None if it is not valid JSON."""
         try:
             return load_json(self.body, WireError)
         except WireError:
@@ -59,7 +59,7 @@ class Received:
 
     @property
     def wants_stream(self) -> bool:
-        """Did the client ask for a stream, in whichever dialect?"""
+        """True if the client requests a stream, in any dialect."""
         body = self.json
         return (isinstance(body, dict) and body.get("stream") is True) or ":stream" in self.path
 
