@@ -7,11 +7,12 @@ exit status is 1 if the page is out of date.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args, get_origin
 
 import groundwire
 from groundwire import model
@@ -89,6 +90,15 @@ class Module(NamedTuple):
         """Read a module of the package."""
         tree = ast.parse(PACKAGE.joinpath(*parts).with_suffix(".py").read_text("utf-8"))
         return cls(".".join(("groundwire", *parts)), {item.name: item for item in _definitions(tree.body)})
+
+    def annotation(self, node: ast.AnnAssign) -> str:
+        """The type of a field; a choice of strings that is not itself public is written out."""
+        text = ast.unparse(node.annotation)
+        for word in {*re.findall(r"\w+", text)} - {*model.__all__}:
+            found = getattr(import_module(self.path), word, None)
+            if get_origin(found) is Literal:
+                text = re.sub(rf"\b{word}\b", " | ".join(map(repr, get_args(found))), text)
+        return text
 
     def default(self, node: ast.expr) -> str:
         """A default as code; a named number or string as its value."""
@@ -185,7 +195,7 @@ def _class(module: Module, node: ast.ClassDef) -> Iterator[str]:
 def _field_table(module: Module, node: ast.ClassDef, properties: Sequence[Function]) -> Iterator[str]:
     """Fields with their defaults, then properties; without a column of meanings if there are none."""
     rows = [
-        (item.name, ast.unparse(item.node.annotation), _default(module, item.node.value), _text(item.doc))
+        (item.name, module.annotation(item.node), _default(module, item.node.value), _text(item.doc))
         for item in _definitions(node.body)
         if isinstance(item.node, ast.AnnAssign)
     ]
