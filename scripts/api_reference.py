@@ -107,7 +107,7 @@ class Module(NamedTuple):
 
 
 def _definitions(body: Sequence[ast.stmt]) -> Iterator[Definition]:
-    """Classes, functions, aliases and constants; a string after an assignment is its docstring."""
+    """Classes, functions, assigned names and attributes; a string after an assignment is its docstring."""
     for node, after in zip(body, [*body[1:], None], strict=True):
         if isinstance(node, ast.ClassDef | Function):
             yield Definition(node.name, node, ast.get_docstring(node) or "")
@@ -117,6 +117,8 @@ def _definitions(body: Sequence[ast.stmt]) -> Iterator[Definition]:
             doc = text.value if isinstance(text, ast.Constant) and isinstance(text.value, str) else ""
             if isinstance(target, ast.Name):
                 yield Definition(target.id, node, doc)
+            elif isinstance(target, ast.Attribute) and not target.attr.startswith("_"):
+                yield Definition(target.attr, node, doc)
 
 
 def render() -> str:
@@ -193,23 +195,40 @@ def _class(module: Module, node: ast.ClassDef) -> Iterator[str]:
 
 
 def _field_table(module: Module, node: ast.ClassDef, properties: Sequence[Function]) -> Iterator[str]:
-    """Fields with their defaults, then properties; without a column of meanings if there are none."""
+    """Fields with their defaults, attributes, properties; without a column of meanings if there are none."""
     rows = [
         (item.name, module.annotation(item.node), _default(module, item.node.value), _text(item.doc))
         for item in _definitions(node.body)
         if isinstance(item.node, ast.AnnAssign)
     ]
-    for item in properties:
-        returns = ast.unparse(item.returns) if item.returns else ""
-        rows.append((item.name, returns, "property", _text(ast.get_docstring(item) or "")))
+    rows += _attributes(node)
+    for method in properties:
+        returns = ast.unparse(method.returns) if method.returns else ""
+        rows.append((method.name, returns, "property", _text(ast.get_docstring(method) or "")))
     if not rows:
         return
     columns = 4 if any(row[3] for row in rows) else 3
     yield _row(*("field", "type", "default", "meaning")[:columns])
     yield "|---" * columns + "|"
     for name, kind, default, meaning in rows:
-        yield _row(*(f"`{name}`", f"`{kind}`", default, meaning)[:columns])
+        yield _row(*(f"`{name}`", f"`{kind}`" if kind else "", default, meaning)[:columns])
     yield ""
+
+
+def _attributes(node: ast.ClassDef) -> Iterator[tuple[str, str, str, str]]:
+    """The public attributes that `__init__` sets, with their types as far as the source shows them."""
+    for method in node.body:
+        if isinstance(method, Function) and method.name == "__init__":
+            types = {item.arg: item.annotation for item in (*method.args.args, *method.args.kwonlyargs)}
+            for item in _definitions(method.body):
+                kind: ast.expr | None = None
+                if isinstance(item.node, ast.AnnAssign):
+                    kind = item.node.annotation
+                elif isinstance(item.node, ast.Assign) and isinstance(item.node.value, ast.Name):
+                    kind = types.get(item.node.value.id)
+                elif isinstance(item.node, ast.Assign) and isinstance(item.node.value, ast.Constant):
+                    kind = ast.Name(type(item.node.value.value).__name__)
+                yield item.name, ast.unparse(kind) if kind else "", "attribute", _text(item.doc)
 
 
 def _default(module: Module, node: ast.expr | None) -> str:

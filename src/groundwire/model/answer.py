@@ -71,14 +71,21 @@ class Answer:
     """A complete answer: text, citations, searches and usage."""
 
     parts: tuple[Part, ...] = ()
+    """Text, reasoning, searches, function calls and images, in order."""
     citations: tuple[Citation, ...] = ()
+    """Citations, sorted by position."""
     usage: Usage = Usage()
     warnings: tuple[Warned, ...] = ()
     finish: FinishReason | None = None
+    """Why the answer ended; None if it was interrupted."""
     detail: str = ""
+    """The provider's own reason, if it is more specific."""
     error: GroundwireError | None = None
+    """The error that interrupted the answer."""
     id: str = ""
+    """The provider's id of the answer."""
     model: str = ""
+    """The model that answered."""
     extras: Extras = NO_EXTRAS
 
     @property

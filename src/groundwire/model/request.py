@@ -24,7 +24,9 @@ class Message:
 
     role: Role
     parts: tuple[Part, ...]
+    """Text, images, tool calls and results, searches, in order."""
     citations: tuple[Citation, ...] = ()
+    """Citations of an assistant message."""
     extras: Extras = NO_EXTRAS
 
     @property
@@ -161,20 +163,28 @@ class Request:
     """A request to a model or an engine, independent of any vendor."""
 
     messages: tuple[Message, ...]
+    """The conversation; the last message is the question."""
     model: str = ""
+    """The model to use; empty for the default."""
     system: tuple[Text, ...] = ()
+    """System instructions."""
     tools: tuple[Tool, ...] = ()
+    """Functions and vendor tools that the model may use."""
     tool_choice: ToolChoice | None = None
     search: SearchOptions | None = None
+    """Search options; None turns web search off."""
     limits: Limits = Limits()
     reasoning: ReasoningOptions | None = None
     output: OutputFormat | None = None
     stream: bool = False
+    """True if the provider should stream the response."""
     previous_id: str = ""
     """Id of an earlier answer, stored by the provider, that this request continues."""
     extras: Extras = NO_EXTRAS
     wire: Wire | None = None
+    """The client's original request, for passthrough."""
     stored: StoredContext | None = None
+    """Text that the request refers to and that only one vendor has."""
 
     @property
     def query(self) -> str:

@@ -54,7 +54,9 @@ class Evidence:
 
     source: Source
     quote: str = ""
+    """Text of the page, or empty."""
     confidence: float | None = None
+    """Confidence that the provider reports."""
     extras: Extras = NO_EXTRAS
 
 
@@ -63,8 +65,11 @@ class Citation:
     """A span of the answer and its evidence. Without a span, it applies to the whole answer."""
 
     span: Span | None
+    """The cited range of the answer text; None for the whole answer."""
     evidence: tuple[Evidence, ...]
+    """The sources that support it."""
     anchor: Anchor = "claim"
+    """Whether the span is a claim or a marker."""
 
 
 def evidence_key(item: Evidence) -> EvidenceKey:

@@ -29,20 +29,23 @@ class Received:
         self.headers = headers
         self.body = body
         self.number = 0
-        """Counts all requests from one."""
+        """Number of the request, from 1."""
         self.attempt = 0
-        """Counts those that share an entry of the script."""
+        """Number of the request among those with the same entry of the script, from 1."""
         self.connection = 0
+        """Number of the connection, from 1."""
         self.at = 0.0
+        """Time of arrival."""
         self.status: int | None = None
-        """What was answered, once it was."""
+        """Status of the response, once it is sent."""
         self.sent = 0
         """Bytes of the body written so far."""
         self.stalled = False
+        """True once the response stalls."""
         self.finished = False
-        """Was everything said that the script has to say?"""
+        """True once the response is sent completely."""
         self.disconnected: float | None = None
-        """When the client left before that."""
+        """Time at which the client disconnected before the end."""
 
     @property
     def path(self) -> str:

@@ -50,10 +50,11 @@ class Upstream:
         if isinstance(script, ScriptedResponse):
             script = (script,)
         self.script = script if isinstance(script, Script) else Script(tuple(script))
-        """May be changed at any time; it holds for requests that come after."""
+        """The script. You may assign another one at any time; it applies to later requests."""
         self.requests: list[Received] = []
+        """All requests so far."""
         self.connections = 0
-        """How many were ever made."""
+        """The number of connections so far."""
         self._port = port
         self._log = log
         self._open: dict[asyncio.Task[None], StreamWriter] = {}
