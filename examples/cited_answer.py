@@ -1,6 +1,6 @@
-"""A streamed Gemini answer, read as it comes, printed with its sources, and told again to other clients.
+"""Decode a streamed Gemini answer, print it with its sources, and encode it for clients of other vendors.
 
-The bytes below are ours, in the form Gemini sends: citations come last, and count UTF-8 bytes.
+The sample stream has Gemini's format: citations come last, and their offsets count UTF-8 bytes.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ data: "usageMetadata":{"promptTokenCount":12,"candidatesTokenCount":31},"modelVe
 """
 
 
-def read(stream: bytes) -> list[Event]:
-    """Feed the bytes in small pieces, as a network would."""
+def decode(stream: bytes) -> list[Event]:
+    """Decode the stream in small chunks, as they would arrive from a network."""
     decoder = dialect("gemini").decoder()
-    pieces = (stream[start : start + 50] for start in range(0, len(stream), 50))
-    return [*(event for piece in pieces for event in decoder.feed(piece)), *decoder.close()]
+    chunks = (stream[start : start + 50] for start in range(0, len(stream), 50))
+    return [*(event for chunk in chunks for event in decoder.feed(chunk)), *decoder.close()]
 
 
 def main() -> None:
-    events = read(STREAM.encode())
+    events = decode(STREAM.encode())
     answer = assemble(events)
     print(render_answer(answer))
-    print("\nThe same answer, as clients of other vendors read it:\n")
+    print("\nThe same answer for clients of other vendors:\n")
     reply = Reply(id="1", model="sample")
     body: Any = dialect("anthropic_messages").encode_response(answer, reply)
     for block in body["content"]:
@@ -55,7 +55,7 @@ def main() -> None:
         citation = annotation["url_citation"]
         span = message["content"][citation["start_index"] : citation["end_index"]]
         print(f"  openai_chat         {span!r} {citation['url']}")
-    print("\nNext: docs/dialects.md shows what each dialect carries; `make test` proves it.")
+    print("\nNext: docs/dialects.md explains what each dialect can express.")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Writes docs/config.schema.json, the JSON schema of config.toml, from the table that the loader uses.
+"""Generate docs/config.schema.json, the JSON schema of config.toml, from the table that the loader uses.
 
-With `--check` nothing is written; the exit status is 1 if the file is out of date.
+With `--check`, nothing is written; the exit status is 1 if the file is out of date.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ FILE = Path(__file__).parents[1] / "docs" / "config.schema.json"
 
 
 def render() -> str:
-    """The text of the file."""
+    """Return the schema as JSON text."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the schema, or with `--check` compare it."""
+    """Write the schema; with `--check`, compare it."""
     text = render()
     if "--check" not in arguments:
         FILE.write_text(text, encoding="utf-8")

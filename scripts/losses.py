@@ -1,7 +1,7 @@
-"""Writes docs/losses.md: what each dialect cannot say, and where it goes instead.
+"""Generate docs/losses.md: what each dialect cannot express, and where that information goes instead.
 
-The tables come from the dialects themselves, whose `losses` the contract tests check against reality.
-With `--check` nothing is written; the exit status is 1 if the page is out of date.
+The tables come from the `losses` of the dialects, which the contract tests compare with the codecs.
+With `--check`, nothing is written; the exit status is 1 if the page is out of date.
 """
 
 from __future__ import annotations
@@ -19,21 +19,23 @@ PAGE = Path(__file__).parents[1] / "docs" / "losses.md"
 _HEAD = """\
 # What is lost between dialects
 
-An answer may hold more than a wire format has words for. This page lists, for each dialect, what cannot be
-said in it, and where it goes instead. Everything that is not listed is kept, streamed or not.
+An answer can contain information that a wire format has no field for. This page lists, for each dialect,
+what the dialect cannot express and where that information goes instead. Everything that is not listed is
+preserved, streamed or not.
 
-`groundwire.…` names a field of the object `groundwire`, which the final object of an answer, or the last
-event of a stream, carries beside the dialect's own fields. Clients that do not know it ignore it.
+`groundwire.…` is a field of the object `groundwire`. The final object of a response, or the last event of a
+stream, carries this object in addition to the dialect's own fields. Clients that do not know it ignore it.
 
-An answer that passes unchanged, because client and provider speak the same dialect, is what the provider made
-it: Perplexity lists its addresses beside the message, and a Chat client does not send them back.
+If the client and the provider use the same dialect, a response can be passed through unchanged. Then it has
+the limits of the provider's own format. For example, Perplexity lists its URLs outside the message, and a
+Chat client does not send them back.
 
-This page is written by `scripts/losses.py`; the tables are tested against the codecs.
+`scripts/losses.py` generates this page. The tables are tested against the codecs.
 """
 
 
 def render(dialects: Sequence[Dialect]) -> str:
-    """The page."""
+    """Return the page as Markdown."""
     lines = [_HEAD, "## Overview", "", *_overview(dialects)]
     for target in dialects:
         lines += ["", f"## Into `{target.name}`", "", *_table(target)]
@@ -43,7 +45,7 @@ def render(dialects: Sequence[Dialect]) -> str:
 
 
 def _overview(dialects: Sequence[Dialect]) -> Iterator[str]:
-    yield "How many things the dialect of the row can say and the dialect of the column cannot."
+    yield "Each cell counts what the dialect of the row can express and the dialect of the column cannot."
     yield ""
     yield _row("from \\ into", *(f"`{target.name}`" for target in dialects))
     yield _row("---", *("--:" for _ in dialects))
@@ -67,7 +69,7 @@ def _row(*cells: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the page, or with `--check` compare it."""
+    """Write the page; with `--check`, compare it."""
     page = render([dialect(name) for name in DIALECTS])
     if "--check" not in arguments:
         PAGE.write_text(page, encoding="utf-8")

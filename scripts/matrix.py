@@ -1,10 +1,10 @@
-"""Writes docs/matrix.md: which answers of which providers reach which clients whole, through the gateway.
+"""Generate docs/matrix.md: how completely answers of each provider reach each client through the gateway.
 
-Every recorded answer is served by a scripted upstream, asked for through a gateway on loopback, and read by
-the official client of each dialect, in each rendering of citations; then it goes back to the gateway with the
-next question. The recordings are not part of the repository: without them nothing is written. With `--check`
-nothing is written either; the exit status is 1 if the page is out of date, or if anything is missing in an
-answer. `--print` prints the page.
+A scripted upstream serves every recorded answer. The official client of each dialect requests it through a
+gateway on loopback, in each rendering of citations, and sends it back with the next question. The recordings
+are not part of the repository; without them nothing is written. With `--check`, nothing is written either;
+the exit status is 1 if the page is out of date, or if anything is missing in an answer. `--print` prints the
+page.
 """
 
 from __future__ import annotations
@@ -35,23 +35,27 @@ from tests.faces.gateway.turns import Turn, play_turns, with_citations  # noqa: 
 from groundwire.faces.gateway.rendering import RENDERINGS, Rendering  # noqa: E402
 
 _HEAD = """\
-# What reaches whom
+# Compatibility matrix
 
-Recorded answers of real providers, asked for through the gateway in each dialect and read by the official
+This page shows how completely answers of each provider reach each client through the gateway. Recorded
+responses of real providers are requested through the gateway in each dialect, and decoded by the official
 client of that dialect (`anthropic`, `openai` for Responses and Chat, `google-genai` for Gemini and
-Interactions). A cell tells how many answers arrived whole, of how many, and in brackets how many citations
-the client found in them. Whole means: the words, every cited address on its words, the queries, the counts,
-the tokens and the reason of the end, errors as errors, and nothing that nobody said. What a dialect has no
-words for is listed in [losses.md](losses.md). In the same dialect the client holds exactly what it reads from
-the provider itself.
+Interactions).
 
-This page is written by `scripts/matrix.py`.
+Each cell shows how many answers arrived complete, out of how many, and in brackets how many citations the
+client found in them. An answer is complete if the client has its text, every cited URL on the right words,
+the queries, the number of searches, the tokens and the finish reason; if errors arrive as errors; and if
+nothing was added. [losses.md](losses.md) lists what a dialect cannot express. In the same dialect, the client
+reads exactly what it would read from the provider itself.
+
+`scripts/matrix.py` generates this page.
 """
 _MARKERS = """\
-Citations are written into the text. Whole means here: each cited address stands in the list of sources once,
-and each `[n]` after its claim or in the place of its marker. In brackets: addresses in the lists.
+Citations are written into the text. Here, an answer is complete if each cited URL is in the list of sources
+once, and each `[n]` follows its claim or replaces its marker. The numbers in brackets count the URLs in the
+lists.
 """
-_BOTH = "The same, and the citations are kept at their new positions.\n"
+_BOTH = "The same as `markers`, and the structured citations are kept at their new positions.\n"
 _TITLES: Mapping[Rendering, tuple[str, str]] = {
     "structured": ("", ""),
     "markers": ("Rendering `markers`", _MARKERS),
@@ -60,15 +64,15 @@ _TITLES: Mapping[Rendering, tuple[str, str]] = {
 _NEXT = """\
 ## The next turn
 
-Each recorded answer that cites something goes back with the next question, as the client's protocol has it,
-to a provider of each dialect. A cell tells after how many answers every cited address could be read in the
-request to that provider, and in brackets how many addresses that are. Clients of Gemini send no citations
-back ([losses.md](losses.md)).
+Each recorded answer with citations is sent back with the next question, in the client's protocol, to a
+provider of each dialect. Each cell shows for how many answers every cited URL appeared in the request to that
+provider, and in brackets the number of these URLs. Clients of Gemini send no citations back
+([losses.md](losses.md)).
 """
 
 
 def render(scores: Mapping[Cell, Score], turns: Mapping[Turn, Score], rows: Sequence[Row]) -> str:
-    """The page."""
+    """Return the page as Markdown."""
     lines = [_HEAD]
     for rendering in RENDERINGS:
         title, about = _TITLES[rendering]
@@ -115,17 +119,17 @@ def _line(*cells: str) -> str:
 
 
 def play_rendering(rendering: Rendering) -> dict[Cell, Score]:
-    """All recordings in one rendering, in a process of its own."""
+    """Play all recordings in one rendering, in a separate process."""
     return asyncio.run(play(all_recordings(), renderings=(rendering,)))
 
 
 def play_next() -> dict[Turn, Score]:
-    """All next turns."""
+    """Play all next turns."""
     return asyncio.run(play_turns(with_citations(all_recordings())))
 
 
 def played() -> tuple[dict[Cell, Score], dict[Turn, Score]]:
-    """Everything, on all processors."""
+    """Play everything, in parallel on all processors."""
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         renderings = [pool.submit(play_rendering, rendering) for rendering in RENDERINGS]
         turns = pool.submit(play_next)
@@ -133,10 +137,10 @@ def played() -> tuple[dict[Cell, Score], dict[Turn, Score]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the page, or with `--check` compare it."""
+    """Write the page; with `--check`, compare it."""
     recordings = all_recordings()
     if not recordings:
-        print("the recordings are not on this machine: not run", file=sys.stderr)
+        print("There are no recordings on this machine; nothing was checked.", file=sys.stderr)
         return 0
     began = perf_counter()
     scores, turns = played()

@@ -1,7 +1,7 @@
-"""Writes docs/providers.md: the providers and engines, their credentials, models and search options.
+"""Generate docs/providers.md: the providers and engines, their credentials, models and search options.
 
-The tables come from the rows the program itself uses. With `--check` nothing is written; the exit status is
-1 if the page is out of date.
+The tables come from the provider specifications in the source. With `--check`, nothing is written; the exit
+status is 1 if the page is out of date.
 """
 
 from __future__ import annotations
@@ -23,39 +23,49 @@ PAGE = Path(__file__).parents[1] / "docs" / "providers.md"
 _HEAD = """\
 # Providers
 
-A provider answers questions: it has an address, credentials, a dialect, and search options that it honours.
-An engine only finds pages; groundwire quotes the answer from them. `groundwire providers` shows which of
-them you can use, `groundwire doctor` where credentials were found, and `groundwire login` stores a key.
+This page lists the providers and engines that groundwire can use, with their credentials, default models and
+search options. A provider is an API that answers questions. An engine only finds pages, and groundwire quotes
+the answer from them.
 
-This page is written by `scripts/providers.py` from the rows the program itself uses.
+```sh
+groundwire providers          # which of them you can use, and why
+groundwire login gemini       # stores a key
+groundwire doctor             # where credentials were found
+```
+
+`scripts/providers.py` generates this page from the source.
+
+## Credentials and dialects
 """
 
-_SUPPORT = {"native": "yes", "emulated": "asked", "ignored": "–", "refused": "refused"}
+_SUPPORT = {"native": "yes", "emulated": "prompt", "ignored": "–", "refused": "refused"}
 _OTHERS = {
-    "copilot": "the login of its own CLI; off unless `providers.copilot.enabled = true` or chosen by name",
-    "searxng": "none; `SEARXNG_URL` is its address",
+    "copilot": "the login of its own CLI; off unless named, or `providers.copilot.enabled = true`",
+    "searxng": "none; `SEARXNG_URL` is the URL of the server",
 }
 
 _OPTIONS = """\
-**yes**: the provider or engine does it. **asked**: it is asked for in words; for domain lists, sources that
-fall outside are removed from the answer. **–**: a hint that is not used, with a warning. **refused**: a
-restriction that would not be kept; the request is refused rather than the restriction dropped.
+- **yes**: the provider or engine supports the option.
+- **prompt**: the prompt asks the model for it. For domain lists, sources outside the list are then removed
+  from the answer.
+- **–**: the hint is not used, and a warning says so.
+- **refused**: the provider cannot keep this restriction, so the request is refused.
 
-Gemini takes a location natively only as coordinates; country, region and city are asked for in words.
+Gemini takes a location natively only as coordinates. The prompt names country, region and city.
 """
 
 _MODELS = f"""\
-Without a model in the request or the configuration, a provider is asked for its default. If the vendor
-answers that it no longer has that model, groundwire asks once for the vendor's current model of the same
-family, and says so in a warning. A model that you name is never replaced.
+If neither the request nor the configuration names a model, the provider's default is used. If the vendor has
+withdrawn that model, groundwire requests the vendor's current model of the same family once, with a warning.
+A model that you name is never replaced.
 
-Announcements were last checked on {CHECKED}.
+The vendors' announcements were last checked on {CHECKED}.
 """
 
 _TAIL = """\
 ## Any other server
 
-A table in your configuration is a provider too:
+To use any other compatible server, add a table to your [configuration](configuration.md#providersname):
 
 ```toml
 [providers.perplexity]
@@ -65,13 +75,13 @@ key_env = "PERPLEXITY_API_KEY"
 model = "sonar"
 ```
 
-The same keys adjust a built-in provider. Packages add providers through the entry point group
+The same keys adjust a built-in provider. Packages can add providers through the entry point group
 `groundwire.providers`.
 """
 
 
 def render(statuses: list[ProviderStatus]) -> str:
-    """The page."""
+    """Return the page as Markdown."""
     return "\n".join(
         [
             *(_HEAD, *_who(statuses), ""),
@@ -83,7 +93,7 @@ def render(statuses: list[ProviderStatus]) -> str:
 
 
 def _who(statuses: list[ProviderStatus]) -> Iterator[str]:
-    yield _line("provider", "speaks", "default model", "credentials, first found wins")
+    yield _line("provider", "dialect", "default model", "credentials (the first one found is used)")
     yield _line("---", "---", "---", "---")
     for status in statuses:
         places = _OTHERS.get(status.name) or ", ".join(map(_place, _lookups(status.name))) or "none"
@@ -119,7 +129,7 @@ def _what(statuses: list[ProviderStatus]) -> Iterator[str]:
 
 
 def _models() -> Iterator[str]:
-    yield _line("provider", "model", "announced end", "then")
+    yield _line("provider", "model", "announced end", "successor")
     yield _line("---", "---", "---", "---")
     for model in MODELS:
         default = model == next(other for other in MODELS if other.provider == model.provider)
@@ -137,7 +147,7 @@ def _line(*cells: str) -> str:
 
 
 def main() -> int:
-    """Write the page, or check it."""
+    """Write the page; with `--check`, compare it."""
     found = {status.name: status for status in Groundwire(Config(), env={"HOME": "/nonexistent"}).providers()}
     page = render([found[name] for name in KNOWN_PROVIDERS])
     if "--check" in sys.argv[1:]:

@@ -1,6 +1,6 @@
-"""Writes requirements/sbom.cdx.json: every package that groundwire can bring along, as CycloneDX.
+"""Generate requirements/sbom.cdx.json: every package that groundwire can depend on, as CycloneDX.
 
-The bill is made of requirements/all.lock, which has all extras. With `--check` nothing is written; the exit
+The source is requirements/all.lock, which includes all extras. With `--check`, nothing is written; the exit
 status is 1 if the file is out of date.
 """
 
@@ -23,7 +23,7 @@ _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
 class Package(NamedTuple):
-    """A pinned package, with the digests of all its distributions."""
+    """A pinned package with the digests of all its distributions."""
 
     name: str
     version: str
@@ -31,7 +31,7 @@ class Package(NamedTuple):
 
 
 def packages(lock: str) -> Iterator[Package]:
-    """What a lock file pins."""
+    """Yield the packages that a lock file pins."""
     pins = list(_PIN.finditer(lock))
     ends = [pin.start() for pin in pins[1:]] + [len(lock)]
     for pin, end in zip(pins, ends, strict=True):
@@ -39,7 +39,7 @@ def packages(lock: str) -> Iterator[Package]:
 
 
 def render(lock: str, version: str) -> str:
-    """The bill of materials."""
+    """Return the bill of materials as JSON text."""
     components = [
         {
             "type": "library",
@@ -72,7 +72,7 @@ def render(lock: str, version: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the bill, or with `--check` compare it."""
+    """Write the file; with `--check`, compare it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     bill = render(LOCK.read_text("utf-8"), project["version"])
     if "--check" not in arguments:

@@ -1,7 +1,9 @@
-"""Pictures of the chat page: `python scripts/screenshots.py FOLDER` takes every page, light and dark, wide
-and narrow; with `--readme` the two of the documentation are renewed in `docs/images`.
+"""Take screenshots of the chat page.
 
-Needs Chromium and Playwright. The answer is scripted, so that the pictures do not depend on anybody.
+`python scripts/screenshots.py FOLDER` takes every page in light and dark colours, wide and narrow. With
+`--readme`, it replaces the two screenshots of the documentation in `docs/images`.
+
+It needs Chromium and Playwright. The answer is scripted, so that the screenshots need no network.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ QUOTES = {
 
 
 class Look(NamedTuple):
-    """A window, and its colours."""
+    """Size and colour scheme of a browser window."""
 
     name: str
     width: int
@@ -86,7 +88,7 @@ README = (Look("chat-light", 1180, 760, "light"), Look("chat-dark", 390, 780, "d
 
 
 def scripted() -> list[Event]:
-    """A cited answer."""
+    """Return the events of a cited answer."""
     found = (SURVEY, ROCK, SNOW, Source("https://walks.example/alps", "Walking in the Alps"))
     return [
         Started("1", "model-1"),
@@ -111,7 +113,7 @@ def _cited(words: str, *sources: Source) -> Cited:
 
 
 async def opened(browser: Browser, look: Look) -> Page:
-    """An empty page that looks so."""
+    """Open an empty page with this size and colour scheme."""
     context = await browser.new_context(
         color_scheme=look.scheme,
         viewport={"width": look.width, "height": look.height},
@@ -122,7 +124,7 @@ async def opened(browser: Browser, look: Look) -> Page:
 
 
 async def ask(page: Page, url: str, question: str) -> None:
-    """A question in a session of its own, and its answer."""
+    """Ask a question in a new session and wait for the answer."""
     await page.goto(url)
     await page.wait_for_selector("#send:enabled")
     await page.locator("#text").fill(question)
@@ -131,7 +133,7 @@ async def ask(page: Page, url: str, question: str) -> None:
 
 
 async def shoot(browser: Browser, url: str, folder: Path) -> None:
-    """Every page in every form."""
+    """Take screenshots of every page in every window."""
     for look in LOOKS:
         page = await opened(browser, look)
         await page.goto(url)
@@ -149,7 +151,7 @@ async def shoot(browser: Browser, url: str, folder: Path) -> None:
 
 
 async def renew(browser: Browser, url: str, folder: Path) -> None:
-    """The pictures of the documentation: an answer with a card, and the sources of one."""
+    """Replace the screenshots of the documentation: an answer with a card, and a list of sources."""
     for look in README:
         page = await opened(browser, look)
         for question in (*BEFORE, QUESTION):
@@ -166,9 +168,9 @@ async def renew(browser: Browser, url: str, folder: Path) -> None:
 
 
 async def main(arguments: list[str]) -> None:
-    """Serve the page, and take the pictures."""
+    """Serve the chat page and take the screenshots."""
     sys.path.insert(0, str(ROOT))
-    from tests.faces.gateway.serving import speaking  # noqa: PLC0415  the checkout's own
+    from tests.faces.gateway.serving import speaking  # noqa: PLC0415  only in a checkout
     from tests.faces.web.serving import serving_page  # noqa: PLC0415
 
     is_readme = "--readme" in arguments

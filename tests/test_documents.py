@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Mapping
@@ -37,6 +38,8 @@ from tests.transport.bounded import run
 
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+LINKING = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")))
+LINK = re.compile(r"\]\((?!https?:|@)([^)#\s]*)(?:#([^)\s]+))?\)")
 FENCE = re.compile(r"^( *)```([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 OTHER_PROGRAMS = {"npx", "claude", "eval"}
 NEEDS_NETWORK = {"serve", "mcp"}
@@ -244,3 +247,35 @@ LOADERS: Mapping[tuple[str, str], Callable[[str, Path], None]] = {
 @pytest.mark.parametrize("block", of("toml", "json"), ids=str)
 def test_data_is_read_by_its_own_loader(block: Block, tmp_path: Path) -> None:
     LOADERS[block.language, block.kind](block.text, tmp_path)
+
+
+@pytest.mark.parametrize("script", ["errors.py", "api_reference.py"])
+def test_the_generated_page_is_up_to_date(script: str) -> None:
+    result = subprocess.run(  # noqa: S603
+        [sys.executable, ROOT / "scripts" / script, "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def anchors(page: Path) -> set[str]:
+    """The fragments of a page's headings, as GitHub makes them."""
+    found: set[str] = set()
+    for heading in re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text("utf-8")), re.MULTILINE):
+        slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        same = sum(1 for other in found if re.fullmatch(rf"{re.escape(slug)}(-\d+)?", other))
+        found.add(f"{slug}-{same}" if same else slug)
+    return found
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: page.name)
+def test_links_lead_to_files_and_headings_that_exist(page: Path) -> None:
+    broken = []
+    for path, fragment in LINK.findall(FENCE.sub("", page.read_text("utf-8"))):
+        target = page.parent / path if path else page
+        is_found = target.exists() and (not fragment or fragment in anchors(target))
+        broken += [] if is_found else [f"{path}#{fragment}"]
+    assert not broken

@@ -61,7 +61,11 @@ __all__ = ["Groundwire", "ProviderStatus", "asearch", "question", "search", "str
 
 
 class Groundwire:
-    """Cited web search with whatever providers the user has."""
+    """Client: searches the web with the configured providers, over connections that are kept open.
+
+    Use it as an async context manager, or call `aclose` at the end. Without a configuration, it loads the
+    user's own.
+    """
 
     def __init__(self, config: Config | None = None, *, env: Mapping[str, str] | None = None) -> None:
         self._env = dict(os.environ if env is None else env)
@@ -106,7 +110,7 @@ class Groundwire:
     def search(
         self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
     ) -> Answer:
-        """Ask and wait for the whole answer. Where an event loop runs (Jupyter), it is asked in a thread."""
+        """Search and return the complete answer. Inside a running event loop (Jupyter), it uses a thread."""
 
         async def ask(groundwire: Groundwire) -> Answer:
             async with groundwire:
@@ -124,7 +128,7 @@ class Groundwire:
     async def asearch(
         self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
     ) -> Answer:
-        """Ask and wait for the whole answer. An answer that broke off is raised as its error."""
+        """Search and return the complete answer. If the answer is interrupted, raise its error."""
         request = replace(question(query, options or self.config.search), stream=False)
         assembler = Assembler()
         async with aclosing(self.stream(request, provider=provider, model=model)) as events:
@@ -142,7 +146,7 @@ class Groundwire:
         model: str = "",
         options: SearchOptions | None = None,
     ) -> AsyncGenerator[Event, None]:
-        """The events of an answer as they happen; leaving the loop stops the provider."""
+        """Yield the events of an answer as they arrive. Closing the generator cancels the request."""
         request = query if isinstance(query, Request) else question(query, options or self.config.search)
         if request.search is not None:
             request = replace(request, search=checked_options(request.search, time.time()))
@@ -152,7 +156,7 @@ class Groundwire:
                     yield event
 
     def batches(self, request: Request, *, provider: str = AUTO, model: str = "") -> Batches:
-        """The same, as it arrives: events that came together stay together."""
+        """Yield the same events in batches: events that arrived together stay together."""
         target = self.resolve(provider, model)
         searching = request.search is not None
         usable = self._able_to_search() if searching else self.usable()
@@ -162,7 +166,7 @@ class Groundwire:
         return self._router.batches(request, replace(plan, seconds=self._seconds(plan), warnings=warnings))
 
     def resolve(self, provider: str = AUTO, model: str = "") -> tuple[str, str]:
-        """The provider and the model that a name means; `auto` and no model for the default target."""
+        """Resolve a name to a provider and a model; `auto` and an empty model mean the default target."""
         return resolve(model, self.config.aliases, self.usable(), provider)
 
     def _seconds(self, plan: Plan) -> float:
@@ -180,12 +184,12 @@ class Groundwire:
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The providers that `auto` asks, in order, as far as they can be used."""
+        """The providers that `auto` tries, in this order; unusable ones are skipped."""
         configured = (name for name, item in self.config.providers.items() if item.base_url or item.enabled)
         return ranked(self.config.order, configured, DEFAULT_ORDER)
 
     async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:
-        """The tokens of a request as its provider counts them; None where that one does not."""
+        """Count the tokens of a request at its provider; None if the provider cannot count them."""
         row = self._rows.get(provider)
         if row is None or not counts(row, request.wire):
             return None
@@ -193,47 +197,47 @@ class Groundwire:
         return await count_tokens(row, self._http, await self._credential(row), self._redactor, asked)
 
     def prepare(self) -> None:
-        """Import now what the first request would wait for; for those who serve many."""
+        """Import the modules that the first request needs, so that it does not wait for them."""
         for name in ("transport.connections", *(f"dialects.{row.dialect}" for row in self._rows.values())):
             import_module(f"groundwire.{name}")
 
     async def page(self, url: str, *, live: bool = True) -> Page:
-        """A page as it is stored; else, if `live`, as it is on the web now, fetched under the guard."""
+        """Return a page from the index; if it is not there and `live` is set, fetch it from the web."""
         return await self._engines.page(url, live=live)
 
     def usable(self) -> Mapping[str, bool]:
-        """Every provider that may be named, and whether it can be used now."""
+        """Map the name of every provider to whether it is usable now."""
         return LazyMapping(self._live, self._is_usable)
 
     def providers(self) -> list[ProviderStatus]:
-        """Every provider that is known, and whether it can be used."""
+        """Return the status of every known provider."""
         others = [self._copilot_status()] if copilot.NAME in self._live else []
         engines = map(self._engines.status, self._engines.names)
         return [*(self._status(row) for row in self._rows.values()), *others, *engines]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The providers that are known."""
+        """The names of all known providers."""
         return tuple(name for name in self._live if name not in self._added)
 
     @property
     def keyed(self) -> tuple[str, ...]:
-        """The providers and engines whose key can be stored in our own file."""
+        """The providers and engines whose key can be stored with `groundwire login`."""
         lookups = {name: row.lookups for name, row in self._rows.items()} | self._engines.lookups()
         return tuple(name for name, places in lookups.items() if Lookup("own", name) in places)
 
     def findings(self, name: str) -> list[Finding]:
-        """What every place that may hold a provider's credential answers."""
+        """Return where a provider's credentials were looked for, and what was found."""
         if name in self._engines.names:
             return self._engines.findings(name)
         return explain(self._rows[name].lookups, self._places) if name in self._rows else []
 
     def watch_index(self, report: Report) -> None:
-        """Be told how far the embedded index is while it is made."""
+        """Report progress to a callback while the embedded index is built."""
         self._engines.report = report
 
     def add(self, row: ProviderSpec, key: Secret | None = None) -> None:
-        """A provider beside the configured ones, asked only by its name; a key goes before any lookup."""
+        """Add a provider that is used only by its name. A key given here takes precedence over any other."""
         if key:
             self._keys[row.name] = key
         if self.config.timeout:
@@ -339,7 +343,7 @@ class Groundwire:
 
 
 def question(query: str, options: SearchOptions) -> Request:
-    """A request to search the web for an answer."""
+    """Build a request that asks one question with web search."""
     if not isinstance(query, str):
         raise InvalidQuery(f"the query must be a text, not {type(query).__name__}")
     if not query.strip():
@@ -365,14 +369,18 @@ def _missing(row: ProviderSpec) -> GroundwireError:
 def search(
     query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
 ) -> Answer:
-    """Ask with the user's own configuration, and wait for the whole answer."""
+    """Search the web with the user's configuration and return the complete answer.
+
+    `provider` and `model` take the names that the command line takes; `auto` tries the usable providers in
+    order. An answer that failed or was interrupted raises a `GroundwireError`.
+    """
     return Groundwire().search(query, provider=provider, model=model, options=options)
 
 
 async def asearch(
     query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
 ) -> Answer:
-    """The same for programs with an event loop."""
+    """Search the web like `search`, in an event loop."""
     async with Groundwire() as groundwire:
         return await groundwire.asearch(query, provider=provider, model=model, options=options)
 
@@ -380,7 +388,7 @@ async def asearch(
 async def stream(
     query: str | Request, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
 ) -> AsyncGenerator[Event, None]:
-    """The events of an answer as they happen, with the user's own configuration."""
+    """Search the web with the user's configuration and yield the events of the answer as they arrive."""
     async with (
         Groundwire() as groundwire,
         aclosing(groundwire.stream(query, provider=provider, model=model, options=options)) as events,

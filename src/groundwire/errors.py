@@ -1,37 +1,39 @@
-"""Everything that can go wrong, as one tree.
+"""Exceptions: the hierarchy of all errors that groundwire raises.
 
     GroundwireError
-    ├── ConfigError                 what is configured cannot be used
+    ├── ConfigError                 the configuration cannot be used
     │   └── MissingCredential
-    ├── RequestError                what was asked cannot be done (400)
+    ├── RequestError                the request cannot be served (400)
     │   ├── InvalidQuery
     │   ├── InvalidArguments
     │   ├── UnsupportedFeature
-    │   └── FetchRefused            an address that is not fetched; never says why
-    ├── WireError                   bytes that do not follow their dialect; carries the JSON path
-    │   ├── ClientWireError         the caller's fault (400)
-    │   └── UpstreamWireError       the provider's fault (502)
-    ├── UpstreamError               the provider said no, or nothing
-    │   ├── AuthRejected            key or token refused
-    │   ├── QuotaExhausted          plan, credit or budget used up: waiting does not help
-    │   ├── RateLimited             too many requests: waiting helps
-    │   ├── Overloaded              the provider is in trouble
-    │   ├── Refused                 the request as such was turned down
-    │   ├── NotFound                no such model or resource
-    │   ├── TimedOut                no answer in time
-    │   ├── Unreachable             no connection, or it broke
-    │   └── Interrupted             the stream ended before its answer did
-    └── AllTargetsFailed            nobody who was asked could answer
+    │   ├── FetchRefused            the URL is not fetched; the message does not say why
+    │   └── UnknownModel            the model name matches no configured provider (404)
+    ├── TurnedAway                  the gateway or the chat page refused the request
+    ├── WireError                   data that does not follow its dialect; carries the JSON path
+    │   ├── ClientWireError         sent by the client (400)
+    │   └── UpstreamWireError       sent by the provider (502)
+    ├── UpstreamError               the provider returned an error, or no response
+    │   ├── AuthRejected            the key or token is not accepted
+    │   ├── QuotaExhausted          plan, credit or budget is used up; waiting does not help
+    │   ├── RateLimited             too many requests; waiting helps
+    │   ├── Overloaded              the provider is overloaded or failing
+    │   ├── Refused                 the provider rejected the request itself
+    │   ├── NotFound                the model or resource does not exist
+    │   ├── TimedOut                no response within the deadline
+    │   ├── Unreachable             the connection failed or broke
+    │   └── Interrupted             the stream ended before the answer was complete
+    └── AllTargetsFailed            every provider that was tried failed
 
-Each class carries a `code` (stable, for programs), a `status_hint` (the HTTP status a face should
-answer with) and `retryable` (may the same request succeed later). Instances may refine all three.
+Each class has a `code` (stable, for programs), a `status_hint` (the HTTP status of the response) and
+`retryable` (whether the same request may succeed later). Instances may override all three.
 """
 
 from __future__ import annotations
 
 
 class GroundwireError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base class of all errors that groundwire raises deliberately."""
 
     code = "ERROR"
     status_hint = 500
@@ -50,20 +52,20 @@ class GroundwireError(Exception):
 
 
 class ConfigError(GroundwireError):
-    """What is configured cannot be used."""
+    """The configuration cannot be used."""
 
     code = "INVALID_CONFIG"
 
 
 class MissingCredential(ConfigError):
-    """No key or session was found where one is needed."""
+    """The provider needs a key or a login, and none was found."""
 
     code = "MISSING_CREDENTIAL"
     status_hint = 401
 
 
 class RequestError(GroundwireError):
-    """What was asked cannot be done."""
+    """The request cannot be served."""
 
     code = "INVALID_REQUEST"
     status_hint = 400
@@ -76,32 +78,32 @@ class InvalidQuery(RequestError):
 
 
 class InvalidArguments(RequestError):
-    """A tool was called with arguments it does not take."""
+    """A tool was called with arguments that it does not accept."""
 
     code = "INVALID_TOOL_ARGUMENTS"
 
 
 class UnsupportedFeature(RequestError):
-    """The request needs something the target cannot do, and leaving it out would be wrong."""
+    """The request needs a feature that the target does not have and that must not be left out."""
 
     code = "UNSUPPORTED_FEATURE"
 
 
 class FetchRefused(RequestError):
-    """The address is not one of a public web page. The reason is not told: it would describe our network."""
+    """The URL does not belong to a public web page. The reason is withheld: it would describe the network."""
 
     code = "FETCH_REFUSED"
 
 
 class UnknownModel(RequestError):
-    """The name of the model means nobody who is configured."""
+    """The model name matches no configured provider."""
 
     code = "UNKNOWN_MODEL"
     status_hint = 404
 
 
 class TurnedAway(GroundwireError):
-    """A face did not let the caller in; the status says why, `retry_after` when to come back."""
+    """The gateway or the chat page refused the request. `retry_after` is the number of seconds to wait."""
 
     code = "TURNED_AWAY"
 
@@ -115,7 +117,7 @@ class TurnedAway(GroundwireError):
 
 
 class WireError(GroundwireError):
-    """Bytes that do not follow their dialect. `path` is the JSON path of the offending value."""
+    """Data does not follow its dialect. `path` is the JSON path of the invalid value."""
 
     code = "INVALID_WIRE"
 
@@ -126,14 +128,14 @@ class WireError(GroundwireError):
 
 
 class ClientWireError(WireError):
-    """The caller sent something malformed."""
+    """The client sent a malformed request."""
 
     code = "INVALID_REQUEST_BODY"
     status_hint = 400
 
 
 class UpstreamWireError(WireError):
-    """The provider sent something malformed."""
+    """The provider sent a malformed response."""
 
     code = "INVALID_UPSTREAM_BODY"
     status_hint = 502
@@ -144,17 +146,17 @@ LONGEST_WAIT = 86_400.0
 
 
 def bounded_wait(seconds: float | None) -> float | None:
-    """Seconds a provider asks us to wait, at most a day: whatever it says, it is asked again some time."""
+    """Limit the seconds that a provider asks to wait to one day; None if they are missing or not valid."""
     if seconds is None or not 0 <= seconds < float("inf"):
         return None
     return min(seconds, LONGEST_WAIT)
 
 
 class UpstreamError(GroundwireError):
-    """The provider answered with an error, or not at all.
+    """The provider returned an error, or no response.
 
-    `status` is the provider's HTTP status (None inside a stream or without an answer),
-    `upstream_code` its own name for the problem, `retry_after` seconds it asked us to wait.
+    `status` is the provider's HTTP status (None inside a stream or without a response), `upstream_code` its
+    own error code, `retry_after` the seconds that it asks to wait, `request_id` its id for the request.
     """
 
     code = "UPSTREAM_ERROR"
@@ -177,21 +179,21 @@ class UpstreamError(GroundwireError):
 
 
 class AuthRejected(UpstreamError):
-    """Key or token refused."""
+    """The provider does not accept the key or token."""
 
     code = "UPSTREAM_AUTH_REJECTED"
     status_hint = 401
 
 
 class QuotaExhausted(UpstreamError):
-    """Plan, credit or budget used up; waiting a moment does not help."""
+    """The plan, credit or budget at the provider is used up; waiting does not help."""
 
     code = "UPSTREAM_QUOTA_EXHAUSTED"
     status_hint = 429
 
 
 class RateLimited(UpstreamError):
-    """Too many requests; waiting helps."""
+    """The provider received too many requests; waiting helps."""
 
     code = "UPSTREAM_RATE_LIMITED"
     status_hint = 429
@@ -199,7 +201,7 @@ class RateLimited(UpstreamError):
 
 
 class Overloaded(UpstreamError):
-    """The provider is overloaded or broken for the moment."""
+    """The provider is overloaded or temporarily failing."""
 
     code = "UPSTREAM_OVERLOADED"
     status_hint = 503
@@ -207,21 +209,21 @@ class Overloaded(UpstreamError):
 
 
 class Refused(UpstreamError):
-    """The provider turned the request itself down."""
+    """The provider rejected the request itself."""
 
     code = "UPSTREAM_REFUSED"
     status_hint = 400
 
 
 class NotFound(UpstreamError):
-    """No such model or resource at the provider."""
+    """The provider has no such model or resource."""
 
     code = "UPSTREAM_NOT_FOUND"
     status_hint = 404
 
 
 class TimedOut(UpstreamError):
-    """No answer within the deadline."""
+    """The provider did not respond within the deadline."""
 
     code = "UPSTREAM_TIMED_OUT"
     status_hint = 504
@@ -229,7 +231,7 @@ class TimedOut(UpstreamError):
 
 
 class Unreachable(UpstreamError):
-    """No connection could be made, or it broke."""
+    """The connection to the provider failed or broke."""
 
     code = "UPSTREAM_UNREACHABLE"
     status_hint = 502
@@ -237,7 +239,7 @@ class Unreachable(UpstreamError):
 
 
 class Interrupted(UpstreamError):
-    """The stream ended before its answer did."""
+    """The stream ended before the answer was complete."""
 
     code = "UPSTREAM_INTERRUPTED"
     status_hint = 502
@@ -245,7 +247,7 @@ class Interrupted(UpstreamError):
 
 
 class AllTargetsFailed(GroundwireError):
-    """Nobody who was asked could answer. `attempts` tells who said what, in order."""
+    """Every provider that was tried failed. `attempts` lists the providers and their errors, in order."""
 
     code = "ALL_TARGETS_FAILED"
     status_hint = 502
@@ -271,7 +273,7 @@ _BY_STATUS: dict[int, type[UpstreamError]] = {
 
 
 def upstream_error_class(status: int) -> type[UpstreamError]:
-    """The class for an HTTP status when nothing more precise is known."""
+    """Return the error class for a provider's HTTP status, for responses without a more precise code."""
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     return Overloaded if status >= 500 else Refused

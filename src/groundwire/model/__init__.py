@@ -1,6 +1,6 @@
-"""Canonical values: frozen, comparable, nobody's wire format.
+"""Canonical values: immutable, comparable, independent of any wire format.
 
-A `Request` goes in, a stream of `Event`s comes out, an `Answer` is their fold.
+A `Request` goes in, a stream of `Event` values comes out, and `assemble` turns them into an `Answer`.
 """
 
 from groundwire.model.answer import Answer, Assembler, Search, assemble

@@ -1,8 +1,8 @@
-"""The answer: the fold of its events.
+"""The answer, assembled from its events.
 
-`Assembler` takes events one by one; `assemble` takes them all. The result is in a normal form, so that
-the same answer told by another dialect, or in another order, is the same value: one citation for each
-span, sorted by position, each source of a span once.
+`Assembler` takes events one by one; `assemble` takes them all. The result is in a normal form, so that the
+same answer from another dialect, or in another order, is an equal value: one citation for each span, sorted
+by position, each source of a span once.
 """
 
 from __future__ import annotations
@@ -57,53 +57,60 @@ from groundwire.model.value import replace, value
 
 
 class Search(NamedTuple):
-    """One act of searching, for those who only want to show it."""
+    """One query, opened page or pattern search, in a form that is easy to display."""
 
     query: str
     kind: str
     state: Literal["running", "done", "failed"]
     error: str = ""
-    """Why it failed, as a short code."""
+    """Why it failed, as a short code; empty on success."""
 
 
 @value
 class Answer:
-    """What came back, whole."""
+    """A complete answer: text, citations, searches and usage."""
 
     parts: tuple[Part, ...] = ()
+    """Text, reasoning, searches, function calls and images, in order."""
     citations: tuple[Citation, ...] = ()
+    """Citations, sorted by position."""
     usage: Usage = Usage()
     warnings: tuple[Warned, ...] = ()
     finish: FinishReason | None = None
+    """Why the answer ended; None if it was interrupted."""
     detail: str = ""
+    """The provider's own reason, if it is more specific."""
     error: GroundwireError | None = None
+    """The error that interrupted the answer."""
     id: str = ""
+    """The provider's id of the answer."""
     model: str = ""
+    """The model that answered."""
     extras: Extras = NO_EXTRAS
 
     @property
     def text(self) -> str:
-        """The words alone; spans count over it."""
+        """The text of the answer; spans are offsets into it."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
     def message(self) -> Message:
-        """The answer as a turn of the conversation, to be sent back with the next question."""
+        """The answer as an assistant message, to send back with the next question."""
         return Message("assistant", self.parts, self.citations)
 
     @property
     def grounded(self) -> bool:
-        """Does anything in the answer lean on a source?"""
+        """True if the answer has at least one citation."""
         return bool(self.citations)
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """Every address once, in order of first mention, with the strongest state it reached."""
+        """Every source once, in order of first appearance, with its strongest state."""
         return sources_of(self.parts, self.citations)
 
     @property
     def searches(self) -> tuple[Search, ...]:
-        """Every query made, page opened or pattern looked for."""
+        """Every query, opened page and pattern search."""
         results = {part.call_id: part for part in self.parts if isinstance(part, SearchResult)}
         return tuple(
             search
@@ -119,7 +126,7 @@ CITATIONS_CUT = Warned(
 
 
 def assemble(events: Iterable[Event]) -> Answer:
-    """The answer that these events tell."""
+    """Assemble the answer from all its events."""
     assembler = Assembler()
     for event in events:
         assembler.feed(event)
@@ -152,7 +159,7 @@ class _Draft:
 
 
 class Assembler:
-    """Folds events into an answer; `answer` may be asked for at any time."""
+    """Assembles an answer event by event; `answer` may be called at any time."""
 
     def __init__(self) -> None:
         self._drafts: dict[int, _Draft] = {}
@@ -162,7 +169,7 @@ class Assembler:
         self._warnings: list[Warned] = []
 
     def feed(self, event: Event) -> None:
-        """Take one event."""
+        """Add one event."""
         match event:
             case TextDelta(part, text, ""):
                 draft = self._draft(part)
@@ -181,7 +188,7 @@ class Assembler:
                 self._note(event)
 
     def answer(self) -> Answer:
-        """The answer as far as it has been told."""
+        """Return the answer so far."""
         parts = (self._drafts[number].part() for number in sorted(self._drafts))
         citations = (
             Citation(span, tuple(evidence.values()), anchor)

@@ -1,8 +1,7 @@
-"""What happens while an answer comes in.
+"""Events of an answer while it arrives.
 
-Events are values. `part` numbers the parts of the answer from zero, in the order in which they are
-said; all events with one number build one part. Exactly one event of a stream is terminal: `Finished`
-or `Failed`.
+Events are values. `part` numbers the parts of the answer from zero, in their order; all events with the
+same number build one part. Exactly one event of a stream is terminal: `Finished` or `Failed`.
 """
 
 from __future__ import annotations
@@ -17,28 +16,29 @@ from groundwire.model.usage import Usage
 from groundwire.model.value import value
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "pause", "filtered", "refused", "other"]
-"""stop: said all; length: a limit cut it; tool_calls: the client must act; pause: continue with the same
-request; filtered: a filter of the provider's cut or blocked it; refused: the model declined."""
+"""`stop`: complete; `length`: cut off by a limit; `tool_calls`: the client must call functions; `pause`: the
+client may continue with the same request; `filtered`: cut off or blocked by the provider's filter; `refused`:
+the model declined."""
 
 NOTHING_FOUND = "nothing_found"
-"""The `detail` of `Finished` when the search ran and no page answers the question."""
+"""The `detail` of `Finished` if the search ran but no page answers the question."""
 
 
 @value
 class Started:
-    """The provider took the request."""
+    """The provider accepted the request."""
 
     id: str = ""
     model: str = ""
     provider: str = ""
-    """Whom we asked, by our name for it."""
+    """The name of the provider in groundwire."""
 
 
 @value
 class Verbatim:
-    """Bytes of the provider's own answer, for a caller who speaks its language and asked in it.
+    """Bytes of the provider's response, passed through to a client of the same dialect.
 
-    They come before the events that they tell; whole frames of a stream, or a whole body.
+    They come before the events that they encode: whole frames of a stream, or a whole body.
     """
 
     data: bytes
@@ -46,7 +46,7 @@ class Verbatim:
 
 @value
 class TextDelta:
-    """More words of a text part."""
+    """More text of a text part."""
 
     part: int
     text: str
@@ -55,14 +55,14 @@ class TextDelta:
 
 @value
 class TextSettled:
-    """This text part is complete and all its citations have been told."""
+    """A text part is settled: its text is complete, and all its citations were sent."""
 
     part: int
 
 
 @value
 class ReasoningDelta:
-    """More of a reasoning part."""
+    """More text of a reasoning part."""
 
     part: int
     text: str
@@ -70,7 +70,7 @@ class ReasoningDelta:
 
 @value
 class ToolCallDelta:
-    """More of a function call: `id` and `name` come with its first delta, `arguments` piece by piece."""
+    """More of a function call: `id` and `name` come with the first delta, `arguments` in pieces."""
 
     part: int
     id: str = ""
@@ -80,7 +80,7 @@ class ToolCallDelta:
 
 @value
 class SearchStarted:
-    """The provider began to search; for what is told by the `SearchCalled` of the same part."""
+    """The provider began to search. The `SearchCalled` of the same part has the queries."""
 
     part: int
     id: str
@@ -88,7 +88,7 @@ class SearchStarted:
 
 @value
 class SearchCalled:
-    """The search, with its queries."""
+    """A search of the provider, with its queries."""
 
     part: int
     call: SearchCall
@@ -96,7 +96,7 @@ class SearchCalled:
 
 @value
 class SearchReturned:
-    """What the search found."""
+    """The result of a search."""
 
     part: int
     result: SearchResult
@@ -104,7 +104,7 @@ class SearchReturned:
 
 @value
 class PartAdded:
-    """A part that comes whole."""
+    """A part that arrives in one piece."""
 
     part: int
     value: Image | Opaque
@@ -112,7 +112,7 @@ class PartAdded:
 
 @value
 class ExtrasSeen:
-    """Something verbatim that belongs to a part: a signature, an item id."""
+    """Vendor data that belongs to a part: a signature, an item id."""
 
     part: int
     extras: Extras
@@ -120,21 +120,21 @@ class ExtrasSeen:
 
 @value
 class Cited:
-    """A citation. Its span counts over the text of the whole answer."""
+    """A citation. Its span is an offset range of the whole answer text."""
 
     citation: Citation
 
 
 @value
 class UsageSeen:
-    """The counts so far; the last one told is the one that holds."""
+    """The usage so far; the last one counts."""
 
     usage: Usage
 
 
 @value
 class Warned:
-    """Something the caller should know though the answer goes on. `code` is for programs."""
+    """A warning; the answer continues. `code` is for programs, `message` for people."""
 
     code: str
     message: str
@@ -146,13 +146,13 @@ class Finished:
 
     reason: FinishReason = "stop"
     detail: str = ""
-    """In the provider's own words, where they say more than the reason."""
+    """The provider's own reason, if it is more specific."""
     extras: Extras = NO_EXTRAS
 
 
 @value
 class Failed:
-    """The answer broke off (terminal). What came before stands."""
+    """The answer was interrupted (terminal). The events before it remain valid."""
 
     error: GroundwireError
 

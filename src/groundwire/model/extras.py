@@ -1,7 +1,7 @@
-"""What only one dialect understands, carried verbatim beside the canonical values.
+"""Extras: vendor data that only one dialect understands, kept unchanged next to the canonical values.
 
-`extras["anthropic_messages"]["encrypted_content"]` is stored, compared and given back to that dialect
-only. For any other dialect it does not exist.
+`extras["anthropic_messages"]["encrypted_content"]` is stored, compared, and sent back to that dialect only.
+Other dialects ignore it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from collections.abc import Hashable, Mapping
 from typing import TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+"""A JSON value."""
 JsonObject: TypeAlias = "dict[str, Json]"
+"""A JSON object."""
 Extras: TypeAlias = Mapping[str, JsonObject]
+"""Vendor data by the name of the dialect that understands it, kept unchanged."""
 
 
 NO_EXTRAS: Extras = {}

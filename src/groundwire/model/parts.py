@@ -1,4 +1,4 @@
-"""What messages and answers are made of, in the order in which it was said."""
+"""Parts of messages and answers, in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SearchKind: TypeAlias = Literal["search", "open", "find"]
 
 @value
 class Text:
-    """Plain words. `phase` tells a running commentary or a refusal from the answer proper."""
+    """Text. `phase` distinguishes commentary and refusals from the answer itself."""
 
     text: str
     phase: Phase = ""
@@ -23,7 +23,7 @@ class Text:
 
 @value
 class Reasoning:
-    """Thinking that the model showed. Signatures and encrypted forms are extras."""
+    """Visible reasoning of the model. Signatures and encrypted forms are extras."""
 
     text: str
     extras: Extras = NO_EXTRAS
@@ -31,7 +31,7 @@ class Reasoning:
 
 @value
 class Image:
-    """A picture, inline (`data`, base64) or by address."""
+    """An image, inline (`data`, base64) or by URL."""
 
     media_type: str = ""
     data: str = ""
@@ -41,7 +41,7 @@ class Image:
 
 @value
 class ToolCall:
-    """The model asks the client to run a function. `arguments` is JSON text, verbatim."""
+    """A function that the model asks the client to call. `arguments` is JSON text, unchanged."""
 
     id: str
     name: str
@@ -51,7 +51,7 @@ class ToolCall:
 
 @value
 class ToolResult:
-    """What the client's function gave back: text and images."""
+    """The result of a function call: text and images."""
 
     call_id: str
     content: tuple[Text | Image | Opaque, ...] = ()
@@ -62,7 +62,7 @@ class ToolResult:
 
 @value
 class SearchCall:
-    """The provider's own act: search the web, open a page, or find a pattern in one.
+    """An action of the provider: searching the web, opening a page, or finding a pattern in a page.
 
     It is never a call for the client to execute. `caller` names the server tool that made it.
     """
@@ -78,20 +78,20 @@ class SearchCall:
 
 @value
 class SearchResult:
-    """What a search call came back with. `error` is a short code, empty when it went well."""
+    """The result of a search call. `error` is a short code, empty on success."""
 
     call_id: str
     sources: tuple[Source, ...] = ()
     error: str = ""
     suggestions: str = ""
-    """Google's search suggestions (HTML), which its terms oblige us to show with the answer."""
+    """Google's search suggestions (HTML), which its terms require to be shown with the answer."""
     caller: str = ""
     extras: Extras = NO_EXTRAS
 
 
 @value
 class Opaque:
-    """A part of one dialect that has no canonical meaning: kept whole, given back to it alone."""
+    """A part of one dialect without a canonical form: kept unchanged, and sent back to that dialect only."""
 
     dialect: str
     data: JsonObject

@@ -1,4 +1,4 @@
-"""What is asked: messages, tools, search options, limits."""
+"""Canonical requests: messages, tools, search options, limits."""
 
 from __future__ import annotations
 
@@ -17,25 +17,27 @@ Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh",
 
 @value
 class Message:
-    """One turn. Spans of `citations` count over the concatenated text of its `Text` parts.
+    """One turn of a conversation. Spans of `citations` are offsets into the joined text of its `Text` parts.
 
-    Tool results stand in user messages.
+    Tool results are parts of user messages.
     """
 
     role: Role
     parts: tuple[Part, ...]
+    """Text, images, tool calls and results, searches, in order."""
     citations: tuple[Citation, ...] = ()
+    """Citations of an assistant message."""
     extras: Extras = NO_EXTRAS
 
     @property
     def text(self) -> str:
-        """The words alone."""
+        """The joined text of all `Text` parts."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
 
 @value
 class Location:
-    """Where the asker is, roughly. Country is ISO 3166 alpha-2, timezone an IANA name."""
+    """Approximate location of the user. `country` is ISO 3166 alpha-2, `timezone` an IANA name."""
 
     country: str = ""
     region: str = ""
@@ -47,28 +49,37 @@ class Location:
 
 @value
 class SearchOptions:
-    """How to search. Its presence in a request is what turns web search on.
+    """Options of a web search. A request with search options has web search turned on.
 
-    Restrictions (both domain lists, `live=False`) must be honoured or refused; the rest are hints.
+    Restrictions (both domain lists and `live=False`) are kept, or the request is refused. All other options
+    are hints.
     """
 
     allowed_domains: tuple[str, ...] = ()
+    """Search only these sites."""
     blocked_domains: tuple[str, ...] = ()
+    """Never use these sites."""
     location: Location | None = None
     language: str = ""
+    """Preferred language of the pages."""
     since: str = ""
-    """RFC 3339; pages from then on."""
+    """Only pages from that time on (RFC 3339); the client also takes `7d` or a date."""
     until: str = ""
+    """Only pages up to that time."""
     max_uses: int | None = None
+    """Maximum number of searches for one answer."""
     max_sources: int | None = None
+    """Maximum number of sources in the answer."""
     context_size: ContextSize | None = None
+    """How much of each page the model reads."""
     live: bool | None = None
+    """False: use only pages that the provider has stored."""
     extras: Extras = NO_EXTRAS
 
 
 @value
 class FunctionTool:
-    """A function of the client's that the model may call."""
+    """A function that the model may ask the client to call."""
 
     name: str
     description: str = ""
@@ -79,7 +90,7 @@ class FunctionTool:
 
 @value
 class OpaqueTool:
-    """A tool of one dialect that has no canonical meaning (code execution, file search, …)."""
+    """A tool of one dialect without a canonical form (code execution, file search, …)."""
 
     dialect: str
     data: JsonObject
@@ -90,7 +101,7 @@ Tool: TypeAlias = FunctionTool | OpaqueTool
 
 @value
 class ToolChoice:
-    """`search` forces a web search, `function` the one named."""
+    """Which tool the model must use: `search` forces a web search, `function` the function `name`."""
 
     mode: ToolMode
     name: str = ""
@@ -98,7 +109,7 @@ class ToolChoice:
 
 @value
 class Limits:
-    """How much, and how freely."""
+    """Limits of the output, and sampling parameters."""
 
     max_output_tokens: int | None = None
     stop: tuple[str, ...] = ()
@@ -109,7 +120,7 @@ class Limits:
 
 @value
 class ReasoningOptions:
-    """How hard to think, and whether to show it."""
+    """How much the model reasons, and whether the reasoning is visible."""
 
     effort: Effort | None = None
     budget_tokens: int | None = None
@@ -118,7 +129,7 @@ class ReasoningOptions:
 
 @value
 class OutputFormat:
-    """JSON output; without a schema any JSON object will do."""
+    """Structured output: JSON that matches `schema`, or any JSON object without one."""
 
     schema: JsonObject | None = None
     name: str = ""
@@ -127,49 +138,57 @@ class OutputFormat:
 
 @value
 class StoredContext:
-    """Text that a request names instead of carrying it, and that only one vendor has."""
+    """Reference to text that only one vendor has stored, such as a previous response."""
 
     dialect: str
-    """Whose ids the names are."""
+    """The dialect of the vendor that stored the text."""
     names: tuple[str, ...]
-    """The fields of the request that hold them."""
+    """The fields of the request that hold the references."""
 
 
 @value
 class Wire:
-    """A request as its client wrote it, so that a provider of the same dialect can be given it unchanged."""
+    """The original request of a client, so that a provider of the same dialect can receive it unchanged."""
 
     dialect: str
     body: JsonObject
     data: bytes = b""
-    """The body byte for byte."""
+    """The body, byte for byte."""
     headers: tuple[tuple[str, str], ...] = ()
-    """Lower-case names; a provider takes those it knows."""
+    """Headers with lower-case names; a provider forwards those that it knows."""
 
 
 @value
 class Request:
-    """One question with all that belongs to it."""
+    """A request to a model or an engine, independent of any vendor."""
 
     messages: tuple[Message, ...]
+    """The conversation; the last message is the question."""
     model: str = ""
+    """The model to use; empty for the default."""
     system: tuple[Text, ...] = ()
+    """System instructions."""
     tools: tuple[Tool, ...] = ()
+    """Functions and vendor tools that the model may use."""
     tool_choice: ToolChoice | None = None
     search: SearchOptions | None = None
+    """Search options; None turns web search off."""
     limits: Limits = Limits()
     reasoning: ReasoningOptions | None = None
     output: OutputFormat | None = None
     stream: bool = False
+    """True if the provider should stream the response."""
     previous_id: str = ""
-    """An earlier answer kept by the provider, which this request continues."""
+    """Id of an earlier answer, stored by the provider, that this request continues."""
     extras: Extras = NO_EXTRAS
     wire: Wire | None = None
+    """The client's original request, for passthrough."""
     stored: StoredContext | None = None
+    """Text that the request refers to and that only one vendor has."""
 
     @property
     def query(self) -> str:
-        """The last thing the user said, as text: the question."""
+        """The text of the last user message: the question."""
         for message in reversed(self.messages):
             if message.role == "user" and message.text:
                 return message.text

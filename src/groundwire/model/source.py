@@ -1,4 +1,4 @@
-"""Where a claim comes from: sources, and the citations that bind them to a span of the answer."""
+"""Sources, and the citations that attach them to spans of the answer."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from groundwire.model.extras import NO_EXTRAS, Extras, frozen_extras
 from groundwire.model.value import value
 
 SourceState: TypeAlias = Literal["retrieved", "opened", "cited"]
-"""retrieved: a search listed it; opened: somebody read the page; cited: the answer leans on it."""
+"""`retrieved`: a search found it; `opened`: the provider read the page; `cited`: the answer cites it."""
 
 Anchor: TypeAlias = Literal["claim", "marker"]
-"""claim: the span is the supported statement; marker: the span is a link or a sign that stands for
-the source and is replaced when the answer is rendered with numbers of our own."""
+"""`claim`: the span is the supported statement; `marker`: the span is a link or a marker such as `[1]` that
+represents the source, and is replaced when the answer is rendered with its own numbers."""
 
 MAX_EVIDENCE = 10_000
 """Citations of one answer or message, counted by source: a citation of three sources counts three. Answers of
@@ -23,9 +23,9 @@ EvidenceKey: TypeAlias = tuple[Hashable, ...]
 
 
 class Span(NamedTuple):
-    """A range of the whole answer text in code points, end exclusive.
+    """A range of the answer text in code points, end exclusive.
 
-    `start == end` is a point: the claim ends here, and nobody said where it begins.
+    `start == end` is a point: the claim ends here, and its beginning is unknown.
     """
 
     start: int
@@ -34,37 +34,42 @@ class Span(NamedTuple):
 
 @value
 class Source:
-    """A page, as a provider named it. `url` is verbatim, and empty for feeds that have only a name."""
+    """A web page that a provider named. `url` is unchanged, and empty for feeds that have only a name."""
 
     url: str
     title: str = ""
     state: SourceState = "retrieved"
     excerpts: tuple[str, ...] = ()
-    """Text of the page, never text of the answer."""
+    """Passages of the page, never text of the answer."""
     date: str = ""
-    """Age or date in the provider's own words."""
+    """Age or date of the page, as the provider writes it."""
     domain: str = ""
-    """As told by the provider, where the address itself does not show it (redirects)."""
+    """Domain that the provider reports, if the URL does not show it (redirects)."""
     extras: Extras = NO_EXTRAS
 
 
 @value
 class Evidence:
-    """One source behind a citation, and the passage it was taken from (page text, or empty)."""
+    """One source of a citation, with the quoted passage of its page, if the provider quoted one."""
 
     source: Source
     quote: str = ""
+    """Text of the page, or empty."""
     confidence: float | None = None
+    """Confidence that the provider reports."""
     extras: Extras = NO_EXTRAS
 
 
 @value
 class Citation:
-    """A span of the answer and its evidence. Without a span it speaks for the whole answer."""
+    """A span of the answer and its evidence. Without a span, it applies to the whole answer."""
 
     span: Span | None
+    """The cited range of the answer text; None for the whole answer."""
     evidence: tuple[Evidence, ...]
+    """The sources that support it."""
     anchor: Anchor = "claim"
+    """Whether the span is a claim or a marker."""
 
 
 def evidence_key(item: Evidence) -> EvidenceKey:

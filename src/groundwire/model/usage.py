@@ -1,4 +1,4 @@
-"""What an answer cost."""
+"""Usage: tokens, searches and cost of one request."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from groundwire.model.value import value
 
 @value
 class Usage:
-    """Counts for one request. `None` means the provider did not say.
+    """Tokens, searches and cost of one request. `None` means that the provider did not report it.
 
-    `input_tokens` holds everything read (cached and tool input included), `output_tokens` everything
-    written (reasoning included); the other counts are parts of those two. `searches` is the number
-    the provider counts or bills.
+    `input_tokens` includes cached tokens and tool input, `output_tokens` includes reasoning. The other token
+    counts are parts of these two. `searches` is the number that the provider counts or bills, `cost` is in
+    US dollars.
     """
 
     input_tokens: int | None = None

@@ -1,6 +1,6 @@
-"""Answers and errors in every dialect, written by the dialects' own codecs.
+"""Answers and errors for tests, encoded by the codecs of the dialects.
 
-So one suite serves all providers: it says what the answer is, not how anybody spells it.
+One test suite can so cover all providers: it defines the answer, not its wire format.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from groundwire.model import (
 
 
 class Written(NamedTuple):
-    """An answer in both forms."""
+    """An encoded answer: as one body, and as a stream."""
 
     whole: bytes
     stream: bytes
     content_type: str
-    """Of the stream."""
+    """Content type of the stream."""
 
 
 def written(name: str, events: Iterable[Event], reply: Reply | None = None) -> Written:
-    """The answer that these events tell, in the words of a dialect."""
+    """Encode the answer of these events in a dialect."""
     language = dialect(name)
     said = list(events)
     answer = assemble(said)
@@ -61,12 +61,12 @@ def written(name: str, events: Iterable[Event], reply: Reply | None = None) -> W
 
 
 def error_body(name: str, error: GroundwireError) -> ErrorBody:
-    """An error in the words of a dialect, with the status it comes with."""
+    """Encode an error in a dialect; return its HTTP status and body."""
     return dialect(name).encode_error(error, Reply("scripted"))
 
 
 def told(text: str, *sources: Source, query: str = "", model: str = "scripted-1") -> list[Event]:
-    """The events of a plain answer: one search, and a text of which every source supports the whole."""
+    """Return the events of a plain answer: one search, and a text that every source supports as a whole."""
     events: list[Event] = [Started("scripted", model)]
     if sources or query:
         call = SearchCall("search_0", (query or "what was asked",))

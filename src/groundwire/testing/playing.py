@@ -21,7 +21,7 @@ _RESET = struct.pack("ii", 1, 0)  # linger on, for no time: closing then resets
 
 
 class Received:
-    """A request, and what became of it. Moments are those of `time.monotonic`."""
+    """A recorded request, and the state of its response. Times are those of `time.monotonic`."""
 
     def __init__(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> None:
         self.method = method
@@ -29,29 +29,32 @@ class Received:
         self.headers = headers
         self.body = body
         self.number = 0
-        """Counts all requests from one."""
+        """Number of the request, from 1."""
         self.attempt = 0
-        """Counts those that share an entry of the script."""
+        """Number of the request among those with the same entry of the script, from 1."""
         self.connection = 0
+        """Number of the connection, from 1."""
         self.at = 0.0
+        """Time of arrival."""
         self.status: int | None = None
-        """What was answered, once it was."""
+        """Status of the response, once it is sent."""
         self.sent = 0
         """Bytes of the body written so far."""
         self.stalled = False
+        """True once the response stalls."""
         self.finished = False
-        """Was everything said that the script has to say?"""
+        """True once the response is sent completely."""
         self.disconnected: float | None = None
-        """When the client left before that."""
+        """Time at which the client disconnected before the end."""
 
     @property
     def path(self) -> str:
-        """The target without its query."""
+        """The request target without the query string."""
         return self.target.partition("?")[0]
 
     @property
     def json(self) -> Json:
-        """The body as JSON; None if it is none."""
+        """The body as JSON; None if it is not valid JSON."""
         try:
             return load_json(self.body, WireError)
         except WireError:
@@ -59,7 +62,7 @@ class Received:
 
     @property
     def wants_stream(self) -> bool:
-        """Did the client ask for a stream, in whichever dialect?"""
+        """True if the client requests a stream, in any dialect."""
         body = self.json
         return (isinstance(body, dict) and body.get("stream") is True) or ":stream" in self.path
 

@@ -1,4 +1,4 @@
-"""What a scripted upstream does, as data: answers, and everything that can go wrong with one.
+"""Scripts of a fake provider, as data: responses, and the failures to simulate.
 
 A script can be written in Python or in a JSON file:
 
@@ -7,7 +7,7 @@ A script can be written in Python or in a JSON file:
         {"answer": {"dialect": "anthropic_messages", "text": "Yes.", "sources": ["https://a.example"]}}
     ]}}
 
-The responses of a path are played one after the other, the last one for ever. Places inside a body are
+The responses of a path are sent one after the other, and the last one is repeated. Positions in a body are
 counted in bytes of the body, whatever its framing.
 """
 
@@ -37,7 +37,7 @@ _TYPES = {".sse": EVENTS, ".json": DOCUMENT, ".html": "text/html; charset=utf-8"
 
 
 class Dribble(NamedTuple):
-    """So many bytes at a time, with so many seconds between."""
+    """Send the body in pieces of `size` bytes, with a pause of `seconds` between them."""
 
     size: int
     seconds: float
@@ -45,52 +45,52 @@ class Dribble(NamedTuple):
 
 @value
 class ScriptedResponse:
-    """What happens to one request."""
+    """The response to one request, and the failures to simulate."""
 
     status: int = 200
     headers: Mapping[str, str] = {}
-    """Names in lower case; these win over what the upstream would say itself."""
+    """Headers with lower-case names; they override the default ones."""
     body: bytes = b""
     stream: bytes | None = None
-    """Sent in the place of `body` to who asks for a stream."""
+    """Sent instead of `body` if the client requests a stream."""
     stream_type: str = EVENTS
     framing: Framing = ""
-    """How the end of the body is told; if not said, by its length, or in chunks for a stream."""
+    """How the body is framed; by default with its length, or chunked for a stream."""
     delay: float = 0.0
-    """Seconds before the status line; infinite for an upstream that never says anything."""
+    """Seconds before the status line; infinite to never respond."""
     dribble: Dribble | None = None
     stall_at: int | None = None
-    """After so many bytes the upstream falls silent, and stays so until the client leaves."""
+    """After this many bytes, nothing more is sent until the client disconnects."""
     cut_at: int | None = None
-    """After so many bytes the connection is closed, however much was promised."""
+    """After this many bytes, the connection is closed, even if the body is incomplete."""
     cut: Cut = "fin"
     repeat: bytes = b""
-    """Sent after the body again and again: an answer without an end."""
+    """Sent repeatedly after the body: an endless response."""
     every: float = 0.0
-    """Seconds between two of those."""
+    """Seconds between two repetitions."""
     raw: bytes | None = None
-    """Sent in the place of an HTTP answer, before the connection is closed."""
+    """Sent instead of an HTTP response, before the connection is closed."""
 
 
 @value
 class Script:
-    """Which response answers which request."""
+    """Maps requests to responses."""
 
     responses: tuple[ScriptedResponse, ...] = ()
-    """For every path that has none of its own."""
+    """Responses for every path that is not in `paths`."""
     paths: Mapping[str, tuple[ScriptedResponse, ...]] = {}
-    """By path without its query; `*` stands for anything."""
+    """Responses by path, without the query string; `*` matches anything."""
     door: Door = "open"
-    """`closed` refuses connections; `deaf` lets them wait for ever."""
+    """`closed` refuses connections; `deaf` never accepts them."""
 
     def key_for(self, path: str) -> str:
-        """The entry of `paths` that a path belongs to, itself first; empty if there is none."""
+        """Return the entry of `paths` that matches a path, an exact match first; empty if none does."""
         if path in self.paths:
             return path
         return next((pattern for pattern in self.paths if fnmatchcase(path, pattern)), "")
 
     def response(self, key: str, attempt: int) -> ScriptedResponse:
-        """The response to an attempt, the first of which has number 1."""
+        """Return the response to an attempt; the first attempt has the number 1."""
         played = self.paths.get(key, self.responses)
         if not played:
             return json_response({"error": {"message": "the script has no response for this path"}}, 404)
@@ -100,31 +100,31 @@ class Script:
 def json_response(
     body: Json, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> ScriptedResponse:
-    """A JSON document."""
+    """Build a response with a JSON body."""
     return ScriptedResponse(status, {"content-type": DOCUMENT, **(headers or {})}, dump_json(body).encode())
 
 
 def text_response(text: str, content_type: str = EVENTS, status: int = 200) -> ScriptedResponse:
-    """A text as it stands, by default one of server-sent events."""
+    """Build a response with a text body, by default server-sent events."""
     framing: Framing = "chunked" if content_type == EVENTS else ""
     return ScriptedResponse(status, {"content-type": content_type}, text.encode(), framing=framing)
 
 
 def file_response(path: Path, status: int = 200) -> ScriptedResponse:
-    """The content of a file; its suffix tells the type."""
+    """Build a response from a file; the suffix determines the content type."""
     content_type = _TYPES.get(path.suffix, "application/octet-stream")
     framing: Framing = "chunked" if content_type == EVENTS else ""
     return ScriptedResponse(status, {"content-type": content_type}, path.read_bytes(), framing=framing)
 
 
 def answer(dialect: str, events: list[Event]) -> ScriptedResponse:
-    """An answer in a dialect, told by its own codec: as a stream to who asks for one, else whole."""
+    """Build a response with an encoded answer: a stream if the client requests one, otherwise one body."""
     form = written(dialect, events)
     return ScriptedResponse(body=form.whole, stream=form.stream, stream_type=form.content_type)
 
 
 def load_script(text: str, folder: Path) -> Script:
-    """The script in a JSON text; files it names are looked for in the folder."""
+    """Read a script from JSON text; the files that it names are in `folder`."""
     try:
         return _Reader(folder).script(load_json(text, WireError))
     except (WireError, OSError, Base64Error, KeyError) as error:

@@ -1,4 +1,4 @@
-"""A provider on loopback that does what its script says, and remembers what was asked of it.
+"""A fake provider on loopback that follows a script and records the requests it receives.
 
     async with Upstream(answer("gemini", told("Yes.", Source("https://a.example")))) as upstream:
         ...  # point a provider at upstream.url
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class Upstream:
-    """A scripted server. It listens from the beginning of its block to the end."""
+    """A fake provider: an HTTP server that follows a script. It listens inside its `async with` block."""
 
     def __init__(
         self,
@@ -50,10 +50,11 @@ class Upstream:
         if isinstance(script, ScriptedResponse):
             script = (script,)
         self.script = script if isinstance(script, Script) else Script(tuple(script))
-        """May be changed at any time; it holds for requests that come after."""
+        """The script. You may assign another one at any time; it applies to later requests."""
         self.requests: list[Received] = []
+        """All requests so far."""
         self.connections = 0
-        """How many were ever made."""
+        """The number of connections so far."""
         self._port = port
         self._log = log
         self._open: dict[asyncio.Task[None], StreamWriter] = {}
@@ -64,12 +65,12 @@ class Upstream:
 
     @property
     def url(self) -> str:
-        """The address, without a slash at its end."""
+        """The URL of the server, without a slash at the end."""
         return f"http://{HOST}:{self._port}"
 
     @property
     def open_connections(self) -> int:
-        """How many there are now."""
+        """The number of open connections."""
         return len(self._open)
 
     async def __aenter__(self) -> Upstream:
@@ -100,25 +101,25 @@ class Upstream:
         await asyncio.sleep(0)  # transports say goodbye in the next round of the loop
 
     async def received(self, nth: int = 1, timeout: float = PATIENCE) -> Received:
-        """The nth request, as soon as it is there whole."""
+        """Wait until the nth request has arrived completely; return it."""
         return await self._until(
             lambda: self.requests[nth - 1] if len(self.requests) >= nth else None, "request", timeout
         )
 
     async def sent(self, size: int, nth: int = 1, timeout: float = PATIENCE) -> Received:
-        """The nth request, once so many bytes of its answer's body are written."""
+        """Wait until `size` bytes of the nth response body are written; return the request."""
         return await self._reached(nth, lambda item: item.sent >= size, f"{size} bytes sent", timeout)
 
     async def stalled(self, nth: int = 1, timeout: float = PATIENCE) -> Received:
-        """The nth request, once its answer has come to where it stalls."""
+        """Wait until the nth response stalls; return the request."""
         return await self._reached(nth, lambda item: item.stalled, "stall", timeout)
 
     async def finished(self, nth: int = 1, timeout: float = PATIENCE) -> Received:
-        """The nth request, once it was answered to the end."""
+        """Wait until the nth response is complete; return the request."""
         return await self._reached(nth, lambda item: item.finished, "end of an answer", timeout)
 
     async def disconnected(self, nth: int = 1, timeout: float = PATIENCE) -> float:
-        """The moment at which the client of the nth request left without its answer."""
+        """Wait until the client of the nth request disconnects early; return the time."""
         left = await self._reached(nth, lambda item: item.disconnected is not None, "disconnect", timeout)
         return left.disconnected or 0.0
 

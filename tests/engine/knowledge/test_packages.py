@@ -175,11 +175,13 @@ def test_documents_that_came_with_the_package_are_taken_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "README.md").write_text("# groundwire\n\nIt searches.\n")
+    (tmp_path / "docs" / "project.md").write_text("# groundwire\n\nIt searches.\n")
+    (tmp_path / "docs" / "README.md").write_text("# Documentation\n\nIt is read.\n")
     (tmp_path / "docs" / "cli.md").write_text("# The command line\n\nIt is typed.\n")
     monkeypatch.setattr(own, "_PACKAGE", tmp_path)
     assert [page.text for page in own_pages()] == [
         "groundwire\n\nIt searches.",
+        "Documentation\n\nIt is read.",
         "The command line\n\nIt is typed.",
     ]
     monkeypatch.setattr(own, "_PACKAGE", tmp_path / "site" / "packages" / "groundwire")

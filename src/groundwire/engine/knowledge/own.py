@@ -1,4 +1,4 @@
-"""Pages of groundwire's own documentation: out of the package, or out of the checkout it runs from."""
+"""Pages of groundwire's own documentation, read from the installed package or from a checkout."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ _PACKAGE = Path(__file__).parents[2]
 
 
 def own_pages() -> Iterator[Page]:
-    """The documentation, each document under the project's address with its name as the fragment."""
+    """The project's README, then each document: the project's URL with the file name as the fragment."""
     base, title = _project()
-    for path in _documents():
+    readme, documents = _files()
+    for path in (readme, *documents):
+        if not path.is_file():
+            continue
         text = plain(path.read_text("utf-8"), "text/markdown")
         heading, _, body = text.partition("\n")
-        if path.stem == "README":
+        if path == readme:
             yield Page(base, title, text, language="en", collection=COLLECTION)
         elif body.strip():
             url = f"{base.partition('#')[0]}#{path.stem}"
@@ -41,12 +44,15 @@ def _project() -> tuple[str, str]:
     return project_address(found.metadata), package_title(found)
 
 
-def _documents() -> list[Path]:
-    """README and documents: package data where it is installed, beside `src` in a checkout."""
+def _files() -> tuple[Path, list[Path]]:
+    """The project's README, and the documents.
+
+    The wheel holds all of them in `docs`, where the project's README is `project.md` because `docs` has a
+    README of its own. In a checkout, both are next to `src`.
+    """
     folder = _PACKAGE / "docs"
-    if folder.is_dir():
-        return sorted(folder.glob("*.md"))
+    readme = folder / "project.md"
     root = _PACKAGE.parents[1]
-    if not (root / "pyproject.toml").is_file():
-        return []
-    return [path for path in (root / "README.md", *sorted((root / "docs").glob("*.md"))) if path.is_file()]
+    if not folder.is_dir() and (root / "pyproject.toml").is_file():
+        folder, readme = root / "docs", root / "README.md"
+    return readme, [path for path in sorted(folder.glob("*.md")) if path != readme]
