@@ -58,7 +58,7 @@ def _class_table(classes: Iterable[type[GroundwireError]], advice: Mapping[str, 
 def _outcome(kind: type[GroundwireError]) -> tuple[str, str, str]:
     """HTTP status, exit code, and whether to retry."""
     if kind is AllTargetsFailed:
-        return "as the last attempt", "as the attempts", "varies"
+        return "as the last attempt", "as the attempts if they agree, else 5", "varies"
     status = "varies" if kind is TurnedAway else str(kind.status_hint)
     return status, str(ending_of(kind("")).code), "yes" if kind.retryable else "no"
 
