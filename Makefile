@@ -84,6 +84,8 @@ check: .venv/.dev  ## format, lint, types, import rules, generated docs; needs P
 	$(BIN)/python scripts/config_schema.py --check
 	$(BIN)/python scripts/providers.py --check
 	$(BIN)/python scripts/sbom.py --check
+	$(BIN)/python scripts/errors.py --check
+	$(BIN)/python scripts/api_reference.py --check
 
 bench: .venv/.test  ## what things cost, as ratios, each table in one run
 	$(BIN)/python bench/coding.py
