@@ -37,8 +37,8 @@ def render(dialects: Sequence[Dialect]) -> str:
     lines = [_HEAD, "## Overview", "", *_overview(dialects)]
     for target in dialects:
         lines += ["", f"## Into `{target.name}`", "", *_table(target)]
-        if target.forgotten:
-            lines += ["", f"In the next turn: {target.forgotten}."]
+        if target.not_resent:
+            lines += ["", f"In the next turn: {target.not_resent}."]
     return "\n".join(lines) + "\n"
 
 

@@ -140,27 +140,27 @@ def asking(**options: tuple[str, ...]) -> Request:
 def test_both_domain_lists_set_are_said_or_named_as_unsaid(name: str) -> None:
     request = asking(allowed_domains=("good.example",), blocked_domains=("bad.example",))
     try:
-        body, unsaid = dialect(name).encode_request(request)
+        body, unsupported = dialect(name).encode_request(request)
     except RequestError:
         return  # refused: nothing is dropped in silence
     said = json.dumps(body)
-    assert "good.example" in said or "allowed_domains" in unsaid
-    assert "bad.example" in said or "blocked_domains" in unsaid
+    assert "good.example" in said or "allowed_domains" in unsupported
+    assert "bad.example" in said or "blocked_domains" in unsupported
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize("field", ["allowed_domains", "blocked_domains"])
 def test_one_domain_list_is_said_or_named_as_unsaid(name: str, field: str) -> None:
-    body, unsaid = dialect(name).encode_request(asking(**{field: ("site.example",)}))
-    assert ("site.example" in json.dumps(body)) != (field in unsaid)
+    body, unsupported = dialect(name).encode_request(asking(**{field: ("site.example",)}))
+    assert ("site.example" in json.dumps(body)) != (field in unsupported)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_both_domain_lists_empty_are_no_restriction(name: str) -> None:
-    body, unsaid = dialect(name).encode_request(asking(allowed_domains=(), blocked_domains=()))
-    assert dialect(name).encode_request(asking()) == (body, unsaid)
+    body, unsupported = dialect(name).encode_request(asking(allowed_domains=(), blocked_domains=()))
+    assert dialect(name).encode_request(asking()) == (body, unsupported)
     assert "domains" not in json.dumps(body)
-    assert not {"allowed_domains", "blocked_domains"} & set(unsaid)
+    assert not {"allowed_domains", "blocked_domains"} & set(unsupported)
 
 
 def _anthropic(allowed: list[str] | None, blocked: list[str] | None) -> JsonObject:

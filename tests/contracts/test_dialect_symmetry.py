@@ -200,16 +200,16 @@ def _result_text(result: ToolResult) -> str:
 def there_and_back(speaker: Dialect, request: Request) -> tuple[Request, tuple[str, ...]]:
     encoded = speaker.encode_request(request)
     body = Fields.of(load_json(dump_json(encoded.body), ClientWireError), ClientWireError).raw
-    return speaker.decode_request(body), encoded.unsaid
+    return speaker.decode_request(body), encoded.unsupported
 
 
 def silent_losses(
-    before: Mapping[str, object], after: Mapping[str, object], unsaid: tuple[str, ...]
+    before: Mapping[str, object], after: Mapping[str, object], unsupported: tuple[str, ...]
 ) -> list[str]:
     return [
-        f"{name}: {value!r} became {after[name]!r}, unsaid: {unsaid}"
+        f"{name}: {value!r} became {after[name]!r}, unsupported: {unsupported}"
         for name, value in before.items()
-        if name not in unsaid and _PART_OF.get(name) not in unsaid and after[name] != value
+        if name not in unsupported and _PART_OF.get(name) not in unsupported and after[name] != value
     ]
 
 
@@ -217,23 +217,23 @@ def silent_losses(
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_request_is_read_as_it_was_meant(name: str, case: str) -> None:
     request = REQUESTS[case]
-    after, unsaid = there_and_back(dialect(name), request)
+    after, unsupported = there_and_back(dialect(name), request)
     if name == "websearch":
         # To speak it is to ask for a search.
         request = replace(request, search=request.search or SearchOptions())
-    lost = silent_losses(meaning(request), meaning(after), unsaid)
+    lost = silent_losses(meaning(request), meaning(after), unsupported)
     assert not lost, "\n".join(lost)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_plain_search_leaves_nothing_unsaid(name: str) -> None:
-    assert dialect(name).encode_request(REQUESTS["search"]).unsaid == ()
+    assert dialect(name).encode_request(REQUESTS["search"]).unsupported == ()
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_limit_of_the_answer_is_kept_or_named(name: str) -> None:
-    after, unsaid = there_and_back(dialect(name), REQUESTS["a limit"])
-    assert after.limits.max_output_tokens == 500 or "max_output_tokens" in unsaid
+    after, unsupported = there_and_back(dialect(name), REQUESTS["a limit"])
+    assert after.limits.max_output_tokens == 500 or "max_output_tokens" in unsupported
 
 
 _DOMAINS = st.lists(
@@ -269,14 +269,14 @@ _OPTIONS = st.builds(
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_search_option_survives_or_is_named(name: str, options: SearchOptions) -> None:
     try:
-        after, unsaid = there_and_back(dialect(name), replace(ASK, search=options))
+        after, unsupported = there_and_back(dialect(name), replace(ASK, search=options))
     except RequestError:
         # Some dialects take one list of domains, not both; refusing is honest.
         assert options.allowed_domains
         assert options.blocked_domains
         return
     assert after.search is not None
-    lost = silent_losses(search_meaning(options), search_meaning(after.search), unsaid)
+    lost = silent_losses(search_meaning(options), search_meaning(after.search), unsupported)
     assert not lost, "\n".join(lost)
 
 

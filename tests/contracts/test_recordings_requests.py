@@ -103,7 +103,7 @@ def test_said_again_in_its_own_dialect_it_is_the_same_request(recording: Recordi
     request = _request(recording)
     encoded = ours.encode_request(request)
     assert _essence(ours.decode_request(encoded.body)) == _essence(request)
-    assert encoded.unsaid == ()
+    assert encoded.unsupported == ()
 
 
 def _essence(request: Request) -> Request:

@@ -8,7 +8,7 @@ import pytest
 
 from groundwire.dialects.base import Reply
 from groundwire.dialects.registry import DIALECTS, dialect
-from groundwire.dialects.unsafe_urls import has_unsafe_address, without_unsafe_addresses
+from groundwire.dialects.unsafe_urls import has_unsafe_url, remove_unsafe_urls
 from groundwire.model import Citation, Cited, Evidence, Finished, Source, Span, Started, TextDelta, assemble
 
 UNSAFE = [
@@ -43,18 +43,18 @@ NAMES = ["url", "uri", "source", "document_uri", "sourceUri", "retrievedUrl"]
 def test_an_unsafe_address_is_emptied_and_all_else_stays(url: str, name: str, ascii_only: bool) -> None:
     body = {"before": "x", name: url, "after": {name: "https://a.example/"}}
     data = json.dumps(body, ensure_ascii=ascii_only).encode()
-    assert has_unsafe_address(data)
-    assert json.loads(without_unsafe_addresses(data)) == {**body, name: ""}
+    assert has_unsafe_url(data)
+    assert json.loads(remove_unsafe_urls(data)) == {**body, name: ""}
     escaped = data.replace(b"script", b"\\u0073cript")
-    assert json.loads(without_unsafe_addresses(escaped))[name] == ""
+    assert json.loads(remove_unsafe_urls(escaped))[name] == ""
 
 
 @pytest.mark.parametrize("url", SAFE)
 def test_other_addresses_and_words_about_them_pass_untouched(url: str) -> None:
     words = json.dumps({"url": "javascript:alert(1)"})
     data = json.dumps({"url": url, "text": words, "arguments": words, "source": {"url": url}}).encode()
-    assert not has_unsafe_address(data)
-    assert without_unsafe_addresses(data) is data or without_unsafe_addresses(data) == data
+    assert not has_unsafe_url(data)
+    assert remove_unsafe_urls(data) is data or remove_unsafe_urls(data) == data
 
 
 @pytest.mark.parametrize("name", [name for name in DIALECTS if name != "websearch"])

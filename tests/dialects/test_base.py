@@ -148,13 +148,13 @@ def test_the_decoder_remembers_the_text_and_numbers_the_parts() -> None:
     decoder = Decoder()
     assert [decoder.next_part() for _ in range(3)] == [0, 1, 2]
     decoder.feed(HELLO + HELLO)
-    assert decoder.transcript.whole() == "hellohello"
+    assert decoder.text_buffer.whole() == "hellohello"
 
 
 def test_what_follows_the_end_is_not_remembered_as_text() -> None:
     decoder = Decoder()
     decoder.feed(END + HELLO)
-    assert decoder.transcript.whole() == ""
+    assert decoder.text_buffer.whole() == ""
 
 
 def test_an_error_of_another_kind_is_a_bug_and_is_not_hidden() -> None:

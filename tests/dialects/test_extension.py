@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.extras import extend
+from groundwire.dialects.extras import add_extension
 from groundwire.dialects.features import Feature
 from groundwire.dialects.foreign_history import readable_text
 from groundwire.dialects.json import dump_json, load_json
@@ -49,11 +49,11 @@ SOURCES = [
 
 
 def test_nothing_to_say_adds_nothing() -> None:
-    assert extend({"id": "x"}, Answer((Text("x"),)), tuple(Feature)) == {"id": "x"}
+    assert add_extension({"id": "x"}, Answer((Text("x"),)), tuple(Feature)) == {"id": "x"}
 
 
 def test_a_dialect_that_loses_nothing_tells_only_warnings() -> None:
-    assert extend({}, ANSWER, ()) == {
+    assert add_extension({}, ANSWER, ()) == {
         "groundwire": {
             "version": 1,
             "warnings": [{"code": "citation_unplaced", "message": "one citation has no place"}],
@@ -62,7 +62,7 @@ def test_a_dialect_that_loses_nothing_tells_only_warnings() -> None:
 
 
 def test_what_is_lost_is_told() -> None:
-    assert extend({}, ANSWER, tuple(Feature)) == {
+    assert add_extension({}, ANSWER, tuple(Feature)) == {
         "groundwire": {
             "version": 1,
             "warnings": [{"code": "citation_unplaced", "message": "one citation has no place"}],
@@ -87,17 +87,17 @@ def test_what_is_lost_is_told() -> None:
 
 def test_only_what_is_lost_is_told() -> None:
     quiet = Answer(ANSWER.parts, ANSWER.citations, ANSWER.usage)
-    assert extend({}, quiet, [Feature.REASONING]) == {}
+    assert add_extension({}, quiet, [Feature.REASONING]) == {}
     assert set(_told(quiet, Feature.QUERIES)) == {"version", "searches"}
     assert set(_told(quiet, Feature.TITLES)) == {"version", "sources"}
-    assert extend({}, quiet, [Feature.RETRIEVED]) == {}, "all that was found is cited"
+    assert add_extension({}, quiet, [Feature.RETRIEVED]) == {}, "all that was found is cited"
     assert set(_told(quiet, Feature.QUOTES)) == {"version", "sources", "citations"}
     assert set(_told(quiet, Feature.SUGGESTIONS)) == {"version", "suggestions"}
     assert set(_told(quiet, Feature.COST)) == {"version", "cost"}
 
 
 def _told(answer: Answer, *lost: Feature) -> dict[str, object]:
-    extension = extend({}, answer, lost)["groundwire"]
+    extension = add_extension({}, answer, lost)["groundwire"]
     assert isinstance(extension, dict)
     return dict(extension)
 
@@ -117,7 +117,7 @@ def test_a_name_that_looks_like_an_address_is_not_taken_for_it() -> None:
 def test_any_answer_can_be_told_and_its_indices_lead_to_its_sources(
     answer: Answer, lost: set[Feature]
 ) -> None:
-    body = extend({}, answer, lost)
+    body = add_extension({}, answer, lost)
     assert load_json(dump_json(body), UpstreamWireError) == body
     extension = body.get("groundwire")
     if not isinstance(extension, dict) or "citations" not in extension:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.dialects.citation_buffer import CitationBuffer, searches_first
+from groundwire.dialects.citation_buffer import CitationBuffer, searches_before_text
 from groundwire.errors import Interrupted
 from groundwire.model import (
     Citation,
@@ -143,7 +143,7 @@ def test_a_search_behind_settled_text_stays_there() -> None:
 
 
 def test_a_whole_answer_has_late_searches_before_its_text() -> None:
-    assert searches_first((Text("a"), Text("b"), SEARCH, RESULT), "own") == (
+    assert searches_before_text((Text("a"), Text("b"), SEARCH, RESULT), "own") == (
         SEARCH,
         RESULT,
         Text("a"),
@@ -153,12 +153,12 @@ def test_a_whole_answer_has_late_searches_before_its_text() -> None:
 
 def test_a_search_between_two_texts_stays_between_them() -> None:
     parts = (Text("a"), SEARCH, RESULT, Text("b"))
-    assert searches_first(parts, "own") == parts
+    assert searches_before_text(parts, "own") == parts
 
 
 def test_what_the_dialect_itself_made_keeps_its_order() -> None:
     parts = (Text("a"), SearchCall("s", ("q",), extras={"own": {}}))
-    assert searches_first(parts, "own") == parts
+    assert searches_before_text(parts, "own") == parts
 
 
 @cases(50)

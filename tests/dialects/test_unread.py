@@ -137,7 +137,7 @@ def test_an_unknown_accent_is_warned_of_once_in_a_stream(name: str) -> None:
 
 def test_a_source_that_is_carried_under_another_address_of_the_same_page_is_read() -> None:
     audit = SourceAudit()
-    audit.look({"sources": [f"{A}?utm_source=x", {"url": "https://www.b.example/y/"}]})
+    audit.audit({"sources": [f"{A}?utm_source=x", {"url": "https://www.b.example/y/"}]})
     audit.note(Cited(Citation(None, (Evidence(Source(A)), Evidence(Source(B))))))
     assert audit.warning() is None
 
@@ -156,13 +156,13 @@ def test_a_source_that_is_carried_under_another_address_of_the_same_page_is_read
 )
 def test_what_is_no_source_is_not_warned_of(document: JsonObject) -> None:
     audit = SourceAudit()
-    audit.look(document)
+    audit.audit(document)
     assert audit.warning() is None
 
 
 def test_the_warning_stays_short_and_the_look_bounded() -> None:
     audit = SourceAudit()
-    audit.look({f"sources_{'x' * 500}_{number}": PAGES for number in range(50_000)})
+    audit.audit({f"sources_{'x' * 500}_{number}": PAGES for number in range(50_000)})
     warning = audit.warning()
     assert warning is not None
     assert len(warning.message) < 1_000

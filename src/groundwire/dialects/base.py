@@ -16,10 +16,16 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from groundwire.dialects.json import dump_json
-from groundwire.dialects.source_audit import EMPTY, SAYING, SourceAudit, is_silent, says_something
+from groundwire.dialects.source_audit import (
+    CONTENT_EVENTS,
+    EMPTY_ANSWER,
+    SourceAudit,
+    expects_content,
+    has_content,
+)
 from groundwire.dialects.sse import Frame, FrameReader, encode_comment, encode_frame
 from groundwire.dialects.text_buffer import TextBuffer
-from groundwire.dialects.unsafe_urls import ADDRESS_REMOVED, has_unsafe_address
+from groundwire.dialects.unsafe_urls import ADDRESS_REMOVED, has_unsafe_url
 from groundwire.errors import GroundwireError, Interrupted, UpstreamError, WireError
 from groundwire.model import (
     Answer,
@@ -63,7 +69,7 @@ class Encoded(NamedTuple):
     """A request in a dialect's words, and the names of the search options it has no words for."""
 
     body: JsonObject
-    unsaid: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
 
 
 class ErrorBody(NamedTuple):
@@ -95,7 +101,7 @@ class StreamDecoder(ABC):
         self._audit = SourceAudit()
         self._room = MAX_EVIDENCE
         self._warned = False
-        self.transcript = TextBuffer()
+        self.text_buffer = TextBuffer()
 
     def feed(self, data: bytes) -> list[Event]:
         """The events these bytes complete."""
@@ -112,10 +118,10 @@ class StreamDecoder(ABC):
         if self._ended:
             return
         if isinstance(event, TextDelta):
-            self.transcript.add(event.part, event.text)
-        elif isinstance(event, SAYING):
+            self.text_buffer.add(event.part, event.text)
+        elif isinstance(event, CONTENT_EVENTS):
             if self._is_empty:
-                self._is_empty = not says_something(event)
+                self._is_empty = not has_content(event)
             self._audit.note(event)
             if isinstance(event, Cited):
                 self._cite(event)
@@ -125,15 +131,15 @@ class StreamDecoder(ABC):
             self._warn(event)
         self._events.append(event)
 
-    def look(self, body: JsonObject) -> None:
+    def audit(self, body: JsonObject) -> None:
         """Note the sources in a whole body."""
-        self._audit.look(body)
+        self._audit.audit(body)
 
     def _warn(self, end: Event) -> None:
         if isinstance(end, Finished) and (warning := self._audit.warning()):
             self._events.append(warning)
-        if self.needs_content and self._is_empty and is_silent(end) and not len(self.transcript):
-            self._events.append(EMPTY)
+        if self.needs_content and self._is_empty and expects_content(end) and not len(self.text_buffer):
+            self._events.append(EMPTY_ANSWER)
 
     def _cite(self, event: Cited) -> None:
         """Pass a citation on while there is room for it; the first that is not is told as a warning."""
@@ -171,10 +177,10 @@ class StreamDecoder(ABC):
         try:
             for frame in () if self._ended else read(data):
                 if b'"http' in frame.data:
-                    self._audit.look_in_frame(frame.data)
+                    self._audit.audit_frame(frame.data)
                 before = len(self._events)
                 self.on_frame(frame)
-                if not self._is_plain(before) and not self._warned and has_unsafe_address(frame.data):
+                if not self._is_plain(before) and not self._warned and has_unsafe_url(frame.data):
                     self._warned = True
                     self._events.insert(before, ADDRESS_REMOVED)
         except (WireError, UpstreamError) as error:
@@ -256,9 +262,9 @@ class Dialect:
     encode_error: Callable[[GroundwireError, Reply], ErrorBody]
     losses: Mapping[Feature, str]
     """What an answer may have and this dialect cannot say, and where it goes instead."""
-    answering: Callable[[Dialect, Request], Dialect] = _as_it_is
+    for_request: Callable[[Dialect, Request], Dialect] = _as_it_is
     """The dialect as it reads the answer to a request, where answers refer to parts of the request."""
-    keyed: Callable[[Dialect, bytes], Dialect] = _as_it_is
+    with_key: Callable[[Dialect, bytes], Dialect] = _as_it_is
     """The dialect as it reads requests that hold what it signed with this key (`Reply.key`)."""
-    forgotten: str = ""
+    not_resent: str = ""
     """Which evidence of an answer its clients do not send back with the next turn; empty if they send all."""

@@ -6,7 +6,7 @@ that an encoder can cut blocks where claims begin and end. `live` lets text thro
 come at the tail, on the block that is still open.
 
 Searches that are told late have gone before the text they served, so `exact` tells them before it too, and
-`searches_first` does the same for a whole answer.
+`searches_before_text` does the same for a whole answer.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class CitationBuffer:
         return late
 
 
-def searches_first(parts: tuple[Part, ...], own: str) -> tuple[Part, ...]:
+def searches_before_text(parts: tuple[Part, ...], own: str) -> tuple[Part, ...]:
     """The parts with the searches before the text, where all of them were told after it.
 
     What the dialect `own` made stays where it is.

@@ -29,7 +29,7 @@ _CITATIONS = frozenset(
 )
 
 
-def extend(body: JsonObject, answer: Answer, lost: Collection[Feature]) -> JsonObject:
+def add_extension(body: JsonObject, answer: Answer, lost: Collection[Feature]) -> JsonObject:
     """Add the extension to a final object: what this answer has and the dialect loses."""
     lost = {feature for feature in lost if project(answer, feature)}
     extension: JsonObject = {}

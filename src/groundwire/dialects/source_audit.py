@@ -81,7 +81,7 @@ class SourceAudit:
         self._room = _MOST_BYTES
         self._shown: list[tuple[tuple[str, ...], _Path]] = []
 
-    def look_in_frame(self, data: bytes) -> None:
+    def audit_frame(self, data: bytes) -> None:
         """Note the addresses in a frame that no frame before it had."""
         new = set(_IN_JSON.findall(data)) - self._addresses
         if new and len(data) <= self._room:
@@ -89,7 +89,7 @@ class SourceAudit:
             self._addresses |= new
             self._frames.append((data, new))
 
-    def look(self, document: Json) -> None:
+    def audit(self, document: Json) -> None:
         """Note a whole document."""
         self._documents.append(document)
 
@@ -176,22 +176,22 @@ class SourceAudit:
             self._shown.append((tuple(urls), path))
 
 
-def audited(body: Json, events: list[Event], *, needs_content: bool = True) -> list[Event]:
+def with_audit_warnings(body: Json, events: list[Event], *, needs_content: bool = True) -> list[Event]:
     """The events of a whole body, with warnings of what it holds and they do not tell."""
     if not events or not isinstance(events[-1], Finished):
         return events
     audit = SourceAudit()
-    audit.look(body)
+    audit.audit(body)
     for event in events:
-        if isinstance(event, SAYING):
+        if isinstance(event, CONTENT_EVENTS):
             audit.note(event)
     warnings: list[Warned | None] = [audit.warning()]
-    if needs_content and is_silent(events[-1]) and not any(map(says_something, events)):
-        warnings.append(EMPTY)
+    if needs_content and expects_content(events[-1]) and not any(map(has_content, events)):
+        warnings.append(EMPTY_ANSWER)
     return [*events[:-1], *(warning for warning in warnings if warning), events[-1]]
 
 
-SAYING = (
+CONTENT_EVENTS = (
     TextDelta,
     ReasoningDelta,
     ToolCallDelta,
@@ -202,17 +202,17 @@ SAYING = (
     Cited,
 )
 """Events that say something."""
-EMPTY = Warned("empty_answer", "the provider's answer has no content that this dialect reads")
+EMPTY_ANSWER = Warned("empty_answer", "the provider's answer has no content that this dialect reads")
 
 
-def says_something(event: Event) -> bool:
+def has_content(event: Event) -> bool:
     """Does it tell more than that there is an answer, and how it ended?"""
-    return isinstance(event, SAYING) and not (
+    return isinstance(event, CONTENT_EVENTS) and not (
         isinstance(event, PartAdded) and isinstance(event.value, Opaque)
     )
 
 
-def is_silent(event: Event) -> bool:
+def expects_content(event: Event) -> bool:
     """Does an answer that ends so need content?"""
     return isinstance(event, Finished) and event.reason in ("stop", "other")
 

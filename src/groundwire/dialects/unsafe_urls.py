@@ -31,12 +31,12 @@ _LONGEST_SCHEME = 512
 """Bytes at the beginning of an address that are looked at."""
 
 
-def without_unsafe_addresses(data: bytes) -> bytes:
+def remove_unsafe_urls(data: bytes) -> bytes:
     """The same bytes, with empty texts in the place of addresses that must not be followed."""
     return _FIELD.sub(_emptied, data) if _names_an_address(data) else data
 
 
-def has_unsafe_address(data: bytes) -> bool:
+def has_unsafe_url(data: bytes) -> bool:
     """Does any field for an address hold such a one?"""
     if not _names_an_address(data) or _NOT_OF_THE_WEB.search(data) is None:
         return False

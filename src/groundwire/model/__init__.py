@@ -21,6 +21,7 @@ from groundwire.model.events import (
     TextDelta,
     TextSettled,
     ToolCallDelta,
+    Usage,
     UsageSeen,
     Verbatim,
     Warned,
@@ -53,7 +54,6 @@ from groundwire.model.request import (
     Wire,
 )
 from groundwire.model.source import Anchor, Citation, Evidence, Source, SourceState, Span
-from groundwire.model.usage import Usage
 
 __all__ = [
     "NOTHING_FOUND",

@@ -25,6 +25,7 @@ from groundwire.model.events import (
     Started,
     TextDelta,
     ToolCallDelta,
+    Usage,
     UsageSeen,
     Warned,
 )
@@ -48,11 +49,10 @@ from groundwire.model.source import (
     Evidence,
     EvidenceKey,
     Source,
+    SourceMerge,
     Span,
     evidence_key,
 )
-from groundwire.model.source_merge import SourceMerge
-from groundwire.model.usage import Usage
 from groundwire.model.value import replace, value
 
 

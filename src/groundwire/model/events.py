@@ -13,8 +13,28 @@ from groundwire.errors import GroundwireError
 from groundwire.model.extras import NO_EXTRAS, Extras
 from groundwire.model.parts import Image, Opaque, Phase, SearchCall, SearchResult
 from groundwire.model.source import Citation
-from groundwire.model.usage import Usage
 from groundwire.model.value import value
+
+
+@value
+class Usage:
+    """Counts for one request. `None` means the provider did not say.
+
+    `input_tokens` holds everything read (cached and tool input included), `output_tokens` everything
+    written (reasoning included); the other counts are parts of those two. `searches` is the number
+    the provider counts or bills.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    tool_tokens: int | None = None
+    searches: int | None = None
+    fetches: int | None = None
+    cost: float | None = None
+
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "pause", "filtered", "refused", "other"]
 """stop: said all; length: a limit cut it; tool_calls: the client must act; pause: continue with the same

@@ -114,7 +114,7 @@ def evidence(answer: Answer) -> list[tuple[str, str, str]]:
 
 
 def read(*blocks: JsonObject, request: Request | None = None) -> Answer:
-    language = DIALECT.answering(DIALECT, request) if request else DIALECT
+    language = DIALECT.for_request(DIALECT, request) if request else DIALECT
     return assemble(language.decode_response(message(*blocks)))
 
 

@@ -294,8 +294,8 @@ def test_what_was_signed_with_a_key_is_read_with_that_key() -> None:
     content = DIALECT.encode_response(answer, Reply(id="r", key=b"secret"))["content"]
     turns: Any = [{"role": "user", "content": "?"}, {"role": "assistant", "content": content}]
     body: Any = {"model": "m", "max_tokens": 9, "messages": turns}
-    [_, turn] = DIALECT.keyed(DIALECT, b"secret").decode_request(body).messages
-    [_, foreign] = DIALECT.keyed(DIALECT, b"another").decode_request(body).messages
+    [_, turn] = DIALECT.with_key(DIALECT, b"secret").decode_request(body).messages
+    [_, foreign] = DIALECT.with_key(DIALECT, b"another").decode_request(body).messages
     assert [item.source.url for citation in turn.citations for item in citation.evidence] == [B.url]
     assert foreign.citations == ()
     assert all(source.url in readable_text(foreign) for source in (A, B)), "addresses need no key"

@@ -28,9 +28,9 @@ EFFORTS: tuple[tuple[str, Effort, JsonObject, bool], ...] = (
 def test_effort_is_said_in_the_words_of_the_model(
     model: str, effort: Effort, config: JsonObject, is_exact: bool
 ) -> None:
-    body, unsaid = encode(replace(ASK, model=model, reasoning=ReasoningOptions(effort)))
+    body, unsupported = encode(replace(ASK, model=model, reasoning=ReasoningOptions(effort)))
     assert at(body, "generationConfig", "thinkingConfig") == config
-    assert unsaid == (() if is_exact else ("reasoning",))
+    assert unsupported == (() if is_exact else ("reasoning",))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from google import genai
 from google.genai import errors, types
 
 from groundwire.dialects.gemini import DIALECT
-from groundwire.dialects.gemini.stream import Encoder
+from groundwire.dialects.gemini.encoder import Encoder
 from groundwire.dialects.json import dump_json
 from groundwire.errors import Overloaded, RateLimited
 from groundwire.model import (

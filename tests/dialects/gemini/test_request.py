@@ -7,7 +7,7 @@ import json
 import pytest
 
 from groundwire.dialects.gemini import DIALECT
-from groundwire.dialects.gemini.proto import snake_case
+from groundwire.dialects.proto_json import snake_case
 from groundwire.errors import ClientWireError
 from groundwire.model import (
     Citation,
@@ -186,8 +186,8 @@ def test_everything_is_read() -> None:
 
 
 def test_said_again_it_is_the_same_body() -> None:
-    body, unsaid = encode(DIALECT.decode_request(FULL))
-    assert unsaid == ()
+    body, unsupported = encode(DIALECT.decode_request(FULL))
+    assert unsupported == ()
     tools = body.pop("tools")
     expected = {**FULL}
     declared = expected.pop("tools")
@@ -463,9 +463,9 @@ def test_what_belongs_to_others_is_left_out_and_named() -> None:
         tools=(OpaqueTool("openai_responses", {"type": "file_search"}),),
         previous_id="r0",
     )
-    body, unsaid = encode(request)
+    body, unsupported = encode(request)
     assert body == {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
-    assert unsaid == ("opaque_tools", "opaque_parts", "previous_id")
+    assert unsupported == ("opaque_tools", "opaque_parts", "previous_id")
 
 
 def test_only_instructions_are_still_a_request() -> None:

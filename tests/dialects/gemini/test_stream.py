@@ -7,7 +7,7 @@ import json
 import pytest
 
 from groundwire.dialects.gemini import DIALECT
-from groundwire.dialects.gemini.stream import Encoder, JsonArrayEncoder
+from groundwire.dialects.gemini.encoder import Encoder, JsonArrayEncoder
 from groundwire.errors import AuthRejected, Interrupted, Overloaded, RateLimited, UpstreamWireError
 from groundwire.model import (
     Citation,

@@ -177,7 +177,7 @@ def test_every_search_option_is_named_as_unsaid() -> None:
         live=False,
     )
     encoded = encode(Request((Message("user", (Text("?"),)),), "m", search=options))
-    assert encoded.unsaid == (
+    assert encoded.unsupported == (
         *("allowed_domains", "blocked_domains", "location", "language", "since", "until"),
         *("max_uses", "max_sources", "context_size", "live"),
     )
@@ -228,8 +228,8 @@ def test_what_cannot_be_forced_or_said_is_named() -> None:
         limits=Limits(top_k=3),
         reasoning=ReasoningOptions("none"),
     )
-    unsaid = encode(request).unsaid
-    assert set(unsaid) == {"opaque_parts", "opaque_tools", "tool_choice", "top_k", "reasoning"}
+    unsupported = encode(request).unsupported
+    assert set(unsupported) == {"opaque_parts", "opaque_tools", "tool_choice", "top_k", "reasoning"}
 
 
 @pytest.mark.parametrize(

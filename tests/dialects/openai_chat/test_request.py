@@ -267,16 +267,16 @@ def test_pictures_of_the_assistant_come_back_only_if_they_were_told_here() -> No
     assert said["content"] == [{"type": "audio", "audio": {"id": "a"}}]
     assert said["refusal"] == "No."
     foreign = Request((Message("assistant", (Image(url="https://a.example/b.png"), Text("x"))),))
-    assert DIALECT.encode_request(foreign).unsaid == ("images",)
+    assert DIALECT.encode_request(foreign).unsupported == ("images",)
 
 
 def test_openrouter_is_asked_to_reason_with_an_object() -> None:
     search = SearchOptions(extras={"openai_chat": {"form": "openrouter"}})
     options = ReasoningOptions("low", 100, visible=True)
     request = Request((Message("user", (Text("q"),)),), "m", search=search, reasoning=options)
-    body, unsaid = DIALECT.encode_request(request)
+    body, unsupported = DIALECT.encode_request(request)
     assert body["reasoning"] == {"effort": "low", "max_tokens": 100, "exclude": False}
-    assert unsaid == ()
+    assert unsupported == ()
 
 
 def test_json_without_a_schema_is_any_object() -> None:
@@ -357,9 +357,9 @@ def test_a_forced_search_is_a_choice() -> None:
 
 def test_a_search_that_is_no_tool_cannot_be_forced() -> None:
     request = Request((Message("user", (Text("q"),)),), "m", (), (), ToolChoice("search"), SearchOptions())
-    body, unsaid = DIALECT.encode_request(request)
+    body, unsupported = DIALECT.encode_request(request)
     assert "tool_choice" not in body
-    assert unsaid == ("tool_choice",)
+    assert unsupported == ("tool_choice",)
 
 
 def test_limits_and_everything_else_come_back() -> None:
@@ -390,7 +390,7 @@ def test_limits_and_everything_else_come_back() -> None:
     assert request.search is None
     encoded = DIALECT.encode_request(request)
     assert encoded.body == body
-    assert encoded.unsaid == ()
+    assert encoded.unsupported == ()
 
 
 def test_one_stop_word_may_stand_alone() -> None:
@@ -437,8 +437,8 @@ def test_what_another_dialect_asked_for_is_named_when_it_cannot_be_said() -> Non
         stream=True,
         extras={"gemini": {"cachedContent": "c"}},
     )
-    body, unsaid = DIALECT.encode_request(request)
-    assert set(unsaid) == {"opaque_parts", "opaque_tools", "top_k", "reasoning", "previous_id"}
+    body, unsupported = DIALECT.encode_request(request)
+    assert set(unsupported) == {"opaque_parts", "opaque_tools", "top_k", "reasoning", "previous_id"}
     assert body["messages"] == [{"role": "user", "content": "q"}]
     assert body["max_completion_tokens"] == 9
     assert body["stream_options"] == {"include_usage": True}

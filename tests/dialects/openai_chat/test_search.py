@@ -146,7 +146,7 @@ def test_every_spelling_means_the_same_options_and_comes_back(
     assert request.search.language == expected.language
     encoded = DIALECT.encode_request(request)
     assert encoded.body == body
-    assert encoded.unsaid == ()
+    assert encoded.unsupported == ()
 
 
 @pytest.mark.parametrize(
@@ -215,8 +215,8 @@ UNSAID = {
 def test_each_form_says_what_it_can_and_names_the_rest(form: str) -> None:
     options = replace(EVERYTHING, extras={"openai_chat": {"form": form}})
     request = Request((Message("user", (Text("q"),)),), "m", search=options)
-    body, unsaid = DIALECT.encode_request(request)
-    assert set(unsaid) == UNSAID[form]
+    body, unsupported = DIALECT.encode_request(request)
+    assert set(unsupported) == UNSAID[form]
     read = _search(body)
     for name in ("allowed_domains", "blocked_domains", "language", "max_uses", "max_sources"):
         if name not in UNSAID[form]:
@@ -232,15 +232,15 @@ def test_options_of_another_dialect_are_written_as_web_search_options() -> None:
     request = Request(
         (Message("user", (Text("q"),)),), "m", search=SearchOptions(extras={"anthropic_messages": {"x": 1}})
     )
-    body, unsaid = DIALECT.encode_request(request)
+    body, unsupported = DIALECT.encode_request(request)
     assert body["web_search_options"] == {}
-    assert unsaid == ()
+    assert unsupported == ()
 
 
 def test_coordinates_alone_are_named_where_they_cannot_be_said() -> None:
     search = SearchOptions(location=Location(latitude=1.0, longitude=2.0))
-    _, unsaid = DIALECT.encode_request(Request((Message("user", (Text("q"),)),), "m", search=search))
-    assert unsaid == ("location",)
+    _, unsupported = DIALECT.encode_request(Request((Message("user", (Text("q"),)),), "m", search=search))
+    assert unsupported == ("location",)
 
 
 def test_several_languages_are_kept_beside_the_options() -> None:
@@ -251,9 +251,9 @@ def test_several_languages_are_kept_beside_the_options() -> None:
 
 def test_a_date_that_is_none_is_named() -> None:
     search = SearchOptions(since="yesterday", extras={"openai_chat": {"form": "perplexity"}})
-    body, unsaid = DIALECT.encode_request(Request((Message("user", (Text("q"),)),), "m", search=search))
+    body, unsupported = DIALECT.encode_request(Request((Message("user", (Text("q"),)),), "m", search=search))
     assert "search_after_date_filter" not in body
-    assert unsaid == ("since",)
+    assert unsupported == ("since",)
 
 
 def test_a_search_tool_stands_beside_functions() -> None:

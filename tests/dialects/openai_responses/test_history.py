@@ -226,8 +226,8 @@ def test_foreign_parts_that_have_no_words_are_named() -> None:
         Message("assistant", (Image("image/png", "AAAA"), Text("There."))),
         Message("user", (ToolResult("c", (Text("no"),), is_error=True),)),
     )
-    body, unsaid = DIALECT.encode_request(Request(turns))
-    assert unsaid == ("images", "is_error", "opaque_parts")
+    body, unsupported = DIALECT.encode_request(Request(turns))
+    assert unsupported == ("images", "is_error", "opaque_parts")
     assert [item["type"] for item in items_of(body, "input")] == [
         "message",
         "message",

@@ -150,7 +150,7 @@ def test_foreign_tools_and_options_are_named_as_unsaid() -> None:
         limits=Limits(stop=("END",), top_k=3),
         reasoning=ReasoningOptions(budget_tokens=99),
     )
-    assert DIALECT.encode_request(request).unsaid == ("opaque_tools", "reasoning", "stop", "top_k")
+    assert DIALECT.encode_request(request).unsupported == ("opaque_tools", "reasoning", "stop", "top_k")
 
 
 @pytest.mark.parametrize(

@@ -171,9 +171,9 @@ def test_a_limit_of_searches_beside_other_tools_is_unsaid() -> None:
         tools=(OpaqueTool(NATIVE, {"type": "code_interpreter"}),),
         search=SearchOptions(max_uses=2),
     )
-    body, unsaid = DIALECT.encode_request(request)
+    body, unsupported = DIALECT.encode_request(request)
     assert "max_tool_calls" not in body
-    assert unsaid == ("max_uses",)
+    assert unsupported == ("max_uses",)
 
 
 def test_hints_without_words_are_named() -> None:
@@ -184,7 +184,7 @@ def test_hints_without_words_are_named() -> None:
         max_sources=3,
         location=Location(latitude=1.0, longitude=2.0),
     )
-    assert DIALECT.encode_request(Request((), search=search)).unsaid == (
+    assert DIALECT.encode_request(Request((), search=search)).unsupported == (
         "language",
         "location",
         "max_sources",
@@ -195,7 +195,7 @@ def test_hints_without_words_are_named() -> None:
 
 def test_cache_only_access_has_no_words_at_openrouter() -> None:
     search = SearchOptions(live=False, extras={NATIVE: {"type": "openrouter:web_search"}})
-    assert DIALECT.encode_request(Request((), search=search)).unsaid == ("live",)
+    assert DIALECT.encode_request(Request((), search=search)).unsupported == ("live",)
 
 
 def test_two_declarations_are_one_search() -> None:

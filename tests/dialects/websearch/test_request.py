@@ -130,6 +130,6 @@ def test_what_is_no_part_of_a_tool_call_is_named() -> None:
         tools=(FunctionTool("f", strict=True),),
         search=SearchOptions(location=Location(latitude=48.1, longitude=11.6)),
     )
-    body, unsaid = DIALECT.encode_request(request)
+    body, unsupported = DIALECT.encode_request(request)
     assert body == {"query": "Nile?"}
-    assert set(unsaid) == {"system", "messages", "tools", "strict", "location"}
+    assert set(unsupported) == {"system", "messages", "tools", "strict", "location"}

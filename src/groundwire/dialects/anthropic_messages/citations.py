@@ -12,9 +12,9 @@ from html import unescape
 
 from groundwire.dialects.anthropic_messages.documents import Documents, documents_of
 from groundwire.dialects.anthropic_messages.search import NAME
-from groundwire.dialects.anthropic_messages.tokens import is_ours, seal, unseal
 from groundwire.dialects.base import Reply
 from groundwire.dialects.fields import Fields
+from groundwire.dialects.signed_tokens import is_ours, seal, unseal
 from groundwire.model import NO_EXTRAS, Evidence, Extras, JsonObject, Source, Span
 from groundwire.text.urls import safe_address
 

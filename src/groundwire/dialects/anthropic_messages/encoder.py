@@ -15,12 +15,12 @@ from groundwire.dialects.anthropic_messages.errors import encode_error_event
 from groundwire.dialects.anthropic_messages.pairs import SearchWriter
 from groundwire.dialects.anthropic_messages.parts import encode_id
 from groundwire.dialects.anthropic_messages.search import NAME
-from groundwire.dialects.anthropic_messages.tokens import seal
 from groundwire.dialects.anthropic_messages.usage import encode_usage
 from groundwire.dialects.base import Reply, StreamEncoder
 from groundwire.dialects.citation_buffer import CitationBuffer
-from groundwire.dialects.extras import extend
+from groundwire.dialects.extras import add_extension
 from groundwire.dialects.json import dump_json
+from groundwire.dialects.signed_tokens import seal
 from groundwire.model import (
     Assembler,
     Citation,
@@ -234,7 +234,7 @@ class Encoder(StreamEncoder):
             "delta": encode_ending(answer),
             "usage": encode_usage(answer.usage, self._searches.searches),
         }
-        self._send(extend(ending, answer, EXTENDED))
+        self._send(add_extension(ending, answer, EXTENDED))
         self._send({"type": "message_stop"})
 
     def _send(self, payload: JsonObject) -> None:

@@ -7,9 +7,9 @@ as an `error` event. Clients read `error.type`, so every error of ours is told b
 from __future__ import annotations
 
 from groundwire.dialects.base import ErrorBody, Headers, Reply
+from groundwire.dialects.error_tables import request_id, retry_after
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import load_json
-from groundwire.dialects.retry import request_id, retry_after
 from groundwire.errors import (
     AuthRejected,
     GroundwireError,

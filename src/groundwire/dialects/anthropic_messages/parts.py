@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from groundwire.dialects.anthropic_messages.search import NAME
-from groundwire.dialects.anthropic_messages.tokens import is_ours, seal, unseal
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.json import dump_json, load_json
+from groundwire.dialects.signed_tokens import is_ours, seal, unseal
 from groundwire.errors import ClientWireError
 from groundwire.model import (
     NO_EXTRAS,

@@ -23,8 +23,8 @@ from groundwire.dialects.anthropic_messages.parts import (
     rest_of,
 )
 from groundwire.dialects.anthropic_messages.search import NAME
-from groundwire.dialects.anthropic_messages.tokens import is_ours
 from groundwire.dialects.fields import Fields
+from groundwire.dialects.signed_tokens import is_ours
 from groundwire.model import (
     Event,
     Evidence,

@@ -49,7 +49,7 @@ _EFFORTS: frozenset[Effort] = frozenset({"low", "medium", "high", "xhigh", "max"
 _MODES = {"auto": "auto", "any": "required", "none": "none"}
 
 
-def keyed(language: Dialect, key: bytes) -> Dialect:
+def with_key(language: Dialect, key: bytes) -> Dialect:
     """The dialect that knows its own blocks, signed with this key, when a client sends them back."""
     return replace(language, decode_request=partial(decode_request, key=key))
 
@@ -97,7 +97,7 @@ def encode_request(request: Request) -> Encoded:
     }
     if head:
         body["system"] = [{"type": "text", "text": text.text, **text.extras.get(NAME, {})} for text in head]
-    tools, unsaid = _encode_tools(request)
+    tools, unsupported = _encode_tools(request)
     if tools:
         body["tools"] = tools
     choice = _encode_choice(request.tool_choice)
@@ -109,7 +109,7 @@ def encode_request(request: Request) -> Encoded:
         body["stream"] = True
     body.update(_encode_effort(request))
     body.update(kept)
-    return Encoded(body, (*unsaid, *_unsaid(request)))
+    return Encoded(body, (*unsupported, *_unsaid(request)))
 
 
 def _decode_system(fields: Fields) -> tuple[Text, ...]:
@@ -179,7 +179,7 @@ def _encode_tools(request: Request) -> tuple[list[Json], tuple[str, ...]]:
     if request.search is None:
         return tools, ()
     declaration = encode_search(request.search)
-    return [*tools, declaration.body], declaration.unsaid
+    return [*tools, declaration.body], declaration.unsupported
 
 
 def _encode_function(tool: FunctionTool) -> JsonObject:

@@ -14,12 +14,12 @@ from groundwire.dialects.anthropic_messages.pairs import SearchWriter
 from groundwire.dialects.anthropic_messages.parts import decode_arguments, encode_id
 from groundwire.dialects.anthropic_messages.search import NAME
 from groundwire.dialects.anthropic_messages.stream import Decoder
-from groundwire.dialects.anthropic_messages.tokens import seal
 from groundwire.dialects.anthropic_messages.usage import encode_usage
 from groundwire.dialects.base import Dialect, Reply
-from groundwire.dialects.citation_buffer import searches_first
-from groundwire.dialects.extras import extend
+from groundwire.dialects.citation_buffer import searches_before_text
+from groundwire.dialects.extras import add_extension
 from groundwire.dialects.fields import Fields
+from groundwire.dialects.signed_tokens import seal
 from groundwire.errors import UpstreamWireError
 from groundwire.model import (
     Answer,
@@ -50,7 +50,7 @@ def decode_response(body: JsonObject, documents: Iterable[Document] = ()) -> lis
     if not message.has("content") and message.text("type") != "message":
         raise message.fault("expected a message")
     decoder = Decoder(documents=documents)
-    decoder.look(body)
+    decoder.audit(body)
     decoder.start(message)
     for index, block in enumerate(message.objs("content")):
         decoder.open(index, block)
@@ -60,7 +60,7 @@ def decode_response(body: JsonObject, documents: Iterable[Document] = ()) -> lis
     return decoder.close()
 
 
-def answering(language: Dialect, request: Request) -> Dialect:
+def for_request(language: Dialect, request: Request) -> Dialect:
     """The dialect with the documents of a request, which citations of its answer may name by number."""
     documents = documents_of(request)
     if not documents:
@@ -75,12 +75,12 @@ def answering(language: Dialect, request: Request) -> Dialect:
 def encode_response(answer: Answer, reply: Reply) -> JsonObject:
     """A whole message."""
     body = encode_head(answer.id, answer.model, reply)
-    parts = searches_first(answer.parts, NAME)
+    parts = searches_before_text(answer.parts, NAME)
     searches = SearchWriter(reply.key)
     body["content"] = list(encode_blocks(parts, answer.citations, reply, searches))
     body.update(encode_ending(answer))
     body["usage"] = encode_usage(answer.usage, searches.searches)
-    return extend(body, answer, EXTENDED)
+    return add_extension(body, answer, EXTENDED)
 
 
 def encode_blocks(

@@ -50,7 +50,7 @@ def encode_search(options: SearchOptions) -> Encoded:
     if options.max_uses is not None:
         tool["max_uses"] = options.max_uses
     tool.update(options.extras.get(NAME, {}))
-    unsaid = {
+    unsupported = {
         "blocked_domains": bool(options.allowed_domains and options.blocked_domains),
         "location": options.location is not None and not place,
         "language": bool(options.language),
@@ -60,7 +60,7 @@ def encode_search(options: SearchOptions) -> Encoded:
         "context_size": options.context_size is not None,
         "live": options.live is False,
     }
-    return Encoded(tool, tuple(name for name, missing in unsaid.items() if missing))
+    return Encoded(tool, tuple(name for name, missing in unsupported.items() if missing))
 
 
 def _decode_place(place: Fields) -> Location | None:

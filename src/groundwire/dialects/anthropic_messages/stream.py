@@ -146,8 +146,8 @@ class Decoder(StreamDecoder):
             heappush(self._uncut, (span.end, self._uncut_count, evidence, span))
             self._tell_whole_citations()
             return
-        start = self.transcript.start(part)
-        text = self.transcript.text(part)
+        start = self.text_buffer.start(part)
+        text = self.text_buffer.text(part)
         place = Span(start, start + len(text)) if text else None
         self.emit(Cited(Citation(place, (evidence,), anchor_kind(text))))
 
@@ -161,10 +161,10 @@ class Decoder(StreamDecoder):
             self._pages.append(source)
 
     def _tell_whole_citations(self) -> None:
-        length = len(self.transcript)
+        length = len(self.text_buffer)
         while self._uncut and self._uncut[0][0] <= length:
             *_, evidence, span = heappop(self._uncut)
-            anchor = anchor_at(span, self.transcript.slice)
+            anchor = anchor_at(span, self.text_buffer.slice)
             self.emit(Cited(Citation(span, (evidence,), anchor)))
 
     def _on_start(self, event: Fields) -> None:

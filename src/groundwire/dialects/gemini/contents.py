@@ -18,9 +18,9 @@ from groundwire.dialects.gemini.parts import (
     encode_parts,
     parse_object,
 )
-from groundwire.dialects.gemini.proto import NAME, extras_of, many
 from groundwire.dialects.gemini.turns import SIGNATURE, TurnReader
 from groundwire.dialects.json import dump_json
+from groundwire.dialects.proto_json import NAME, extras_of, many
 from groundwire.model import (
     Event,
     Image,

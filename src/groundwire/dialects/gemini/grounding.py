@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.gemini.proto import NAME, either_spelling, integers, numbers
+from groundwire.dialects.proto_json import NAME, either_spelling, integers, numbers
 from groundwire.model import (
     Answer,
     Citation,

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable
 
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.gemini.proto import NAME, extras_of
 from groundwire.dialects.json import dump_json, load_json
+from groundwire.dialects.proto_json import NAME, extras_of
 from groundwire.errors import UpstreamWireError
 from groundwire.model import (
     Image,

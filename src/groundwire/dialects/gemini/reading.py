@@ -12,9 +12,9 @@ from collections.abc import Callable
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.gemini.errors import FINISH_REASONS, error_in, read_error
 from groundwire.dialects.gemini.grounding import PAGE_STATUS, Grounding, grow
-from groundwire.dialects.gemini.proto import NAME, either_spelling, extras_of, many
 from groundwire.dialects.gemini.turns import TurnReader
 from groundwire.dialects.gemini.usage import decode_usage
+from groundwire.dialects.proto_json import NAME, either_spelling, extras_of, many
 from groundwire.errors import Interrupted
 from groundwire.model import (
     Event,

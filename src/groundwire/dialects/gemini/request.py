@@ -12,9 +12,9 @@ from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.gemini.contents import ContentReader, encode_contents, foreign_parts
 from groundwire.dialects.gemini.generation import decode_generation, encode_generation
 from groundwire.dialects.gemini.parts import VERBATIM
-from groundwire.dialects.gemini.proto import NAME, extras_of, many, read_body
 from groundwire.dialects.gemini.search import is_vertex
 from groundwire.dialects.gemini.tools import SERVER_PARTS, asked_config, decode_tools, encode_tools
+from groundwire.dialects.proto_json import NAME, extras_of, many, read_body
 from groundwire.errors import ClientWireError
 from groundwire.model import JsonObject, Message, Request, SearchCall, Text
 from groundwire.model.value import replace
@@ -47,7 +47,7 @@ def decode_request(body: JsonObject) -> Request:
 def encode_request(request: Request) -> Encoded:
     """A request as a body."""
     extras = dict(request.extras.get(NAME, {}))
-    generation, unsaid = encode_generation(request, as_object(extras.pop("generationConfig", None)))
+    generation, unsupported = encode_generation(request, as_object(extras.pop("generationConfig", None)))
     extras.pop("toolConfig", None)
     toolbox = encode_tools(request, asked_config(request))
     config = toolbox.config
@@ -62,12 +62,12 @@ def encode_request(request: Request) -> Encoded:
         "generationConfig": generation or None,
         **extras,
     }
-    unsaid += toolbox.unsaid
+    unsupported += toolbox.unsupported
     if foreign_parts(request.messages):
-        unsaid.append("opaque_parts")
+        unsupported.append("opaque_parts")
     if request.previous_id:
-        unsaid.append("previous_id")
-    return Encoded({key: value for key, value in body.items() if value is not None}, tuple(unsaid))
+        unsupported.append("previous_id")
+    return Encoded({key: value for key, value in body.items() if value is not None}, tuple(unsupported))
 
 
 def _decode_system(fields: Fields) -> tuple[Text, ...]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.extras import extend
+from groundwire.dialects.extras import add_extension
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.gemini.errors import encode_finish
 from groundwire.dialects.gemini.grounding import encode_grounding, encode_pages
 from groundwire.dialects.gemini.losses import LOSSES
 from groundwire.dialects.gemini.parts import encode_parts, show_part
-from groundwire.dialects.gemini.proto import NAME, read_body
 from groundwire.dialects.gemini.reading import AnswerReader
 from groundwire.dialects.gemini.usage import encode_usage
-from groundwire.dialects.source_audit import audited
+from groundwire.dialects.proto_json import NAME, read_body
+from groundwire.dialects.source_audit import with_audit_warnings
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Answer, Event, Json, JsonObject
 
@@ -23,7 +23,7 @@ def decode_response(body: JsonObject) -> list[Event]:
     reader = AnswerReader(events.append)
     reader.read(read_body(body, UpstreamWireError))
     reader.end(whole=True)
-    return audited(body, events)
+    return with_audit_warnings(body, events)
 
 
 def encode_response(answer: Answer, reply: Reply) -> JsonObject:
@@ -49,7 +49,7 @@ def encode_ending(answer: Answer, text: str, parts: list[Json], reply: Reply) ->
         ]
     if usage := encode_usage(answer.usage):
         body["usageMetadata"] = usage
-    return extend({**body, **encode_head(answer.model, reply)}, answer, LOSSES)
+    return add_extension({**body, **encode_head(answer.model, reply)}, answer, LOSSES)
 
 
 def encode_finish_of(answer: Answer) -> JsonObject:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from groundwire.dialects.gemini.proto import snake_case
+from groundwire.dialects.proto_json import snake_case
 from groundwire.model import Json, JsonObject
 
 _TYPES = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"})

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.gemini.proto import NAME, extras_of
+from groundwire.dialects.proto_json import NAME, extras_of
 from groundwire.model import JsonObject, Location, SearchOptions
 
 GOOGLE_SEARCH = "googleSearch"
@@ -27,7 +27,7 @@ class Declaration(NamedTuple):
 
     tool: JsonObject
     retrieval: JsonObject
-    unsaid: tuple[str, ...]
+    unsupported: tuple[str, ...]
 
 
 def decode_search(name: str, tool: Fields, retrieval: Fields) -> SearchOptions:
@@ -64,7 +64,7 @@ def encode_search(search: SearchOptions) -> Declaration:
         retrieval["latLng"] = point
     if search.language:
         retrieval["languageCode"] = search.language
-    unsaid = {
+    unsupported = {
         "allowed_domains": search.allowed_domains,
         "blocked_domains": search.blocked_domains and not vertex,
         "location": search.location is not None and search.location != Location() and not point,
@@ -78,7 +78,7 @@ def encode_search(search: SearchOptions) -> Declaration:
     return Declaration(
         {name if isinstance(name, str) else GOOGLE_SEARCH: tool},
         retrieval,
-        tuple(option for option, is_lost in unsaid.items() if is_lost),
+        tuple(option for option, is_lost in unsupported.items() if is_lost),
     )
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.gemini.proto import NAME, extras_of, many, snake_case
 from groundwire.dialects.gemini.schemas import decode_schema
 from groundwire.dialects.gemini.search import SEARCH_TOOLS, decode_search, encode_search, is_vertex
+from groundwire.dialects.proto_json import NAME, extras_of, many, snake_case
 from groundwire.model import (
     FunctionTool,
     Json,
@@ -44,7 +44,7 @@ class EncodedToolbox(NamedTuple):
 
     tools: list[Json]
     config: JsonObject
-    unsaid: list[str]
+    unsupported: list[str]
 
 
 def decode_tools(body: Fields) -> Toolbox:
@@ -73,26 +73,26 @@ def encode_tools(request: Request, rest: JsonObject) -> EncodedToolbox:
     functions = [tool for tool in request.tools if isinstance(tool, FunctionTool)]
     opaque = [tool for tool in request.tools if isinstance(tool, OpaqueTool)]
     tools: list[Json] = [tool.data for tool in opaque if tool.dialect == NAME]
-    unsaid = ["opaque_tools"] if len(tools) < len(opaque) else []
+    unsupported = ["opaque_tools"] if len(tools) < len(opaque) else []
     config: JsonObject = dict(rest)
     searches = request.search is not None and (_CALLING in rest or not _forbids(request.tool_choice))
     if request.search is not None and searches:
         declaration = encode_search(request.search)
         tools.append(declaration.tool)
-        unsaid += declaration.unsaid
+        unsupported += declaration.unsupported
         if declaration.retrieval:
             config["retrievalConfig"] = declaration.retrieval
     if functions:
         tools.append({_FUNCTIONS: [_encode_function(tool) for tool in functions]})
-        unsaid += ["strict"] if any(tool.strict for tool in functions) else []
+        unsupported += ["strict"] if any(tool.strict for tool in functions) else []
         if searches and not is_vertex(request.search):
             config[SERVER_PARTS] = True
     calling = _encode_choice(request.tool_choice, functions, mixed=SERVER_PARTS in config)
     if calling:
         config.setdefault(_CALLING, calling)
     elif _is_unsaid(request.tool_choice) and _CALLING not in rest:
-        unsaid.append("tool_choice")
-    return EncodedToolbox(tools, config, unsaid)
+        unsupported.append("tool_choice")
+    return EncodedToolbox(tools, config, unsupported)
 
 
 def _decode_function(function: Fields) -> FunctionTool:

@@ -20,7 +20,7 @@ from groundwire.dialects.gemini.parts import (
     decode_search_result,
     encode_arguments,
 )
-from groundwire.dialects.gemini.proto import NAME, many
+from groundwire.dialects.proto_json import NAME, many
 from groundwire.model import (
     Event,
     ExtrasSeen,

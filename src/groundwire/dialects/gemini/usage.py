@@ -7,7 +7,7 @@ last one holds. There is no counter of searches.
 from __future__ import annotations
 
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.gemini.proto import read_body
+from groundwire.dialects.proto_json import read_body
 from groundwire.errors import UpstreamWireError
 from groundwire.model import JsonObject, Usage
 

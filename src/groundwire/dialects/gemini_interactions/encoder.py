@@ -13,7 +13,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from groundwire.dialects.base import Reply, StreamEncoder
-from groundwire.dialects.extras import extend
+from groundwire.dialects.extras import add_extension
 from groundwire.dialects.gemini_interactions.citations import encode_annotations, ends_within
 from groundwire.dialects.gemini_interactions.errors import encode_error_object
 from groundwire.dialects.gemini_interactions.interaction import encode_head, encode_part
@@ -280,14 +280,15 @@ class Encoder(StreamEncoder):
         self._end_steps()
         answer = self._answer.answer()
         self._send(
-            "interaction.completed", {"interaction": extend(encode_end(answer, self.reply), answer, LOSSES)}
+            "interaction.completed",
+            {"interaction": add_extension(encode_end(answer, self.reply), answer, LOSSES)},
         )
         self.send_raw(_DONE)
 
     def _fail(self, error: GroundwireError) -> None:
         self._end_steps()
         body: JsonObject = {"error": encode_error_object(error)}
-        self._send("error", extend(body, self._answer.answer(), LOSSES))
+        self._send("error", add_extension(body, self._answer.answer(), LOSSES))
         self.send_raw(_DONE)
 
     def _end_steps(self) -> None:

@@ -61,19 +61,19 @@ def decode_input(body: Fields) -> tuple[Message, ...]:
 def encode_input(messages: Iterable[Message]) -> tuple[Json, list[str]]:
     """The conversation as steps, or the plain question; and the names of what could not be said."""
     steps: list[JsonObject] = []
-    unsaid: list[str] = []
+    unsupported: list[str] = []
     listed = [message for message in messages if message.role in ("user", "assistant")]
     match listed:
         case [Message(role="user", parts=(Text(text, extras=extras),))] if not own(extras):
-            return text, unsaid
+            return text, unsupported
     for message in listed:
         if any(isinstance(part, Opaque) and part.dialect != NAME for part in message.parts):
-            unsaid.append("opaque_parts")
+            unsupported.append("opaque_parts")
         if message.role == "user":
             steps += _encode_user(message)
         else:
             steps += _encode_model(message)
-    return list[Json](steps), unsaid
+    return list[Json](steps), unsupported
 
 
 def _end_turn(messages: list[Message], steps: list[Fields]) -> None:

@@ -11,7 +11,7 @@ from groundwire.model import Event, TextDelta
 class Teller(Protocol):
     """Who is told the events; a stream decoder is one."""
 
-    transcript: TextBuffer
+    text_buffer: TextBuffer
 
     def emit(self, event: Event) -> None: ...
 
@@ -23,13 +23,13 @@ class Notes:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self.transcript = TextBuffer()
+        self.text_buffer = TextBuffer()
         self._parts = 0
 
     def emit(self, event: Event) -> None:
         """Keep an event."""
         if isinstance(event, TextDelta):
-            self.transcript.add(event.part, event.text)
+            self.text_buffer.add(event.part, event.text)
         self.events.append(event)
 
     def next_part(self) -> int:

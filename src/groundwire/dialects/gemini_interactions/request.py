@@ -108,7 +108,7 @@ def encode_request(request: Request) -> Encoded:
     extras = dict(own(request.extras))
     is_agent = extras.pop("agent", None) == request.model
     body: JsonObject = {"agent" if is_agent else "model": request.model}
-    conversation, unsaid = encode_input(request.messages)
+    conversation, unsupported = encode_input(request.messages)
     if conversation:
         body["input"] = conversation
     tools, unsaid_tools = encode_tools(request)
@@ -128,7 +128,7 @@ def encode_request(request: Request) -> Encoded:
         body["previous_interaction_id"] = request.previous_id
     if request.stream:
         body["stream"] = True
-    return Encoded(body | extras, tuple(dict.fromkeys([*unsaid, *unsaid_tools, *unsaid_config])))
+    return Encoded(body | extras, tuple(dict.fromkeys([*unsupported, *unsaid_tools, *unsaid_config])))
 
 
 def _decode_limits(config: Fields) -> Limits:
@@ -172,20 +172,20 @@ def _encode_config(request: Request, rest: JsonObject) -> tuple[JsonObject, list
         "temperature": limits.temperature,
         "top_p": limits.top_p,
     }
-    unsaid = ["top_k"] if limits.top_k is not None else []
+    unsupported = ["top_k"] if limits.top_k is not None else []
     reasoning = request.reasoning
     if reasoning is not None:
         said["thinking_level"] = _LEVELS.get(reasoning.effort) if reasoning.effort else None
         if reasoning.visible is not None:
             said["thinking_summaries"] = "auto" if reasoning.visible else "none"
         if reasoning.budget_tokens is not None or reasoning.effort == "none":
-            unsaid.append("reasoning")
+            unsupported.append("reasoning")
     choice = request.tool_choice
     if choice is not None:
         said["tool_choice"] = _encode_choice(choice)
         if choice.mode == "search":
-            unsaid.append("tool_choice")
-    return {name: value for name, value in said.items() if value is not None} | rest, unsaid
+            unsupported.append("tool_choice")
+    return {name: value for name, value in said.items() if value is not None} | rest, unsupported
 
 
 def _encode_choice(choice: ToolChoice) -> Json:

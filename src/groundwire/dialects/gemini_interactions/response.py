@@ -6,7 +6,7 @@ The search steps of a real answer stand after its text; nothing here relies on t
 from __future__ import annotations
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.extras import extend
+from groundwire.dialects.extras import add_extension
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.gemini_interactions.errors import (
     decode_ending,
@@ -21,7 +21,7 @@ from groundwire.dialects.gemini_interactions.notes import Notes, Teller
 from groundwire.dialects.gemini_interactions.parts import NAME, own
 from groundwire.dialects.gemini_interactions.steps import Steps
 from groundwire.dialects.gemini_interactions.usage import decode_usage, encode_usage
-from groundwire.dialects.source_audit import audited
+from groundwire.dialects.source_audit import with_audit_warnings
 from groundwire.errors import UpstreamError, UpstreamWireError
 from groundwire.model import Answer, Event, Failed, Finished, Json, JsonObject, Started, UsageSeen
 
@@ -32,7 +32,7 @@ def decode_response(body: JsonObject) -> list[Event]:
     """The events of a whole interaction."""
     notes = Notes()
     read_whole(Fields.of(body, UpstreamWireError), notes, Steps(notes, UpstreamWireError))
-    return audited(body, notes.events)
+    return with_audit_warnings(body, notes.events)
 
 
 def read_whole(body: Fields, teller: Teller, steps: Steps) -> None:
@@ -80,7 +80,7 @@ def encode_response(answer: Answer, reply: Reply) -> JsonObject:
     """A whole interaction."""
     body = encode_end(answer, reply)
     body["steps"] = list[Json](encode_steps(answer.parts, answer.citations))
-    return extend(body, answer, LOSSES)
+    return add_extension(body, answer, LOSSES)
 
 
 def encode_end(answer: Answer, reply: Reply) -> JsonObject:

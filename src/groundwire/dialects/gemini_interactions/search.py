@@ -33,19 +33,19 @@ def decode_tools(tools: Iterable[Fields]) -> tuple[tuple[Tool, ...], SearchOptio
 def encode_tools(request: Request) -> tuple[list[JsonObject], list[str]]:
     """The tools, and the names of what could not be said."""
     tools: list[JsonObject] = []
-    unsaid: list[str] = []
+    unsupported: list[str] = []
     if request.search is not None:
         tools.append({"type": _SEARCH, **own(request.search.extras)})
-        unsaid += _unsaid_options(request.search)
+        unsupported += _unsaid_options(request.search)
     for tool in request.tools:
         if isinstance(tool, FunctionTool):
             tools.append(_encode_function(tool))
-            unsaid += ["strict"] if tool.strict else []
+            unsupported += ["strict"] if tool.strict else []
         elif tool.dialect == NAME:
             tools.append(tool.data)
         else:
-            unsaid.append("opaque_tools")
-    return tools, unsaid
+            unsupported.append("opaque_tools")
+    return tools, unsupported
 
 
 def _decode_function(tool: Fields) -> FunctionTool:

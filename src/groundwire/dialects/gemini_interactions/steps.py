@@ -158,10 +158,10 @@ class Steps:
 
     def _settle_block(self, step: _Step) -> None:
         """All annotations of the block are there: place them."""
-        text, base = "", len(self._teller.transcript)
+        text, base = "", len(self._teller.text_buffer)
         if step.part is not None:
-            whole = self._teller.transcript.text(step.part)
-            text, base = whole[step.block :], self._teller.transcript.start(step.part) + step.block
+            whole = self._teller.text_buffer.text(step.part)
+            text, base = whole[step.block :], self._teller.text_buffer.start(step.part) + step.block
             step.block = len(whole)
         for event in decode_annotations(step.annotations, text, base) if step.annotations else ():
             self._teller.emit(event)

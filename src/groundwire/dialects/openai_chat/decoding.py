@@ -87,7 +87,7 @@ class Decoder(StreamDecoder):
         answer = Fields.of(body, UpstreamWireError)
         if not answer.items("choices") and not answer.has("error") and answer.get("object") != "error":
             raise answer.fault("expected a choice", "choices")
-        self.look(body)
+        self.audit(body)
         self.on_chunk(answer)
         self.conclude()
         events, self._events = self._events, []
@@ -166,7 +166,7 @@ class Decoder(StreamDecoder):
             return
         content = message.get("content")
         if isinstance(content, str) and len(content) > self._stripper.taken:
-            told = self.transcript.text(self._text)
+            told = self.text_buffer.text(self._text)
             if content.startswith(told) or len(told) < self._stripper.taken:
                 self._say(content[self._stripper.taken :])
         self._on_steps(message)
@@ -300,7 +300,7 @@ class Decoder(StreamDecoder):
         for search in self._searches.pending():
             self._tell_search(search)
         self.settle()
-        said = self._reason or len(self.transcript) or self._calls
+        said = self._reason or len(self.text_buffer) or self._calls
         if not said:
             self.emit(Failed(Interrupted("the answer ended before it began")))
             return
@@ -327,13 +327,13 @@ class Decoder(StreamDecoder):
         self._tell_pages()
         if self._field:
             self.emit(ExtrasSeen(self._thoughts, verbatim_reasoning(self._field, self._details.whole())))
-        text = self.transcript.text(self._text)
+        text = self.text_buffer.text(self._text)
         if text and (files := self._told.files()):
             self.emit(ExtrasSeen(self._text, {NAME: {"annotations": files}}))
         for event in resolve(text, self._told, self._stripper.place, self._searches.shown_pages()):
             self.emit(event)
         for part in (self._text, self._refusal):
-            if self.transcript.text(part):
+            if self.text_buffer.text(part):
                 self.emit(TextSettled(part))
         if self._usage is not None:
             self.emit(UsageSeen(self._usage))

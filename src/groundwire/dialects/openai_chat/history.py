@@ -191,19 +191,19 @@ def _grouped(citations: Iterable[Citation]) -> tuple[Citation, ...]:
 def encode_messages(system: tuple[Text, ...], turns: Iterable[Message]) -> tuple[list[Json], tuple[str, ...]]:
     """The wire messages, and the names of what had to be left out."""
     body: list[Json] = []
-    unsaid: dict[str, None] = {}
+    unsupported: dict[str, None] = {}
     if system:
         body.append({"role": "system", "content": encode_content(system)})
     for message in turns:
         if any(isinstance(part, Opaque) and part.dialect != NAME for part in message.parts):
-            unsaid["opaque_parts"] = None
+            unsupported["opaque_parts"] = None
         if message.role == "assistant":
             body.append(_encode_assistant(message))
             if any(isinstance(part, Image) and NAME not in part.extras for part in message.parts):
-                unsaid["images"] = None
+                unsupported["images"] = None
         else:
             body += _encode_said(message)
-    return body, tuple(unsaid)
+    return body, tuple(unsupported)
 
 
 def _encode_said(message: Message) -> Iterator[JsonObject]:

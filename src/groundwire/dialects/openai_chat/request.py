@@ -178,18 +178,18 @@ def encode_request(request: Request) -> Encoded:
         **tools,
         **search.fields,
     }
-    unsaid = [*search.unsaid, *left_out]
+    unsupported = [*search.unsupported, *left_out]
     _add_search(body, search, kept)
-    body |= _encode_choice(writing, search, unsaid)
-    body |= _encode_limits(writing, unsaid)
-    body |= _encode_thinking(writing, unsaid)
+    body |= _encode_choice(writing, search, unsupported)
+    body |= _encode_limits(writing, unsupported)
+    body |= _encode_thinking(writing, unsupported)
     body |= _encode_format(writing)
     body |= _encode_stream(writing)
     if foreign:
-        unsaid.append("opaque_tools")
+        unsupported.append("opaque_tools")
     if request.previous_id:
-        unsaid.append("previous_id")
-    return Encoded(body, tuple(unsaid))
+        unsupported.append("previous_id")
+    return Encoded(body, tuple(unsupported))
 
 
 def _add_search(body: JsonObject, search: SearchSaid, kept: JsonObject) -> None:
@@ -203,7 +203,7 @@ def _add_search(body: JsonObject, search: SearchSaid, kept: JsonObject) -> None:
         body["plugins"] = entries
 
 
-def _encode_choice(writing: _Writing, search: SearchSaid, unsaid: list[str]) -> JsonObject:
+def _encode_choice(writing: _Writing, search: SearchSaid, unsupported: list[str]) -> JsonObject:
     choice = writing.request.tool_choice
     verbatim = writing.kept.get("tool_choice")
     if verbatim is not None and decode_choice(Fields({"tool_choice": verbatim}, ClientWireError)) == choice:
@@ -213,11 +213,11 @@ def _encode_choice(writing: _Writing, search: SearchSaid, unsaid: list[str]) -> 
     search_type = search.tool["type"] if search.tool else ""
     said = encode_choice(choice, str(search_type), legacy=expects_legacy(writing.request))
     if not said:
-        unsaid.append("tool_choice")
+        unsupported.append("tool_choice")
     return said
 
 
-def _encode_limits(writing: _Writing, unsaid: list[str]) -> JsonObject:
+def _encode_limits(writing: _Writing, unsupported: list[str]) -> JsonObject:
     limits = writing.request.limits
     old = "max_tokens" in writing.kept or writing.form == "perplexity"
     said: JsonObject = {
@@ -231,18 +231,18 @@ def _encode_limits(writing: _Writing, unsaid: list[str]) -> JsonObject:
         if "top_k" in writing.kept or writing.form != DEFAULT_FORM:
             said["top_k"] = limits.top_k
         else:
-            unsaid.append("top_k")
+            unsupported.append("top_k")
     return {key: value for key, value in said.items() if value is not None}
 
 
-def _encode_thinking(writing: _Writing, unsaid: list[str]) -> JsonObject:
+def _encode_thinking(writing: _Writing, unsupported: list[str]) -> JsonObject:
     options = writing.request.reasoning
     kept = as_object(writing.kept.get("reasoning"))
     if options is None:
         return {"reasoning": kept} if kept else {}
     if not kept and not writing.openrouter:
         if options.budget_tokens is not None or options.visible is False:
-            unsaid.append("reasoning")
+            unsupported.append("reasoning")
         return {"reasoning_effort": options.effort} if options.effort else {}
     said: JsonObject = {
         "effort": options.effort,

@@ -8,7 +8,7 @@ error, in OpenRouter's shape.
 from __future__ import annotations
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.extras import extend
+from groundwire.dialects.extras import add_extension
 from groundwire.dialects.openai_chat.annotations import encode_page
 from groundwire.dialects.openai_chat.calls import encode_call, encode_legacy_call, expects_legacy
 from groundwire.dialects.openai_chat.decoding import Decoder
@@ -67,7 +67,7 @@ def encode_beside(body: JsonObject, answer: Answer) -> JsonObject:
     }
     if found:
         body["search_results"] = [encode_page(source) for source in found.values()]
-    return extend(body, answer, LOSSES)
+    return add_extension(body, answer, LOSSES)
 
 
 def _encode_message(answer: Answer, reply: Reply) -> JsonObject:

@@ -75,7 +75,7 @@ class SearchSaid(NamedTuple):
     fields: JsonObject
     tool: JsonObject | None = None
     plugin: JsonObject | None = None
-    unsaid: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
 
 
 def is_search_type(kind: str) -> bool:
@@ -107,7 +107,7 @@ def encode_search(options: SearchOptions) -> SearchSaid:
     said = _ENCODERS[form](options, verbatim)
     if verbatim.get("implied") is True and said[:3] in _NOTHING_MORE:
         said = SearchSaid({})
-    return said._replace(unsaid=(*_unsaid(options, form), *said.unsaid))
+    return said._replace(unsupported=(*_unsaid(options, form), *said.unsupported))
 
 
 def _from_tools(body: Fields) -> Iterator[SearchOptions]:
@@ -232,12 +232,12 @@ def _from_fields(body: Fields) -> Iterator[SearchOptions]:
 def _encode_fields(options: SearchOptions, verbatim: JsonObject) -> SearchSaid:
     """Perplexity takes either an allow list or a block list; its locations are flat, with coordinates."""
     body = _rest(verbatim)
-    unsaid: list[str] = []
+    unsupported: list[str] = []
     domains: list[Json] = list(options.allowed_domains)
     if not domains:
         domains = [f"-{domain}" for domain in options.blocked_domains]
     elif options.blocked_domains:
-        unsaid.append("blocked_domains")
+        unsupported.append("blocked_domains")
     if domains:
         body["search_domain_filter"] = domains
     if options.language:
@@ -249,13 +249,13 @@ def _encode_fields(options: SearchOptions, verbatim: JsonObject) -> SearchSaid:
         if date := encode_date(value):
             body[field] = date
         elif value:
-            unsaid.append(name)
+            unsupported.append(name)
     beside = _encode_options(replace(options, location=None), verbatim).fields["web_search_options"]
     if options.location:
         beside = {**as_object(beside), "user_location": encode_point(options.location)}
     if beside:
         body["web_search_options"] = beside
-    return SearchSaid(body, unsaid=tuple(unsaid))
+    return SearchSaid(body, unsupported=tuple(unsupported))
 
 
 def _from_model(body: Fields) -> SearchOptions | None:

@@ -233,21 +233,21 @@ def _with_offsets(evidence: Evidence, offsets: JsonObject) -> Evidence:
     return replace(evidence, extras=merge_extras(evidence.extras, {NAME: offsets}))
 
 
-def encode_input(messages: tuple[Message, ...], unsaid: set[str]) -> list[Json]:
+def encode_input(messages: tuple[Message, ...], unsupported: set[str]) -> list[Json]:
     """The items of an `input`; what has no words here is named in `unsaid`."""
     items: list[Json] = []
     for message in messages:
         native_form = is_native(message, NAME) and not any(map(_is_output_only, message.parts))
         parts = message.parts if native_form else readable_parts(message, NAME)
         if any(isinstance(part, Opaque) and part.dialect != NAME for part in _all_parts(message)):
-            unsaid.add("opaque_parts")
+            unsupported.add("opaque_parts")
         if message.role == "assistant":
             citations = message.citations if parts is message.parts else ()
             if any(isinstance(part, Image) and NAME not in part.extras for part in parts):
-                unsaid.add("images")
+                unsupported.add("images")
             items += replay_items(parts, citations)
         else:
-            items += _encode_others(message, parts, unsaid)
+            items += _encode_others(message, parts, unsupported)
     return items
 
 
@@ -265,11 +265,11 @@ def _all_parts(message: Message) -> Iterator[Part]:
             yield from part.content
 
 
-def _encode_others(message: Message, parts: tuple[Part, ...], unsaid: set[str]) -> Iterator[JsonObject]:
+def _encode_others(message: Message, parts: tuple[Part, ...], unsupported: set[str]) -> Iterator[JsonObject]:
     """Messages of the user's and the system's: results of functions are items between them."""
     content: list[Json] = []
     for part in parts:
-        item = _encode_standing(part, unsaid)
+        item = _encode_standing(part, unsupported)
         if item is None:
             content += _encode_part(part)
             continue
@@ -285,11 +285,11 @@ def _encode_message(message: Message, content: list[Json]) -> JsonObject:
     return {"type": "message", "role": message.role, "content": content, **native(message.extras)}
 
 
-def _encode_standing(part: Part, unsaid: set[str]) -> JsonObject | None:
+def _encode_standing(part: Part, unsupported: set[str]) -> JsonObject | None:
     """A part that is an item of its own."""
     if isinstance(part, ToolResult):
         if part.is_error:
-            unsaid.add("is_error")
+            unsupported.add("is_error")
         return {
             "type": "function_call_output",
             "call_id": part.call_id,

@@ -26,7 +26,7 @@ from groundwire.model import (
     Text,
     ToolCall,
 )
-from groundwire.model.source_merge import SourceMerge
+from groundwire.model.source import SourceMerge
 from groundwire.text.urls import safe_address
 
 _TROUBLE = {"failed": "unavailable", "incomplete": "unavailable"}

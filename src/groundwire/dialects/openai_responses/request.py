@@ -175,11 +175,11 @@ def _decode_format(fields: Fields, extras: JsonObject) -> OutputFormat | None:
 
 def encode_request(request: Request) -> Encoded:
     """A request body, and what it has no words for."""
-    unsaid: set[str] = set()
+    unsupported: set[str] = set()
     search = Declaration()
     if request.search is not None:
         search = encode_search(request.search, request.model, alone=search_is_alone(request.tools))
-    body: JsonObject = {"model": request.model, "input": encode_input(request.messages, unsaid)}
+    body: JsonObject = {"model": request.model, "input": encode_input(request.messages, unsupported)}
     if request.system:
         body["instructions"] = "\n\n".join(part.text for part in request.system)
     if tools := encode_tools(request, search):
@@ -200,7 +200,7 @@ def encode_request(request: Request) -> Encoded:
     }
     body |= {key: value for key, value in optional.items() if value is not None}
     body |= {key: value for key, value in kept.items() if key not in body and key not in optional}
-    return Encoded(body, tuple(sorted(unsaid | _unsaid(request) | set(search.unsaid))))
+    return Encoded(body, tuple(sorted(unsupported | _unsaid(request) | set(search.unsupported))))
 
 
 def encode_reasoning(request: Request) -> JsonObject:

@@ -7,7 +7,7 @@ repeats what was asked (tools with their defaults, limits, format), because clie
 from __future__ import annotations
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.extras import FIELD, VERSION, extend
+from groundwire.dialects.extras import FIELD, VERSION, add_extension
 from groundwire.dialects.features import Feature
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.openai_responses.decoder import Decoder
@@ -47,7 +47,7 @@ def decode_response(body: JsonObject) -> list[Event]:
     if not any(fields.has(key) for key in ("output", "outputs", "status", "error", "detail")):
         raise fields.fault("expected a list of items", "output")
     decoder = Decoder()
-    decoder.look(body)
+    decoder.audit(body)
     decoder.whole(fields)
     return decoder.feed(b"")
 
@@ -112,12 +112,12 @@ def _status(answer: Answer) -> tuple[str, str]:
 
 def tell_aside(body: JsonObject, answer: Answer) -> JsonObject:
     """Add the citations, whether or not the output has them all."""
-    return extend(body, answer, {*LOSSES, Feature.CITATIONS})
+    return add_extension(body, answer, {*LOSSES, Feature.CITATIONS})
 
 
 def _extend(body: JsonObject, answer: Answer) -> JsonObject:
     # Without text there is no part that an annotation could stand on.
-    body = extend(body, answer, LOSSES if answer.text else {*LOSSES, Feature.UNPLACED})
+    body = add_extension(body, answer, LOSSES if answer.text else {*LOSSES, Feature.UNPLACED})
     has_searched = any(isinstance(part, SearchCall | SearchResult) for part in answer.parts)
     if has_searched and not answer.citations and "](http" in answer.text:
         # Else whoever reads this would take the links of the text for citations, as with the Codex backend.

@@ -98,7 +98,7 @@ class Declaration:
     tool: JsonObject | None = None
     plugin: JsonObject | None = None
     max_tool_calls: int | None = None
-    unsaid: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
 
     @property
     def is_openai(self) -> bool:
@@ -112,14 +112,14 @@ def encode_search(search: SearchOptions, model: str, *, alone: bool) -> Declarat
     if kind == SERVER_TOOL:
         parameters = _encode(search, "allowed_domains", "excluded_domains")
         tool: JsonObject = {"type": SERVER_TOOL, "parameters": parameters}
-        return Declaration(tool, unsaid=_unsaid(search, "live"))
+        return Declaration(tool, unsupported=_unsaid(search, "live"))
     if kind == PLUGIN:
         plugin = {"id": "web", **_encode(search, "include_domains", "exclude_domains")}
-        return Declaration(plugin=plugin, unsaid=_unsaid(search, "live"))
+        return Declaration(plugin=plugin, unsupported=_unsaid(search, "live"))
     if kind == ONLINE and model.endswith(SUFFIX):
         return Declaration()
-    unsaid = _unsaid(search, "max_sources", *(() if alone else ("max_uses",)))
-    return Declaration(encode_hosted(search), None, search.max_uses if alone else None, unsaid)
+    unsupported = _unsaid(search, "max_sources", *(() if alone else ("max_uses",)))
+    return Declaration(encode_hosted(search), None, search.max_uses if alone else None, unsupported)
 
 
 def encode_hosted(search: SearchOptions) -> JsonObject:

@@ -196,7 +196,7 @@ class TextReader:
     @property
     def text(self) -> str:
         """The text so far."""
-        return self._decoder.transcript.text(self.part)
+        return self._decoder.text_buffer.text(self.part)
 
     @property
     def is_waiting(self) -> bool:
@@ -210,7 +210,7 @@ class TextReader:
     def certain(self) -> list[Citation]:
         """The pending citations whose place is certain by now, in offsets of the part."""
         text = self.text
-        total = len(self._decoder.transcript)
+        total = len(self._decoder.text_buffer)
         found: list[Citation] = []
         for annotation in self._due(len(text), total):
             if len(found) >= MAX_EVIDENCE:
@@ -243,7 +243,7 @@ class TextReader:
         if whole is None or max(whole.start, self.start) != self.start + annotation.start:
             return None
         if self.is_last:
-            whole = Span(whole.start, min(whole.end, len(self._decoder.transcript)))
+            whole = Span(whole.start, min(whole.end, len(self._decoder.text_buffer)))
         return whole if 0 <= whole.start < whole.end else None
 
     def _place(self, annotation: Annotation, text: str) -> list[Citation]:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.extras import FIELD, VERSION, extend
+from groundwire.dialects.extras import FIELD, VERSION, add_extension
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.source_audit import EMPTY, audited
+from groundwire.dialects.source_audit import EMPTY_ANSWER, with_audit_warnings
 from groundwire.dialects.websearch.errors import decode_error_result, encode_error_result
 from groundwire.dialects.websearch.parts import Reading, read, render
 from groundwire.dialects.websearch.request import NAME
@@ -60,7 +60,7 @@ def encode_response(answer: Answer, reply: Reply) -> JsonObject:
     had been said stands in the extension as `partial`.
     """
     # The result says so itself, in the words of the contract.
-    warnings = tuple(warning for warning in answer.warnings if warning.code != EMPTY.code)
+    warnings = tuple(warning for warning in answer.warnings if warning.code != EMPTY_ANSWER.code)
     answer = replace(answer, warnings=warnings)
     silent = replace(answer, warnings=())
     body, more = _encode_result(answer, _query_of(answer, reply))
@@ -72,7 +72,7 @@ def encode_response(answer: Answer, reply: Reply) -> JsonObject:
 
 def _extended(body: JsonObject, more: JsonObject, answer: Answer) -> JsonObject:
     """The result with warnings and whatever else the extension has to say."""
-    extend(body, answer, ())
+    add_extension(body, answer, ())
     if more:
         body[FIELD] = {"version": VERSION, **as_object(body.get(FIELD)), **more}
     return body
@@ -80,7 +80,7 @@ def _extended(body: JsonObject, more: JsonObject, answer: Answer) -> JsonObject:
 
 def decode_response(body: JsonObject) -> list[Event]:
     """The events of a result."""
-    return audited(body, read_result(body), needs_content=False)
+    return with_audit_warnings(body, read_result(body), needs_content=False)
 
 
 def read_result(body: JsonObject) -> list[Event]:

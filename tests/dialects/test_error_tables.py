@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundwire.dialects.retry import request_id, retry_after
+from groundwire.dialects.error_tables import request_id, retry_after
 
 
 @pytest.mark.parametrize(

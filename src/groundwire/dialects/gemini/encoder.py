@@ -8,11 +8,10 @@ when their arguments are complete, and everything else in the last chunk.
 from __future__ import annotations
 
 from groundwire.dialects.base import Reply, StreamDecoder, StreamEncoder
-from groundwire.dialects.extras import extend
+from groundwire.dialects.extras import add_extension
 from groundwire.dialects.gemini.errors import encode_error
 from groundwire.dialects.gemini.losses import LOSSES
 from groundwire.dialects.gemini.parts import VERBATIM, encode_call, encode_part, parse_object, show_part
-from groundwire.dialects.gemini.proto import NAME, extras_of, read_body
 from groundwire.dialects.gemini.reading import AnswerReader
 from groundwire.dialects.gemini.response import (
     encode_ending,
@@ -21,6 +20,7 @@ from groundwire.dialects.gemini.response import (
 )
 from groundwire.dialects.gemini.usage import encode_usage
 from groundwire.dialects.json import dump_json, load_json
+from groundwire.dialects.proto_json import NAME, extras_of, read_body
 from groundwire.dialects.sse import Frame
 from groundwire.errors import GroundwireError, UpstreamWireError, WireError
 from groundwire.model import (
@@ -171,7 +171,7 @@ class Encoder(StreamEncoder):
             usage = encode_usage(answer.usage)
             self.send("", {"candidates": [{**metadata, "index": 0}], "usageMetadata": usage, **self._head})
         # Official clients know an error by its first key.
-        self.send("", extend(encode_error(error, self.reply).body, answer, LOSSES))
+        self.send("", add_extension(encode_error(error, self.reply).body, answer, LOSSES))
 
 
 class JsonArrayEncoder(Encoder):
