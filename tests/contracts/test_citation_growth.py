@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from groundwire.dialects.anthropic_messages.cutting import MAX_REPEATS
+from groundwire.dialects.anthropic_messages.encoder import MAX_REPEATS
 from groundwire.dialects.base import Reply
 from groundwire.dialects.foreign_history import readable_text
 from groundwire.dialects.registry import DIALECTS, dialect

@@ -15,8 +15,6 @@ from groundwire.dialects.fields import MAX_COUNT, Fields
 from groundwire.errors import WireError
 from groundwire.model import Json, JsonObject
 
-NAME = "gemini"
-
 _Value = TypeVar("_Value")
 
 _WHOLE = re.compile(r"-?\d{1,15}")
@@ -100,8 +98,3 @@ def numbers(fields: Fields, key: str) -> tuple[float, ...]:
             raise fields.fault("expected a number", key, index)
         found.append(float(value))
     return tuple(found)
-
-
-def extras_of(rest: JsonObject) -> dict[str, JsonObject]:
-    """What is left of an object as extras of this dialect; none if nothing is left."""
-    return {NAME: rest} if rest else {}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.dialects.gemini import DIALECT
-from groundwire.dialects.gemini.encoder import Decoder
+from groundwire.dialects.gemini.decoder import Decoder
 from groundwire.model import Answer, Json, JsonObject, SearchCall, SearchResult, assemble
 from tests.dialects.gemini.bodies import REPLY, at, sent, streamed, whole
 

@@ -1,48 +1,494 @@
-"""Events as a message, one block at a time.
+"""Response encoder: events to message streams, and answers to content blocks.
 
-Event names equal the `type` inside. Citations are written before the text of their block, results whole in
-the opening. Nothing follows `message_stop` or `error`.
+Event names equal the `type` inside. Citations are written before the text of their block and search results
+whole in the block start. Nothing follows `message_stop` or `error`.
+
+Anthropic's searches have one query each, and every search has a result. Other providers search for several
+things at once, list pages without a query, or only cite. The blocks written for them are recognised by
+their id:
+
+    srvtoolu_gw_ID         a search with one query
+    srvtoolu_gw2of3_ID     the second query of a search with three
+    srvtoolu_gw0of0_ID     a call and result for pages that no reported search found
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from itertools import count, pairwise
+from typing import NamedTuple, TypeVar
 
-from groundwire.dialects.anthropic_messages.citations import CitationWriter
-from groundwire.dialects.anthropic_messages.cutting import Cutter, Piece
-from groundwire.dialects.anthropic_messages.ending import EXTENDED, encode_ending, encode_head
-from groundwire.dialects.anthropic_messages.errors import encode_error_event
-from groundwire.dialects.anthropic_messages.pairs import SearchWriter
-from groundwire.dialects.anthropic_messages.parts import encode_id
-from groundwire.dialects.anthropic_messages.search import NAME
+from groundwire.dialects.anthropic_messages.decoder import request_documents
+from groundwire.dialects.anthropic_messages.errors import FINISH_REASONS, STOP_REASONS, encode_error_event
+from groundwire.dialects.anthropic_messages.search import NAME, SEARCH_ID_PREFIX, WEB_CITATION, ListedPage
+from groundwire.dialects.anthropic_messages.tools import decode_arguments, encode_id
 from groundwire.dialects.anthropic_messages.usage import encode_usage
 from groundwire.dialects.base import Reply, StreamEncoder
 from groundwire.dialects.citation_buffer import CitationBuffer
 from groundwire.dialects.extras import add_extension
+from groundwire.dialects.features import Feature
 from groundwire.dialects.json import dump_json
 from groundwire.dialects.signed_tokens import seal
 from groundwire.model import (
+    Answer,
     Assembler,
     Citation,
     Cited,
     Event,
+    Evidence,
     ExtrasSeen,
     Failed,
     Finished,
     Image,
+    Json,
     JsonObject,
+    Opaque,
+    Part,
     PartAdded,
+    Reasoning,
     ReasoningDelta,
+    SearchCall,
     SearchCalled,
+    SearchResult,
     SearchReturned,
     SearchStarted,
+    Source,
+    Span,
     Started,
+    Text,
     TextDelta,
     TextSettled,
+    ToolCall,
     ToolCallDelta,
     UsageSeen,
     Warned,
 )
+
+_ANTHROPIC_ERROR_CODES = (
+    *("invalid_tool_input", "unavailable", "max_uses_exceeded", "too_many_requests", "query_too_long"),
+    *("request_too_large", "url_too_long", "url_not_allowed", "url_not_in_prior_context"),
+    *("url_not_accessible", "unsupported_content_type", "content_too_large"),
+)
+
+_ERROR_CODES = {
+    **{code: code for code in _ANTHROPIC_ERROR_CODES},
+    # Google's words for a page that could not be read.
+    "error": "url_not_accessible",
+    "paywall": "url_not_accessible",
+    "unsafe": "url_not_allowed",
+}
+
+
+def verbatim_block(part: SearchCall | SearchResult) -> JsonObject | None:
+    """The block that Anthropic itself made, if it did."""
+    block = part.extras.get(NAME, {}).get("block")
+    return block if isinstance(block, dict) else None
+
+
+def encode_search_call(call: SearchCall, query: str, block_id: str) -> JsonObject:
+    """A `server_tool_use` of our own making, for one query of a search, or for a page."""
+    arguments: JsonObject = {"query": query}
+    if call.kind != "search":
+        arguments = {"url": call.url}
+        if call.pattern:
+            arguments["pattern"] = call.pattern
+    return {
+        "type": "server_tool_use",
+        "id": block_id,
+        "name": "web_search" if call.kind == "search" else "web_fetch",
+        "input": arguments,
+        **_encode_caller(call.caller),
+    }
+
+
+def encode_search_result(
+    result: SearchResult, pages: Iterable[ListedPage], block_id: str, key: bytes
+) -> JsonObject:
+    """The pages that a search of another provider found."""
+    content: list[Json] = [_encode_listed_page(page, key) for page in pages]
+    return _encode_result_block("web_search", result, block_id, content)
+
+
+def encode_search_error(result: SearchResult, block_id: str, kind: str = "web_search") -> JsonObject:
+    """Why a search of another provider failed."""
+    code = _ERROR_CODES.get(result.error, "unavailable")
+    error: JsonObject = {"type": f"{kind}_tool_result_error", "error_code": code}
+    return _encode_result_block(kind, result, block_id, error)
+
+
+def encode_fetch_result(result: SearchResult, call: SearchCall, block_id: str) -> JsonObject:
+    """The page that another provider opened, or why it could not."""
+    if result.error:
+        return encode_search_error(result, block_id, "web_fetch")
+    return _encode_result_block("web_fetch", result, block_id, _encode_page(result, call))
+
+
+def _encode_listed_page(page: ListedPage, key: bytes) -> JsonObject:
+    source = page.source
+    kept: JsonObject = {"excerpts": list(source.excerpts)}
+    if not page.found:
+        kept["found"] = False
+    if page.quotes:
+        kept["quotes"] = list(page.quotes)
+    return {
+        "type": "web_search_result",
+        "url": source.url,
+        "title": source.title,
+        "encrypted_content": seal(kept, key),
+        "page_age": source.date or None,
+    }
+
+
+def _encode_result_block(kind: str, result: SearchResult, block_id: str, content: Json) -> JsonObject:
+    return {
+        "type": f"{kind}_tool_result",
+        "tool_use_id": block_id,
+        "content": content,
+        **_encode_caller(result.caller),
+    }
+
+
+def _encode_page(result: SearchResult, call: SearchCall) -> JsonObject:
+    source = result.sources[0] if result.sources else Source(call.url)
+    document: JsonObject = {
+        "type": "document",
+        "source": {"type": "text", "media_type": "text/plain", "data": "\n\n".join(source.excerpts)},
+        "title": source.title or None,
+    }
+    return {
+        "type": "web_fetch_result",
+        "url": source.url or call.url,
+        "retrieved_at": None,
+        "content": document,
+    }
+
+
+def _encode_caller(caller: str) -> JsonObject:
+    return {"caller": {"type": caller, "tool_id": ""}} if caller else {}
+
+
+class CitationWriter:
+    """Writes the citations of one message."""
+
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+        self._titles: dict[str, int] = {}
+        self._documents: int | None = None
+
+    def encode(self, evidence: Evidence, span: Span | None) -> JsonObject:
+        """Evidence of anybody's making."""
+        verbatim = evidence.extras.get(NAME, {}).get("citation")
+        if isinstance(verbatim, dict):
+            return verbatim
+        source = evidence.source
+        token = seal({"span": list(span or (0, 0))}, self._reply.key)
+        if source.url:
+            return {
+                "type": WEB_CITATION,
+                "url": source.url,
+                "title": source.title or None,
+                "encrypted_index": token,
+                "cited_text": evidence.quote,
+            }
+        return {
+            "type": "char_location",
+            "cited_text": evidence.quote,
+            "document_index": self._number(source.title),
+            "document_title": source.title or None,
+            "start_char_index": 0,
+            "end_char_index": len(evidence.quote),
+            "file_id": token,
+        }
+
+    def _number(self, title: str) -> int:
+        """A number that no document of the request has: clients look documents up by it."""
+        if self._documents is None:
+            self._documents = len(request_documents(self._reply.request))
+        return self._documents + self._titles.setdefault(title, len(self._titles))
+
+
+MAX_REPEATS = 2_000
+"""How many citations of an answer are told again on a later block of their claim."""
+
+
+class CitedText(NamedTuple):
+    """Text between two cuts, and the citations that apply to all of it."""
+
+    text: str
+    citations: tuple[Citation, ...]
+
+
+class CitationSplitter:
+    """One sweep over the text; knows the citations whose text is still to come."""
+
+    __slots__ = ("_active", "_count", "_ends", "_new", "_points", "_repeats", "_starts", "_told")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._starts: list[tuple[int, int, Citation]] = []
+        self._ends: list[tuple[int, int]] = []
+        self._active: dict[int, Citation] = {}
+        self._new: dict[int, Citation] = {}
+        self._points: dict[int, dict[int, Citation]] = {}
+        self._told: tuple[Citation, ...] | None = ()
+        self._repeats = MAX_REPEATS
+
+    def add(self, citation: Citation) -> None:
+        """Take a citation with a span."""
+        if citation.span is None:
+            return
+        start, end = citation.span
+        self._count += 1
+        heappush(self._ends, (end, self._count))
+        if start == end:
+            self._points.setdefault(end, {})[self._count] = citation
+        else:
+            heappush(self._starts, (start, self._count, citation))
+        self._told = None
+
+    def pieces(self, text: str, start: int) -> Iterator[CitedText]:
+        """Cut the text, which begins at position `start` of the answer."""
+        position, end = start, start + len(text)
+        while position < end:
+            self._move(position)
+            stop = end
+            if self._starts:
+                stop = min(stop, self._starts[0][0])
+            if self._ends:
+                stop = min(stop, self._ends[0][0])
+            yield CitedText(text[position - start : stop - start], self._current())
+            position = stop
+
+    def _move(self, position: int) -> None:
+        while self._starts and self._starts[0][0] <= position:
+            _, number, citation = heappop(self._starts)
+            if citation.span is not None and citation.span.end > position:
+                self._active[number] = self._new[number] = citation
+                self._told = None
+        while self._ends and self._ends[0][0] <= position:
+            end, number = heappop(self._ends)
+            self._active.pop(number, None)
+            self._points.pop(end, None)
+            self._told = None
+
+    def _current(self) -> tuple[Citation, ...]:
+        if self._told is None:
+            self._new |= self._due_points()
+            repeated = len(self._active) - len(self._new)
+            current = self._new
+            if repeated <= self._repeats:
+                self._repeats -= repeated
+                current = self._active
+            self._told = tuple(current[number] for number in sorted(current))
+            self._new = {}
+        return self._told
+
+    def _due_points(self) -> dict[int, Citation]:
+        """A point takes all text since the claim before it: it is due when its end is the next one."""
+        points = self._points.pop(self._ends[0][0], {}) if self._ends else {}
+        self._active |= points
+        return points
+
+
+LOSSES: Mapping[Feature, str] = {
+    Feature.TEXT_PARTS: "blocks are cut where claims begin and end",
+    Feature.PHASE: "nowhere: commentary is text like any other",
+    Feature.CONFIDENCE: "`groundwire.citations`",
+    Feature.FILE_CITATIONS: "`groundwire.files`",
+    Feature.SUGGESTIONS: "`groundwire.suggestions`",
+    Feature.IMAGES: "nowhere",
+    Feature.REFUSAL: "`refusal` stands for both",
+    Feature.TOOL_TOKENS: "counted in `input_tokens`",
+    Feature.SEARCH_COUNT: "the number of search blocks, where a provider counts fewer or none",
+    Feature.COST: "`groundwire.cost`",
+}
+
+EXTENSION_FEATURES = frozenset({*LOSSES, Feature.UNPLACED})
+"""What the field `groundwire` is for. Pages that the whole answer rests on are in a list of results; only
+we can tell them from other results there."""
+
+
+def encode_message_head(message_id: str, model: str, reply: Reply) -> JsonObject:
+    """A message with nothing in it yet."""
+    return {
+        "id": message_id if message_id.startswith("msg_") else f"msg_{reply.id}",
+        "type": "message",
+        "role": "assistant",
+        "model": reply.model or model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+    }
+
+
+def encode_stop(answer: Answer) -> JsonObject:
+    """Why it ended. What Anthropic itself said is said again."""
+    reason = answer.finish or "other"
+    verbatim = FINISH_REASONS.get(answer.detail) == reason
+    return {
+        "stop_reason": answer.detail if verbatim else STOP_REASONS[reason],
+        "stop_sequence": None,
+        **answer.extras.get(NAME, {}),
+    }
+
+
+_Item = TypeVar("_Item")
+
+
+def _query_ids(search: str, total: int) -> list[str]:
+    """The ids of the pairs of one search; Anthropic's own are kept."""
+    plain = encode_id(search)
+    if total == 1:
+        return [plain if plain.startswith(SEARCH_ID_PREFIX) else f"{SEARCH_ID_PREFIX}gw_{plain}"]
+    rest = plain.removeprefix(f"{SEARCH_ID_PREFIX}gw_")
+    return [f"{SEARCH_ID_PREFIX}gw{number}of{total}_{rest}" for number in range(1, total + 1)] or [
+        f"{SEARCH_ID_PREFIX}gw0of0_{rest}"
+    ]
+
+
+class SearchBlockWriter:
+    """Writes searches and their results, and lists every cited page in some result.
+
+    The last result is held until something else is written, so that it can list pages that are cited and
+    that the provider did not name among those it found.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._calls: dict[str, SearchCall] = {}
+        self._held: SearchResult | None = None
+        self._cited: dict[str, tuple[Source, list[str]]] = {}
+        self._listed: set[str] = set()
+        self._used: set[str] = set()
+        self._written = 0
+        self._cited_apart = False
+
+    @property
+    def searches(self) -> int:
+        """How many searches of ours have been written that did not fail. A pair for cited pages is one only
+        where no other was reported."""
+        return self._written or int(self._cited_apart)
+
+    def cite(self, citations: Iterable[Citation]) -> None:
+        """Note the pages of citations. Those of Anthropic's own citations are listed by its own results."""
+        for citation in citations:
+            for item in citation.evidence:
+                url = item.source.url
+                if url and NAME not in item.extras:
+                    _, quotes = self._cited.setdefault(url, (item.source, []))
+                    if citation.span is None:
+                        quotes.append(item.quote)
+
+    def call(self, call: SearchCall) -> list[JsonObject]:
+        """The blocks that are due when a search is called."""
+        due = self.flush()
+        self._calls[call.id] = call
+        verbatim = verbatim_block(call)
+        if verbatim is not None:
+            return [*due, verbatim]
+        ids = _query_ids(call.id, _query_count(call))
+        self._used.update(ids)
+        queries = call.queries or ("",)
+        return [*due, *(encode_search_call(call, *pair) for pair in zip(queries, ids, strict=True))]
+
+    def result(self, result: SearchResult) -> list[JsonObject]:
+        """The blocks that are due when a search returns."""
+        due = self.flush()
+        verbatim = verbatim_block(result)
+        if verbatim is not None:
+            self._listed.update(source.url for source in result.sources)
+            return [*due, verbatim]
+        self._held = result
+        return due
+
+    def flush(self) -> list[JsonObject]:
+        """The result that was held."""
+        result, self._held = self._held, None
+        return [] if result is None else self._encode(result)
+
+    def rest(self) -> list[JsonObject]:
+        """The result that was held, and a pair for cited pages that no result lists."""
+        due = self.flush()
+        if pages := self._unlisted():
+            self._cited_apart = True
+            due += self._write(SearchResult("cited"), pages)
+        return due
+
+    def can_list(self, part: Part) -> bool:
+        """Is this a result of ours that can take further pages? Its call must have been written."""
+        if not isinstance(part, SearchResult) or part.error or verbatim_block(part) is not None:
+            return False
+        call = self._calls.get(part.call_id)
+        return call is None or call.kind == "search"
+
+    def know(self, parts: Iterable[Part]) -> None:
+        """Note the calls of an answer that is there as a whole."""
+        self._calls.update((part.id, part) for part in parts if isinstance(part, SearchCall))
+
+    def _encode(self, result: SearchResult) -> list[JsonObject]:
+        call = self._calls.get(result.call_id)
+        if call is not None and call.kind != "search":
+            self._listed.update((call.url, *(source.url for source in result.sources)))
+            [block_id] = _query_ids(call.id, 1)
+            return [encode_fetch_result(result, call, block_id)]
+        pages = [] if result.error else [*self._found(result), *self._unlisted()]
+        if not result.error:
+            self._written += 1 if call is None else _query_count(call)
+        return self._write(result, pages)
+
+    def _write(self, result: SearchResult, pages: Sequence[ListedPage]) -> list[JsonObject]:
+        """A result block for each query; where no call was reported, also the call that must come before."""
+        call = self._calls.get(result.call_id)
+        blocks: list[JsonObject] = []
+        if call is None:
+            ids = [self._unused(*_query_ids(result.call_id, 0))]
+            blocks = [encode_search_call(SearchCall("", caller=result.caller), "", ids[0])]
+        else:
+            ids = _query_ids(call.id, _query_count(call))
+        if result.error:
+            return [*blocks, *(encode_search_error(result, block_id) for block_id in ids)]
+        for block_id, share in zip(ids, _split_evenly(pages, len(ids)), strict=True):
+            blocks.append(encode_search_result(result, share, block_id, self._key))
+        return blocks
+
+    def _found(self, result: SearchResult) -> list[ListedPage]:
+        """The pages with an address: a link is what a result is for."""
+        pages = []
+        for source in result.sources:
+            if source.url:
+                _, quotes = self._cited.pop(source.url, (source, []))
+                pages.append(ListedPage(source, quotes=tuple(quotes)))
+                self._listed.add(source.url)
+        return pages
+
+    def _unlisted(self) -> list[ListedPage]:
+        """The cited pages that are not listed yet, or not as pages that the answer as a whole rests on."""
+        pages = [
+            ListedPage(source, found=False, quotes=tuple(quotes))
+            for url, (source, quotes) in self._cited.items()
+            if quotes or url not in self._listed
+        ]
+        self._listed.update(self._cited)
+        self._cited.clear()
+        return pages
+
+    def _unused(self, block_id: str) -> str:
+        number = next(n for n in count() if f"{block_id}_{n}" not in self._used)
+        unused = block_id if block_id not in self._used else f"{block_id}_{number}"
+        self._used.add(unused)
+        return unused
+
+
+def _query_count(call: SearchCall) -> int:
+    return max(1, len(call.queries))
+
+
+def _split_evenly(items: Sequence[_Item], shares: int) -> list[tuple[_Item, ...]]:
+    """The items in so many shares. Providers list the pages of all queries together: in shares, no query
+    looks as if it had found nothing, and no page is listed for each."""
+    edges = [len(items) * number // shares for number in range(shares + 1)]
+    return [tuple(items[start : max(end, start + 1)]) for start, end in pairwise(edges)]
 
 
 class Encoder(StreamEncoder):
@@ -52,8 +498,8 @@ class Encoder(StreamEncoder):
         super().__init__(reply)
         self._late = CitationBuffer(reply.citations)
         self._assembler = Assembler()
-        self._cutter = Cutter()
-        self._searches = SearchWriter(reply.key)
+        self._cutter = CitationSplitter()
+        self._searches = SearchBlockWriter(reply.key)
         self._citing = CitationWriter(reply)
         self._started = self._spoken = False
         self._index = 0
@@ -90,7 +536,7 @@ class Encoder(StreamEncoder):
             return
         self._started = True
         head = event if isinstance(event, Started) else Started()
-        message = encode_head(head.id, head.model, self.reply)
+        message = encode_message_head(head.id, head.model, self.reply)
         message["usage"] = {"input_tokens": 0, "output_tokens": 0}
         self._send({"type": "message_start", "message": message})
         self._send({"type": "ping"})
@@ -108,7 +554,7 @@ class Encoder(StreamEncoder):
             )
         self._position += len(event.text)
 
-    def _open_text(self, part: int, piece: Piece) -> None:
+    def _open_text(self, part: int, piece: CitedText) -> None:
         if not self._spoken:
             self._spoken = True
             self._write_blocks(self._searches.rest())
@@ -132,7 +578,7 @@ class Encoder(StreamEncoder):
             self._cutter.add(citation)
             return
         if self._open is None or self._open[0] != "text":
-            self._open_text(-1, Piece("", ()))
+            self._open_text(-1, CitedText("", ()))
         self._send_citation(citation)
 
     def _send_citation(self, citation: Citation) -> None:
@@ -231,11 +677,79 @@ class Encoder(StreamEncoder):
         answer = self._assembler.answer()
         ending: JsonObject = {
             "type": "message_delta",
-            "delta": encode_ending(answer),
+            "delta": encode_stop(answer),
             "usage": encode_usage(answer.usage, self._searches.searches),
         }
-        self._send(add_extension(ending, answer, EXTENDED))
+        self._send(add_extension(ending, answer, EXTENSION_FEATURES))
         self._send({"type": "message_stop"})
 
     def _send(self, payload: JsonObject) -> None:
         self.send(str(payload["type"]), payload)
+
+
+def encode_blocks(
+    parts: tuple[Part, ...], citations: tuple[Citation, ...], reply: Reply, searches: SearchBlockWriter
+) -> Iterator[JsonObject]:
+    """The blocks of an answer, or of a turn that goes back to its maker."""
+    cutter = CitationSplitter()
+    for citation in citations:
+        if citation.span is not None:
+            cutter.add(citation)
+    citing = CitationWriter(reply)
+    searches.know(parts)
+    # The last search lists the pages that are cited and that no search found; without one, a pair of its own.
+    listing = next((part for part in reversed(parts) if searches.can_list(part)), None)
+    pages = citations
+    position = 0
+    for part in parts:
+        if part is listing or (listing is None and isinstance(part, Text)):
+            searches.cite(pages)
+            pages = ()
+        if isinstance(part, Text):
+            yield from searches.flush() if listing else searches.rest()
+            yield from _encode_text(part, cutter, position, citing)
+            position += len(part.text)
+        else:
+            yield from _encode_part(part, searches, reply)
+    searches.cite(pages)
+    yield from searches.rest()
+
+
+def _encode_text(
+    part: Text, cutter: CitationSplitter, position: int, citing: CitationWriter
+) -> Iterator[JsonObject]:
+    for piece in cutter.pieces(part.text, position):
+        block: JsonObject = {"type": "text", "text": piece.text}
+        if piece.citations:
+            block["citations"] = [
+                citing.encode(item, citation.span)
+                for citation in piece.citations
+                for item in citation.evidence
+            ]
+        yield {**block, **part.extras.get(NAME, {})}
+
+
+def _encode_part(part: Part, searches: SearchBlockWriter, reply: Reply) -> Iterator[JsonObject]:
+    match part:
+        case SearchCall():
+            yield from searches.call(part)
+        case SearchResult():
+            yield from searches.result(part)
+        case Reasoning():
+            yield from searches.flush()
+            yield _encode_thinking(part, reply)
+        case ToolCall(call_id, name, arguments):
+            yield from searches.flush()
+            block: JsonObject = {"type": "tool_use", "id": encode_id(call_id), "name": name}
+            yield {**block, "input": decode_arguments(arguments), **part.extras.get(NAME, {})}
+        case Opaque(dialect, data) if dialect == NAME:
+            yield from searches.flush()
+            yield data
+
+
+def _encode_thinking(part: Reasoning, reply: Reply) -> JsonObject:
+    kept = part.extras.get(NAME, {})
+    if kept.get("type") == "redacted_thinking":
+        return kept
+    signature = kept.get("signature", seal({}, reply.key))
+    return {"type": "thinking", "thinking": part.text, **kept, "signature": signature}

@@ -1,4 +1,4 @@
-"""Usage: Anthropic counts cached input apart, canonical input holds all that was read."""
+"""Usage: Anthropic reports cached input separately; canonical `input_tokens` includes it."""
 
 from __future__ import annotations
 

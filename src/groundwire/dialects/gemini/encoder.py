@@ -1,67 +1,324 @@
-"""Streams: data-only server-sent events, or one JSON array told piece by piece.
+"""Response encoder: events to chunks, and the parts and grounding metadata of answers.
 
-There are no event names, no sentinel and, towards clients, no comments: Google's own clients take a comment
-for broken JSON. Decoding leaves all sense to the reader of chunks. Encoding tells words as they come, calls
-when their arguments are complete, and everything else in the last chunk.
+There are no event names, no sentinel and no comments: Google's own clients take a comment for broken JSON.
+Text is sent as it comes, calls when their arguments are complete, and everything else in the last chunk.
+Server tool parts are sent only where Google made them: any other search is reported in the grounding
+metadata alone. A citation of the whole answer has no form here: its pages are listed like pages that were
+only found.
 """
 
 from __future__ import annotations
 
-from groundwire.dialects.base import Reply, StreamDecoder, StreamEncoder
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from groundwire.dialects.base import Reply, StreamEncoder
 from groundwire.dialects.extras import add_extension
-from groundwire.dialects.gemini.errors import encode_error
-from groundwire.dialects.gemini.losses import LOSSES
-from groundwire.dialects.gemini.parts import VERBATIM, encode_call, encode_part, parse_object, show_part
-from groundwire.dialects.gemini.reading import AnswerReader
-from groundwire.dialects.gemini.response import (
-    encode_ending,
-    encode_head,
-    encode_metadata,
-)
+from groundwire.dialects.features import Feature
+from groundwire.dialects.fields import as_object
+from groundwire.dialects.gemini.decoder import CHUNK_KEY, PAGE_STATUS_PREFIX, REDIRECT_URL
+from groundwire.dialects.gemini.errors import encode_error, encode_finish
+from groundwire.dialects.gemini.search import NAME, SERVER_PART, extras_of
+from groundwire.dialects.gemini.tools import NO_ID, decode_arguments, parse_object
 from groundwire.dialects.gemini.usage import encode_usage
-from groundwire.dialects.json import dump_json, load_json
-from groundwire.dialects.proto_json import NAME, extras_of, read_body
-from groundwire.dialects.sse import Frame
-from groundwire.errors import GroundwireError, UpstreamWireError, WireError
+from groundwire.dialects.json import dump_json
+from groundwire.errors import GroundwireError
 from groundwire.model import (
+    Answer,
     Assembler,
+    Citation,
     Event,
     Extras,
     ExtrasSeen,
     Failed,
     Finished,
+    Image,
+    Json,
     JsonObject,
+    Opaque,
+    Part,
     PartAdded,
+    Reasoning,
     ReasoningDelta,
+    SearchCall,
     SearchCalled,
+    SearchResult,
     SearchReturned,
+    Source,
+    Span,
     Started,
+    Text,
     TextDelta,
     ToolCall,
     ToolCallDelta,
 )
+from groundwire.text.offsets import from_points
+from groundwire.text.spans import QuotePlaces
+
+LOSSES: Mapping[Feature, str] = {
+    Feature.TEXT_PARTS: "nowhere; neighbouring texts are one",
+    Feature.PHASE: "nowhere",
+    Feature.UNPLACED: "pages without words that lean on them, and `groundwire.citations`",
+    Feature.QUOTES: "`groundwire.citations`",
+    Feature.FILE_CITATIONS: "`groundwire.files`",
+    Feature.SEARCH_CALLS: "`groundwire.searches`; all queries stand in one list",
+    Feature.PATTERNS: "`groundwire.searches`",
+    Feature.RETRIEVED: "the same list as pages cited for the whole answer",
+    Feature.RETRIEVED_TITLES: "the same list as pages cited for the whole answer",
+    Feature.DATES: "nowhere",
+    Feature.SEARCH_ERRORS: "`groundwire.searches`, as the state `failed` with its `error`",
+    Feature.CALLERS: "nowhere",
+    Feature.PAUSE: "nowhere; the answer ends with STOP",
+    Feature.REFUSAL: "nowhere; the answer ends with SAFETY",
+    Feature.CACHE_TOKENS: "nowhere; tokens read from a cache are counted, tokens written to one are not",
+    Feature.SEARCH_COUNT: "nowhere",
+    Feature.COST: "nowhere",
+}
+
+NOT_RESENT = (
+    "clients send back the `content` of an answer, without its `groundingMetadata`: citations and searches "
+    "of earlier turns do not come back; with the rendering `markers` or `both` the addresses stay in the text"
+)
+
+PART_DATA_FIELDS = frozenset(
+    {
+        "text",
+        "inlineData",
+        "fileData",
+        "functionCall",
+        "functionResponse",
+        "executableCode",
+        "codeExecutionResult",
+        "toolCall",
+        "toolResponse",
+    }
+)
+
+_CLIENT_FIELDS = PART_DATA_FIELDS | {"thought", "thoughtSignature"}
+
+_MEDIA_TYPES = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "webp": "image/webp",
+    "gif": "image/gif",
+    "heic": "image/heic",
+    "heif": "image/heif",
+}
+
+_FILE_SUFFIX = re.compile(r"\.(\w{3,4})(?:[?#].*)?$")
 
 
-class Decoder(StreamDecoder):
-    """Chunks in, events out; the end of the bytes is the end of the answer."""
+def encode_part(part: Part) -> JsonObject | None:
+    """A part in the dialect's words; None if it has none for it."""
+    match part:
+        case Text(text):
+            return {"text": text, **part.extras.get(NAME, {})} if text or NAME in part.extras else None
+        case Reasoning(text):
+            return {"text": text, "thought": True, **part.extras.get(NAME, {})}
+        case Image():
+            return encode_image(part)
+        case ToolCall():
+            return encode_call(part)
+        case SearchCall() | SearchResult():
+            whole = part.extras.get(NAME, {}).get(SERVER_PART)
+            return whole if isinstance(whole, dict) else None
+        case Opaque(dialect, data) if dialect == NAME:
+            return data
+    return None
+
+
+def encode_parts(parts: Iterable[Part]) -> list[JsonObject]:
+    """The parts that the dialect has words for."""
+    return [encoded for part in parts if (encoded := encode_part(part)) is not None]
+
+
+def client_part(part: JsonObject) -> JsonObject | None:
+    """The part as clients know it, without fields that only a server understands; None if nothing is left."""
+    known: JsonObject = {
+        key: value for key, value in part.items() if key in _CLIENT_FIELDS and value is not None
+    }
+    return None if known.keys().isdisjoint(PART_DATA_FIELDS) else known
+
+
+def encode_image(image: Image) -> JsonObject:
+    """A picture, inline or by address; a file must have a media type."""
+    extras = image.extras.get(NAME, {})
+    if image.data:
+        blob: JsonObject = {"mimeType": image.media_type, "data": image.data, **_inner_extras(extras)}
+        return {"inlineData": blob, **_outer_extras(extras)}
+    media_type = image.media_type or _guess_media_type(image.url)
+    return {
+        "fileData": {"mimeType": media_type, "fileUri": image.url, **_inner_extras(extras)},
+        **_outer_extras(extras),
+    }
+
+
+def encode_call(call: ToolCall) -> JsonObject:
+    """A call for the client."""
+    extras = call.extras.get(NAME, {})
+    named: JsonObject = {"id": call.id} if call.id and NO_ID not in extras else {}
+    rest = {key: value for key, value in extras.items() if key != NO_ID}
+    return {
+        "functionCall": {**named, "name": call.name, "args": decode_arguments(call.arguments)},
+        **rest,
+    }
+
+
+def _inner_extras(extras: JsonObject) -> JsonObject:
+    inside = extras.get("data")
+    return inside if isinstance(inside, dict) else {}
+
+
+def _outer_extras(extras: JsonObject) -> JsonObject:
+    return {key: value for key, value in extras.items() if key != "data"}
+
+
+def _guess_media_type(url: str) -> str:
+    match = _FILE_SUFFIX.search(url)
+    return _MEDIA_TYPES.get(match[1].lower() if match else "", "image/jpeg")
+
+
+MAX_SEGMENT_TEXT = 1_000_000
+"""Characters of the answer that its segments repeat, beyond twice its length. Claims that overlap a thousand
+times would else repeat the answer a thousand times; what exceeds this has offsets alone."""
+
+
+def encode_grounding(answer: Answer, text: str) -> JsonObject:
+    """The metadata of an answer whose words went out as `text`; empty if there is nothing to say."""
+    results = [part for part in answer.parts if isinstance(part, SearchResult)]
+    calls = {part.id: part for part in answer.parts if isinstance(part, SearchCall)}
+    chunks = ChunkList()
+    for result in results:
+        call = calls.get(result.call_id)
+        for source in result.sources:
+            # An opened page stands in the metadata of pages; here it adds its title, if it has one.
+            if call is None or call.kind != "open" or source.title or source.url != call.url:
+                chunks.place(source)
+    supports: list[Json] = [*_encode_supports(answer, text, chunks)]
+    for citation in answer.citations:
+        for item in citation.evidence:
+            chunks.place(item.source)
+    queries = dict.fromkeys(
+        query for call in calls.values() if call.kind == "search" for query in call.queries
+    )
+    kept: JsonObject = {}
+    for result in results:
+        kept.update(as_object(result.extras.get(NAME, {}).get("groundingMetadata")))
+    told = kept.get("retrievalQueries")
+    metadata: JsonObject = {
+        "webSearchQueries": [
+            query for query in queries if query and not (isinstance(told, list) and query in told)
+        ],
+        "searchEntryPoint": _encode_entry_point(results),
+        "groundingChunks": chunks.encoded,
+        "groundingSupports": supports,
+        **kept,
+    }
+    return {key: value for key, value in metadata.items() if value}
+
+
+class ChunkList:
+    """Each page once, by address and title; each passage of a document that has no address."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._answer = AnswerReader(self.emit)
+        self.encoded: list[Json] = []
+        self._places: dict[tuple[str, str, str], int] = {}
 
-    def on_frame(self, frame: Frame) -> None:
-        if frame.data in (b"", b"[DONE]"):  # Google sends no sentinel, some who speak like it do
-            return
-        try:
-            body = load_json(frame.data, UpstreamWireError)
-            for chunk in body if isinstance(body, list) else [body]:
-                self._answer.read(read_body(chunk, UpstreamWireError))
-        except WireError:
-            self._answer.settle()
-            raise
+    def place(self, source: Source) -> int | None:
+        """The index of a source, which is added if it is new; None if it has no name at all."""
+        if not (source.url or source.title):
+            return None
+        key = (source.url, source.title, "" if source.url else "".join(source.excerpts[:1]))
+        if key not in self._places:
+            self._places[key] = len(self.encoded)
+            self.encoded.append(_encode_chunk(source))
+        return self._places[key]
 
-    def on_end(self) -> None:
-        self._answer.end()
+
+def _encode_chunk(source: Source) -> JsonObject:
+    whole = source.extras.get(NAME, {}).get(CHUNK_KEY)
+    if isinstance(whole, dict):
+        return whole
+    if not source.url:
+        document: JsonObject = {"title": source.title}
+        return {"retrievedContext": document | ({"text": source.excerpts[0]} if source.excerpts else {})}
+    told_by_title = source.url.startswith(REDIRECT_URL) and source.domain == source.title
+    page: JsonObject = {"uri": source.url}
+    if source.title:
+        page["title"] = source.title
+    if source.domain and not told_by_title:
+        page["domain"] = source.domain
+    return {"web": page}
+
+
+def _encode_entry_point(results: Iterable[SearchResult]) -> JsonObject:
+    suggestions = dict.fromkeys(result.suggestions for result in results if result.suggestions)
+    blobs = [blob for result in results if (blob := result.extras.get(NAME, {}).get("sdkBlob"))]
+    entry: JsonObject = {"renderedContent": "\n".join(suggestions)} if suggestions else {}
+    return {**entry, "sdkBlob": blobs[-1]} if blobs else entry
+
+
+def _encode_supports(answer: Answer, text: str, chunks: ChunkList) -> Iterator[JsonObject]:
+    """One support for each citation, two where only some of its evidence has a score."""
+    placed = list(_citations_with_spans(answer, text))
+    edges = iter(from_points(text, [edge for _, span in placed for edge in span], "utf8"))
+    room = MAX_SEGMENT_TEXT + 2 * len(text)
+    for (citation, span), start, end in zip(placed, edges, edges, strict=True):
+        segment: JsonObject = {"startIndex": start} if start else {}
+        segment["endIndex"] = end
+        room -= span.end - span.start
+        if room >= 0:
+            segment["text"] = text[span.start : span.end]
+        for scored in (True, False):
+            evidence = [item for item in citation.evidence if (item.confidence is not None) is scored]
+            places = [(place, item) for item in evidence if (place := chunks.place(item.source)) is not None]
+            support: JsonObject = {
+                "segment": segment,
+                "groundingChunkIndices": [place for place, _ in places],
+            }
+            if scored:
+                support["confidenceScores"] = [item.confidence for _, item in places]
+            if places:
+                yield support
+
+
+def _citations_with_spans(answer: Answer, text: str) -> Iterator[tuple[Citation, Span]]:
+    """The citations that have a place in the words as they went out."""
+    whole = answer.text
+    in_order = whole == text
+    quotes = QuotePlaces(text)
+    for citation in answer.citations:
+        span: Span | None = citation.span
+        if span is None or not 0 <= span.start <= span.end <= len(whole):
+            continue
+        if not in_order:
+            # Parts were told in another order than they stand in, and what was sent cannot be moved.
+            span = quotes.place(*span, whole[span.start : span.end])
+        if span is not None:
+            yield citation, span
+
+
+def encode_pages(answer: Answer) -> JsonObject:
+    """The metadata of pages that were opened."""
+    results = {part.call_id: part for part in answer.parts if isinstance(part, SearchResult)}
+    pages: list[Json] = [
+        {
+            "retrievedUrl": part.url,
+            "urlRetrievalStatus": PAGE_STATUS_PREFIX + _page_status(results.get(part.id)),
+        }
+        for part in answer.parts
+        if isinstance(part, SearchCall) and part.kind == "open"
+    ]
+    return {"urlMetadata": pages} if pages else {}
+
+
+def _page_status(result: SearchResult | None) -> str:
+    if result is None:
+        return "UNSPECIFIED"
+    if not result.error:
+        return "SUCCESS"
+    return result.error.upper() if result.error.upper() in ("PAYWALL", "UNSAFE") else "ERROR"
 
 
 class Encoder(StreamEncoder):
@@ -123,7 +380,7 @@ class Encoder(StreamEncoder):
         own = extras.get(NAME)
         if not own:
             return
-        if VERBATIM in own:
+        if SERVER_PART in own:
             self._show_server_part(part, extras)
             return
         self._extras[part] = {**self._extras.get(part, {}), **own}
@@ -131,7 +388,7 @@ class Encoder(StreamEncoder):
             self._speak(part, "", thought=self._spoken[part])
 
     def _show_server_part(self, part: int, extras: Extras) -> None:
-        whole = extras.get(NAME, {}).get(VERBATIM)
+        whole = extras.get(NAME, {}).get(SERVER_PART)
         if isinstance(whole, dict) and part not in self._spoken:
             self._spoken[part] = False
             self._send_part(whole)
@@ -150,7 +407,7 @@ class Encoder(StreamEncoder):
                 self._send_part(encode_call(call))
 
     def _send_part(self, part: JsonObject | None) -> None:
-        shown = show_part(part) if part is not None else None
+        shown = client_part(part) if part is not None else None
         if shown is not None:
             self._send_shown(shown)
 
@@ -194,3 +451,48 @@ class JsonArrayEncoder(Encoder):
     def send(self, _name: str, payload: JsonObject) -> None:
         self.send_raw(f"{self._separator}{dump_json(payload)}".encode("utf-8", "replace"))
         self._separator = "\r\n,\r\n"
+
+
+def encode_ending(answer: Answer, text: str, parts: list[Json], reply: Reply) -> JsonObject:
+    """The object that ends an answer whose words went out as `text`."""
+    body: JsonObject = {}
+    feedback = answer.extras.get(NAME, {}).get("promptFeedback")
+    if feedback and not answer.parts:
+        body["promptFeedback"] = feedback
+    else:
+        body["candidates"] = [
+            {
+                "content": {"parts": parts, "role": "model"},
+                **_encode_finish_reason(answer),
+                "index": 0,
+                **encode_metadata(answer, text),
+            }
+        ]
+    if usage := encode_usage(answer.usage):
+        body["usageMetadata"] = usage
+    return add_extension({**body, **encode_head(answer.model, reply)}, answer, LOSSES)
+
+
+def _encode_finish_reason(answer: Answer) -> JsonObject:
+    """Why a candidate ended, and whatever its own dialect had said about it."""
+    rest = as_object(answer.extras.get(NAME, {}).get("candidate"))
+    name = encode_finish(answer.finish, answer.detail)
+    if answer.detail == "CONTINUATION" and "continuationToken" in rest:
+        name = answer.detail
+    message = answer.error.message if answer.error else answer.detail
+    told: JsonObject = {"finishMessage": message} if message not in ("", name) else {}
+    return {"finishReason": name, **told, **rest}
+
+
+def encode_metadata(answer: Answer, text: str) -> JsonObject:
+    """What a candidate rests on."""
+    metadata: JsonObject = {
+        "groundingMetadata": encode_grounding(answer, text),
+        "urlContextMetadata": encode_pages(answer),
+    }
+    return {key: value for key, value in metadata.items() if value}
+
+
+def encode_head(model: str, reply: Reply) -> JsonObject:
+    """What every chunk says about the answer."""
+    return {"modelVersion": reply.model or model, "responseId": reply.id}

@@ -1,7 +1,7 @@
-"""Counts. The wire counts prompt, tool input, candidates and thoughts apart; ours are sums of those.
+"""Usage: the wire counts prompt, tool input, candidates and thoughts separately; canonical counts are sums.
 
-`promptTokenCount` includes what came from a cache. Every chunk of a stream repeats the counts so far; the
-last one holds. There is no counter of searches.
+`promptTokenCount` includes cached tokens. Every chunk of a stream repeats the counts so far; the last one
+is final. There is no counter of searches.
 """
 
 from __future__ import annotations

@@ -1,51 +1,306 @@
-"""A stream written.
+"""Response encoder: events to a stream, and answers to the steps of an interaction.
 
 Events are named in `event_type` and as SSE events; `event: done` with `[DONE]` ends the bytes.
 
-Text goes out at once, and its step stays open until it is settled and something else begins, so that the
-annotations can follow it; meanwhile other steps go their way under their own index. Neighbouring text parts
-share a step. Function calls may come interleaved and stay open until the end.
+Text is sent at once, and its step stays open until it is settled and something else begins, so that the
+annotations can follow it; meanwhile other steps are sent under their own index. Consecutive text parts
+share a step, as the provider itself would send them: its clients show each step as a paragraph. A citation
+belongs to the text in which its claim ends. Function calls may be interleaved and stay open until the end.
+Pages that other providers found are listed as result items with `url` and `title`. There is no form for
+finding a pattern in a page: such calls are left out.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from groundwire.dialects.base import Reply, StreamEncoder
 from groundwire.dialects.extras import add_extension
-from groundwire.dialects.gemini_interactions.citations import encode_annotations, ends_within
-from groundwire.dialects.gemini_interactions.errors import encode_error_object
-from groundwire.dialects.gemini_interactions.interaction import encode_head, encode_part
-from groundwire.dialects.gemini_interactions.losses import LOSSES
-from groundwire.dialects.gemini_interactions.parts import encode_image, own
-from groundwire.dialects.gemini_interactions.response import encode_end
+from groundwire.dialects.features import Feature
+from groundwire.dialects.gemini_interactions.decoder import CITATION_FIELDS
+from groundwire.dialects.gemini_interactions.errors import encode_error_object, encode_status
+from groundwire.dialects.gemini_interactions.search import (
+    NAME,
+    encode_queries,
+    encode_result_items,
+    own_extras,
+    with_title,
+)
+from groundwire.dialects.gemini_interactions.tools import decode_arguments
+from groundwire.dialects.gemini_interactions.usage import encode_usage
 from groundwire.errors import GroundwireError
 from groundwire.model import (
+    Answer,
     Assembler,
     Citation,
     Cited,
     Event,
+    Evidence,
     ExtrasSeen,
     Failed,
     Finished,
     Image,
     Json,
     JsonObject,
+    Opaque,
+    Part,
     PartAdded,
+    Reasoning,
     ReasoningDelta,
     SearchCall,
     SearchCalled,
+    SearchResult,
     SearchReturned,
     Started,
+    Text,
     TextDelta,
     TextSettled,
+    ToolCall,
     ToolCallDelta,
 )
+from groundwire.text.offsets import from_points
 
-_DONE = b"event: done\ndata: [DONE]\n\n"
+
+def encode_image(image: Image) -> JsonObject:
+    """The block of a picture."""
+    block: JsonObject = {"type": "image"}
+    if image.data:
+        block["data"] = image.data
+    if image.media_type:
+        block["mime_type"] = image.media_type
+    if image.url:
+        block["uri"] = image.url
+    return {**block, **own_extras(image.extras)}
+
+
+LOSSES: Mapping[Feature, str] = {
+    Feature.TEXT_PARTS: "nowhere: neighbouring texts are one step",
+    Feature.PHASE: "nowhere: a new step begins where it changes",
+    Feature.QUOTES: "`groundwire.citations`",
+    Feature.CONFIDENCE: "`groundwire.citations`",
+    Feature.FILE_CITATIONS: "`groundwire.files`",
+    Feature.PATTERNS: "`groundwire.searches`",
+    Feature.DATES: "nowhere",
+    Feature.SEARCH_ERRORS: "`is_error`, and why in `groundwire.searches`",
+    Feature.CALLERS: "nowhere",
+    Feature.REFUSAL: "`errors`, as blocked output",
+    Feature.CACHE_TOKENS: "`total_cached_tokens`, for those read; nowhere for those written",
+    Feature.COST: "`groundwire.cost`",
+}
+
+
+def encode_annotations(citations: Iterable[Citation], text: str, base: int) -> list[JsonObject]:
+    """Annotations for a block that begins at `base`; what begins before it is cited from its beginning."""
+    listed = list(citations)
+    placed = [citation.span for citation in listed if citation.span is not None]
+    points = [max(point - base, 0) for span in placed for point in span]
+    offsets = iter(from_points(text, points, "utf8"))
+    annotations: list[JsonObject] = []
+    for citation in listed:
+        place: JsonObject = {}
+        if citation.span is not None:
+            place = {"start_index": next(offsets), "end_index": next(offsets)}
+        annotations += ({**_encode_evidence(item), **place} for item in citation.evidence if _has_name(item))
+    return annotations
+
+
+def ends_within(citation: Citation, start: int, end: int) -> bool:
+    """Does the cited claim end in this stretch of the answer?"""
+    span = citation.span
+    if span is None or not 0 <= span.start <= span.end <= end:
+        return False
+    return span.end > start or span.end == start == 0
+
+
+def _has_name(item: Evidence) -> bool:
+    return bool(item.source.url or item.source.title or own_extras(item.extras))
+
+
+def _encode_evidence(item: Evidence) -> JsonObject:
+    rest = own_extras(item.extras)
+    told = rest.get("type")
+    kind = "url_citation" if item.source.url else "file_citation"
+    if isinstance(told, str) and told in CITATION_FIELDS:
+        kind = told
+    address, title = CITATION_FIELDS[kind]
+    body: JsonObject = {"type": kind}
+    if item.source.url:
+        body[address] = item.source.url
+    if item.source.title:
+        body[title] = item.source.title
+    return body | rest
+
+
+_FETCH_ERRORS = ("error", "paywall", "unsafe")
+_DEFAULT_ID = "search"  # ids are required
+
+
+def encode_search_call(call: SearchCall) -> JsonObject | None:
+    """The step of a call, if the dialect has one for it and it is not told by another."""
+    if call.kind == "find" or "part_of" in own_extras(call.extras):
+        return None
+    if call.kind == "open":
+        step: JsonObject = {"type": "url_context_call", "arguments": {"urls": [call.url]}}
+    else:
+        step = {"type": "google_search_call", "arguments": encode_queries(call.queries)}
+    return step | {"id": call.id or _DEFAULT_ID} | own_extras(call.extras)
+
+
+def encode_search_result(result: SearchResult, call: SearchCall | None) -> JsonObject | None:
+    """The step of a result; `call` is what it answers, if that was told."""
+    if "part_of" in own_extras(result.extras):
+        return None
+    if call is not None and call.kind == "open":
+        return _encode_fetch_result(result, call)
+    if call is not None and call.kind == "find" and not result.sources:
+        return None
+    step: JsonObject = {
+        "type": "google_search_result",
+        "call_id": result.call_id or _DEFAULT_ID,
+        "result": encode_result_items(result.sources, result.suggestions),
+        "is_error": bool(result.error),
+    }
+    return step | own_extras(result.extras)
+
+
+def _encode_fetch_result(result: SearchResult, call: SearchCall) -> JsonObject:
+    native = own_extras(result.extras)
+    if "result" in native:
+        return {"type": "url_context_result", "call_id": result.call_id or _DEFAULT_ID, **native}
+    items: list[Json] = [
+        with_title({"url": source.url, "status": "success"}, source) for source in result.sources
+    ]
+    if result.error:
+        status = result.error if result.error in _FETCH_ERRORS else "error"
+        items = [{"url": call.url, "status": status}]
+    step: JsonObject = {
+        "type": "url_context_result",
+        "call_id": result.call_id or _DEFAULT_ID,
+        "result": items,
+        "is_error": bool(result.error),
+    }
+    return step | native
+
+
+def encode_head(reply: Reply, status: str) -> JsonObject:
+    """What every form of an interaction begins with."""
+    return {"id": f"v1_{reply.id}", "status": status, "object": "interaction", "model": reply.model}
+
+
+def encode_timestamps(reply: Reply) -> JsonObject:
+    """When it was made."""
+    time = timestamp(reply.created)
+    return {"created": time, "updated": time}
+
+
+def encode_steps(parts: Iterable[Part], citations: Iterable[Citation]) -> list[JsonObject]:
+    """The steps of a turn, each citation in the text where its claim ends."""
+    groups = list(_joined_texts(parts))
+    texts = [group for group in groups if isinstance(group, str)]
+    shares = iter(_citations_by_text(texts, citations))
+    calls: dict[str, SearchCall] = {}
+    steps: list[JsonObject] = []
+    position = 0
+    for group in groups:
+        if isinstance(group, str):
+            steps.append(encode_output(group, encode_annotations(next(shares), group, position)))
+            position += len(group)
+        elif step := encode_part(group, calls):
+            steps.append(step)
+    annotations = encode_annotations(next(shares), "", position)
+    if annotations:
+        steps.append(encode_output("", annotations))
+    return steps
+
+
+def encode_output(text: str, annotations: list[JsonObject]) -> JsonObject:
+    """A step of text."""
+    block: JsonObject = {"type": "text", "text": text}
+    if annotations:
+        block["annotations"] = list[Json](annotations)
+    return {"type": "model_output", "content": [block]}
+
+
+def encode_part(part: Part, calls: dict[str, SearchCall]) -> JsonObject | None:
+    """The step of any other part, if there is one; `calls` remembers what results answer."""
+    match part:
+        case Reasoning():
+            return encode_thought(part)
+        case ToolCall():
+            step: JsonObject = {"type": "function_call", "id": part.id, "name": part.name}
+            return step | {"arguments": decode_arguments(part.arguments)} | own_extras(part.extras)
+        case SearchCall():
+            calls[part.id] = part
+            return encode_search_call(part)
+        case SearchResult():
+            return encode_search_result(part, calls.get(part.call_id))
+        case Image():
+            return {"type": "model_output", "content": [encode_image(part)]}
+        case Opaque(dialect, data) if dialect == NAME:
+            return data
+        case _:
+            return None
+
+
+def encode_thought(part: Reasoning) -> JsonObject:
+    """A thought, signed if it was."""
+    step: JsonObject = {"type": "thought"}
+    if part.text:
+        step["summary"] = [{"type": "text", "text": part.text}]
+    return step | own_extras(part.extras)
+
+
+def timestamp(seconds: int) -> str:
+    """Seconds since the epoch as `2026-05-15T18:52:36Z`, by the calendar alone."""
+    days, rest = divmod(seconds, 86400)
+    era, day_of_era = divmod(days + 719468, 146097)  # days since 1 March of year 0; eras of 400 years
+    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    month = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * month + 2) // 5 + 1
+    month = month + 3 if month < 10 else month - 9
+    year = year_of_era + era * 400 + (month <= 2)
+    clock = f"{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
+    return f"{year:04}-{month:02}-{day:02}T{clock}Z"
+
+
+def _joined_texts(parts: Iterable[Part]) -> Iterator[str | Part]:
+    """Parts, with neighbouring texts of one phase joined."""
+    for phase, group in groupby(parts, lambda part: part.phase if isinstance(part, Text) else None):
+        if phase is None:
+            yield from group
+        else:
+            text = "".join(part.text for part in group if isinstance(part, Text))
+            if text:
+                yield text
+
+
+def _citations_by_text(texts: list[str], citations: Iterable[Citation]) -> list[list[Citation]]:
+    """The citations of each text, and last those that have no text to go with.
+
+    One without a place goes with the last text, for it speaks for all of it.
+    """
+    starts, end = [], 0
+    for text in texts:
+        starts.append(end)
+        end += len(text)
+    shares: list[list[Citation]] = [[] for _ in range(len(texts) + 1)]
+    for citation in citations:
+        if citation.span is not None and texts and ends_within(citation, 0, end):
+            shares[max(bisect_left(starts, citation.span.end) - 1, 0)].append(citation)
+        else:
+            shares[max(len(texts) - 1, 0)].append(Citation(None, citation.evidence))
+    return shares
+
+
+_DONE_FRAME = b"event: done\ndata: [DONE]\n\n"
+
 # What of a step comes in a delta rather than at its start.
-_PAYLOADS = {
+_DELTA_FIELDS = {
     "google_search_call": ("arguments",),
     "google_search_result": ("result", "is_error"),
     "url_context_call": ("arguments",),
@@ -54,7 +309,7 @@ _PAYLOADS = {
 
 
 @dataclass(slots=True)
-class _Run:
+class TextRun:
     """Neighbouring text parts, told as one step."""
 
     index: int
@@ -68,7 +323,7 @@ class _Run:
 
 
 @dataclass(slots=True)
-class _Call:
+class OpenFunctionCall:
     """A function call; it is begun when its name is known."""
 
     id: str = ""
@@ -85,9 +340,9 @@ class Encoder(StreamEncoder):
         self._answer = Assembler()
         self._lengths: dict[int, int] = {}
         self._citations: list[Citation] = []
-        self._runs: deque[_Run] = deque()
-        self._run_of: dict[int, _Run] = {}
-        self._calls: dict[int, _Call] = {}
+        self._runs: deque[TextRun] = deque()
+        self._run_of: dict[int, TextRun] = {}
+        self._calls: dict[int, OpenFunctionCall] = {}
         self._searches: dict[str, SearchCall] = {}
         self._thought: tuple[int, int] | None = None
         self._begun = False
@@ -146,11 +401,11 @@ class Encoder(StreamEncoder):
         self._lengths[event.part] = self._lengths.get(event.part, 0) + len(event.text)
         self._delta(run.index, {"text": event.text, "type": "text"})
 
-    def _run_for(self, event: TextDelta) -> _Run:
+    def _run_for(self, event: TextDelta) -> TextRun:
         run = self._runs[-1] if self._runs else None
         if run is None or not run.joinable or run.phase != event.phase or run.parts[-1] > event.part:
             self._part_texts()
-            run = _Run(self._start({"type": "model_output"}), event.phase, [])
+            run = TextRun(self._start({"type": "model_output"}), event.phase, [])
             self._runs.append(run)
         if event.part in self._lengths:
             run.in_order = False
@@ -171,7 +426,7 @@ class Encoder(StreamEncoder):
         while self._runs and not self._runs[0].unsettled:
             self._end_run(self._runs.popleft(), last=False)
 
-    def _end_run(self, run: _Run, *, last: bool) -> None:
+    def _end_run(self, run: TextRun, *, last: bool) -> None:
         """Tell the annotations of a text, with the last one all that have no place, and stop it."""
         for part in run.parts:
             del self._run_of[part]
@@ -215,7 +470,7 @@ class Encoder(StreamEncoder):
             self._thought = None
 
     def _sign(self, event: ExtrasSeen) -> None:
-        signature = own(event.extras).get("signature")
+        signature = own_extras(event.extras).get("signature")
         if not signature:
             return
         if self._thought is not None and self._thought[0] == event.part:
@@ -230,7 +485,7 @@ class Encoder(StreamEncoder):
         call = self._calls.get(event.part)
         if call is None:
             self._part_texts()
-            call = self._calls[event.part] = _Call(f"call_{event.part}")
+            call = self._calls[event.part] = OpenFunctionCall(f"call_{event.part}")
         if call.index is None:
             call.id = event.id or call.id
             call.name = event.name or call.name
@@ -239,7 +494,7 @@ class Encoder(StreamEncoder):
         if event.arguments:
             self._argue(call, {"arguments": event.arguments, "type": "arguments_delta"})
 
-    def _begin_call(self, call: _Call) -> int:
+    def _begin_call(self, call: OpenFunctionCall) -> int:
         if call.index is None:
             call.index = self._start(
                 {"type": "function_call", "id": call.id, "name": call.name, "arguments": {}}
@@ -248,7 +503,7 @@ class Encoder(StreamEncoder):
                 self._delta(call.index, delta)
         return call.index
 
-    def _argue(self, call: _Call, delta: JsonObject) -> None:
+    def _argue(self, call: OpenFunctionCall, delta: JsonObject) -> None:
         if call.index is None:
             call.held.append(delta)
         else:
@@ -268,7 +523,7 @@ class Encoder(StreamEncoder):
             return
         self._part_texts()
         kind = step.get("type")
-        keys = _PAYLOADS.get(kind, ()) if isinstance(kind, str) else ()
+        keys = _DELTA_FIELDS.get(kind, ()) if isinstance(kind, str) else ()
         index = self._start({key: value for key, value in step.items() if key not in keys})
         if keys:
             self._delta(index, {"type": kind} | {key: step[key] for key in keys if key in step})
@@ -281,15 +536,15 @@ class Encoder(StreamEncoder):
         answer = self._answer.answer()
         self._send(
             "interaction.completed",
-            {"interaction": add_extension(encode_end(answer, self.reply), answer, LOSSES)},
+            {"interaction": add_extension(encode_interaction(answer, self.reply), answer, LOSSES)},
         )
-        self.send_raw(_DONE)
+        self.send_raw(_DONE_FRAME)
 
     def _fail(self, error: GroundwireError) -> None:
         self._end_steps()
         body: JsonObject = {"error": encode_error_object(error)}
         self._send("error", add_extension(body, self._answer.answer(), LOSSES))
-        self.send_raw(_DONE)
+        self.send_raw(_DONE_FRAME)
 
     def _end_steps(self) -> None:
         self._end_thought()
@@ -321,3 +576,17 @@ class Encoder(StreamEncoder):
     def _send(self, kind: str, body: JsonObject) -> None:
         body["event_type"] = kind
         self.send(kind, body)
+
+
+def encode_interaction(answer: Answer, reply: Reply) -> JsonObject:
+    """The interaction without its steps, as the last event of a stream has it."""
+    body = encode_head(reply, "")
+    body["model"] = reply.model or answer.model
+    if answer.error is not None:
+        body |= {"status": "failed", "errors": [encode_error_object(answer.error)]}
+    else:
+        body |= encode_status(answer.finish, answer.detail)
+    usage = encode_usage(answer.usage)
+    if usage:
+        body["usage"] = usage
+    return body | encode_timestamps(reply) | own_extras(answer.extras)

@@ -1,7 +1,7 @@
-"""What is asked: `model` or `agent`, `input`, tools, and `generation_config`.
+"""Request bodies: `model` or `agent`, `input`, tools, and `generation_config`.
 
-A system instruction is one string. Output formats are `response_format`, one or a list of
-`{type: "text", mime_type, schema}`, or, from earlier clients, the bare JSON schema.
+A system instruction is one string. Output formats are `response_format`, one or a list of `{type: "text",
+mime_type, schema}`, or, from earlier clients, the bare JSON schema.
 """
 
 from __future__ import annotations
@@ -10,9 +10,14 @@ from collections.abc import Mapping
 
 from groundwire.dialects.base import Encoded
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.gemini_interactions.input import decode_input, encode_input
-from groundwire.dialects.gemini_interactions.parts import NAME, own
-from groundwire.dialects.gemini_interactions.search import decode_tools, encode_tools
+from groundwire.dialects.gemini_interactions.history import decode_input, encode_input
+from groundwire.dialects.gemini_interactions.search import NAME, own_extras
+from groundwire.dialects.gemini_interactions.tools import (
+    decode_choice,
+    decode_tools,
+    encode_choice,
+    encode_tools,
+)
 from groundwire.errors import ClientWireError
 from groundwire.model import (
     Json,
@@ -23,11 +28,10 @@ from groundwire.model import (
     Request,
     StoredContext,
     Text,
-    ToolChoice,
 )
-from groundwire.model.request import Effort, ToolMode
+from groundwire.model.request import Effort
 
-_KNOWN = (
+_REQUEST_FIELDS = (
     "model",
     "input",
     "tools",
@@ -38,20 +42,11 @@ _KNOWN = (
     "response_format",
     "response_mime_type",
 )
-_CONFIG = (
-    "max_output_tokens",
-    "stop_sequences",
-    "temperature",
-    "top_p",
-    "top_k",
-    "thinking_level",
-    "thinking_summaries",
-    "tool_choice",
-)
-_FORMATS = frozenset({"text", "audio", "image", "video"})
-_JSON = "application/json"
 
+_FORMAT_TYPES = frozenset({"text", "audio", "image", "video"})
+_JSON_TYPE = "application/json"
 _EFFORTS: Mapping[str, Effort] = {"minimal": "minimal", "low": "low", "medium": "medium", "high": "high"}
+
 _LEVELS: Mapping[Effort, str] = {
     "minimal": "minimal",
     "low": "low",
@@ -60,8 +55,6 @@ _LEVELS: Mapping[Effort, str] = {
     "xhigh": "high",
     "max": "high",
 }
-_MODES: Mapping[str, ToolMode] = {"auto": "auto", "none": "none", "any": "required"}
-_CHOICES: Mapping[ToolMode, str] = {"auto": "auto", "none": "none", "required": "any"}
 
 
 def decode_request(body: JsonObject) -> Request:
@@ -77,8 +70,8 @@ def decode_request(body: JsonObject) -> Request:
     tools, search = decode_tools(fields.objs("tools"))
     system = fields.text("system_instruction")
     output, formats = _decode_output(fields)
-    choice, rest = _decode_choice(config)
-    extras = fields.rest(*_KNOWN) | formats
+    choice, rest = decode_choice(config)
+    extras = fields.rest(*_REQUEST_FIELDS) | formats
     if rest:
         extras["generation_config"] = rest
     return Request(
@@ -105,7 +98,7 @@ def _decode_stored(fields: Fields) -> StoredContext | None:
 
 def encode_request(request: Request) -> Encoded:
     """A body for the provider."""
-    extras = dict(own(request.extras))
+    extras = dict(own_extras(request.extras))
     is_agent = extras.pop("agent", None) == request.model
     body: JsonObject = {"agent" if is_agent else "model": request.model}
     conversation, unsupported = encode_input(request.messages)
@@ -148,22 +141,6 @@ def _decode_reasoning(config: Fields) -> ReasoningOptions | None:
     return None if effort is None and visible is None else ReasoningOptions(effort, visible=visible)
 
 
-def _decode_choice(config: Fields) -> tuple[ToolChoice | None, JsonObject]:
-    """The choice, and what of the configuration has no canonical form."""
-    rest = config.rest(*_CONFIG)
-    choice = config.get("tool_choice")
-    if isinstance(choice, str) and choice in _MODES:
-        return ToolChoice(_MODES[choice]), rest
-    if isinstance(choice, dict):
-        allowed = config.obj("tool_choice").obj("allowed_tools")
-        names = allowed.texts("tools")
-        if allowed.text("mode") == "any" and len(names) == 1:
-            return ToolChoice("function", names[0]), rest
-    if choice is not None:
-        rest["tool_choice"] = choice
-    return None, rest
-
-
 def _encode_config(request: Request, rest: JsonObject) -> tuple[JsonObject, list[str]]:
     limits = request.limits
     said: JsonObject = {
@@ -182,16 +159,10 @@ def _encode_config(request: Request, rest: JsonObject) -> tuple[JsonObject, list
             unsupported.append("reasoning")
     choice = request.tool_choice
     if choice is not None:
-        said["tool_choice"] = _encode_choice(choice)
+        said["tool_choice"] = encode_choice(choice)
         if choice.mode == "search":
             unsupported.append("tool_choice")
     return {name: value for name, value in said.items() if value is not None} | rest, unsupported
-
-
-def _encode_choice(choice: ToolChoice) -> Json:
-    if choice.mode == "function":
-        return {"allowed_tools": {"mode": "any", "tools": [choice.name]}}
-    return _CHOICES.get(choice.mode)
 
 
 def _decode_output(fields: Fields) -> tuple[OutputFormat | None, JsonObject]:
@@ -199,7 +170,7 @@ def _decode_output(fields: Fields) -> tuple[OutputFormat | None, JsonObject]:
     mime_type = fields.text("response_mime_type")
     value = fields.get("response_format")
     if value is None:
-        return (OutputFormat() if mime_type == _JSON else None), {}
+        return (OutputFormat() if mime_type == _JSON_TYPE else None), {}
     is_list = isinstance(value, list)
     formats = list(fields.objs("response_format")) if is_list else [fields.obj("response_format")]
     output: OutputFormat | None = None
@@ -214,9 +185,9 @@ def _decode_output(fields: Fields) -> tuple[OutputFormat | None, JsonObject]:
 
 def _decode_format(item: Fields) -> OutputFormat | None:
     kind = item.get("type")
-    if not (isinstance(kind, str) and kind in _FORMATS):
+    if not (isinstance(kind, str) and kind in _FORMAT_TYPES):
         return OutputFormat(item.raw)
-    if kind == "text" and item.text("mime_type") == _JSON:
+    if kind == "text" and item.text("mime_type") == _JSON_TYPE:
         return OutputFormat(item.obj("schema").raw if item.has("schema") else None)
     return None
 
@@ -224,7 +195,7 @@ def _decode_format(item: Fields) -> OutputFormat | None:
 def _encode_output(output: OutputFormat | None, others: Json) -> Json:
     if output is None:
         return others
-    body: JsonObject = {"type": "text", "mime_type": _JSON}
+    body: JsonObject = {"type": "text", "mime_type": _JSON_TYPE}
     if output.schema is not None:
         body["schema"] = output.schema
     return [body, *others] if isinstance(others, list) else body

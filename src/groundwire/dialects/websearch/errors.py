@@ -1,11 +1,11 @@
-"""Errors as results: `llmContent` tells the model, `returnDisplay` the user, `error` programs.
+"""Errors as results: `llmContent` is for the model, `returnDisplay` for the user, `error` for programs.
 
     Error: {what happened, for the user}
 
     Details: {what happened, in detail}
 
-`error.type` is the error's code. The codes of single tools (`MISSING_GEMINI_API_KEY`,
-`OPENROUTER_WEB_SEARCH_FAILED`) are set by who knows the tool; here they only need words.
+`error.type` is the error's code. Codes of single tools (`MISSING_GEMINI_API_KEY`,
+`OPENROUTER_WEB_SEARCH_FAILED`) are set by the tool; here they only get their display text.
 """
 
 from __future__ import annotations
@@ -57,22 +57,24 @@ _DISPLAYS: Mapping[str, str] = {
     Unreachable.code: "The search provider cannot be reached.",
     Interrupted.code: "The search was interrupted.",
 }
-_DISPLAY = "Web search failed."
+
+_DEFAULT_DISPLAY = "Web search failed."
 
 # Codes of single tools, and their words.
-_OF_TOOLS = (
+_TOOL_DISPLAYS = (
     (re.compile(r"MISSING_(\w+)_API_KEY"), "{} API key is missing."),
     (re.compile(r"MISSING_(\w+)_OAUTH_SESSION"), "{} OAuth session is missing."),
     (re.compile(r"(\w+)_WEB_SEARCH_FAILED"), "{} web search failed."),
 )
-_NAMES = {
+
+_PROVIDER_NAMES = {
     "OPENAI": "OpenAI",
     "OPENAI_OAUTH": "OpenAI (OAuth)",
     "OPENROUTER": "OpenRouter",
     "WEB": "Live",
 }
 
-_UPSTREAM: Mapping[str, type[UpstreamError]] = {
+_UPSTREAM_CLASSES: Mapping[str, type[UpstreamError]] = {
     kind.code: kind
     for kind in (
         UpstreamError,
@@ -87,10 +89,12 @@ _UPSTREAM: Mapping[str, type[UpstreamError]] = {
         Interrupted,
     )
 }
-_OTHERS: Mapping[str, type[GroundwireError]] = {
+
+_OTHER_CLASSES: Mapping[str, type[GroundwireError]] = {
     kind.code: kind
     for kind in (InvalidQuery, UnsupportedFeature, RequestError, MissingCredential, ConfigError)
 }
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
@@ -106,10 +110,10 @@ def display_of(error: GroundwireError) -> str:
     """One sentence for the user."""
     if isinstance(error, WrongArguments):
         return error.display
-    for pattern, words in _OF_TOOLS:
+    for pattern, words in _TOOL_DISPLAYS:
         if match := pattern.fullmatch(error.code):
-            return words.format(_NAMES.get(match[1], match[1].replace("_", " ").title()))
-    return _DISPLAYS.get(error.code, _DISPLAY)
+            return words.format(_PROVIDER_NAMES.get(match[1], match[1].replace("_", " ").title()))
+    return _DISPLAYS.get(error.code, _DEFAULT_DISPLAY)
 
 
 def encode_error_result(error: GroundwireError) -> JsonObject:
@@ -128,9 +132,9 @@ def decode_error_result(result: Fields) -> GroundwireError:
     code, message = error.text("type"), error.text("message")
     if code == InvalidArguments.code:
         return WrongArguments(message, result.text("returnDisplay"))
-    if code in _OTHERS:
-        return _OTHERS[code](message)
-    return _refined(_UPSTREAM.get(code, UpstreamError)(message), code)
+    if code in _OTHER_CLASSES:
+        return _OTHER_CLASSES[code](message)
+    return _with_code(_UPSTREAM_CLASSES.get(code, UpstreamError)(message), code)
 
 
 def encode_error(error: GroundwireError, reply: Reply) -> ErrorBody:  # noqa: ARG001 (an error names no reply)
@@ -144,7 +148,7 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
     try:
         error = Fields.of(load_json(body, UpstreamWireError), UpstreamWireError).obj("error")
         code = error.text("type")
-        kind = _UPSTREAM.get(code, by_status)
+        kind = _UPSTREAM_CLASSES.get(code, by_status)
         decoded = kind(error.text("message") or f"HTTP {status}", status=status, upstream_code=code)
     except WireError:
         excerpt = _CONTROL.sub(" ", body[:800].decode("utf-8", "replace")).strip()[:200]
@@ -154,7 +158,7 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
     return decoded
 
 
-def _refined(error: UpstreamError, code: str) -> UpstreamError:
+def _with_code(error: UpstreamError, code: str) -> UpstreamError:
     """The error under the code it came with."""
     if code and code != error.code:
         error.code = code

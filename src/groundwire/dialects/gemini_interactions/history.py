@@ -1,7 +1,8 @@
-"""`input`: a string, one block, a list of blocks, a list of steps, or turns of an earlier revision.
+"""Conversation history: `input`, which has five forms.
 
-What the user says are `user_input` and `function_result` steps; everything between is one turn of the
-model. A `function_result` may also stand among the blocks of a `user_input`.
+It is a string, a block, a list of blocks, a list of steps, or turns of an earlier revision.
+The user's steps are `user_input` and `function_result`; everything between is one turn of the model. A
+`function_result` may also be one of the blocks of a `user_input`.
 """
 
 from __future__ import annotations
@@ -10,10 +11,9 @@ from collections.abc import Iterable
 
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.foreign_history import is_native, readable_parts
-from groundwire.dialects.gemini_interactions.interaction import encode_steps
-from groundwire.dialects.gemini_interactions.notes import Notes
-from groundwire.dialects.gemini_interactions.parts import NAME, decode_image, encode_image, marked, own
-from groundwire.dialects.gemini_interactions.steps import Steps
+from groundwire.dialects.gemini_interactions.decoder import EventCollector, StepReader, decode_image
+from groundwire.dialects.gemini_interactions.encoder import encode_image, encode_steps
+from groundwire.dialects.gemini_interactions.search import NAME, marked_extras, own_extras
 from groundwire.dialects.json import dump_json
 from groundwire.errors import ClientWireError
 from groundwire.model import (
@@ -29,7 +29,7 @@ from groundwire.model import (
     assemble,
 )
 
-_BLOCKS = frozenset({"text", "image", "audio", "document", "video"})
+_BLOCK_TYPES = frozenset({"text", "image", "audio", "document", "video"})
 _USER_STEPS = frozenset({"user_input", "function_result"})
 
 
@@ -39,7 +39,7 @@ def decode_input(body: Fields) -> tuple[Message, ...]:
     if isinstance(value, str):
         return (Message("user", (Text(value),)),)
     items = [body.obj("input")] if isinstance(value, dict) else list(body.objs("input"))
-    if items and all(item.text("type") in _BLOCKS for item in items):
+    if items and all(item.text("type") in _BLOCK_TYPES for item in items):
         return (Message("user", tuple(map(_decode_block, items))),)
     messages: list[Message] = []
     model_steps: list[Fields] = []
@@ -64,7 +64,7 @@ def encode_input(messages: Iterable[Message]) -> tuple[Json, list[str]]:
     unsupported: list[str] = []
     listed = [message for message in messages if message.role in ("user", "assistant")]
     match listed:
-        case [Message(role="user", parts=(Text(text, extras=extras),))] if not own(extras):
+        case [Message(role="user", parts=(Text(text, extras=extras),))] if not own_extras(extras):
             return text, unsupported
     for message in listed:
         if any(isinstance(part, Opaque) and part.dialect != NAME for part in message.parts):
@@ -83,8 +83,8 @@ def _end_turn(messages: list[Message], steps: list[Fields]) -> None:
 
 
 def _decode_model(steps: Iterable[Fields]) -> Message:
-    notes = Notes()
-    reader = Steps(notes, ClientWireError)
+    notes = EventCollector()
+    reader = StepReader(notes, ClientWireError)
     for step in steps:
         reader.whole(step)
     return assemble(notes.events).message
@@ -110,7 +110,7 @@ def _only_results(message: Message) -> bool:
 def _decode_turn(turn: Fields) -> Message:
     if turn.text("role") != "model":
         return Message("user", _decode_blocks(turn))
-    step = Fields({"type": "model_output", "content": _listed(turn)}, ClientWireError)
+    step = Fields({"type": "model_output", "content": _content_list(turn)}, ClientWireError)
     return _decode_model([step])
 
 
@@ -120,7 +120,7 @@ def _decode_blocks(holder: Fields) -> tuple[Part, ...]:
     return tuple(map(_decode_block, holder.objs("content")))
 
 
-def _listed(turn: Fields) -> Json:
+def _content_list(turn: Fields) -> Json:
     content = turn.get("content")
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
@@ -129,7 +129,7 @@ def _decode_block(block: Fields) -> Part:
     match block.text("type"):
         case "text":
             rest = block.rest("type", "text")
-            return Text(block.text("text"), extras=marked(rest) if rest else {})
+            return Text(block.text("text"), extras=marked_extras(rest) if rest else {})
         case "image":
             return decode_image(block)
         case "function_result":
@@ -155,7 +155,7 @@ def _decode_result(step: Fields) -> ToolResult:
     elif result is not None:
         content = (Text(dump_json(result)),)
         rest["result"] = result
-    extras = marked(rest) if rest else {}
+    extras = marked_extras(rest) if rest else {}
     return ToolResult(step.text("call_id"), content, step.text("name"), bool(step.flag("is_error")), extras)
 
 
@@ -186,7 +186,7 @@ def _encode_model(message: Message) -> list[JsonObject]:
 def _encode_block(part: Part) -> JsonObject | None:
     match part:
         case Text():
-            return {"type": "text", "text": part.text} | own(part.extras)
+            return {"type": "text", "text": part.text} | own_extras(part.extras)
         case Image():
             return encode_image(part)
         case Opaque(dialect, data) if dialect == NAME:
@@ -206,4 +206,4 @@ def _encode_result(result: ToolResult) -> JsonObject:
     else:
         blocks = (_encode_block(part) for part in result.content)
         body["result"] = [block for block in blocks if block is not None]
-    return body | own(result.extras)
+    return body | own_extras(result.extras)

@@ -1,8 +1,8 @@
-"""Turns of a conversation: contents to messages and back.
+"""Conversation history: `contents` to canonical messages and back.
 
-A model's turn is read by the very code that reads answers. Calls and results may come without ids; then they
-are numbered, and a result answers the first open call of its name. Gemini 3 refuses a call that was not
-signed, so a turn of another model's gets the sign that Google gives out for such histories.
+A model turn is read by the response decoder. Calls and results may come without ids; then they are
+numbered, and a result answers the first open call of its name. Gemini 3 rejects a function call without a
+signature, so a turn of another model gets the placeholder that Google documents for such histories.
 """
 
 from __future__ import annotations
@@ -11,16 +11,12 @@ from collections.abc import Iterable, Iterator
 
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.foreign_history import is_native, readable_parts
-from groundwire.dialects.gemini.parts import (
-    NO_ID,
-    decode_blob,
-    decode_file,
-    encode_parts,
-    parse_object,
-)
-from groundwire.dialects.gemini.turns import SIGNATURE, TurnReader
+from groundwire.dialects.gemini.decoder import SIGNATURE, ContentReader, decode_blob, decode_file
+from groundwire.dialects.gemini.encoder import encode_parts
+from groundwire.dialects.gemini.search import NAME, extras_of
+from groundwire.dialects.gemini.tools import NO_ID, parse_object
 from groundwire.dialects.json import dump_json
-from groundwire.dialects.proto_json import NAME, extras_of, many
+from groundwire.dialects.proto_json import many
 from groundwire.model import (
     Event,
     Image,
@@ -39,7 +35,8 @@ from groundwire.model import (
 )
 from groundwire.model.request import Role
 
-UNSIGNED = "skip_thought_signature_validator"
+SKIP_SIGNATURE = "skip_thought_signature_validator"
+
 _ROLES: dict[str, Role] = {
     "": "user",
     "user": "user",
@@ -47,10 +44,11 @@ _ROLES: dict[str, Role] = {
     "model": "assistant",
     "system": "system",
 }
-_PLAIN_KEYS = ("output", "result", "content", "error")
+
+_RESULT_TEXT_KEYS = ("output", "result", "content", "error")
 
 
-class ContentReader:
+class HistoryDecoder:
     """Reads contents in order, and remembers which calls are still open."""
 
     def __init__(self) -> None:
@@ -68,7 +66,7 @@ class ContentReader:
 
     def _read_model(self, content: Fields) -> tuple[Part, ...]:
         events: list[Event] = []
-        reader = TurnReader(events.append)
+        reader = ContentReader(events.append)
         reader.name_call = self._name_call
         reader.read(content)
         events += (SearchReturned(number, result) for number, result in reader.results)
@@ -94,13 +92,13 @@ class ContentReader:
         response = part.obj("functionResponse")
         name = response.text("name")
         call_id = response.text("id")
-        text, is_error, rest = _decode_outcome(response.obj("response").raw)
+        text, is_error, rest = _decode_response_object(response.obj("response").raw)
         rest |= part.rest("functionResponse")
         if inside := response.rest("id", "name", "response", "parts"):
             rest["functionResponse"] = inside
         if not call_id:
             rest[NO_ID] = True
-        pieces = (_decode_piece(piece) for piece in many(response, "parts"))
+        pieces = (_decode_result_part(piece) for piece in many(response, "parts"))
         content = ((Text(text),) if text else ()) + tuple(pieces)
         return ToolResult(self._answered(call_id, name), content, name, is_error, extras_of(rest))
 
@@ -115,17 +113,17 @@ class ContentReader:
         return found[0]
 
 
-def _decode_outcome(response: JsonObject) -> tuple[str, bool, JsonObject]:
+def _decode_response_object(response: JsonObject) -> tuple[str, bool, JsonObject]:
     """What a function gave back: text under one of the usual keys, or JSON; is it an error; which key."""
     is_error = "error" in response
     if len(response) == 1:
         key, value = next(iter(response.items()))
-        if key in _PLAIN_KEYS and isinstance(value, str):
+        if key in _RESULT_TEXT_KEYS and isinstance(value, str):
             return value, is_error, {"key": key}
     return (dump_json(response) if response else ""), is_error, {}
 
 
-def _decode_piece(piece: Fields) -> Image | Opaque:
+def _decode_result_part(piece: Fields) -> Image | Opaque:
     if piece.has("inlineData"):
         return decode_blob(piece)
     return decode_file(piece) if piece.has("fileData") else Opaque(NAME, piece.raw)
@@ -155,7 +153,7 @@ def _encode_message(message: Message, names: dict[str, str], *, signed: bool) ->
     if message.role == "assistant":
         parts = message.parts if is_native(message, NAME) else readable_parts(message, NAME)
         own = (part for part in parts if not isinstance(part, Reasoning) or NAME in part.extras)
-        yield from _sign(encode_parts(own)) if signed else encode_parts(own)
+        yield from _add_signature(encode_parts(own)) if signed else encode_parts(own)
         return
     for part in message.parts:
         if isinstance(part, ToolResult):
@@ -164,11 +162,11 @@ def _encode_message(message: Message, names: dict[str, str], *, signed: bool) ->
             yield from encode_parts([part])
 
 
-def _sign(parts: list[JsonObject]) -> list[JsonObject]:
+def _add_signature(parts: list[JsonObject]) -> list[JsonObject]:
     """Only the first of several calls in one turn carries a signature."""
     calls = [part for part in parts if "functionCall" in part]
     if calls and not any(SIGNATURE in part for part in calls):
-        calls[0][SIGNATURE] = UNSIGNED
+        calls[0][SIGNATURE] = SKIP_SIGNATURE
     return parts
 
 
@@ -177,14 +175,14 @@ def _encode_result(result: ToolResult, name: str) -> JsonObject:
     key = rest.pop("key", None)
     inside = rest.pop("functionResponse", None)
     response: JsonObject = {} if rest.pop(NO_ID, False) else {"id": result.call_id}
-    response |= {"name": name, "response": _encode_outcome(result, key)}
+    response |= {"name": name, "response": _encode_response_object(result, key)}
     pieces: list[Json] = [*encode_parts(part for part in result.content if not isinstance(part, Text))]
     if pieces:
         response["parts"] = pieces
     return {"functionResponse": {**response, **(inside if isinstance(inside, dict) else {})}, **rest}
 
 
-def _encode_outcome(result: ToolResult, key: Json) -> JsonObject:
+def _encode_response_object(result: ToolResult, key: Json) -> JsonObject:
     text = "\n".join(part.text for part in result.content if isinstance(part, Text))
     if isinstance(key, str):
         return {key: text}
@@ -194,7 +192,7 @@ def _encode_outcome(result: ToolResult, key: Json) -> JsonObject:
     return {"error" if result.is_error else "output": text} if text else {}
 
 
-def foreign_parts(messages: Iterable[Message]) -> bool:
+def has_foreign_parts(messages: Iterable[Message]) -> bool:
     """Is there a part that only another dialect understands?"""
     return any(
         isinstance(part, Opaque) and part.dialect != NAME

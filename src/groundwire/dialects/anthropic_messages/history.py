@@ -1,18 +1,16 @@
-"""Turns of a conversation: blocks to parts and back.
+"""Conversation history: `messages` to canonical messages and back.
 
-Assistant turns are read by the very code that reads answers, so that history and answers cannot diverge.
+Assistant turns are decoded by the response decoder, so that history and responses cannot diverge.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from groundwire.dialects.anthropic_messages.documents import Documents, documents_in
-from groundwire.dialects.anthropic_messages.pairs import SearchWriter
-from groundwire.dialects.anthropic_messages.parts import encode_id, rest_of
-from groundwire.dialects.anthropic_messages.response import encode_blocks
+from groundwire.dialects.anthropic_messages.decoder import Decoder, DocumentIndex, documents_in
+from groundwire.dialects.anthropic_messages.encoder import SearchBlockWriter, encode_blocks
 from groundwire.dialects.anthropic_messages.search import NAME
-from groundwire.dialects.anthropic_messages.stream import Decoder
+from groundwire.dialects.anthropic_messages.tools import block_extras, encode_id
 from groundwire.dialects.base import Reply
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.foreign_history import is_native, readable_parts
@@ -37,11 +35,11 @@ _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "
 
 def decode_messages(messages: Iterable[Fields], key: bytes) -> Iterator[Message]:
     """The turns. Citations of one may name documents of all turns before it."""
-    documents = Documents()
+    documents = DocumentIndex()
     return (_decode_message(message, documents, key) for message in messages)
 
 
-def _decode_message(message: Fields, documents: Documents, key: bytes) -> Message:
+def _decode_message(message: Fields, documents: DocumentIndex, key: bytes) -> Message:
     role = _ROLES.get(message.text("role"))
     if role is None:
         raise message.fault("expected user, assistant or system", "role")
@@ -49,14 +47,14 @@ def _decode_message(message: Fields, documents: Documents, key: bytes) -> Messag
         text = message.text("content")
         return Message(role, (Text(text),) if text else ())
     if role == "assistant":
-        answer = assemble(_tell_blocks(message.objs("content"), documents, key))
+        answer = assemble(_read_blocks(message.objs("content"), documents, key))
         return Message(role, answer.parts, answer.citations)
     parts = tuple(_decode_block(block) for block in message.objs("content"))
     documents.extend(documents_in(parts))
     return Message(role, parts)
 
 
-def _tell_blocks(blocks: Iterable[Fields], documents: Documents, key: bytes) -> list[Event]:
+def _read_blocks(blocks: Iterable[Fields], documents: DocumentIndex, key: bytes) -> list[Event]:
     decoder = Decoder(key, fault=ClientWireError, documents=documents)
     for index, block in enumerate(blocks):
         decoder.open(index, block)
@@ -66,13 +64,13 @@ def _tell_blocks(blocks: Iterable[Fields], documents: Documents, key: bytes) -> 
 
 
 def _decode_text(block: Fields) -> Part:
-    return Text(block.text("text"), extras=rest_of(block, "text"))
+    return Text(block.text("text"), extras=block_extras(block, "text"))
 
 
 def _decode_image(block: Fields) -> Part:
     source = block.obj("source")
     kind = source.text("type")
-    extras = rest_of(block, "source")
+    extras = block_extras(block, "source")
     if kind == "base64":
         return Image(source.text("media_type"), source.text("data"), extras=extras)
     if kind == "url":
@@ -90,11 +88,11 @@ def _decode_tool_result(block: Fields) -> Part:
         block.text("tool_use_id"),
         tuple(part for part in parts if isinstance(part, Text | Image | Opaque)),
         is_error=block.flag("is_error") or False,
-        extras=rest_of(block, "tool_use_id", "content", "is_error"),
+        extras=block_extras(block, "tool_use_id", "content", "is_error"),
     )
 
 
-_BLOCKS: dict[str, Callable[[Fields], Part]] = {
+_BLOCK_DECODERS: dict[str, Callable[[Fields], Part]] = {
     "text": _decode_text,
     "image": _decode_image,
     "tool_result": _decode_tool_result,
@@ -102,7 +100,7 @@ _BLOCKS: dict[str, Callable[[Fields], Part]] = {
 
 
 def _decode_block(block: Fields) -> Part:
-    decode = _BLOCKS.get(block.text("type"))
+    decode = _BLOCK_DECODERS.get(block.text("type"))
     return decode(block) if decode else Opaque(NAME, block.raw)
 
 
@@ -128,7 +126,7 @@ def _encode_content(message: Message) -> Iterator[Json]:
         citations = message.citations if native else ()
         signed = tuple(part for part in parts if not isinstance(part, Reasoning) or NAME in part.extras)
         reply = Reply()
-        yield from encode_blocks(signed, citations, reply, SearchWriter(reply.key))
+        yield from encode_blocks(signed, citations, reply, SearchBlockWriter(reply.key))
         return
     for part in message.parts:
         yield from _encode_block(part)
