@@ -222,7 +222,7 @@ def test_a_value_cut_short_comes_out_as_what_is_left(data: bytes) -> None:
 def test_a_reader_knows_whether_it_reads_bare_json(data: bytes, bare: bool) -> None:
     reader = FrameReader()
     reader.feed(data)
-    assert reader.bare == bare
+    assert reader.is_json == bare
 
 
 def test_closing_twice_tells_nothing_twice() -> None:

@@ -138,7 +138,7 @@ def test_an_unknown_accent_is_warned_of_once_in_a_stream(name: str) -> None:
 def test_a_source_that_is_carried_under_another_address_of_the_same_page_is_read() -> None:
     audit = SourceAudit()
     audit.audit({"sources": [f"{A}?utm_source=x", {"url": "https://www.b.example/y/"}]})
-    audit.note(Cited(Citation(None, (Evidence(Source(A)), Evidence(Source(B))))))
+    audit.add_event(Cited(Citation(None, (Evidence(Source(A)), Evidence(Source(B))))))
     assert audit.warning() is None
 
 

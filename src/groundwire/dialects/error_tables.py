@@ -1,4 +1,4 @@
-"""How long a provider asks us to wait, as its headers say."""
+"""What error responses of all dialects share: retry delay and request id in headers, body excerpts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from groundwire.errors import bounded_wait
 
 
 def retry_after(headers: Headers) -> float | None:
-    """Seconds, from `retry-after-ms` or `retry-after`; dates need a clock and are left to who has one."""
+    """Seconds to wait, from `retry-after-ms` or `retry-after`. Dates need a clock and are not read here."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             seconds = float(headers[name]) * scale
@@ -19,5 +19,5 @@ def retry_after(headers: Headers) -> float | None:
 
 
 def request_id(headers: Headers) -> str:
-    """The provider's name for the request, for its support desk."""
+    """The provider's id of the request, for its support."""
     return headers.get("x-request-id") or headers.get("request-id") or ""

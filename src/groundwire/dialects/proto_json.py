@@ -1,7 +1,7 @@
-"""Proto-JSON: every field may be spelled `likeThis` or `like_this`, also mixed in one body.
+"""Proto-JSON fields: every name may be spelled `likeThis` or `like_this`, also mixed in one body.
 
-Google's servers take both, and its newest client sends both in one request. Whole numbers may come as
-strings (64-bit ones always do). What is written is always lowerCamelCase, as in Google's own answers.
+Google's servers accept both, and its newest client sends both in one request. Whole numbers may be strings
+(64-bit ones always are). Encoders always write lowerCamelCase, as Google does.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def snake_case(key: str) -> str:
 
 
 def either_spelling(table: Mapping[str, _Value]) -> dict[str, _Value]:
-    """A table of lowerCamelCase names that also finds the other spelling."""
+    """Extend a table of lowerCamelCase names with the snake_case spelling."""
     return {name: value for key, value in table.items() for name in (key, snake_case(key))}
 
 
 class ProtoFields(Fields):
-    """Fields that are asked for in lowerCamelCase and found in either spelling."""
+    """Fields that are read by their lowerCamelCase name and found in either spelling."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ class ProtoFields(Fields):
 
 
 def read_body(value: Json, fault: type[WireError]) -> Fields:
-    """A whole document, to be read as proto-JSON."""
+    """A reader of a whole proto-JSON document."""
     return ProtoFields.of(value, fault)
 
 

@@ -1,9 +1,9 @@
-"""What stands in the place of Anthropic's encrypted fields in blocks that we made.
+"""Signed tokens: replace a provider's encrypted fields in blocks that groundwire made.
 
-`encrypted_content`, `encrypted_index` and `signature` are required, and their owner rejects what it did not
-write. Ours are `gw1.` + data + signature: recognised when a client sends them back, never passed on to the
-real API. The data are what the block itself has no field for: excerpts of a page, the exact span of a
-citation that had to be cut into several blocks.
+Anthropic's `encrypted_content`, `encrypted_index` and `signature` are required, and Anthropic rejects values
+that it did not write. Tokens are `gw1.` + data + signature: they are recognised when a client sends them
+back, and never sent to the real API. The data is what the block has no field for: excerpts of a page, the
+exact span of a citation that was split over several blocks.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _KEY_BYTES = 64
 _ALPHABET = bytes.maketrans(b"+/", b"-_")
 
 
-def seal(data: JsonObject, key: bytes) -> str:
-    """A token of ours that holds `data`."""
-    payload = _encoded(dump_json(data).encode())
+def sign_token(data: JsonObject, key: bytes) -> str:
+    """Create a signed token that contains `data`."""
+    payload = _base64(dump_json(data).encode())
     return f"{_PREFIX}{payload}.{_sign(payload, key)}"
 
 
-def is_ours(token: str) -> bool:
-    """Did some groundwire make this token?"""
+def is_token(token: str) -> bool:
+    """Whether some groundwire instance made this token."""
     return token.startswith(_PREFIX)
 
 
-def unseal(token: str, key: bytes) -> JsonObject:
-    """What the token holds; nothing if it is not ours or was signed with another key."""
+def read_token(token: str, key: bytes) -> JsonObject:
+    """The data of a token; empty if it is foreign or was signed with another key."""
     payload, _, signature = token.removeprefix(_PREFIX).rpartition(".")
-    if not is_ours(token) or not hmac.compare_digest(signature.encode(), _sign(payload, key).encode()):
+    if not is_token(token) or not hmac.compare_digest(signature.encode(), _sign(payload, key).encode()):
         return {}
     try:
         return as_object(load_json(urlsafe_b64decode(payload.encode()), ClientWireError))
@@ -50,9 +50,9 @@ def unseal(token: str, key: bytes) -> JsonObject:
 def _sign(payload: str, key: bytes) -> str:
     # Keyed BLAKE2 is a signature by itself, at a third of the cost of HMAC: there is one for each citation.
     data = payload.encode("utf-8", "replace")
-    return _encoded(blake2b(data, key=key[:_KEY_BYTES], digest_size=_SIGNATURE_BYTES).digest())
+    return _base64(blake2b(data, key=key[:_KEY_BYTES], digest_size=_SIGNATURE_BYTES).digest())
 
 
-def _encoded(data: bytes) -> str:
-    """In the alphabet of addresses; written out, because there is one for each citation."""
+def _base64(data: bytes) -> str:
+    """URL-safe base64; inlined for speed, because there is one token for each citation."""
     return b2a_base64(data, newline=False).translate(_ALPHABET).decode("ascii")

@@ -136,5 +136,5 @@ class SourceMerge:
             self._extras = {name: dict(held) for name, held in self._first.extras.items()}
         for name, held in extras.items():
             known = self._extras.setdefault(name, {})
-            for key, value in held.items():
-                known.setdefault(key, value)
+            for key, item in held.items():
+                known.setdefault(key, item)

@@ -31,7 +31,7 @@ from groundwire.dialects.base import DEFAULT_KEY, StreamDecoder
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.foreign_history import is_native
 from groundwire.dialects.json import load_json
-from groundwire.dialects.signed_tokens import is_ours, unseal
+from groundwire.dialects.signed_tokens import is_token, read_token
 from groundwire.dialects.sse import Frame
 from groundwire.errors import UpstreamWireError, WireError
 from groundwire.model import (
@@ -221,7 +221,7 @@ def decode_search_result(fields: Fields, key: bytes) -> DecodedResult:
 
 
 def _decode_listed_page(item: Fields, key: bytes) -> ListedPage:
-    kept = unseal(item.text("encrypted_content"), key)
+    kept = read_token(item.text("encrypted_content"), key)
     source = Source(
         safe_address(item.text("url")),
         item.text("title"),
@@ -253,7 +253,7 @@ def _is_anthropic_content(content: Json) -> bool:
         if isinstance(content, list)
         else [None]
     )
-    return all(isinstance(token, str) and not is_ours(token) for token in tokens)
+    return all(isinstance(token, str) and not is_token(token) for token in tokens)
 
 
 def decode_citation(fields: Fields, key: bytes, documents: DocumentIndex) -> tuple[Evidence, Span | None]:
@@ -261,10 +261,10 @@ def decode_citation(fields: Fields, key: bytes, documents: DocumentIndex) -> tup
     kind = fields.text("type")
     quote = fields.text("cited_text")
     token = fields.text("encrypted_index") or fields.text("file_id")
-    if is_ours(token):
+    if is_token(token):
         title = fields.text("title") or fields.text("document_title")
         source = Source(safe_address(fields.text("url")), title, "cited")
-        return Evidence(source, quote), _decode_span(unseal(token, key))
+        return Evidence(source, quote), _decode_span(read_token(token, key))
     extras: Extras = {NAME: {"citation": fields.raw}} if kind else NO_EXTRAS
     if kind in ("", WEB_CITATION):
         # `cited_text` may hold character references (`&#x27;`); what is quoted is the page.
@@ -464,7 +464,7 @@ class ThinkingBlockReader(BlockReader):
 
     def end(self) -> None:
         kept = self.fields.rest("thinking", "signature")
-        if self._signature and not is_ours(self._signature):
+        if self._signature and not is_token(self._signature):
             self.add_extras({NAME: {**kept, "signature": self._signature}})
         elif "data" in kept:
             self.add_extras({NAME: kept})

@@ -29,7 +29,7 @@ from groundwire.dialects.citation_buffer import CitationBuffer
 from groundwire.dialects.extras import add_extension
 from groundwire.dialects.features import Feature
 from groundwire.dialects.json import dump_json
-from groundwire.dialects.signed_tokens import seal
+from groundwire.dialects.signed_tokens import sign_token
 from groundwire.model import (
     Answer,
     Assembler,
@@ -135,7 +135,7 @@ def _encode_listed_page(page: ListedPage, key: bytes) -> JsonObject:
         "type": "web_search_result",
         "url": source.url,
         "title": source.title,
-        "encrypted_content": seal(kept, key),
+        "encrypted_content": sign_token(kept, key),
         "page_age": source.date or None,
     }
 
@@ -182,7 +182,7 @@ class CitationWriter:
         if isinstance(verbatim, dict):
             return verbatim
         source = evidence.source
-        token = seal({"span": list(span or (0, 0))}, self._reply.key)
+        token = sign_token({"span": list(span or (0, 0))}, self._reply.key)
         if source.url:
             return {
                 "type": WEB_CITATION,
@@ -657,7 +657,7 @@ class Encoder(StreamEncoder):
         if self._open is None:
             return
         if self._open[0] == "thinking":
-            signature = self._signature or seal({}, self.reply.key)
+            signature = self._signature or sign_token({}, self.reply.key)
             self._delta({"type": "signature_delta", "signature": signature})
             self._signature = ""
         self._send({"type": "content_block_stop", "index": self._index})
@@ -751,5 +751,5 @@ def _encode_thinking(part: Reasoning, reply: Reply) -> JsonObject:
     kept = part.extras.get(NAME, {})
     if kept.get("type") == "redacted_thinking":
         return kept
-    signature = kept.get("signature", seal({}, reply.key))
+    signature = kept.get("signature", sign_token({}, reply.key))
     return {"type": "thinking", "thinking": part.text, **kept, "signature": signature}

@@ -43,6 +43,16 @@ _REQUEST_FIELDS = (
     "response_mime_type",
 )
 
+_CONFIG_FIELDS = (
+    "max_output_tokens",
+    "stop_sequences",
+    "temperature",
+    "top_p",
+    "top_k",
+    "thinking_level",
+    "thinking_summaries",
+    "tool_choice",
+)
 _FORMAT_TYPES = frozenset({"text", "audio", "image", "video"})
 _JSON_TYPE = "application/json"
 _EFFORTS: Mapping[str, Effort] = {"minimal": "minimal", "low": "low", "medium": "medium", "high": "high"}
@@ -58,7 +68,7 @@ _LEVELS: Mapping[Effort, str] = {
 
 
 def decode_request(body: JsonObject) -> Request:
-    """A caller's body."""
+    """Decode a client's request body."""
     fields = Fields.of(body, ClientWireError)
     model = fields.text("model") or fields.text("agent")
     if not model:
@@ -70,7 +80,10 @@ def decode_request(body: JsonObject) -> Request:
     tools, search = decode_tools(fields.objs("tools"))
     system = fields.text("system_instruction")
     output, formats = _decode_output(fields)
-    choice, rest = decode_choice(config)
+    choice = decode_choice(config)
+    rest = config.rest(*_CONFIG_FIELDS)
+    if choice is None and config.has("tool_choice"):
+        rest["tool_choice"] = config.get("tool_choice")
     extras = fields.rest(*_REQUEST_FIELDS) | formats
     if rest:
         extras["generation_config"] = rest
@@ -97,21 +110,21 @@ def _decode_stored(fields: Fields) -> StoredContext | None:
 
 
 def encode_request(request: Request) -> Encoded:
-    """A body for the provider."""
+    """Encode a request body for the provider."""
     extras = dict(own_extras(request.extras))
     is_agent = extras.pop("agent", None) == request.model
     body: JsonObject = {"agent" if is_agent else "model": request.model}
     conversation, unsupported = encode_input(request.messages)
     if conversation:
         body["input"] = conversation
-    tools, unsaid_tools = encode_tools(request)
+    tools, unsupported_tools = encode_tools(request)
     if tools:
         body["tools"] = list[Json](tools)
     system = [part.text for part in request.system]
     system += (message.text for message in request.messages if message.role in ("system", "developer"))
     if any(system):
         body["system_instruction"] = "\n\n".join(filter(None, system))
-    config, unsaid_config = _encode_config(request, as_object(extras.pop("generation_config", None)))
+    config, unsupported_config = _encode_config(request, as_object(extras.pop("generation_config", None)))
     if config:
         body["generation_config"] = config
     formats = _encode_output(request.output, extras.pop("response_format", None))
@@ -121,7 +134,9 @@ def encode_request(request: Request) -> Encoded:
         body["previous_interaction_id"] = request.previous_id
     if request.stream:
         body["stream"] = True
-    return Encoded(body | extras, tuple(dict.fromkeys([*unsupported, *unsaid_tools, *unsaid_config])))
+    return Encoded(
+        body | extras, tuple(dict.fromkeys([*unsupported, *unsupported_tools, *unsupported_config]))
+    )
 
 
 def _decode_limits(config: Fields) -> Limits:
@@ -143,7 +158,7 @@ def _decode_reasoning(config: Fields) -> ReasoningOptions | None:
 
 def _encode_config(request: Request, rest: JsonObject) -> tuple[JsonObject, list[str]]:
     limits = request.limits
-    said: JsonObject = {
+    fields: JsonObject = {
         "max_output_tokens": limits.max_output_tokens,
         "stop_sequences": list(limits.stop) or None,
         "temperature": limits.temperature,
@@ -152,21 +167,21 @@ def _encode_config(request: Request, rest: JsonObject) -> tuple[JsonObject, list
     unsupported = ["top_k"] if limits.top_k is not None else []
     reasoning = request.reasoning
     if reasoning is not None:
-        said["thinking_level"] = _LEVELS.get(reasoning.effort) if reasoning.effort else None
+        fields["thinking_level"] = _LEVELS.get(reasoning.effort) if reasoning.effort else None
         if reasoning.visible is not None:
-            said["thinking_summaries"] = "auto" if reasoning.visible else "none"
+            fields["thinking_summaries"] = "auto" if reasoning.visible else "none"
         if reasoning.budget_tokens is not None or reasoning.effort == "none":
             unsupported.append("reasoning")
     choice = request.tool_choice
     if choice is not None:
-        said["tool_choice"] = encode_choice(choice)
+        fields["tool_choice"] = encode_choice(choice)
         if choice.mode == "search":
             unsupported.append("tool_choice")
-    return {name: value for name, value in said.items() if value is not None} | rest, unsupported
+    return {name: value for name, value in fields.items() if value is not None} | rest, unsupported
 
 
 def _decode_output(fields: Fields) -> tuple[OutputFormat | None, JsonObject]:
-    """JSON output, and formats of other kinds as they stand."""
+    """Decode JSON output; formats of other kinds are returned verbatim."""
     mime_type = fields.text("response_mime_type")
     value = fields.get("response_format")
     if value is None:

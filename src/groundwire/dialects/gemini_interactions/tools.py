@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.gemini_interactions.search import NAME, SEARCH_TOOL, own_extras, unsupported_options
+from groundwire.dialects.gemini_interactions.search import (
+    NAME,
+    SEARCH_TOOL,
+    decode_search,
+    encode_search,
+    own_extras,
+)
 from groundwire.dialects.json import load_json
 from groundwire.errors import ClientWireError, WireError
 from groundwire.model import (
@@ -20,16 +26,18 @@ from groundwire.model import (
 )
 from groundwire.model.request import ToolMode
 
+_MODES: Mapping[str, ToolMode] = {"auto": "auto", "none": "none", "any": "required"}
+_CHOICES: Mapping[ToolMode, str] = {"auto": "auto", "none": "none", "required": "any"}
+
 
 def decode_tools(tools: Iterable[Fields]) -> tuple[tuple[Tool, ...], SearchOptions | None]:
-    """The tools that are not web search, and how to search, if at all."""
+    """Decode the function and opaque tools, and the search options if search is declared."""
     others: list[Tool] = []
     search: SearchOptions | None = None
     for tool in tools:
         kind = tool.text("type")
         if kind == SEARCH_TOOL:
-            rest = tool.rest("type")
-            search = SearchOptions(extras={NAME: rest} if rest else {})
+            search = decode_search(tool)
         elif kind == "function":
             others.append(_decode_function(tool))
         else:
@@ -38,12 +46,13 @@ def decode_tools(tools: Iterable[Fields]) -> tuple[tuple[Tool, ...], SearchOptio
 
 
 def encode_tools(request: Request) -> tuple[list[JsonObject], list[str]]:
-    """The tools, and the names of what could not be said."""
+    """Encode the tools, and name what could not be encoded."""
     tools: list[JsonObject] = []
     unsupported: list[str] = []
     if request.search is not None:
-        tools.append({"type": SEARCH_TOOL, **own_extras(request.search.extras)})
-        unsupported += unsupported_options(request.search)
+        declaration = encode_search(request.search)
+        tools.append(declaration.body)
+        unsupported += declaration.unsupported
     for tool in request.tools:
         if isinstance(tool, FunctionTool):
             tools.append(_encode_function(tool))
@@ -73,45 +82,28 @@ def _encode_function(tool: FunctionTool) -> JsonObject:
     return body | own_extras(tool.extras)
 
 
-CONFIG_FIELDS = (
-    "max_output_tokens",
-    "stop_sequences",
-    "temperature",
-    "top_p",
-    "top_k",
-    "thinking_level",
-    "thinking_summaries",
-    "tool_choice",
-)
-
-_MODES: Mapping[str, ToolMode] = {"auto": "auto", "none": "none", "any": "required"}
-_CHOICES: Mapping[ToolMode, str] = {"auto": "auto", "none": "none", "required": "any"}
-
-
-def decode_choice(config: Fields) -> tuple[ToolChoice | None, JsonObject]:
-    """The choice, and what of the configuration has no canonical form."""
-    rest = config.rest(*CONFIG_FIELDS)
+def decode_choice(config: Fields) -> ToolChoice | None:
+    """Decode `tool_choice`; None if it is absent or has no canonical form."""
     choice = config.get("tool_choice")
     if isinstance(choice, str) and choice in _MODES:
-        return ToolChoice(_MODES[choice]), rest
+        return ToolChoice(_MODES[choice])
     if isinstance(choice, dict):
         allowed = config.obj("tool_choice").obj("allowed_tools")
         names = allowed.texts("tools")
         if allowed.text("mode") == "any" and len(names) == 1:
-            return ToolChoice("function", names[0]), rest
-    if choice is not None:
-        rest["tool_choice"] = choice
-    return None, rest
+            return ToolChoice("function", names[0])
+    return None
 
 
 def encode_choice(choice: ToolChoice) -> Json:
+    """Encode `tool_choice`; None for a forced search, which has no form here."""
     if choice.mode == "function":
         return {"allowed_tools": {"mode": "any", "tools": [choice.name]}}
     return _CHOICES.get(choice.mode)
 
 
 def decode_arguments(arguments: str) -> JsonObject:
-    """Arguments as the object the dialect wants; anything else is wrapped in one."""
+    """Decode the arguments of a call to an object; any other value is wrapped in one."""
     try:
         value = load_json(arguments, ClientWireError)
     except WireError:
