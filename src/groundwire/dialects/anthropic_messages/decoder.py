@@ -73,7 +73,7 @@ _MAX_INDEX = 1_000_000
 
 
 class CitedDocument(NamedTuple):
-    """A document of a conversation: one of the client has no address, and only plain text is kept."""
+    """A document that citations refer to; one sent by the client has no URL, and only plain text is kept."""
 
     url: str = ""
     title: str = ""
@@ -81,17 +81,23 @@ class CitedDocument(NamedTuple):
 
 
 class DocumentIndex:
-    """The documents of a conversation, in the order in which Anthropic counts them."""
+    """The documents of a conversation, in the order in which Anthropic numbers them.
+
+    `char_location`, `page_location` and `content_block_location` have no URL, only a `document_index`. It
+    counts the documents of the request, in the order of its messages and tool results, and continues with
+    those fetched in the response. The index is used unless the title or the cited text contradicts it; then
+    the only document that supports the citation is used, or none.
+    """
 
     def __init__(self, known: Iterable[CitedDocument] = ()) -> None:
         self._known = list(known)
 
     def extend(self, documents: Iterable[CitedDocument]) -> None:
-        """Count further documents."""
+        """Append further documents."""
         self._known.extend(documents)
 
     def source_of(self, citation: Fields) -> Source:
-        """The cited document: an address if it was fetched, else the title that the citation gives."""
+        """The source of a citation: the URL if the document was fetched, else the title in the citation."""
         number = citation.get("document_index")
         index = number if type(number) is int and 0 <= number <= _MAX_INDEX else -1
         title = citation.text("document_title")
@@ -122,7 +128,7 @@ def _supports(document: CitedDocument, title: str, quote: str) -> bool:
 
 
 def request_documents(request: Request) -> tuple[CitedDocument, ...]:
-    """The documents of a request, as it is sent: what another provider fetched goes as text."""
+    """The documents of a request as it is sent; pages that another provider fetched are sent as text."""
     return tuple(
         document
         for message in request.messages
@@ -164,7 +170,7 @@ RESULT_BLOCKS = ("web_search_tool_result", "web_fetch_tool_result")
 
 
 class DecodedResult(NamedTuple):
-    """A result block that was read."""
+    """A decoded result block."""
 
     result: SearchResult
     cited: tuple[ListedPage, ...]
@@ -172,7 +178,7 @@ class DecodedResult(NamedTuple):
 
 
 def decode_search_call(block: JsonObject, fields: Fields, fallback_id: str) -> SearchCall:
-    """A complete `server_tool_use` of web search or web fetch."""
+    """Decode a complete `server_tool_use` block of web search or web fetch."""
     arguments = fields.obj("input")
     caller = fields.obj("caller").text("type")
     url, pattern = safe_address(arguments.text("url")), arguments.text("pattern")
@@ -191,7 +197,7 @@ def decode_search_call(block: JsonObject, fields: Fields, fallback_id: str) -> S
 
 
 def decode_search_result(fields: Fields, key: bytes) -> DecodedResult:
-    """A result block, whose `content` is a list of results, one fetched page, or an error object."""
+    """Decode a result block: its `content` is a list of results, one fetched page, or an error object."""
     caller = fields.obj("caller").text("type")
     content = fields.get("content")
     sources: tuple[Source, ...] = ()
@@ -209,13 +215,13 @@ def decode_search_result(fields: Fields, key: bytes) -> DecodedResult:
         sources = tuple(page.source for page in listed if page.found)
         cited = tuple(page for page in listed if page.quotes or not page.found)
     call_id = fields.text("tool_use_id")
-    is_theirs = _is_anthropic_id(call_id) and _is_anthropic_content(content)
+    is_native_block = _is_anthropic_id(call_id) and _is_anthropic_content(content)
     result = SearchResult(
         call_id,
         sources,
         error,
         caller="" if caller == "direct" else caller,
-        extras={NAME: {"block": fields.raw}} if is_theirs else NO_EXTRAS,
+        extras={NAME: {"block": fields.raw}} if is_native_block else NO_EXTRAS,
     )
     return DecodedResult(result, cited)
 
@@ -244,7 +250,7 @@ def _is_anthropic_id(call_id: str) -> bool:
 
 
 def _is_anthropic_content(content: Json) -> bool:
-    """Can it be given back as it came: complete, and not made by us?"""
+    """Whether the content can be sent back verbatim: complete, and not made by groundwire."""
     if isinstance(content, dict):
         kind = content.get("type")
         return isinstance(kind, str) and kind.endswith(("_tool_result_error", "_fetch_result"))
@@ -257,7 +263,7 @@ def _is_anthropic_content(content: Json) -> bool:
 
 
 def decode_citation(fields: Fields, key: bytes, documents: DocumentIndex) -> tuple[Evidence, Span | None]:
-    """A citation of a block; the span only if we cut it ourselves and wrote down where it was."""
+    """Decode a citation of a block. The span is known only if groundwire split it and signed the span."""
     kind = fields.text("type")
     quote = fields.text("cited_text")
     token = fields.text("encrypted_index") or fields.text("file_id")
@@ -267,7 +273,7 @@ def decode_citation(fields: Fields, key: bytes, documents: DocumentIndex) -> tup
         return Evidence(source, quote), _decode_span(read_token(token, key))
     extras: Extras = {NAME: {"citation": fields.raw}} if kind else NO_EXTRAS
     if kind in ("", WEB_CITATION):
-        # `cited_text` may hold character references (`&#x27;`); what is quoted is the page.
+        # `cited_text` may contain character references (`&#x27;`); the quote is plain text.
         source = Source(safe_address(fields.text("url")), fields.text("title"), "cited")
         return Evidence(source, unescape(quote), extras=extras if token else NO_EXTRAS), None
     if kind == SEARCH_RESULT_CITATION or not fields.has("document_index"):
@@ -276,7 +282,7 @@ def decode_citation(fields: Fields, key: bytes, documents: DocumentIndex) -> tup
 
 
 def _decode_search_result_source(fields: Fields) -> Source:
-    """The `source` of a client's search result is an address or any name."""
+    """Decode the `source` of a client's search result: a URL or any name."""
     name = fields.text("source") or fields.text("url")
     url = safe_address(name)
     title = fields.text("title") or fields.text("document_title")
@@ -291,7 +297,7 @@ def _decode_span(data: JsonObject) -> Span | None:
 
 
 class _QueryId(NamedTuple):
-    """Which query of which search a block of ours is about."""
+    """The id of a block that groundwire made: which query of which search it belongs to."""
 
     number: int
     total: int
@@ -307,7 +313,7 @@ def _parse_query_id(block_id: str) -> _QueryId | None:
 
 
 class SearchJoiner:
-    """Tells searches; what was written as one pair for each query is one search again."""
+    """Emits searches; blocks written as one call and result per query become one search again."""
 
     def __init__(self, emit: Callable[[Event], None]) -> None:
         self._emit = emit
@@ -316,79 +322,79 @@ class SearchJoiner:
         self._unanswered: list[str] = []
 
     def start(self, part: int, block_id: str) -> None:
-        """A search begins."""
-        place = _parse_query_id(block_id)
-        if place is None or place.number == 1:
-            self._emit(SearchStarted(part, place.search if place else block_id))
+        """Read the start of a search call."""
+        query_id = _parse_query_id(block_id)
+        if query_id is None or query_id.number == 1:
+            self._emit(SearchStarted(part, query_id.search if query_id else block_id))
 
     def call(self, part: int, call: SearchCall) -> None:
-        """A search is known in full."""
-        place = _parse_query_id(call.id)
-        if place is None:
+        """Read a complete search call."""
+        query_id = _parse_query_id(call.id)
+        if query_id is None:
             self.flush()
             self._call = (part, call)
-            self._tell_call()
-        elif place.total:
-            if self._call is None or self._call[1].id != place.search:
+            self._emit_call()
+        elif query_id.total:
+            if self._call is None or self._call[1].id != query_id.search:
                 self.flush()
-                self._call = (part, replace(call, id=place.search))
+                self._call = (part, replace(call, id=query_id.search))
             else:
                 part, known = self._call
                 self._call = (part, replace(known, queries=known.queries + call.queries))
-            if place.number >= place.total:
-                self._tell_call()
+            if query_id.number >= query_id.total:
+                self._emit_call()
 
     def result(self, part: int, block: DecodedResult) -> None:
-        """A search returned. A pair for pages that are only cited is none."""
+        """Read a search result. A result that only lists cited pages is not a search."""
         result = block.result
-        place = _parse_query_id(result.call_id)
-        self._tell_call()
-        if place is not None and not place.total and block.cited and not result.sources:
+        query_id = _parse_query_id(result.call_id)
+        self._emit_call()
+        if query_id is not None and not query_id.total and block.cited and not result.sources:
             return
-        if place is None:
+        if query_id is None:
             self.flush()
-            self._result = (part, self._answering(result))
-            self._tell_result()
+            self._result = (part, self._match_call(result))
+            self._emit_result()
             return
-        if self._result is None or self._result[1].call_id != place.search:
+        if self._result is None or self._result[1].call_id != query_id.search:
             self.flush()
-            self._result = (part, replace(result, call_id=place.search))
+            self._result = (part, replace(result, call_id=query_id.search))
         else:
             part, known = self._result
-            # Where there were fewer pages than queries, a share repeats the page of the share before.
+            # Where there are fewer pages than queries, a share repeats the last page of the previous one.
             repeated = known.sources and result.sources[:1] == known.sources[-1:]
             self._result = (part, replace(known, sources=known.sources + result.sources[bool(repeated) :]))
-        if place.number >= place.total:
-            self._tell_result()
+        if query_id.number >= query_id.total:
+            self._emit_result()
 
     def flush(self) -> None:
-        """Tell what is still incomplete: nothing more of it comes."""
-        self._tell_call()
-        self._tell_result()
+        """Emit an incomplete call or result: nothing more of it follows."""
+        self._emit_call()
+        self._emit_result()
 
-    def _answering(self, result: SearchResult) -> SearchResult:
-        """A result with an unknown id answers the first search before it that has none. (Some recorders
-        replace ids. The result of a search of the turn before comes first of all.)"""
+    def _match_call(self, result: SearchResult) -> SearchResult:
+        """Assign a result with an unknown id to the first unanswered search. (Some recorders replace ids. The
+        result of a search of the previous turn comes first.)"""
         if result.call_id not in self._unanswered and self._unanswered:
             return replace(result, call_id=self._unanswered[0])
         return result
 
-    def _tell_call(self) -> None:
-        told, self._call = self._call, None
-        if told is not None:
-            self._unanswered.append(told[1].id)
-            self._emit(SearchCalled(*told))
+    def _emit_call(self) -> None:
+        pending, self._call = self._call, None
+        if pending is not None:
+            self._unanswered.append(pending[1].id)
+            self._emit(SearchCalled(*pending))
 
-    def _tell_result(self) -> None:
-        told, self._result = self._result, None
-        if told is not None:
-            if told[1].call_id in self._unanswered:
-                self._unanswered.remove(told[1].call_id)
-            self._emit(SearchReturned(*told))
+    def _emit_result(self) -> None:
+        pending, self._result = self._result, None
+        if pending is not None:
+            if pending[1].call_id in self._unanswered:
+                self._unanswered.remove(pending[1].call_id)
+            self._emit(SearchReturned(*pending))
 
 
 class BlockSink(Protocol):
-    """Who hears what the blocks say."""
+    """What block readers need of the decoder."""
 
     key: bytes
     documents: DocumentIndex
@@ -401,64 +407,68 @@ class BlockSink(Protocol):
 
 
 class BlockReader:
-    """A block of no known kind, kept whole."""
+    """Reader of one block. A block of unknown type is kept whole.
 
-    def __init__(self, teller: BlockSink, fields: Fields) -> None:
-        self.teller = teller
+    A block is opened with the fields of its start, fed deltas, and closed; a block that arrives whole is
+    opened and closed at once.
+    """
+
+    def __init__(self, sink: BlockSink, fields: Fields) -> None:
+        self.sink = sink
         self.fields = fields
-        self.part = teller.next_part()
+        self.part = sink.next_part()
         self.begin()
 
     def begin(self) -> None:
-        """Tell what the opening says."""
+        """Emit what the block start contains."""
 
     def delta(self, delta: Fields) -> None:
-        """Tell more."""
+        """Emit what a delta contains."""
 
     def end(self) -> None:
-        """Tell what only the whole block says."""
+        """Emit what needs the whole block."""
         if self.fields.text("type"):
-            self.teller.emit(PartAdded(self.part, Opaque(NAME, self.fields.raw)))
+            self.sink.emit(PartAdded(self.part, Opaque(NAME, self.fields.raw)))
 
     def add_extras(self, extras: Extras) -> None:
         if extras:
-            self.teller.emit(ExtrasSeen(self.part, extras))
+            self.sink.emit(ExtrasSeen(self.part, extras))
 
 
 class TextBlockReader(BlockReader):
-    """Citations are told before the text they speak of; they are placed when the text is complete."""
+    """Reader of text. Citations arrive before their text; their spans are known when the text is complete."""
 
     def begin(self) -> None:
         self._citations = list(self.fields.objs("citations"))
         text = self.fields.text("text")
         if text:
-            self.teller.emit(TextDelta(self.part, text))
+            self.sink.emit(TextDelta(self.part, text))
 
     def delta(self, delta: Fields) -> None:
         kind = delta.text("type")
         if kind == "text_delta":
-            self.teller.emit(TextDelta(self.part, delta.text("text")))
+            self.sink.emit(TextDelta(self.part, delta.text("text")))
         elif kind == "citations_delta":
             self._citations.append(delta.obj("citation"))
 
     def end(self) -> None:
         for citation in self._citations:
-            self.teller.cite(self.part, *decode_citation(citation, self.teller.key, self.teller.documents))
+            self.sink.cite(self.part, *decode_citation(citation, self.sink.key, self.sink.documents))
         self.add_extras(block_extras(self.fields, "text", "citations"))
-        self.teller.emit(TextSettled(self.part))
+        self.sink.emit(TextSettled(self.part))
 
 
 class ThinkingBlockReader(BlockReader):
-    """Thinking with its signature, or redacted and then all signature."""
+    """Reader of thinking with its signature, or of redacted thinking."""
 
     def begin(self) -> None:
         self._signature = self.fields.text("signature")
-        self.teller.emit(ReasoningDelta(self.part, self.fields.text("thinking")))
+        self.sink.emit(ReasoningDelta(self.part, self.fields.text("thinking")))
 
     def delta(self, delta: Fields) -> None:
         kind = delta.text("type")
         if kind == "thinking_delta":
-            self.teller.emit(ReasoningDelta(self.part, delta.text("thinking")))
+            self.sink.emit(ReasoningDelta(self.part, delta.text("thinking")))
         elif kind == "signature_delta":
             self._signature += delta.text("signature")
 
@@ -471,7 +481,7 @@ class ThinkingBlockReader(BlockReader):
 
 
 class InputBlockReader(BlockReader):
-    """A block whose `input` comes in the opening, or as fragments of JSON text."""
+    """Reader of a block whose `input` is in the block start, or arrives as fragments of JSON text."""
 
     def begin(self) -> None:
         self._fragments: list[str] = []
@@ -481,64 +491,64 @@ class InputBlockReader(BlockReader):
             self._fragments.append(delta.text("partial_json"))
 
     def whole(self) -> JsonObject:
-        """The block with its input filled in."""
+        """Return the block with its input filled in."""
         fragments = "".join(self._fragments)
         return {**self.fields.raw, "input": decode_arguments(fragments)} if fragments else self.fields.raw
 
 
 class ToolUseBlockReader(InputBlockReader):
-    """A call for the client."""
+    """Reader of a function call."""
 
     def begin(self) -> None:
         super().begin()
-        self.teller.emit(ToolCallDelta(self.part, self.fields.text("id"), self.fields.text("name")))
+        self.sink.emit(ToolCallDelta(self.part, self.fields.text("id"), self.fields.text("name")))
 
     def delta(self, delta: Fields) -> None:
         super().delta(delta)
         fragment = delta.text("partial_json")
         if fragment:
-            self.teller.emit(ToolCallDelta(self.part, arguments=fragment))
+            self.sink.emit(ToolCallDelta(self.part, arguments=fragment))
 
     def end(self) -> None:
         if not any(self._fragments):
             arguments = encode_arguments(self.fields.obj("input").raw)
-            self.teller.emit(ToolCallDelta(self.part, arguments=arguments))
+            self.sink.emit(ToolCallDelta(self.part, arguments=arguments))
         self.add_extras(block_extras(self.fields, "id", "name", "input"))
 
 
 class SearchCallBlockReader(InputBlockReader):
-    """A search or a fetch by the provider itself."""
+    """Reader of a server-side search or fetch call."""
 
     def begin(self) -> None:
         super().begin()
-        self.teller.searches.start(self.part, self.fields.text("id") or f"search_{self.part}")
+        self.sink.searches.start(self.part, self.fields.text("id") or f"search_{self.part}")
 
     def end(self) -> None:
         block = self.whole()
         call = decode_search_call(block, self.fields.with_raw(block), f"search_{self.part}")
-        self.teller.searches.call(self.part, call)
+        self.sink.searches.call(self.part, call)
 
 
 class ServerToolBlockReader(InputBlockReader):
-    """Another tool of the provider's (code execution): kept whole."""
+    """Reader of another server-side tool call (code execution), which is kept whole."""
 
     def end(self) -> None:
         if self.fields.text("id") and self.fields.text("name"):
-            self.teller.emit(PartAdded(self.part, Opaque(NAME, self.whole())))
+            self.sink.emit(PartAdded(self.part, Opaque(NAME, self.whole())))
 
 
 class SearchResultBlockReader(BlockReader):
-    """Results come whole in the opening."""
+    """Reader of search results, which arrive whole in the block start."""
 
     def begin(self) -> None:
-        block = decode_search_result(self.fields, self.teller.key)
-        self.teller.searches.result(self.part, block)
+        block = decode_search_result(self.fields, self.sink.key)
+        self.sink.searches.result(self.part, block)
         for page in block.cited:
-            self.teller.cite_page(page)
-        self.teller.documents.extend(fetched_documents(self.fields.raw))
+            self.sink.cite_page(page)
+        self.sink.documents.extend(fetched_documents(self.fields.raw))
 
     def end(self) -> None:
-        """All was told."""
+        """Everything was emitted at the start."""
 
 
 _SEARCH_BLOCKS = frozenset({"server_tool_use", *RESULT_BLOCKS})
@@ -553,19 +563,19 @@ _READERS: dict[str, _ReaderClass] = {
 }
 
 
-def open_block(teller: BlockSink, fields: Fields) -> BlockReader:
-    """Begin to read a block."""
+def open_reader(sink: BlockSink, fields: Fields) -> BlockReader:
+    """Create the reader of a block."""
     kind = fields.text("type")
     if kind not in _SEARCH_BLOCKS:
-        teller.searches.flush()
+        sink.searches.flush()
     if kind == "server_tool_use":
         is_search = fields.text("name") in SEARCH_TOOLS
-        return (SearchCallBlockReader if is_search else ServerToolBlockReader)(teller, fields)
-    return _READERS.get(kind, BlockReader)(teller, fields)
+        return (SearchCallBlockReader if is_search else ServerToolBlockReader)(sink, fields)
+    return _READERS.get(kind, BlockReader)(sink, fields)
 
 
 class Decoder(StreamDecoder):
-    """Reads a message, told by events or whole."""
+    """Decodes a message from stream events, or whole."""
 
     def __init__(
         self,
@@ -573,7 +583,6 @@ class Decoder(StreamDecoder):
         fault: type[WireError] = UpstreamWireError,
         documents: Iterable[CitedDocument] | DocumentIndex = (),
     ) -> None:
-        """`documents` are those of the request."""
         super().__init__()
         self.key = key
         self.documents = documents if isinstance(documents, DocumentIndex) else DocumentIndex(documents)
@@ -582,10 +591,10 @@ class Decoder(StreamDecoder):
         self._blocks: dict[int, BlockReader] = {}
         self._usage: JsonObject = {}
         self._finish: Finished | None = None
-        self._uncut: list[tuple[int, int, Evidence, Span]] = []
-        self._uncut_count = 0
+        self._split_citations: list[tuple[int, int, Evidence, Span]] = []
+        self._split_count = 0
         self._cited: set[str] = set()
-        self._pages: list[Source] = []
+        self._listed_pages: list[Source] = []
 
     def on_frame(self, frame: Frame) -> None:
         document = load_json(frame.data, self._fault)
@@ -602,7 +611,7 @@ class Decoder(StreamDecoder):
             self.stop()
 
     def _is_plain_text(self, document: Json) -> bool:
-        """The quick way for what nine of ten frames are: more words of an open text block."""
+        """Fast path for nine of ten frames: a text delta of an open text block."""
         if not isinstance(document, dict) or document.get("type") != "content_block_delta":
             return False
         delta = document.get("delta")
@@ -616,12 +625,12 @@ class Decoder(StreamDecoder):
         return True
 
     def start(self, message: Fields) -> None:
-        """The head of a message."""
+        """Read the head of a message."""
         self.emit(Started(message.text("id"), message.text("model")))
         self.count(message.obj("usage"))
 
     def count(self, usage: Fields) -> None:
-        """Counts told now replace those told before."""
+        """Read usage; new counts replace earlier ones."""
         if usage.raw:
             self._usage = {
                 **self._usage,
@@ -630,62 +639,65 @@ class Decoder(StreamDecoder):
             self.emit(UsageSeen(decode_usage(usage.with_raw(self._usage))))
 
     def open(self, index: int, block: Fields) -> None:
-        """A block begins."""
-        self._blocks[index] = open_block(self, block)
+        """Start a block."""
+        self._blocks[index] = open_reader(self, block)
 
     def shut(self, index: int) -> None:
-        """A block is complete."""
+        """Complete a block."""
         block = self._blocks.pop(index, None)
         if block is not None:
             block.end()
-            self._tell_whole_citations()
+            self._emit_complete_citations()
 
     def finish(self, message: Fields) -> None:
-        """Why the message ended, which is told a little before it does."""
+        """Read the stop reason, which is sent shortly before the end."""
         reason = message.text("stop_reason")
         if reason:
             kept: JsonObject = {key: value for key in _STOP_FIELDS if (value := message.get(key)) is not None}
             self._finish = Finished(FINISH_REASONS.get(reason, "other"), reason, {NAME: kept} if kept else {})
 
     def stop(self) -> None:
-        """The message is over."""
+        """End the message."""
         for index in sorted(self._blocks):
             self.shut(index)
         self.searches.flush()
-        for source in self._pages:
+        for source in self._listed_pages:
             if source.url not in self._cited:
                 self.emit(Cited(Citation(None, (Evidence(source),))))
         self.emit(self._finish or Finished("other"))
 
     def cite(self, part: int, evidence: Evidence, span: Span | None) -> None:
-        """A citation of the block that has just ended: it applies to the whole of it.
+        """Emit a citation of the block that has just ended: it applies to the whole block.
 
-        One that we cut ourselves knows its own span, which may reach into blocks to come.
+        A citation that groundwire split knows its own span, which may extend into later blocks.
         """
         self._cited.add(evidence.source.url)
         if span is not None:
-            self._uncut_count += 1
-            heappush(self._uncut, (span.end, self._uncut_count, evidence, span))
-            self._tell_whole_citations()
+            self._split_count += 1
+            heappush(self._split_citations, (span.end, self._split_count, evidence, span))
+            self._emit_complete_citations()
             return
         start = self.text_buffer.start(part)
         text = self.text_buffer.text(part)
-        place = Span(start, start + len(text)) if text else None
-        self.emit(Cited(Citation(place, (evidence,), anchor_kind(text))))
+        block_span = Span(start, start + len(text)) if text else None
+        self.emit(Cited(Citation(block_span, (evidence,), anchor_kind(text))))
 
     def cite_page(self, page: ListedPage) -> None:
-        """A page of a result of ours that the answer cites: as a whole, or in a text block. Some clients
-        send text blocks back without their citations; then the page speaks for the answer as a whole."""
+        """Read a page that groundwire listed because the answer cites it, as a whole or in a text block.
+
+        Some clients send text blocks back without their citations; then the page is cited for the whole
+        answer.
+        """
         source = replace(page.source, state="cited")
         if page.quotes:
             self.emit(Cited(Citation(None, tuple(Evidence(source, quote) for quote in page.quotes))))
         else:
-            self._pages.append(source)
+            self._listed_pages.append(source)
 
-    def _tell_whole_citations(self) -> None:
+    def _emit_complete_citations(self) -> None:
         length = len(self.text_buffer)
-        while self._uncut and self._uncut[0][0] <= length:
-            *_, evidence, span = heappop(self._uncut)
+        while self._split_citations and self._split_citations[0][0] <= length:
+            *_, evidence, span = heappop(self._split_citations)
             anchor = anchor_at(span, self.text_buffer.slice)
             self.emit(Cited(Citation(span, (evidence,), anchor)))
 

@@ -73,7 +73,7 @@ _ANTHROPIC_ERROR_CODES = (
 
 _ERROR_CODES = {
     **{code: code for code in _ANTHROPIC_ERROR_CODES},
-    # Google's words for a page that could not be read.
+    # Google's codes for a page that could not be read.
     "error": "url_not_accessible",
     "paywall": "url_not_accessible",
     "unsafe": "url_not_allowed",
@@ -81,13 +81,13 @@ _ERROR_CODES = {
 
 
 def verbatim_block(part: SearchCall | SearchResult) -> JsonObject | None:
-    """The block that Anthropic itself made, if it did."""
+    """The block as Anthropic made it, if it did."""
     block = part.extras.get(NAME, {}).get("block")
     return block if isinstance(block, dict) else None
 
 
 def encode_search_call(call: SearchCall, query: str, block_id: str) -> JsonObject:
-    """A `server_tool_use` of our own making, for one query of a search, or for a page."""
+    """Encode a `server_tool_use` for one query of a search, or for a page."""
     arguments: JsonObject = {"query": query}
     if call.kind != "search":
         arguments = {"url": call.url}
@@ -105,20 +105,20 @@ def encode_search_call(call: SearchCall, query: str, block_id: str) -> JsonObjec
 def encode_search_result(
     result: SearchResult, pages: Iterable[ListedPage], block_id: str, key: bytes
 ) -> JsonObject:
-    """The pages that a search of another provider found."""
+    """Encode the pages that a search of another provider found."""
     content: list[Json] = [_encode_listed_page(page, key) for page in pages]
     return _encode_result_block("web_search", result, block_id, content)
 
 
 def encode_search_error(result: SearchResult, block_id: str, kind: str = "web_search") -> JsonObject:
-    """Why a search of another provider failed."""
+    """Encode the error of a search of another provider."""
     code = _ERROR_CODES.get(result.error, "unavailable")
     error: JsonObject = {"type": f"{kind}_tool_result_error", "error_code": code}
     return _encode_result_block(kind, result, block_id, error)
 
 
 def encode_fetch_result(result: SearchResult, call: SearchCall, block_id: str) -> JsonObject:
-    """The page that another provider opened, or why it could not."""
+    """Encode the page that another provider opened, or the error."""
     if result.error:
         return encode_search_error(result, block_id, "web_fetch")
     return _encode_result_block("web_fetch", result, block_id, _encode_page(result, call))
@@ -169,7 +169,11 @@ def _encode_caller(caller: str) -> JsonObject:
 
 
 class CitationWriter:
-    """Writes the citations of one message."""
+    """Encodes the citations of one message.
+
+    Web citations have a URL and an encrypted index. A source without a URL is cited as a document with a
+    title. The signed token holds the exact span, because a claim may be split over several blocks.
+    """
 
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
@@ -177,7 +181,7 @@ class CitationWriter:
         self._documents: int | None = None
 
     def encode(self, evidence: Evidence, span: Span | None) -> JsonObject:
-        """Evidence of anybody's making."""
+        """Encode evidence; Anthropic's own citations are sent verbatim."""
         verbatim = evidence.extras.get(NAME, {}).get("citation")
         if isinstance(verbatim, dict):
             return verbatim
@@ -194,35 +198,40 @@ class CitationWriter:
         return {
             "type": "char_location",
             "cited_text": evidence.quote,
-            "document_index": self._number(source.title),
+            "document_index": self._document_index(source.title),
             "document_title": source.title or None,
             "start_char_index": 0,
             "end_char_index": len(evidence.quote),
             "file_id": token,
         }
 
-    def _number(self, title: str) -> int:
-        """A number that no document of the request has: clients look documents up by it."""
+    def _document_index(self, title: str) -> int:
+        """An index that no document of the request has: clients look documents up by it."""
         if self._documents is None:
             self._documents = len(request_documents(self._reply.request))
         return self._documents + self._titles.setdefault(title, len(self._titles))
 
 
 MAX_REPEATS = 2_000
-"""How many citations of an answer are told again on a later block of their claim."""
+"""How many citations of an answer are repeated on a later block of their claim."""
 
 
 class CitedText(NamedTuple):
-    """Text between two cuts, and the citations that apply to all of it."""
+    """Text between two boundaries, and the citations that apply to all of it."""
 
     text: str
     citations: tuple[Citation, ...]
 
 
 class CitationSplitter:
-    """One sweep over the text; knows the citations whose text is still to come."""
+    """Splits text into blocks: a citation of Anthropic's applies to the whole of its block.
 
-    __slots__ = ("_active", "_count", "_ends", "_new", "_points", "_repeats", "_starts", "_told")
+    Citations are added in any order; `pieces` then splits a range of text wherever a known claim begins or
+    ends. A claim that covers several pieces is repeated on each of them, up to a budget: nested claims would
+    otherwise grow with the square of their number.
+    """
+
+    __slots__ = ("_active", "_count", "_ends", "_last_citations", "_new", "_points", "_repeats", "_starts")
 
     def __init__(self) -> None:
         self._count = 0
@@ -231,11 +240,11 @@ class CitationSplitter:
         self._active: dict[int, Citation] = {}
         self._new: dict[int, Citation] = {}
         self._points: dict[int, dict[int, Citation]] = {}
-        self._told: tuple[Citation, ...] | None = ()
+        self._last_citations: tuple[Citation, ...] | None = ()
         self._repeats = MAX_REPEATS
 
     def add(self, citation: Citation) -> None:
-        """Take a citation with a span."""
+        """Add a citation with a span."""
         if citation.span is None:
             return
         start, end = citation.span
@@ -245,10 +254,10 @@ class CitationSplitter:
             self._points.setdefault(end, {})[self._count] = citation
         else:
             heappush(self._starts, (start, self._count, citation))
-        self._told = None
+        self._last_citations = None
 
     def pieces(self, text: str, start: int) -> Iterator[CitedText]:
-        """Cut the text, which begins at position `start` of the answer."""
+        """Split the text, which begins at offset `start` of the answer."""
         position, end = start, start + len(text)
         while position < end:
             self._move(position)
@@ -265,27 +274,27 @@ class CitationSplitter:
             _, number, citation = heappop(self._starts)
             if citation.span is not None and citation.span.end > position:
                 self._active[number] = self._new[number] = citation
-                self._told = None
+                self._last_citations = None
         while self._ends and self._ends[0][0] <= position:
             end, number = heappop(self._ends)
             self._active.pop(number, None)
             self._points.pop(end, None)
-            self._told = None
+            self._last_citations = None
 
     def _current(self) -> tuple[Citation, ...]:
-        if self._told is None:
+        if self._last_citations is None:
             self._new |= self._due_points()
             repeated = len(self._active) - len(self._new)
             current = self._new
             if repeated <= self._repeats:
                 self._repeats -= repeated
                 current = self._active
-            self._told = tuple(current[number] for number in sorted(current))
+            self._last_citations = tuple(current[number] for number in sorted(current))
             self._new = {}
-        return self._told
+        return self._last_citations
 
     def _due_points(self) -> dict[int, Citation]:
-        """A point takes all text since the claim before it: it is due when its end is the next one."""
+        """A point covers all text since the previous claim: it is due when its end is the next one."""
         points = self._points.pop(self._ends[0][0], {}) if self._ends else {}
         self._active |= points
         return points
@@ -305,12 +314,12 @@ LOSSES: Mapping[Feature, str] = {
 }
 
 EXTENSION_FEATURES = frozenset({*LOSSES, Feature.UNPLACED})
-"""What the field `groundwire` is for. Pages that the whole answer rests on are in a list of results; only
-we can tell them from other results there."""
+"""Features in the extension field. Pages that are cited for the whole answer are in a list of results, where
+only groundwire can tell them from other results."""
 
 
 def encode_message_head(message_id: str, model: str, reply: Reply) -> JsonObject:
-    """A message with nothing in it yet."""
+    """Encode a message without content."""
     return {
         "id": message_id if message_id.startswith("msg_") else f"msg_{reply.id}",
         "type": "message",
@@ -323,7 +332,7 @@ def encode_message_head(message_id: str, model: str, reply: Reply) -> JsonObject
 
 
 def encode_stop(answer: Answer) -> JsonObject:
-    """Why it ended. What Anthropic itself said is said again."""
+    """Encode the stop reason; Anthropic's own reason is kept."""
     reason = answer.finish or "other"
     verbatim = FINISH_REASONS.get(answer.detail) == reason
     return {
@@ -337,7 +346,7 @@ _Item = TypeVar("_Item")
 
 
 def _query_ids(search: str, total: int) -> list[str]:
-    """The ids of the pairs of one search; Anthropic's own are kept."""
+    """The block ids of one search, one for each query; Anthropic's own ids are kept."""
     plain = encode_id(search)
     if total == 1:
         return [plain if plain.startswith(SEARCH_ID_PREFIX) else f"{SEARCH_ID_PREFIX}gw_{plain}"]
@@ -348,10 +357,10 @@ def _query_ids(search: str, total: int) -> list[str]:
 
 
 class SearchBlockWriter:
-    """Writes searches and their results, and lists every cited page in some result.
+    """Encodes searches and their results, and lists every cited page in some result.
 
-    The last result is held until something else is written, so that it can list pages that are cited and
-    that the provider did not name among those it found.
+    The last result is held until something else is written, so that it can list pages that are cited and that
+    the provider did not name among those it found.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -362,16 +371,16 @@ class SearchBlockWriter:
         self._listed: set[str] = set()
         self._used: set[str] = set()
         self._written = 0
-        self._cited_apart = False
+        self._wrote_cited_pages = False
 
     @property
     def searches(self) -> int:
-        """How many searches of ours have been written that did not fail. A pair for cited pages is one only
-        where no other was reported."""
-        return self._written or int(self._cited_apart)
+        """How many successful searches were written. A result for cited pages counts only where no search was
+        reported."""
+        return self._written or int(self._wrote_cited_pages)
 
     def cite(self, citations: Iterable[Citation]) -> None:
-        """Note the pages of citations. Those of Anthropic's own citations are listed by its own results."""
+        """Collect the pages of citations. Pages of Anthropic's own citations are in its own results."""
         for citation in citations:
             for item in citation.evidence:
                 url = item.source.url
@@ -381,7 +390,7 @@ class SearchBlockWriter:
                         quotes.append(item.quote)
 
     def call(self, call: SearchCall) -> list[JsonObject]:
-        """The blocks that are due when a search is called."""
+        """Return the blocks to write when a search is called."""
         due = self.flush()
         self._calls[call.id] = call
         verbatim = verbatim_block(call)
@@ -393,7 +402,7 @@ class SearchBlockWriter:
         return [*due, *(encode_search_call(call, *pair) for pair in zip(queries, ids, strict=True))]
 
     def result(self, result: SearchResult) -> list[JsonObject]:
-        """The blocks that are due when a search returns."""
+        """Return the blocks to write when a search returns."""
         due = self.flush()
         verbatim = verbatim_block(result)
         if verbatim is not None:
@@ -403,27 +412,28 @@ class SearchBlockWriter:
         return due
 
     def flush(self) -> list[JsonObject]:
-        """The result that was held."""
+        """Return the blocks of the held result."""
         result, self._held = self._held, None
         return [] if result is None else self._encode(result)
 
     def rest(self) -> list[JsonObject]:
-        """The result that was held, and a pair for cited pages that no result lists."""
+        """Return the blocks of the held result, and a call and result for cited pages that no result
+        lists."""
         due = self.flush()
-        if pages := self._unlisted():
-            self._cited_apart = True
+        if pages := self._unlisted_pages():
+            self._wrote_cited_pages = True
             due += self._write(SearchResult("cited"), pages)
         return due
 
     def can_list(self, part: Part) -> bool:
-        """Is this a result of ours that can take further pages? Its call must have been written."""
+        """Whether this result can list further pages. Its call must have been written."""
         if not isinstance(part, SearchResult) or part.error or verbatim_block(part) is not None:
             return False
         call = self._calls.get(part.call_id)
         return call is None or call.kind == "search"
 
-    def know(self, parts: Iterable[Part]) -> None:
-        """Note the calls of an answer that is there as a whole."""
+    def register_calls(self, parts: Iterable[Part]) -> None:
+        """Register the calls of a complete answer."""
         self._calls.update((part.id, part) for part in parts if isinstance(part, SearchCall))
 
     def _encode(self, result: SearchResult) -> list[JsonObject]:
@@ -432,17 +442,17 @@ class SearchBlockWriter:
             self._listed.update((call.url, *(source.url for source in result.sources)))
             [block_id] = _query_ids(call.id, 1)
             return [encode_fetch_result(result, call, block_id)]
-        pages = [] if result.error else [*self._found(result), *self._unlisted()]
+        pages = [] if result.error else [*self._found_pages(result), *self._unlisted_pages()]
         if not result.error:
             self._written += 1 if call is None else _query_count(call)
         return self._write(result, pages)
 
     def _write(self, result: SearchResult, pages: Sequence[ListedPage]) -> list[JsonObject]:
-        """A result block for each query; where no call was reported, also the call that must come before."""
+        """Encode a result block for each query, and the call if none was reported."""
         call = self._calls.get(result.call_id)
         blocks: list[JsonObject] = []
         if call is None:
-            ids = [self._unused(*_query_ids(result.call_id, 0))]
+            ids = [self._unused_id(*_query_ids(result.call_id, 0))]
             blocks = [encode_search_call(SearchCall("", caller=result.caller), "", ids[0])]
         else:
             ids = _query_ids(call.id, _query_count(call))
@@ -452,8 +462,8 @@ class SearchBlockWriter:
             blocks.append(encode_search_result(result, share, block_id, self._key))
         return blocks
 
-    def _found(self, result: SearchResult) -> list[ListedPage]:
-        """The pages with an address: a link is what a result is for."""
+    def _found_pages(self, result: SearchResult) -> list[ListedPage]:
+        """The found pages with a URL: results are shown as links."""
         pages = []
         for source in result.sources:
             if source.url:
@@ -462,8 +472,8 @@ class SearchBlockWriter:
                 self._listed.add(source.url)
         return pages
 
-    def _unlisted(self) -> list[ListedPage]:
-        """The cited pages that are not listed yet, or not as pages that the answer as a whole rests on."""
+    def _unlisted_pages(self) -> list[ListedPage]:
+        """The cited pages that are not listed yet, or not as pages cited for the whole answer."""
         pages = [
             ListedPage(source, found=False, quotes=tuple(quotes))
             for url, (source, quotes) in self._cited.items()
@@ -473,7 +483,7 @@ class SearchBlockWriter:
         self._cited.clear()
         return pages
 
-    def _unused(self, block_id: str) -> str:
+    def _unused_id(self, block_id: str) -> str:
         number = next(n for n in count() if f"{block_id}_{n}" not in self._used)
         unused = block_id if block_id not in self._used else f"{block_id}_{number}"
         self._used.add(unused)
@@ -485,23 +495,23 @@ def _query_count(call: SearchCall) -> int:
 
 
 def _split_evenly(items: Sequence[_Item], shares: int) -> list[tuple[_Item, ...]]:
-    """The items in so many shares. Providers list the pages of all queries together: in shares, no query
-    looks as if it had found nothing, and no page is listed for each."""
+    """Split items into shares. Providers list the pages of all queries together: in shares, no query appears
+    to have found nothing, and no page is listed for every query."""
     edges = [len(items) * number // shares for number in range(shares + 1)]
     return [tuple(items[start : max(end, start + 1)]) for start, end in pairwise(edges)]
 
 
 class Encoder(StreamEncoder):
-    """Writes a message, one block at a time."""
+    """Encodes events as a message stream, one block at a time."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply)
-        self._late = CitationBuffer(reply.citations)
+        self._buffer = CitationBuffer(reply.citations)
         self._assembler = Assembler()
-        self._cutter = CitationSplitter()
+        self._splitter = CitationSplitter()
         self._searches = SearchBlockWriter(reply.key)
-        self._citing = CitationWriter(reply)
-        self._started = self._spoken = False
+        self._citation_writer = CitationWriter(reply)
+        self._started = self._has_text = False
         self._index = 0
         self._open: tuple[str, int] | None = None
         self._citations: tuple[Citation, ...] = ()
@@ -510,7 +520,7 @@ class Encoder(StreamEncoder):
 
     def on_event(self, event: Event) -> None:
         self._assembler.feed(event)
-        for due in self._late.feed(event):
+        for due in self._buffer.feed(event):
             self._write(due)
 
     def _write(self, event: Event) -> None:
@@ -542,10 +552,10 @@ class Encoder(StreamEncoder):
         self._send({"type": "ping"})
 
     def _write_text(self, event: TextDelta) -> None:
-        for piece in self._cutter.pieces(event.text, self._position):
+        for piece in self._splitter.pieces(event.text, self._position):
             if self._open != ("text", event.part) or self._citations != piece.citations:
                 self._open_text(event.part, piece)
-            # Written out rather than built: this is what most of a stream consists of.
+            # A template rather than a dict: most of a stream consists of these frames.
             self.send_text(
                 "content_block_delta",
                 f'{{"type":"content_block_delta","index":{self._index},"delta":{{"type":"text_delta","text":',
@@ -555,8 +565,8 @@ class Encoder(StreamEncoder):
         self._position += len(event.text)
 
     def _open_text(self, part: int, piece: CitedText) -> None:
-        if not self._spoken:
-            self._spoken = True
+        if not self._has_text:
+            self._has_text = True
             self._write_blocks(self._searches.rest())
         block: JsonObject = {"type": "text", "text": ""}
         if piece.citations:
@@ -567,15 +577,15 @@ class Encoder(StreamEncoder):
             self._send_citation(citation)
 
     def _write_citation(self, citation: Citation) -> None:
-        """A citation whose text is to come cuts it; one that is late goes on the block that is open.
+        """Split later text at a citation; a late citation goes on the open block.
 
-        Its pages go into a list of results; one without a place goes nowhere else.
+        Its pages go into a list of results; a citation without a span goes only there.
         """
         self._searches.cite((citation,))
         if citation.span is None:
             return
         if citation.span.end > self._position:
-            self._cutter.add(citation)
+            self._splitter.add(citation)
             return
         if self._open is None or self._open[0] != "text":
             self._open_text(-1, CitedText("", ()))
@@ -583,7 +593,9 @@ class Encoder(StreamEncoder):
 
     def _send_citation(self, citation: Citation) -> None:
         for item in citation.evidence:
-            self._delta({"type": "citations_delta", "citation": self._citing.encode(item, citation.span)})
+            self._delta(
+                {"type": "citations_delta", "citation": self._citation_writer.encode(item, citation.span)}
+            )
 
     def _settle(self, part: int) -> None:
         if self._open == ("text", part):
@@ -593,12 +605,14 @@ class Encoder(StreamEncoder):
         match event:
             case ReasoningDelta(part, text):
                 if text:
-                    self._open_once(("thinking", part), {"type": "thinking", "thinking": "", "signature": ""})
+                    self._ensure_block(
+                        ("thinking", part), {"type": "thinking", "thinking": "", "signature": ""}
+                    )
                     self._delta({"type": "thinking_delta", "thinking": text})
             case ToolCallDelta(part, call_id, name, arguments):
                 block_id = encode_id(call_id) or f"toolu_{self.reply.id}_{part}"
                 block: JsonObject = {"type": "tool_use", "id": block_id, "name": name, "input": {}}
-                self._open_once(("tool_use", part), block)
+                self._ensure_block(("tool_use", part), block)
                 self._delta({"type": "input_json_delta", "partial_json": arguments})
             case ExtrasSeen(part, extras):
                 self._write_signature(part, extras.get(NAME, {}))
@@ -624,8 +638,8 @@ class Encoder(StreamEncoder):
                     self._write_block(opaque.data)
 
     def _write_blocks(self, blocks: Iterable[JsonObject]) -> None:
-        """Search blocks. A result comes whole; a call opens without its input, which follows as JSON text,
-        of which the first piece is always empty."""
+        """Write search blocks. A result is written whole; a call starts without its input, which follows as
+        JSON text, whose first fragment is always empty."""
         for block in blocks:
             if block["type"] != "server_tool_use":
                 self._start_block(("whole", -1), block)
@@ -639,17 +653,17 @@ class Encoder(StreamEncoder):
         self._open_block(("whole", -1), block)
         self._close_block()
 
-    def _open_once(self, what: tuple[str, int], block: JsonObject) -> None:
-        if self._open != what:
-            self._open_block(what, block)
+    def _ensure_block(self, block_key: tuple[str, int], block: JsonObject) -> None:
+        if self._open != block_key:
+            self._open_block(block_key, block)
 
-    def _open_block(self, what: tuple[str, int], block: JsonObject) -> None:
+    def _open_block(self, block_key: tuple[str, int], block: JsonObject) -> None:
         self._write_blocks(self._searches.flush())
-        self._start_block(what, block)
+        self._start_block(block_key, block)
 
-    def _start_block(self, what: tuple[str, int], block: JsonObject) -> None:
+    def _start_block(self, block_key: tuple[str, int], block: JsonObject) -> None:
         self._close_block()
-        self._open = what
+        self._open = block_key
         self._citations = ()
         self._send({"type": "content_block_start", "index": self._index, "content_block": block})
 
@@ -690,14 +704,14 @@ class Encoder(StreamEncoder):
 def encode_blocks(
     parts: tuple[Part, ...], citations: tuple[Citation, ...], reply: Reply, searches: SearchBlockWriter
 ) -> Iterator[JsonObject]:
-    """The blocks of an answer, or of a turn that goes back to its maker."""
-    cutter = CitationSplitter()
+    """Encode the blocks of an answer, or of an assistant turn in the history."""
+    splitter = CitationSplitter()
     for citation in citations:
         if citation.span is not None:
-            cutter.add(citation)
-    citing = CitationWriter(reply)
-    searches.know(parts)
-    # The last search lists the pages that are cited and that no search found; without one, a pair of its own.
+            splitter.add(citation)
+    citation_writer = CitationWriter(reply)
+    searches.register_calls(parts)
+    # The last search lists the cited pages that no search found; without one, they get a call and result.
     listing = next((part for part in reversed(parts) if searches.can_list(part)), None)
     pages = citations
     position = 0
@@ -707,7 +721,7 @@ def encode_blocks(
             pages = ()
         if isinstance(part, Text):
             yield from searches.flush() if listing else searches.rest()
-            yield from _encode_text(part, cutter, position, citing)
+            yield from _encode_text(part, splitter, position, citation_writer)
             position += len(part.text)
         else:
             yield from _encode_part(part, searches, reply)
@@ -716,13 +730,13 @@ def encode_blocks(
 
 
 def _encode_text(
-    part: Text, cutter: CitationSplitter, position: int, citing: CitationWriter
+    part: Text, splitter: CitationSplitter, position: int, citation_writer: CitationWriter
 ) -> Iterator[JsonObject]:
-    for piece in cutter.pieces(part.text, position):
+    for piece in splitter.pieces(part.text, position):
         block: JsonObject = {"type": "text", "text": piece.text}
         if piece.citations:
             block["citations"] = [
-                citing.encode(item, citation.span)
+                citation_writer.encode(item, citation.span)
                 for citation in piece.citations
                 for item in citation.evidence
             ]

@@ -76,14 +76,14 @@ STOP_REASONS: dict[FinishReason, str] = {
 
 
 def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
-    """An error answer."""
+    """Decode an HTTP error response."""
     try:
         document = as_object(load_json(body, UpstreamWireError))
     except UpstreamWireError:
         document = {}
     detail = as_object(document.get("error"))
     kind, message = _text(detail.get("type")), _text(detail.get("message"))
-    # `request_too_large` and friends keep their meaning whatever the status; unknown types go by status.
+    # Known types decide, whatever the status; unknown types are classified by status.
     return _ERROR_CLASSES.get(kind, upstream_error_class(status))(
         message or _excerpt(body) or f"HTTP {status}",
         status=status,
@@ -94,20 +94,20 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
 
 
 def decode_stream_error(detail: JsonObject) -> UpstreamError:
-    """The `error` object of an event inside a stream."""
+    """Decode the `error` object of an event inside a stream."""
     kind = _text(detail.get("type"))
     return _ERROR_CLASSES.get(kind, Overloaded)(_text(detail.get("message")) or kind, upstream_code=kind)
 
 
 def encode_error(error: GroundwireError, reply: Reply) -> ErrorBody:
-    """Any error of ours, in Anthropic's words."""
+    """Encode any error as an HTTP error response."""
     body = encode_error_event(error)
     body["request_id"] = f"req_{reply.id}"
     return ErrorBody(529 if error.status_hint == 503 else error.status_hint, body)
 
 
 def encode_error_event(error: GroundwireError) -> JsonObject:
-    """The same for the inside of a stream."""
+    """Encode any error as an event inside a stream."""
     blames_client = 400 <= error.status_hint < 500
     kind = _ERROR_TYPES.get(error.status_hint, "invalid_request_error" if blames_client else "api_error")
     return {"type": "error", "error": {"type": kind, "message": error.message}}

@@ -34,7 +34,7 @@ _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "
 
 
 def decode_messages(messages: Iterable[Fields], key: bytes) -> Iterator[Message]:
-    """The turns. Citations of one may name documents of all turns before it."""
+    """Decode the messages. Citations of one may refer to documents of all messages before it."""
     documents = DocumentIndex()
     return (_decode_message(message, documents, key) for message in messages)
 
@@ -105,7 +105,7 @@ def _decode_block(block: Fields) -> Part:
 
 
 def encode_messages(messages: Iterable[Message]) -> Iterator[JsonObject]:
-    """The turns. Results of one round of calls must stand in one message, whoever sent them one by one."""
+    """Encode the messages. Results of one round of calls must be in one message, also if sent one by one."""
     held: list[Json] | None = None
     for message in messages:
         content = list(_encode_content(message))
@@ -119,7 +119,8 @@ def encode_messages(messages: Iterable[Message]) -> Iterator[JsonObject]:
 
 
 def _encode_content(message: Message) -> Iterator[Json]:
-    """Blocks; thinking that Anthropic did not sign would be rejected and stays out."""
+    """Encode the blocks of a message. Thinking that Anthropic did not sign would be rejected and is left
+    out."""
     if message.role == "assistant":
         native = is_native(message, NAME)
         parts = message.parts if native else readable_parts(message, NAME)

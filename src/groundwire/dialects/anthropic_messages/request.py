@@ -45,13 +45,13 @@ _REQUEST_FIELDS = (
 _EFFORTS: frozenset[Effort] = frozenset({"low", "medium", "high", "xhigh", "max"})
 
 
-def with_key(language: Dialect, key: bytes) -> Dialect:
-    """The dialect that knows its own blocks, signed with this key, when a client sends them back."""
-    return replace(language, decode_request=partial(decode_request, key=key))
+def with_key(dialect: Dialect, key: bytes) -> Dialect:
+    """The dialect that reads blocks signed with this key when a client sends them back."""
+    return replace(dialect, decode_request=partial(decode_request, key=key))
 
 
 def decode_request(body: JsonObject, key: bytes = DEFAULT_KEY) -> Request:
-    """A caller's body."""
+    """Decode a client's request body."""
     fields = Fields.of(body, ClientWireError)
     tools = list(fields.objs("tools"))
     search = next((decode_search(tool) for tool in tools if is_search_tool(tool)), None)
@@ -82,17 +82,17 @@ def decode_request(body: JsonObject, key: bytes = DEFAULT_KEY) -> Request:
 
 
 def encode_request(request: Request) -> Encoded:
-    """The body for the real API. It takes no sampling settings since 2026-10-21."""
+    """Encode a body for the real API, which takes no sampling settings since 2026-10-21."""
     kept = dict(request.extras.get(NAME, {}))
     kept_choice = kept.pop("tool_choice", None)
-    head, turns = _split_system(request)
+    system, turns = _split_system(request)
     body: JsonObject = {
         "model": request.model,
         "max_tokens": request.limits.max_output_tokens or DEFAULT_MAX_TOKENS,
         "messages": list(encode_messages(turns)),
     }
-    if head:
-        body["system"] = [{"type": "text", "text": text.text, **text.extras.get(NAME, {})} for text in head]
+    if system:
+        body["system"] = [{"type": "text", "text": text.text, **text.extras.get(NAME, {})} for text in system]
     tools, unsupported = encode_tools(request)
     if tools:
         body["tools"] = tools
@@ -135,12 +135,12 @@ def _decode_output(fields: Fields) -> OutputFormat | None:
 
 
 def _split_system(request: Request) -> tuple[tuple[Text, ...], tuple[Message, ...]]:
-    """Instructions at the front belong in `system`; later ones stay where they are."""
+    """Leading instructions belong in `system`; later ones stay where they are."""
     turns = list(request.messages)
-    head = list(request.system)
+    system = list(request.system)
     while turns and turns[0].role in ("system", "developer"):
-        head.extend(part for part in turns.pop(0).parts if isinstance(part, Text))
-    return tuple(head), tuple(turns)
+        system.extend(part for part in turns.pop(0).parts if isinstance(part, Text))
+    return tuple(system), tuple(turns)
 
 
 def _encode_reasoning(request: Request) -> JsonObject:

@@ -26,9 +26,9 @@ from groundwire.model.value import replace
 
 
 def decode_response(body: JsonObject, documents: Iterable[CitedDocument] = ()) -> list[Event]:
-    """The events that tell a whole message; an error body with status 200 tells a failure.
+    """Decode a whole message to events; an error body with status 200 becomes `Failed`.
 
-    `documents` are those of the request, which citations may name by number.
+    `documents` are those of the request, which citations may refer to by number.
     """
     message = Fields.of(body, UpstreamWireError)
     if message.text("type") == "error":
@@ -46,20 +46,20 @@ def decode_response(body: JsonObject, documents: Iterable[CitedDocument] = ()) -
     return decoder.close()
 
 
-def for_request(language: Dialect, request: Request) -> Dialect:
-    """The dialect with the documents of a request, which citations of its answer may name by number."""
+def for_request(dialect: Dialect, request: Request) -> Dialect:
+    """The dialect for the response to a request, whose documents citations may refer to by number."""
     documents = request_documents(request)
     if not documents:
-        return language
+        return dialect
     return replace(
-        language,
+        dialect,
         decoder=partial(Decoder, documents=documents),
         decode_response=partial(decode_response, documents=documents),
     )
 
 
 def encode_response(answer: Answer, reply: Reply) -> JsonObject:
-    """A whole message."""
+    """Encode a whole message."""
     body = encode_message_head(answer.id, answer.model, reply)
     parts = searches_before_text(answer.parts, NAME)
     searches = SearchBlockWriter(reply.key)

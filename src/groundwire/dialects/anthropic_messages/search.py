@@ -21,12 +21,12 @@ _LOCATION_FIELDS = ("country", "region", "city", "timezone")
 
 
 def is_search_tool(tool: Fields) -> bool:
-    """By prefix, so that versions to come are recognised too."""
+    """Whether a tool is the web search tool, by prefix, so that future versions are recognised."""
     return tool.text("type").startswith("web_search_")
 
 
 def decode_search(tool: Fields) -> SearchOptions:
-    """The declaration, as options."""
+    """Decode a search declaration."""
     allowed, blocked = tool.texts("allowed_domains"), tool.texts("blocked_domains")
     if allowed and blocked:
         raise tool.fault("allowed_domains and blocked_domains cannot be used together", "blocked_domains")
@@ -40,21 +40,21 @@ def decode_search(tool: Fields) -> SearchOptions:
 
 
 def encode_search(options: SearchOptions) -> Encoded:
-    """The options, as a declaration, and the names of those it has no field for."""
+    """Encode a search declaration, and name the options it has no field for."""
     tool: JsonObject = {"type": DEFAULT_TYPE, "name": TOOL_NAME}
     if options.allowed_domains:
         tool["allowed_domains"] = list(options.allowed_domains)
     elif options.blocked_domains:
         tool["blocked_domains"] = list(options.blocked_domains)
-    place = _encode_location(options.location)
-    if place:
-        tool["user_location"] = {"type": "approximate", **place}
+    location = _encode_location(options.location)
+    if location:
+        tool["user_location"] = {"type": "approximate", **location}
     if options.max_uses is not None:
         tool["max_uses"] = options.max_uses
     tool.update(options.extras.get(NAME, {}))
     unsupported = {
         "blocked_domains": bool(options.allowed_domains and options.blocked_domains),
-        "location": options.location is not None and not place,
+        "location": options.location is not None and not location,
         "language": bool(options.language),
         "since": bool(options.since),
         "until": bool(options.until),
@@ -65,10 +65,12 @@ def encode_search(options: SearchOptions) -> Encoded:
     return Encoded(tool, tuple(name for name, missing in unsupported.items() if missing))
 
 
-def _decode_location(place: Fields) -> Location | None:
-    if not place.raw:
+def _decode_location(location: Fields) -> Location | None:
+    if not location.raw:
         return None
-    return Location(place.text("country"), place.text("region"), place.text("city"), place.text("timezone"))
+    return Location(
+        location.text("country"), location.text("region"), location.text("city"), location.text("timezone")
+    )
 
 
 def _encode_location(location: Location | None) -> JsonObject:
@@ -83,13 +85,13 @@ GROUNDWIRE_SEARCH_ID = re.compile(r"srvtoolu_gw(?:(\d{1,9})of(\d{1,9}))?_(.*)", 
 
 
 class ListedPage(NamedTuple):
-    """A page in a list of results, and why it is there."""
+    """A page in a list of results, and why it is listed."""
 
     source: Source
     found: bool = True
-    """Did a search find it? Else it is listed because the answer cites it."""
+    """Whether a search found it; otherwise it is listed because the answer cites it."""
     quotes: tuple[str, ...] = ()
-    """What is quoted where it is cited for the answer as a whole, one for each citation; may be empty."""
+    """The quotes of citations for the answer as a whole, one for each citation; may be empty strings."""
 
 
 WEB_CITATION = "web_search_result_location"

@@ -88,12 +88,12 @@ _NOT_AN_ID = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def encode_id(identity: str) -> str:
-    """An id of a client's call, in signs that are allowed."""
+    """Encode the id of a call in the characters that Anthropic allows."""
     return _NOT_AN_ID.sub("_", identity)
 
 
 def decode_arguments(text: str) -> JsonObject:
-    """The arguments of a call as an object; what is none is kept as text."""
+    """Decode the arguments of a call to an object; any other value is wrapped in one."""
     try:
         value = load_json(text or "{}", ClientWireError)
     except ClientWireError:
@@ -102,11 +102,11 @@ def decode_arguments(text: str) -> JsonObject:
 
 
 def encode_arguments(value: JsonObject) -> str:
-    """The arguments of a call as JSON text."""
+    """Encode the arguments of a call as JSON text."""
     return dump_json(value)
 
 
 def block_extras(fields: Fields, *known: str) -> Extras:
-    """The fields of a block that have no canonical meaning (`cache_control`, …)."""
+    """The fields of a block that have no canonical meaning (`cache_control`, …), as extras."""
     rest = fields.rest("type", *known)
     return {NAME: rest} if rest else NO_EXTRAS
