@@ -71,12 +71,12 @@ from groundwire.text.urls import domain_of, safe_address
 SERVER_SEARCH_TOOLS = frozenset({"GOOGLE_SEARCH_WEB", "GOOGLE_SEARCH_IMAGE"})
 SERVER_FETCH_TOOLS = frozenset({"URL_CONTEXT"})
 
-# Addresses that only Google's own models can read.
+# Hosts that only Google's own models can read.
 _PRIVATE_HOSTS = frozenset({"generativelanguage.googleapis.com"})
 
 
 def decode_blob(part: Fields) -> Image | Opaque:
-    """Inline data: a picture, or something that has no canonical form."""
+    """Decode inline data: an image, or an opaque part."""
     blob = part.obj("inlineData")
     media_type = blob.text("mimeType")
     if media_type and not media_type.startswith("image/"):
@@ -85,7 +85,7 @@ def decode_blob(part: Fields) -> Image | Opaque:
 
 
 def decode_file(part: Fields) -> Image | Opaque:
-    """Data by address: a picture that anybody can fetch, or something opaque."""
+    """Decode data by URL: an image that anyone can fetch, or an opaque part."""
     file = part.obj("fileData")
     media_type = file.text("mimeType")
     url = safe_address(file.text("fileUri"))
@@ -95,7 +95,7 @@ def decode_file(part: Fields) -> Image | Opaque:
 
 
 def decode_search_call(part: Fields, number: int) -> SearchCall | None:
-    """A `toolCall` of a search or of a page opened; None if it is another tool's."""
+    """Decode a `toolCall` of a search or a fetch; None if it is another tool's."""
     call = part.obj("toolCall")
     kind = call.text("toolType")
     arguments = call.obj("args")
@@ -111,7 +111,7 @@ def decode_search_call(part: Fields, number: int) -> SearchCall | None:
 
 
 def decode_search_result(part: Fields, call_id: str) -> SearchResult | None:
-    """A `toolResponse` of a search: suggestions, but no pages; None if it is another tool's."""
+    """Decode a `toolResponse` of a search: suggestions, but no pages; None if it is another tool's."""
     response = part.obj("toolResponse")
     if response.text("toolType") not in SERVER_SEARCH_TOOLS | SERVER_FETCH_TOOLS:
         return None
@@ -122,7 +122,7 @@ def decode_search_result(part: Fields, call_id: str) -> SearchResult | None:
     )
 
 
-# Extras of a picture: fields beside the data stand as they are, fields inside it under the name `data`.
+# Extras of an image: fields next to the data are kept as they are, fields inside it under the name `data`.
 def _part_extras(part: Fields, key: str, *known: str) -> dict[str, JsonObject]:
     inside = part.obj(key).rest(*known)
     return extras_of({**part.rest(key), **({"data": inside} if inside else {})})
@@ -133,20 +133,20 @@ _NOT_ID_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 class ContentReader:
-    """Takes wire parts, tells events."""
+    """Reads the parts of a model turn and emits events: of a response, or of a turn sent back."""
 
     def __init__(self, emit: Callable[[Event], None]) -> None:
         self.emit = emit
-        self.name_call: Callable[[], str] = self._number_call
+        self.make_call_id: Callable[[], str] = self._default_call_id
         self.response_id = ""
         self.text_parts: list[int] = []
         self.part_starts: list[int] = []
-        """How much text stands before each wire part, in code points."""
+        """The offset of each wire part in the text, in code points."""
         self.calls: list[SearchCall] = []
         self.results: list[tuple[int, SearchResult]] = []
-        """What came back from server tools and is not told yet, with the part reserved for it."""
-        self.called = 0
-        self._words: list[str] = []
+        """Results of server tools that were not emitted yet, with the part number reserved for them."""
+        self.call_count = 0
+        self._texts: list[str] = []
         self._length = 0
         self._parts = 0
         self._open: type[TextDelta | ReasoningDelta] | None = None
@@ -154,21 +154,21 @@ class ContentReader:
 
     @property
     def text(self) -> str:
-        """All words so far; thoughts are none."""
-        return "".join(self._words)
+        """All text so far, without thoughts."""
+        return "".join(self._texts)
 
     def next_part(self) -> int:
-        """A number for a new part; it ends the text before it."""
+        """Return the number of a new part, and end the text before it."""
         self._open = None
         self._parts += 1
         return self._parts - 1
 
     def read(self, content: Fields) -> None:
-        """The parts of a content."""
+        """Read the parts of a content."""
         parts = content.get("parts")
-        if isinstance(parts, list) and len(parts) == 1 and isinstance(words := _plain_text(parts[0]), str):
-            self.part_starts.append(self._length)  # nearly every chunk of a stream is just this
-            self._say(TextDelta, words)
+        if isinstance(parts, list) and len(parts) == 1 and isinstance(text := _plain_text(parts[0]), str):
+            self.part_starts.append(self._length)  # fast path: nearly every chunk of a stream
+            self._emit_text(TextDelta, text)
             return
         for part in many(content, "parts"):
             self.part_starts.append(self._length)
@@ -189,13 +189,15 @@ class ContentReader:
         kind = ReasoningDelta if part.flag("thought") else TextDelta
         rest = _with_camel_signature(part.rest("text", "thought"))
         if not text and rest and kind is TextDelta and kind is not self._open:
-            self._add_opaque(part)  # a signature that no text goes with
+            self._add_opaque(part)  # a signature without text
             return
-        self._say(kind, text, rest)
+        self._emit_text(kind, text, rest)
         if SIGNATURE in rest:
             self._open = None
 
-    def _say(self, kind: type[TextDelta | ReasoningDelta], text: str, rest: JsonObject | None = None) -> None:
+    def _emit_text(
+        self, kind: type[TextDelta | ReasoningDelta], text: str, rest: JsonObject | None = None
+    ) -> None:
         if not text and not rest:
             return
         if kind is not self._open:
@@ -204,7 +206,7 @@ class ContentReader:
             self.emit(ExtrasSeen(self._open_part, {NAME: rest}))
         self.emit(kind(self._open_part, text))
         if kind is TextDelta:
-            self._words.append(text)
+            self._texts.append(text)
             self._length += len(text)
 
     def _begin(self, kind: type[TextDelta | ReasoningDelta]) -> None:
@@ -226,13 +228,13 @@ class ContentReader:
         if extras:
             self.emit(ExtrasSeen(number, {NAME: extras}))
         arguments = encode_arguments(call.obj("args").raw)
-        self.emit(ToolCallDelta(number, call_id or self.name_call(), name, arguments))
-        self.called += 1
+        self.emit(ToolCallDelta(number, call_id or self.make_call_id(), name, arguments))
+        self.call_count += 1
 
-    def _number_call(self) -> str:
-        """An id for a call that has none: the same whenever this answer is read, another in each answer."""
+    def _default_call_id(self) -> str:
+        """An id for a call without one: stable for this answer, different in every answer."""
         answer = _NOT_ID_CHARACTERS.sub("", self.response_id)[:40]
-        return f"call_{answer}_{self.called}" if answer else f"call_{self.called}"
+        return f"call_{answer}_{self.call_count}" if answer else f"call_{self.call_count}"
 
     def _read_server_call(self, part: Fields) -> None:
         call = decode_search_call(part, len(self.calls))
@@ -272,12 +274,12 @@ _PART_READERS: dict[str, Callable[[ContentReader, Fields], None]] = {
 
 
 def _plain_text(part: Json) -> Json:
-    """The text of a part that has nothing else."""
+    """The text of a part that has no other field."""
     return part.get("text") if isinstance(part, dict) and len(part) == 1 else None
 
 
 def _with_camel_signature(rest: JsonObject) -> JsonObject:
-    """The same with the signature under the one name it is looked for."""
+    """Rename the signature field to its camelCase name."""
     if "thought_signature" in rest:
         rest = {**rest, SIGNATURE: rest["thought_signature"]}
         del rest["thought_signature"]
@@ -285,16 +287,16 @@ def _with_camel_signature(rest: JsonObject) -> JsonObject:
 
 
 REDIRECT_URL = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/"
-"""Where the Developer API sends readers; the title is then the domain of the page."""
+"""Redirect URLs of the Developer API; the title is then the domain of the page."""
 
 PAGE_STATUS_PREFIX = "URL_RETRIEVAL_STATUS_"
 CHUNK_KEY = "chunk"
-"""Under this name the extras of a source hold a chunk that is no plain web page."""
+"""The key in the extras of a source for a chunk that is not a plain web page."""
 
 _DOMAIN_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)+")
 _ADDRESS_KEYS = {"web": "uri", "image": "sourceUri", "retrievedContext": "uri", "maps": "uri"}
 _QUERY_FIELDS = ("webSearchQueries", "imageSearchQueries", "retrievalQueries")
-"""`retrievalQueries` are those of Google Maps and of private data."""
+"""`retrievalQueries` are queries of Google Maps and of private data."""
 
 _GROUNDING_FIELDS = (*_QUERY_FIELDS[:2], "searchEntryPoint", "groundingChunks", "groundingSupports")
 _GROUNDING_LISTS = either_spelling(dict.fromkeys((*_QUERY_FIELDS, "groundingChunks", "groundingSupports")))
@@ -302,7 +304,7 @@ _Item = TypeVar("_Item")
 
 
 class GroundingSupport(NamedTuple):
-    """Words and the chunks they lean on, as the wire has it."""
+    """A `groundingSupports` entry: a segment of the text and the chunks that support it."""
 
     start: int
     end: int | None
@@ -313,7 +315,7 @@ class GroundingSupport(NamedTuple):
 
 
 class GroundingReader:
-    """Everything the chunks of an answer say about where it comes from."""
+    """Collects the grounding metadata of all chunks of an answer."""
 
     def __init__(self) -> None:
         self.queries: dict[str, None] = {}
@@ -321,11 +323,11 @@ class GroundingReader:
         self.suggestions = ""
         self.extras: JsonObject = {}
         self.raw: JsonObject = {}
-        """The `groundingMetadata` as the wire has it; that of a stream is put together from its chunks."""
+        """The `groundingMetadata` verbatim; merged from all chunks of a stream."""
         self._supports: list[GroundingSupport] = []
 
     def add(self, fields: Fields) -> None:
-        """Take a `groundingMetadata`."""
+        """Add the `groundingMetadata` of a chunk."""
         self._add_raw(fields.raw)
         for key in _QUERY_FIELDS:
             self.queries.update((query, None) for query in fields.texts(key) if query.strip())
@@ -353,32 +355,32 @@ class GroundingReader:
                 merged[key] = value
         self.raw = merged
 
-    def tell(self, text: str, part_starts: list[int]) -> Iterator[Event]:
-        """The citations of a complete text."""
-        unplaced = sourceless = told = 0
+    def citation_events(self, text: str, part_starts: list[int]) -> Iterator[Event]:
+        """The citation events of a complete text."""
+        unplaced = sourceless = count = 0
         size = len(text.encode("utf-8", "surrogatepass"))
         quotes = QuotePlaces(text)
         for support, spans in zip(self._supports, self._spans(text, part_starts), strict=True):
-            if told > MAX_EVIDENCE:
+            if count > MAX_EVIDENCE:
                 break
             evidence = tuple(self._evidence(support))
             sourceless += len(evidence) < len(set(support.chunks))
             if not evidence:
                 continue
-            told += len(evidence)
+            count += len(evidence)
             span = _resolve_span(support, spans, size, quotes)
             unplaced += span is None
             kind = anchor_at(span, lambda start, end: text[start:end]) if span else "claim"
             yield Cited(Citation(span, evidence, kind))
         if unplaced:
-            yield Warned("citation_unplaced", f"{unplaced} of the citations could not be placed in the text")
+            yield Warned("citation_unplaced", f"{unplaced} of the citations could not be located in the text")
         if sourceless:
-            yield Warned("citation_without_source", f"{sourceless} of the citations name no known source")
+            yield Warned("citation_without_source", f"{sourceless} of the citations refer to no known source")
 
     def _spans(self, text: str, part_starts: list[int]) -> Iterator[list[Span]]:
-        """What the offsets of each support may mean, in code points; all are converted in one pass.
+        """The possible spans of each support, in code points; all are converted in one pass.
 
-        By the schema offsets count from the start of the part; no answer has been seen that does so.
+        By the schema, offsets count from the start of the part; no answer has been seen that does so.
         """
         in_parts = any(support.part for support in self._supports)
         bases = [0, *from_points(text, part_starts[1:], "utf8")] if in_parts else [0]
@@ -407,7 +409,7 @@ class GroundingReader:
 
 
 def merge_repeated(known: list[_Item], new: list[_Item]) -> None:
-    """Add what is new: all of it, unless it begins with everything that is known."""
+    """Append new items; if the new list begins with all known items, it replaces them."""
     if new[: len(known)] == known:
         known[:] = new
     else:
@@ -415,7 +417,7 @@ def merge_repeated(known: list[_Item], new: list[_Item]) -> None:
 
 
 def _decode_chunks(fields: Fields) -> Iterator[Source]:
-    """One source for each chunk, also for those that say nothing, so that indices keep their meaning."""
+    """Decode one source for each chunk, also for empty ones, so that indices stay valid."""
     chunks = iter(fields.objs("groundingChunks"))
     for value in fields.items("groundingChunks"):
         yield Source("") if value is None else _decode_chunk(next(chunks))
@@ -426,7 +428,7 @@ def _decode_chunk(chunk: Fields) -> Source:
     page = chunk.obj(kind)
     uri = page.text(_ADDRESS_KEYS[kind])
     url = safe_address(uri)
-    # A document of a private store has a name instead of a web address (`gs://…`, or none at all).
+    # A document of a private store has a name instead of a web URL (`gs://…`, or none at all).
     title = page.text("title") or ("" if url else uri or page.text("documentName"))
     is_domain = uri.startswith(REDIRECT_URL) and _DOMAIN_NAME.fullmatch(title) is not None
     passage = page.text("text") if kind == "retrievedContext" else ""
@@ -455,8 +457,8 @@ def _resolve_span(
     support: GroundingSupport, spans: list[Span], size: int, quotes: QuotePlaces
 ) -> Span | None:
     if not support.quote:
-        is_told = support.end is not None and 0 <= support.start <= support.end <= size
-        return spans[-1] if is_told else None
+        is_valid = support.end is not None and 0 <= support.start <= support.end <= size
+        return spans[-1] if is_valid else None
     for span in spans[:-1]:
         if quotes.holds(span, support.quote):
             return span
@@ -467,22 +469,22 @@ _UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
 
 
 class ResponseReader:
-    """Takes chunks, tells events."""
+    """Reads chunks and emits events."""
 
     def __init__(self, emit: Callable[[Event], None]) -> None:
         self._emit = emit
-        self._turn = ContentReader(emit)
+        self._content = ContentReader(emit)
         self._grounding = GroundingReader()
         self._pages: list[tuple[str, str]] = []
         self._opened: set[str] = set()
-        self._counted: Fields | None = None
+        self._usage_body: Fields | None = None
         self._finish = ""
         self._candidate: JsonObject = {}
         self._feedback: JsonObject = {}
         self._started = self._answered = self._settled = self._failed = False
 
     def read(self, body: Fields) -> None:
-        """One chunk, or the whole body."""
+        """Read one chunk, or the whole body."""
         if "error" in body.raw:
             error = error_in(body.raw)
             if error is not None:
@@ -490,8 +492,8 @@ class ResponseReader:
                 return
         if not self._started:
             self._started = True
-            self._turn.response_id = body.text("responseId")
-            self._emit(Started(self._turn.response_id, body.text("modelVersion")))
+            self._content.response_id = body.text("responseId")
+            self._emit(Started(self._content.response_id, body.text("modelVersion")))
         for key in body.raw:
             if read := _BODY_READERS.get(key):
                 read(self, body)
@@ -508,13 +510,13 @@ class ResponseReader:
                 return
 
     def _read_usage(self, body: Fields) -> None:
-        self._counted = body  # every chunk counts, the last one holds: nothing is read before the end
+        self._usage_body = body  # cumulative: only the last one is decoded, at the end
 
     def _read_feedback(self, body: Fields) -> None:
         self._feedback = body.obj("promptFeedback").raw
 
     def _read_content(self, candidate: Fields) -> None:
-        self._turn.read(candidate.obj("content"))
+        self._content.read(candidate.obj("content"))
 
     def _read_finish(self, candidate: Fields) -> None:
         finish = candidate.text("finishReason")
@@ -527,25 +529,25 @@ class ResponseReader:
 
     def _read_pages(self, candidate: Fields) -> None:
         pages = many(candidate.obj("urlContextMetadata"), "urlMetadata")
-        told = [(page.text("retrievedUrl"), page.text("urlRetrievalStatus")) for page in pages]
-        merge_repeated(self._pages, told)
+        listed = [(page.text("retrievedUrl"), page.text("urlRetrievalStatus")) for page in pages]
+        merge_repeated(self._pages, listed)
 
     def settle(self) -> None:
-        """Tell what only the whole text bears out. More text will not come."""
+        """Emit what needs the whole text. No more text follows."""
         if self._settled or not self._started:
             return
         self._settled = True
-        self._tell_searches()
-        for event in self._grounding.tell(self._turn.text, self._turn.part_starts):
+        self._emit_searches()
+        for event in self._grounding.citation_events(self._content.text, self._content.part_starts):
             self._emit(event)
-        for part in self._turn.text_parts:
+        for part in self._content.text_parts:
             self._emit(TextSettled(part))
-        usage = decode_usage(self._counted.obj("usageMetadata")) if self._counted else Usage()
+        usage = decode_usage(self._usage_body.obj("usageMetadata")) if self._usage_body else Usage()
         if usage != Usage():
             self._emit(UsageSeen(usage))
 
     def end(self, *, whole: bool = False) -> None:
-        """There are no more chunks. A whole body has an end even if it names none; a stream may be cut."""
+        """Emit the end. A whole body is complete even without a finish reason; a stream may be truncated."""
         if self._failed:
             return
         self.settle()
@@ -553,7 +555,7 @@ class ResponseReader:
         if not self._answered and isinstance(block, str):
             self._emit(Finished("filtered", block, {NAME: {"promptFeedback": self._feedback}}))
         elif self._finish or (whole and self._answered):
-            self._tell_finish()
+            self._emit_finish()
         elif whole:
             self._emit(Failed(Interrupted("the answer holds no candidate")))
 
@@ -562,34 +564,34 @@ class ResponseReader:
         self._failed = True
         self._emit(Failed(read_error(error, None, {})))
 
-    def _tell_finish(self) -> None:
+    def _emit_finish(self) -> None:
         reason: FinishReason = FINISH_REASONS.get(self._finish, "other")
         detail = "" if self._finish in ("STOP", "MAX_TOKENS") else self._finish
-        if reason == "stop" and self._turn.called:
+        if reason == "stop" and self._content.call_count:
             reason = "tool_calls"
         self._emit(Finished(reason, detail, extras_of(self._verbatim())))
 
     def _verbatim(self) -> JsonObject:
-        """What the answer keeps as the wire has it: fields without a canonical form, and its grounding."""
+        """What the answer keeps verbatim: fields without a canonical form, and the grounding metadata."""
         kept: JsonObject = {"candidate": self._candidate, "groundingMetadata": self._grounding.raw}
         return {key: value for key, value in kept.items() if value}
 
-    def _tell_searches(self) -> None:
-        """Pages opened, then the search, which has whatever was found besides; then results left over."""
-        untold = [call for call in self._turn.calls if call.kind == "open"]
+    def _emit_searches(self) -> None:
+        """Emit the opened pages, then the search with all other pages, then the remaining results."""
+        unmatched = [call for call in self._content.calls if call.kind == "open"]
         for retrieved, status in self._pages:
             url = safe_address(retrieved)
-            call = next((call for call in untold if call.url == url), None)
+            call = next((call for call in unmatched if call.url == url), None)
             if call is None:
-                call = self._call(SearchCall("", kind="open", url=url))
+                call = self._emit_call(SearchCall("", kind="open", url=url))
             else:
-                untold.remove(call)
-            self._tell_page(call, status.removeprefix(PAGE_STATUS_PREFIX).lower())
-        self._tell_search()
-        for number, result in self._turn.results:
+                unmatched.remove(call)
+            self._emit_page(call, status.removeprefix(PAGE_STATUS_PREFIX).lower())
+        self._emit_search()
+        for number, result in self._content.results:
             self._emit(SearchReturned(number, result))
 
-    def _tell_page(self, call: SearchCall, status: str) -> None:
+    def _emit_page(self, call: SearchCall, status: str) -> None:
         if status == "unspecified":
             return
         error = "" if status in ("", "success") else status
@@ -597,43 +599,45 @@ class ResponseReader:
         page = replace(known or Source(call.url), state="opened")
         if not error and call.url:
             self._opened.add(call.url)
-        self._return(call, SearchResult(call.id, () if error else (page,), error))
+        self._emit_result(call, SearchResult(call.id, () if error else (page,), error))
 
-    def _tell_search(self) -> None:
+    def _emit_search(self) -> None:
         grounding = self._grounding
         found = tuple(
             source
             for source in grounding.sources
             if (source.url or source.title) and source.url not in self._opened
         )
-        told = [result.suggestions for _, result in self._turn.results]
-        suggestions = "" if grounding.suggestions in told else grounding.suggestions
-        searches = [call for call in self._turn.calls if call.kind == "search"]
+        emitted = [result.suggestions for _, result in self._content.results]
+        suggestions = "" if grounding.suggestions in emitted else grounding.suggestions
+        searches = [call for call in self._content.calls if call.kind == "search"]
         if not searches and not (found or suggestions or grounding.queries):
             return
-        call = searches[-1] if searches else self._call(SearchCall("", tuple(grounding.queries)))
+        call = searches[-1] if searches else self._emit_call(SearchCall("", tuple(grounding.queries)))
         if found or suggestions or grounding.extras or not searches:
-            self._return(call, SearchResult(call.id, found, "", suggestions, extras={NAME: grounding.extras}))
+            self._emit_result(
+                call, SearchResult(call.id, found, "", suggestions, extras={NAME: grounding.extras})
+            )
 
-    def _call(self, call: SearchCall) -> SearchCall:
-        """Tell a call that no server tool part told."""
-        call = replace(call, id=f"search_{len(self._turn.calls)}", extras={NAME: {}})
-        self._turn.calls.append(call)
-        self._emit(SearchCalled(self._turn.next_part(), call))
+    def _emit_call(self, call: SearchCall) -> SearchCall:
+        """Emit a call that no server tool part reported."""
+        call = replace(call, id=f"search_{len(self._content.calls)}", extras={NAME: {}})
+        self._content.calls.append(call)
+        self._emit(SearchCalled(self._content.next_part(), call))
         return call
 
-    def _return(self, call: SearchCall, result: SearchResult) -> None:
-        """Tell a result, in the place of the server tool's if there is one."""
-        results = self._turn.results
+    def _emit_result(self, call: SearchCall, result: SearchResult) -> None:
+        """Emit a result, as the part of the server tool's result if there is one."""
+        results = self._content.results
         known = next((item for item in results if item[1].call_id == call.id), None)
         if known is None:
             extras = {NAME: result.extras.get(NAME, {})}
-            self._emit(SearchReturned(self._turn.next_part(), replace(result, extras=extras)))
+            self._emit(SearchReturned(self._content.next_part(), replace(result, extras=extras)))
             return
         results.remove(known)
-        number, told = known
-        suggestions = "\n".join(text for text in (told.suggestions, result.suggestions) if text)
-        extras = {NAME: {**told.extras[NAME], **result.extras.get(NAME, {})}}
+        number, server_result = known
+        suggestions = "\n".join(text for text in (server_result.suggestions, result.suggestions) if text)
+        extras = {NAME: {**server_result.extras[NAME], **result.extras.get(NAME, {})}}
         self._emit(SearchReturned(number, replace(result, suggestions=suggestions, extras=extras)))
 
 
@@ -656,14 +660,14 @@ _CANDIDATE_READERS = either_spelling(
 
 
 class Decoder(StreamDecoder):
-    """Chunks in, events out; the end of the bytes is the end of the answer."""
+    """Decodes chunks; the end of the bytes is the end of the answer."""
 
     def __init__(self) -> None:
         super().__init__()
         self._answer = ResponseReader(self.emit)
 
     def on_frame(self, frame: Frame) -> None:
-        if frame.data in (b"", b"[DONE]"):  # Google sends no sentinel, some who speak like it do
+        if frame.data in (b"", b"[DONE]"):  # Google sends no sentinel, some compatible servers do
             return
         try:
             body = load_json(frame.data, UpstreamWireError)

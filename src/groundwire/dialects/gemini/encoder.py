@@ -110,7 +110,7 @@ _FILE_SUFFIX = re.compile(r"\.(\w{3,4})(?:[?#].*)?$")
 
 
 def encode_part(part: Part) -> JsonObject | None:
-    """A part in the dialect's words; None if it has none for it."""
+    """Encode a part; None if the dialect has no form for it."""
     match part:
         case Text(text):
             return {"text": text, **part.extras.get(NAME, {})} if text or NAME in part.extras else None
@@ -129,12 +129,12 @@ def encode_part(part: Part) -> JsonObject | None:
 
 
 def encode_parts(parts: Iterable[Part]) -> list[JsonObject]:
-    """The parts that the dialect has words for."""
+    """Encode the parts that the dialect has a form for."""
     return [encoded for part in parts if (encoded := encode_part(part)) is not None]
 
 
 def client_part(part: JsonObject) -> JsonObject | None:
-    """The part as clients know it, without fields that only a server understands; None if nothing is left."""
+    """Reduce a part to the fields that clients know; None if no data is left."""
     known: JsonObject = {
         key: value for key, value in part.items() if key in _CLIENT_FIELDS and value is not None
     }
@@ -142,7 +142,7 @@ def client_part(part: JsonObject) -> JsonObject | None:
 
 
 def encode_image(image: Image) -> JsonObject:
-    """A picture, inline or by address; a file must have a media type."""
+    """Encode an image, inline or by URL; a file must have a media type."""
     extras = image.extras.get(NAME, {})
     if image.data:
         blob: JsonObject = {"mimeType": image.media_type, "data": image.data, **_inner_extras(extras)}
@@ -155,7 +155,7 @@ def encode_image(image: Image) -> JsonObject:
 
 
 def encode_call(call: ToolCall) -> JsonObject:
-    """A call for the client."""
+    """Encode a function call."""
     extras = call.extras.get(NAME, {})
     named: JsonObject = {"id": call.id} if call.id and NO_ID not in extras else {}
     rest = {key: value for key, value in extras.items() if key != NO_ID}
@@ -180,35 +180,37 @@ def _guess_media_type(url: str) -> str:
 
 
 MAX_SEGMENT_TEXT = 1_000_000
-"""Characters of the answer that its segments repeat, beyond twice its length. Claims that overlap a thousand
-times would else repeat the answer a thousand times; what exceeds this has offsets alone."""
+"""How many characters of the answer its segments may repeat, beyond twice its length. Claims that overlap a
+thousand times would otherwise repeat the answer a thousand times; further segments have only offsets."""
 
 
 def encode_grounding(answer: Answer, text: str) -> JsonObject:
-    """The metadata of an answer whose words went out as `text`; empty if there is nothing to say."""
+    """Encode the grounding metadata of an answer that was sent as `text`; empty if there is none."""
     results = [part for part in answer.parts if isinstance(part, SearchResult)]
     calls = {part.id: part for part in answer.parts if isinstance(part, SearchCall)}
     chunks = ChunkList()
     for result in results:
         call = calls.get(result.call_id)
         for source in result.sources:
-            # An opened page stands in the metadata of pages; here it adds its title, if it has one.
+            # An opened page is in the metadata of pages; here it adds its title, if it has one.
             if call is None or call.kind != "open" or source.title or source.url != call.url:
-                chunks.place(source)
+                chunks.index_of(source)
     supports: list[Json] = [*_encode_supports(answer, text, chunks)]
     for citation in answer.citations:
         for item in citation.evidence:
-            chunks.place(item.source)
+            chunks.index_of(item.source)
     queries = dict.fromkeys(
         query for call in calls.values() if call.kind == "search" for query in call.queries
     )
     kept: JsonObject = {}
     for result in results:
         kept.update(as_object(result.extras.get(NAME, {}).get("groundingMetadata")))
-    told = kept.get("retrievalQueries")
+    retrieval_queries = kept.get("retrievalQueries")
     metadata: JsonObject = {
         "webSearchQueries": [
-            query for query in queries if query and not (isinstance(told, list) and query in told)
+            query
+            for query in queries
+            if query and not (isinstance(retrieval_queries, list) and query in retrieval_queries)
         ],
         "searchEntryPoint": _encode_entry_point(results),
         "groundingChunks": chunks.encoded,
@@ -219,21 +221,21 @@ def encode_grounding(answer: Answer, text: str) -> JsonObject:
 
 
 class ChunkList:
-    """Each page once, by address and title; each passage of a document that has no address."""
+    """The `groundingChunks`: each page once, by URL and title; each passage of a document without a URL."""
 
     def __init__(self) -> None:
         self.encoded: list[Json] = []
-        self._places: dict[tuple[str, str, str], int] = {}
+        self._indices: dict[tuple[str, str, str], int] = {}
 
-    def place(self, source: Source) -> int | None:
-        """The index of a source, which is added if it is new; None if it has no name at all."""
+    def index_of(self, source: Source) -> int | None:
+        """Return the index of a source, adding it if it is new; None if it has neither URL nor title."""
         if not (source.url or source.title):
             return None
         key = (source.url, source.title, "" if source.url else "".join(source.excerpts[:1]))
-        if key not in self._places:
-            self._places[key] = len(self.encoded)
+        if key not in self._indices:
+            self._indices[key] = len(self.encoded)
             self.encoded.append(_encode_chunk(source))
-        return self._places[key]
+        return self._indices[key]
 
 
 def _encode_chunk(source: Source) -> JsonObject:
@@ -243,11 +245,11 @@ def _encode_chunk(source: Source) -> JsonObject:
     if not source.url:
         document: JsonObject = {"title": source.title}
         return {"retrievedContext": document | ({"text": source.excerpts[0]} if source.excerpts else {})}
-    told_by_title = source.url.startswith(REDIRECT_URL) and source.domain == source.title
+    title_is_domain = source.url.startswith(REDIRECT_URL) and source.domain == source.title
     page: JsonObject = {"uri": source.url}
     if source.title:
         page["title"] = source.title
-    if source.domain and not told_by_title:
+    if source.domain and not title_is_domain:
         page["domain"] = source.domain
     return {"web": page}
 
@@ -260,31 +262,33 @@ def _encode_entry_point(results: Iterable[SearchResult]) -> JsonObject:
 
 
 def _encode_supports(answer: Answer, text: str, chunks: ChunkList) -> Iterator[JsonObject]:
-    """One support for each citation, two where only some of its evidence has a score."""
-    placed = list(_citations_with_spans(answer, text))
-    edges = iter(from_points(text, [edge for _, span in placed for edge in span], "utf8"))
-    room = MAX_SEGMENT_TEXT + 2 * len(text)
-    for (citation, span), start, end in zip(placed, edges, edges, strict=True):
+    """Encode one support for each citation, two where only some of its evidence has a score."""
+    located = list(_citations_with_spans(answer, text))
+    edges = iter(from_points(text, [edge for _, span in located for edge in span], "utf8"))
+    text_left = MAX_SEGMENT_TEXT + 2 * len(text)
+    for (citation, span), start, end in zip(located, edges, edges, strict=True):
         segment: JsonObject = {"startIndex": start} if start else {}
         segment["endIndex"] = end
-        room -= span.end - span.start
-        if room >= 0:
+        text_left -= span.end - span.start
+        if text_left >= 0:
             segment["text"] = text[span.start : span.end]
         for scored in (True, False):
             evidence = [item for item in citation.evidence if (item.confidence is not None) is scored]
-            places = [(place, item) for item in evidence if (place := chunks.place(item.source)) is not None]
+            indexed = [
+                (index, item) for item in evidence if (index := chunks.index_of(item.source)) is not None
+            ]
             support: JsonObject = {
                 "segment": segment,
-                "groundingChunkIndices": [place for place, _ in places],
+                "groundingChunkIndices": [index for index, _ in indexed],
             }
             if scored:
-                support["confidenceScores"] = [item.confidence for _, item in places]
-            if places:
+                support["confidenceScores"] = [item.confidence for _, item in indexed]
+            if indexed:
                 yield support
 
 
 def _citations_with_spans(answer: Answer, text: str) -> Iterator[tuple[Citation, Span]]:
-    """The citations that have a place in the words as they went out."""
+    """The citations that have a span in the text as it was sent."""
     whole = answer.text
     in_order = whole == text
     quotes = QuotePlaces(text)
@@ -293,14 +297,14 @@ def _citations_with_spans(answer: Answer, text: str) -> Iterator[tuple[Citation,
         if span is None or not 0 <= span.start <= span.end <= len(whole):
             continue
         if not in_order:
-            # Parts were told in another order than they stand in, and what was sent cannot be moved.
+            # Parts were sent in another order than they have in the answer; find the text where it was sent.
             span = quotes.place(*span, whole[span.start : span.end])
         if span is not None:
             yield citation, span
 
 
 def encode_pages(answer: Answer) -> JsonObject:
-    """The metadata of pages that were opened."""
+    """Encode the metadata of opened pages."""
     results = {part.call_id: part for part in answer.parts if isinstance(part, SearchResult)}
     pages: list[Json] = [
         {
@@ -322,17 +326,17 @@ def _page_status(result: SearchResult | None) -> str:
 
 
 class Encoder(StreamEncoder):
-    """Events in, chunks out."""
+    """Encodes events as chunks."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply)
         self._assembler = Assembler()
         self._head = encode_head("", reply)
-        self._words: list[str] = []
+        self._texts: list[str] = []
         self._calls: dict[int, list[ToolCallDelta]] = {}
         self._extras: dict[int, JsonObject] = {}
-        self._spoken: dict[int, bool] = {}
-        """Parts that have been told, and whether they are thoughts."""
+        self._sent_parts: dict[int, bool] = {}
+        """Parts that were sent, and whether they are thoughts."""
 
     def ping(self) -> bytes:
         return b""
@@ -341,15 +345,15 @@ class Encoder(StreamEncoder):
         self._assembler.feed(event)
         match event:
             case TextDelta(part, text):
-                self._speak(part, text, thought=False)
+                self._send_text(part, text, thought=False)
             case ReasoningDelta(part, text):
-                self._speak(part, text, thought=True)
+                self._send_text(part, text, thought=True)
             case ToolCallDelta(part):
                 self._calls.setdefault(part, []).append(event)
             case ExtrasSeen(part, extras):
                 self._note_extras(part, extras)
             case SearchCalled(part, whole) | SearchReturned(part, whole):
-                self._show_server_part(part, whole.extras)
+                self._send_server_part(part, whole.extras)
             case PartAdded(_, value):
                 self._release_calls()
                 self._send_part(encode_part(value))
@@ -360,41 +364,41 @@ class Encoder(StreamEncoder):
             case Failed(error):
                 self._fail(error)
 
-    def _speak(self, part: int, text: str, *, thought: bool) -> None:
+    def _send_text(self, part: int, text: str, *, thought: bool) -> None:
         extras = self._extras.pop(part, None)
         if not text and not extras:
             return
         if self._calls:
             self._release_calls()
-        self._spoken[part] = thought
+        self._sent_parts[part] = thought
         if not thought:
-            self._words.append(text)
+            self._texts.append(text)
         piece: JsonObject = {"text": text, "thought": True} if thought else {"text": text}
         if extras:
             self._send_part({**piece, **extras})
         else:
-            self._send_shown(piece)
+            self._send_candidate(piece)
 
     def _note_extras(self, part: int, extras: Extras) -> None:
-        """A signature goes with its part; where the words are out already, with an empty piece after them."""
+        """Send a signature with its part; where the text was already sent, with an empty piece after it."""
         own = extras.get(NAME)
         if not own:
             return
         if SERVER_PART in own:
-            self._show_server_part(part, extras)
+            self._send_server_part(part, extras)
             return
         self._extras[part] = {**self._extras.get(part, {}), **own}
-        if part in self._spoken:
-            self._speak(part, "", thought=self._spoken[part])
+        if part in self._sent_parts:
+            self._send_text(part, "", thought=self._sent_parts[part])
 
-    def _show_server_part(self, part: int, extras: Extras) -> None:
+    def _send_server_part(self, part: int, extras: Extras) -> None:
         whole = extras.get(NAME, {}).get(SERVER_PART)
-        if isinstance(whole, dict) and part not in self._spoken:
-            self._spoken[part] = False
+        if isinstance(whole, dict) and part not in self._sent_parts:
+            self._sent_parts[part] = False
             self._send_part(whole)
 
-    def _release_calls(self, *, all_of_them: bool = False) -> None:
-        """Send calls whose arguments are complete; a client must never be told half a call."""
+    def _release_calls(self, *, force: bool = False) -> None:
+        """Send calls whose arguments are complete; a client must never receive half a call."""
         for part, deltas in list(self._calls.items()):
             call = ToolCall(
                 next((delta.id for delta in reversed(deltas) if delta.id), ""),
@@ -402,37 +406,37 @@ class Encoder(StreamEncoder):
                 "".join(delta.arguments for delta in deltas),
                 extras_of(self._extras.get(part, {})),
             )
-            if all_of_them or (call.name and parse_object(call.arguments) is not None):
+            if force or (call.name and parse_object(call.arguments) is not None):
                 del self._calls[part]
                 self._send_part(encode_call(call))
 
     def _send_part(self, part: JsonObject | None) -> None:
         shown = client_part(part) if part is not None else None
         if shown is not None:
-            self._send_shown(shown)
+            self._send_candidate(shown)
 
-    def _send_shown(self, part: JsonObject) -> None:
+    def _send_candidate(self, part: JsonObject) -> None:
         candidate: JsonObject = {"content": {"parts": [part], "role": "model"}, "index": 0}
         self.send("", {"candidates": [candidate], **self._head})
 
     def _finish(self) -> None:
-        self._release_calls(all_of_them=True)
+        self._release_calls(force=True)
         answer = self._assembler.answer()
-        # Some readers pass over grounding in a chunk without content.
-        self.send("", encode_ending(answer, "".join(self._words), [{"text": ""}], self.reply))
+        # Some clients ignore grounding in a chunk without content.
+        self.send("", encode_ending(answer, "".join(self._texts), [{"text": ""}], self.reply))
 
     def _fail(self, error: GroundwireError) -> None:
         self._release_calls()
         answer = self._assembler.answer()
-        if metadata := encode_metadata(answer, "".join(self._words)):
+        if metadata := encode_metadata(answer, "".join(self._texts)):
             usage = encode_usage(answer.usage)
             self.send("", {"candidates": [{**metadata, "index": 0}], "usageMetadata": usage, **self._head})
-        # Official clients know an error by its first key.
+        # Official clients recognise an error by its first key.
         self.send("", add_extension(encode_error(error, self.reply).body, answer, LOSSES))
 
 
 class JsonArrayEncoder(Encoder):
-    """The same chunks as the elements of one JSON array: the stream of who calls without `alt=sse`."""
+    """The same chunks as the elements of one JSON array: the stream for requests without `alt=sse`."""
 
     content_type = "application/json"
 
@@ -441,7 +445,7 @@ class JsonArrayEncoder(Encoder):
         self._separator = "["
 
     def ping(self) -> bytes:
-        return b" "  # blanks between values are JSON
+        return b" "  # whitespace between values is valid JSON
 
     def on_event(self, event: Event) -> None:
         super().on_event(event)
@@ -454,7 +458,7 @@ class JsonArrayEncoder(Encoder):
 
 
 def encode_ending(answer: Answer, text: str, parts: list[Json], reply: Reply) -> JsonObject:
-    """The object that ends an answer whose words went out as `text`."""
+    """Encode the last chunk of an answer that was sent as `text`."""
     body: JsonObject = {}
     feedback = answer.extras.get(NAME, {}).get("promptFeedback")
     if feedback and not answer.parts:
@@ -474,18 +478,18 @@ def encode_ending(answer: Answer, text: str, parts: list[Json], reply: Reply) ->
 
 
 def _encode_finish_reason(answer: Answer) -> JsonObject:
-    """Why a candidate ended, and whatever its own dialect had said about it."""
+    """Encode why a candidate ended, and the fields that were kept verbatim."""
     rest = as_object(answer.extras.get(NAME, {}).get("candidate"))
     name = encode_finish(answer.finish, answer.detail)
     if answer.detail == "CONTINUATION" and "continuationToken" in rest:
         name = answer.detail
     message = answer.error.message if answer.error else answer.detail
-    told: JsonObject = {"finishMessage": message} if message not in ("", name) else {}
-    return {"finishReason": name, **told, **rest}
+    details: JsonObject = {"finishMessage": message} if message not in ("", name) else {}
+    return {"finishReason": name, **details, **rest}
 
 
 def encode_metadata(answer: Answer, text: str) -> JsonObject:
-    """What a candidate rests on."""
+    """Encode the grounding and page metadata of a candidate."""
     metadata: JsonObject = {
         "groundingMetadata": encode_grounding(answer, text),
         "urlContextMetadata": encode_pages(answer),
@@ -494,5 +498,5 @@ def encode_metadata(answer: Answer, text: str) -> JsonObject:
 
 
 def encode_head(model: str, reply: Reply) -> JsonObject:
-    """What every chunk says about the answer."""
+    """Encode the fields that every chunk has."""
     return {"modelVersion": reply.model or model, "responseId": reply.id}

@@ -46,7 +46,7 @@ _CLASSES_BY_REASON: dict[str, type[UpstreamError]] = {
     "BILLING_DISABLED": QuotaExhausted,
     "RESOURCE_QUOTA_EXCEEDED": QuotaExhausted,
     "RATE_LIMIT_EXCEEDED": RateLimited,
-    **{kind.code: kind for kind in (QuotaExhausted, Interrupted, Unreachable)},  # told by one of us
+    **{kind.code: kind for kind in (QuotaExhausted, Interrupted, Unreachable)},  # sent by groundwire itself
 }
 
 _CLASSES_BY_STATUS: dict[str, type[UpstreamError]] = {
@@ -83,7 +83,7 @@ _STATUS_NAMES = {
     504: "DEADLINE_EXCEEDED",
 }
 
-# IMAGE_* and NO_IMAGE come from models that draw; CONTINUATION is a limit of one request's tokens.
+# IMAGE_* and NO_IMAGE come from image models; CONTINUATION is a token limit of one request.
 FINISH_REASONS: dict[str, FinishReason] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
@@ -117,21 +117,21 @@ _FINISH_NAMES: dict[FinishReason, str] = {
     "other": "OTHER",
 }
 
-# Official clients answer CONTINUATION with the token that came with it; without one they go round in circles.
+# Official clients answer CONTINUATION with the token that came with it; without one they loop forever.
 _NOT_FORWARDED = frozenset({"STOP", "MAX_TOKENS", "CONTINUATION"})
 _DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 def encode_finish(reason: FinishReason | None, detail: str) -> str:
-    """A finishReason: the wire's own word where the answer kept it."""
+    """Encode a finishReason: Google's own where the answer kept it."""
     if detail not in _NOT_FORWARDED and reason is not None and FINISH_REASONS.get(detail) == reason:
         return detail
     return _FINISH_NAMES[reason or "other"]
 
 
 def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
-    """The error in an HTTP answer, whatever its body."""
+    """Decode an HTTP error response, whatever its body."""
     try:
         value = load_json(body, UpstreamWireError)
     except UpstreamWireError:
@@ -143,7 +143,7 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
 
 
 def error_in(value: Json) -> JsonObject | None:
-    """The error object of a body or chunk, bare or wrapped in an array."""
+    """Find the error object of a body or chunk, bare or wrapped in an array."""
     if isinstance(value, list):
         return next((found for item in value if (found := error_in(item)) is not None), None)
     error = as_object(value).get("error")
@@ -153,7 +153,7 @@ def error_in(value: Json) -> JsonObject | None:
 
 
 def read_error(error: JsonObject, status: int | None, headers: Headers) -> UpstreamError:
-    """An error object as the error it means; `status` is None inside a stream."""
+    """Decode an error object; `status` is None inside a stream."""
     code = error.get("code")
     number = code if type(code) is int else 500
     kind, name = _classify(error, status or number)
@@ -179,7 +179,7 @@ def _classify(error: JsonObject, status: int) -> tuple[type[UpstreamError], str]
 
 
 def _is_quota_used_up(detail: JsonObject) -> bool:
-    """Is this the quota of a day, or one of nothing at all? A short wait helps with neither."""
+    """Whether this is a daily quota or a quota of zero: a short wait helps with neither."""
     violations = detail.get("violations")
     return any(
         "PerDay" in _text(violation.get("quotaId")) or violation.get("quotaValue") == "0"
@@ -212,7 +212,7 @@ def _plain_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
 
 
 def encode_error(error: GroundwireError, _reply: Reply) -> ErrorBody:
-    """Any error in Google's shape."""
+    """Encode any error."""
     status = error.status_hint
     return ErrorBody(
         status,

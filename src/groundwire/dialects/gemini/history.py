@@ -49,14 +49,14 @@ _RESULT_TEXT_KEYS = ("output", "result", "content", "error")
 
 
 class HistoryDecoder:
-    """Reads contents in order, and remembers which calls are still open."""
+    """Decodes contents in order, and tracks which calls are still open."""
 
     def __init__(self) -> None:
-        self._called = 0
-        self._open: list[tuple[str, str]] = []
+        self._call_count = 0
+        self._open_calls: list[tuple[str, str]] = []
 
     def read(self, content: Fields) -> Message:
-        """One turn."""
+        """Decode one content."""
         role = _ROLES.get(content.text("role"))
         if role is None:
             raise content.fault("expected user or model", "role")
@@ -67,15 +67,15 @@ class HistoryDecoder:
     def _read_model(self, content: Fields) -> tuple[Part, ...]:
         events: list[Event] = []
         reader = ContentReader(events.append)
-        reader.name_call = self._name_call
+        reader.make_call_id = self._make_call_id
         reader.read(content)
         events += (SearchReturned(number, result) for number, result in reader.results)
-        self._open += ((event.id, event.name) for event in events if isinstance(event, ToolCallDelta))
+        self._open_calls += ((event.id, event.name) for event in events if isinstance(event, ToolCallDelta))
         return assemble(events).parts
 
-    def _name_call(self) -> str:
-        self._called += 1
-        return f"call_{self._called - 1}"
+    def _make_call_id(self) -> str:
+        self._call_count += 1
+        return f"call_{self._call_count - 1}"
 
     def _read_part(self, part: Fields) -> Part:
         if part.has("functionResponse"):
@@ -100,21 +100,23 @@ class HistoryDecoder:
             rest[NO_ID] = True
         pieces = (_decode_result_part(piece) for piece in many(response, "parts"))
         content = ((Text(text),) if text else ()) + tuple(pieces)
-        return ToolResult(self._answered(call_id, name), content, name, is_error, extras_of(rest))
+        return ToolResult(self._close_call(call_id, name), content, name, is_error, extras_of(rest))
 
-    def _answered(self, call_id: str, name: str) -> str:
-        """The id of the call that is answered, which then is no longer open."""
+    def _close_call(self, call_id: str, name: str) -> str:
+        """Return the id of the call that a result answers, and close that call."""
         found = next(
-            (call for call in self._open if call_id == call[0] or (not call_id and name == call[1])), None
+            (call for call in self._open_calls if call_id == call[0] or (not call_id and name == call[1])),
+            None,
         )
         if found is None:
-            return call_id or self._name_call()
-        self._open.remove(found)
+            return call_id or self._make_call_id()
+        self._open_calls.remove(found)
         return found[0]
 
 
 def _decode_response_object(response: JsonObject) -> tuple[str, bool, JsonObject]:
-    """What a function gave back: text under one of the usual keys, or JSON; is it an error; which key."""
+    """Decode a function response: text under one of the usual keys, or JSON; whether it is an error; the
+    key."""
     is_error = "error" in response
     if len(response) == 1:
         key, value = next(iter(response.items()))
@@ -130,7 +132,8 @@ def _decode_result_part(piece: Fields) -> Image | Opaque:
 
 
 def encode_contents(messages: Iterable[Message], *, signed: bool) -> list[Json]:
-    """The turns; results of one round stand in one. With `signed`, calls that nobody signed get a sign."""
+    """Encode the messages; results of one round are in one content. With `signed`, unsigned calls get a
+    signature."""
     messages = list(messages)
     names = {
         part.id: part.name for message in messages for part in message.parts if isinstance(part, ToolCall)
@@ -163,7 +166,7 @@ def _encode_message(message: Message, names: dict[str, str], *, signed: bool) ->
 
 
 def _add_signature(parts: list[JsonObject]) -> list[JsonObject]:
-    """Only the first of several calls in one turn carries a signature."""
+    """Add the placeholder signature to the first call of a turn, if no call has a signature."""
     calls = [part for part in parts if "functionCall" in part]
     if calls and not any(SIGNATURE in part for part in calls):
         calls[0][SIGNATURE] = SKIP_SIGNATURE
@@ -193,7 +196,7 @@ def _encode_response_object(result: ToolResult, key: Json) -> JsonObject:
 
 
 def has_foreign_parts(messages: Iterable[Message]) -> bool:
-    """Is there a part that only another dialect understands?"""
+    """Whether there is a part that only another dialect understands."""
     return any(
         isinstance(part, Opaque) and part.dialect != NAME
         for message in messages

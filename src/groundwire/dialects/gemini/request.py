@@ -79,7 +79,7 @@ _USES_LEVELS = re.compile(r"gemini-(?![12][.-])")
 
 
 def decode_generation(fields: Fields, request: Request) -> tuple[Request, JsonObject]:
-    """The request with what its generation config says, and what of that has no canonical place."""
+    """Decode the generation config into the request, and return the fields without a canonical form."""
     rest = fields.rest(*_GENERATION_FIELDS)
     reasoning, thinking = _decode_thinking(fields.obj("thinkingConfig"))
     if thinking:
@@ -96,7 +96,7 @@ def decode_generation(fields: Fields, request: Request) -> tuple[Request, JsonOb
 
 
 def encode_generation(request: Request, rest: JsonObject) -> tuple[JsonObject, list[str]]:
-    """The generation config of a request, and what it can only say roughly."""
+    """Encode the generation config, and name the options it can only approximate."""
     limits = request.limits
     config: JsonObject = {
         "maxOutputTokens": limits.max_output_tokens,
@@ -112,8 +112,8 @@ def encode_generation(request: Request, rest: JsonObject) -> tuple[JsonObject, l
         config["responseMimeType"] = _JSON_TYPE
         if request.output.schema is not None and "responseSchema" not in rest:
             config["responseJsonSchema"] = request.output.schema
-    said: JsonObject = {key: value for key, value in config.items() if value is not None}
-    return said, [] if is_exact else ["reasoning"]
+    given: JsonObject = {key: value for key, value in config.items() if value is not None}
+    return given, [] if is_exact else ["reasoning"]
 
 
 def _decode_thinking(fields: Fields) -> tuple[ReasoningOptions | None, JsonObject]:
@@ -124,7 +124,7 @@ def _decode_thinking(fields: Fields) -> tuple[ReasoningOptions | None, JsonObjec
     level = fields.text("thinkingLevel")
     effort: Effort | None = "none" if budget == 0 else _EFFORTS.get(level.upper())
     if budget is not None and budget < 0:
-        rest["thinkingBudget"] = budget  # as much as it likes
+        rest["thinkingBudget"] = budget  # dynamic thinking
     if level and effort is None:
         rest["thinkingLevel"] = level
     options = ReasoningOptions(
@@ -134,7 +134,7 @@ def _decode_thinking(fields: Fields) -> tuple[ReasoningOptions | None, JsonObjec
 
 
 def _encode_thinking(reasoning: ReasoningOptions, model: str) -> tuple[JsonObject, bool]:
-    """The thinking config, and whether it says just what was asked for."""
+    """Encode the thinking config, and whether it is exactly what was requested."""
     shown: JsonObject = {} if reasoning.visible is None else {"includeThoughts": reasoning.visible}
     effort = reasoning.effort
     if reasoning.budget_tokens is not None:
@@ -150,7 +150,7 @@ def _encode_thinking(reasoning: ReasoningOptions, model: str) -> tuple[JsonObjec
 
 
 def _decode_output(fields: Fields) -> tuple[OutputFormat | None, JsonObject]:
-    """JSON with or without a schema; what is not JSON (`text/x.enum`) is kept as it is."""
+    """Decode JSON output with or without a schema; other types (`text/x.enum`) are kept verbatim."""
     media_type = fields.text("responseMimeType")
     kept = fields.obj("responseSchema").raw
     form: JsonObject = {"responseSchema": kept} if kept else {}
@@ -170,7 +170,7 @@ _SIGNING_MODELS = re.compile(r"gemini-(?![12][.-])")
 
 
 def decode_request(body: JsonObject) -> Request:
-    """A caller's body as a request."""
+    """Decode a client's request body."""
     fields = read_body(body, ClientWireError)
     reader = HistoryDecoder()
     messages = tuple(reader.read(content) for content in many(fields, "contents"))
@@ -191,13 +191,13 @@ def decode_request(body: JsonObject) -> Request:
 
 
 def encode_request(request: Request) -> Encoded:
-    """A request as a body."""
+    """Encode a request body."""
     extras = dict(request.extras.get(NAME, {}))
     generation, unsupported = encode_generation(request, as_object(extras.pop("generationConfig", None)))
     extras.pop("toolConfig", None)
     toolbox = encode_tools(request, client_tool_config(request))
     config = toolbox.config
-    if _shows_server_parts(request.messages) and not is_vertex(request.search):
+    if _has_server_parts(request.messages) and not is_vertex(request.search):
         config[INCLUDE_SERVER_PARTS] = True
     system, messages = _split_system(request)
     body: JsonObject = {
@@ -229,7 +229,7 @@ def _decode_system(fields: Fields) -> tuple[Text, ...]:
 
 
 def _split_system(request: Request) -> tuple[list[Text], tuple[Message, ...]]:
-    """All instructions from before the first turn; later ones are told as a user's, in their place."""
+    """Split off the instructions before the first turn; later ones are sent as user messages."""
     system = list(request.system)
     for number, message in enumerate(request.messages):
         if message.role not in ("system", "developer"):
@@ -238,8 +238,8 @@ def _split_system(request: Request) -> tuple[list[Text], tuple[Message, ...]]:
     return system, ()
 
 
-def _shows_server_parts(messages: tuple[Message, ...]) -> bool:
-    """Does the history hold server tool parts? Then the flag must be set again."""
+def _has_server_parts(messages: tuple[Message, ...]) -> bool:
+    """Whether the history has server tool parts; then the flag must be set again."""
     return any(
         isinstance(part, SearchCall) and SERVER_PART in part.extras.get(NAME, {})
         for message in messages

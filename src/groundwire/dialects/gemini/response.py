@@ -12,7 +12,7 @@ from groundwire.model import Answer, Event, JsonObject
 
 
 def decode_response(body: JsonObject) -> list[Event]:
-    """The events that a whole body tells."""
+    """Decode a whole body to events."""
     events: list[Event] = []
     reader = ResponseReader(events.append)
     reader.read(read_body(body, UpstreamWireError))
@@ -21,6 +21,6 @@ def decode_response(body: JsonObject) -> list[Event]:
 
 
 def encode_response(answer: Answer, reply: Reply) -> JsonObject:
-    """The whole body of an answer."""
-    shown = (client_part(part) for part in encode_parts(answer.parts))
-    return encode_ending(answer, answer.text, [part for part in shown if part is not None], reply)
+    """Encode a whole body."""
+    client_parts = (client_part(part) for part in encode_parts(answer.parts))
+    return encode_ending(answer, answer.text, [part for part in client_parts if part is not None], reply)

@@ -22,7 +22,7 @@ _PRIVATE_KEYS = frozenset({_TOOL_KEY, _VERTEX_KEY})
 
 
 class SearchDeclaration(NamedTuple):
-    """A search in the dialect's words: an entry of `tools`, the retrieval config, and what neither says."""
+    """An encoded search: an entry of `tools`, the retrieval config, and the options neither can express."""
 
     tool: JsonObject
     retrieval: JsonObject
@@ -30,7 +30,7 @@ class SearchDeclaration(NamedTuple):
 
 
 def decode_search(name: str, tool: Fields, retrieval: Fields) -> SearchOptions:
-    """The options of a search tool, and of the retrieval config beside it."""
+    """Decode the options of a search tool and of the retrieval config."""
     declared = tool.obj(name)
     period = declared.obj("timeRangeFilter")
     point = retrieval.obj("latLng")
@@ -49,7 +49,7 @@ def decode_search(name: str, tool: Fields, retrieval: Fields) -> SearchOptions:
 
 
 def encode_search(search: SearchOptions) -> SearchDeclaration:
-    """The declaration of a search."""
+    """Encode a search declaration."""
     extras = search.extras.get(NAME, {})
     vertex = extras.get(_VERTEX_KEY) is True
     name = extras.get(_TOOL_KEY)
@@ -82,7 +82,7 @@ def encode_search(search: SearchOptions) -> SearchDeclaration:
 
 
 def is_vertex(search: SearchOptions | None) -> bool:
-    """Is this for Vertex AI, which is another server with a dialect all but the same?"""
+    """Whether this is for Vertex AI, a different server with nearly the same dialect."""
     return search is not None and search.extras.get(NAME, {}).get(_VERTEX_KEY) is True
 
 
@@ -98,4 +98,4 @@ def extras_of(rest: JsonObject) -> dict[str, JsonObject]:
 
 
 SERVER_PART = "part"
-"""Under this name the extras of a search hold the server tool part it was read from."""
+"""The key in the extras of a search for the server tool part it was decoded from."""

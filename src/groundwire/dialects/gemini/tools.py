@@ -40,7 +40,7 @@ _SCHEMA_TYPES = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "O
 
 
 def decode_schema(schema: JsonObject) -> JsonObject:
-    """A schema as JSON Schema."""
+    """Decode a schema to JSON Schema."""
     found: JsonObject = {}
     for key, value in schema.items():
         name = _CAMEL_CASE.get(key, key)
@@ -100,7 +100,7 @@ _CALLING_KEY = "functionCallingConfig"
 
 
 class DecodedTools(NamedTuple):
-    """What a request offers the model; `config` is what of the tool config has no canonical place."""
+    """Decoded `tools` and `toolConfig`; `config` is the part of the tool config without a canonical form."""
 
     tools: tuple[Tool, ...]
     search: SearchOptions | None
@@ -109,7 +109,7 @@ class DecodedTools(NamedTuple):
 
 
 class EncodedTools(NamedTuple):
-    """`tools` and `toolConfig`, and what they leave unsaid."""
+    """Encoded `tools` and `toolConfig`, and the names of options they cannot express."""
 
     tools: list[Json]
     config: JsonObject
@@ -117,7 +117,7 @@ class EncodedTools(NamedTuple):
 
 
 def decode_tools(body: Fields) -> DecodedTools:
-    """The tools of a request, and how they may be used."""
+    """Decode the tools of a request, and the tool choice."""
     config = body.obj("toolConfig")
     tools: list[Tool] = []
     search: SearchOptions | None = None
@@ -138,7 +138,7 @@ def decode_tools(body: Fields) -> DecodedTools:
 
 
 def encode_tools(request: Request, rest: JsonObject) -> EncodedTools:
-    """The tools of a request; `rest` is what its own dialect had said in the config."""
+    """Encode the tools of a request; `rest` is the tool config that the client sent in this dialect."""
     functions = [tool for tool in request.tools if isinstance(tool, FunctionTool)]
     opaque = [tool for tool in request.tools if isinstance(tool, OpaqueTool)]
     tools: list[Json] = [tool.data for tool in opaque if tool.dialect == NAME]
@@ -167,7 +167,7 @@ def encode_tools(request: Request, rest: JsonObject) -> EncodedTools:
 
 
 def _decode_function(function: Fields) -> FunctionTool:
-    """A declaration; a schema of the wire's own kind is kept beside its JSON Schema."""
+    """Decode a function declaration; a native schema is kept in addition to its JSON Schema."""
     name = function.text("name")
     if not name:
         raise function.fault("a function must have a name", "name")
@@ -195,10 +195,10 @@ def _encode_function(tool: FunctionTool) -> JsonObject:
 
 
 def _decode_choice(calling: Fields, *, searches: bool) -> tuple[ToolChoice | None, JsonObject]:
-    """The choice, and the config itself where the choice does not say all of it.
+    """Decode the tool choice, and keep the config itself where the choice does not express all of it.
 
-    NONE is about functions alone: a search beside them goes on. Whether arguments come in pieces
-    (`streamFunctionCallArguments`) is between two ends of a wire, and each of ours decides for itself.
+    NONE applies to functions only: search stays on. Whether arguments are streamed
+    (`streamFunctionCallArguments`) is decided separately for each connection.
     """
     mode = calling.text("mode").upper()
     names = calling.texts("allowedFunctionNames")
@@ -232,21 +232,22 @@ def _forbids_tools(choice: ToolChoice | None) -> bool:
 
 
 def _is_unsupported_choice(choice: ToolChoice | None) -> bool:
-    """Nobody can be made to search, and without functions nothing can be required."""
+    """Whether the choice has no form: search cannot be forced, and without functions nothing can be
+    required."""
     return choice is not None and choice.mode in ("search", "required", "function")
 
 
 def client_tool_config(request: Request) -> JsonObject:
-    """What the request's own dialect had said in its tool config."""
+    """The tool config that the client sent in this dialect."""
     return as_object(request.extras.get(NAME, {}).get("toolConfig"))
 
 
 NO_ID = "no_id"
-"""Set in the extras of a call or a result that came without an id."""
+"""Set in the extras of a call or a result that had no id."""
 
 
 def decode_arguments(arguments: str) -> JsonObject:
-    """Arguments as the object the wire wants; text that is no object is handed on as it is."""
+    """Decode the arguments of a call to an object; text that is not an object is wrapped in one."""
     found = parse_object(arguments)
     if found is not None:
         return found
@@ -254,12 +255,12 @@ def decode_arguments(arguments: str) -> JsonObject:
 
 
 def encode_arguments(arguments: JsonObject) -> str:
-    """Arguments as JSON text."""
+    """Encode the arguments of a call as JSON text."""
     return dump_json(arguments) if arguments else "{}"
 
 
 def parse_object(text: str) -> JsonObject | None:
-    """The JSON object that a text is, if it is one."""
+    """Parse a text as a JSON object; None if it is not one."""
     if not text.lstrip().startswith("{"):
         return None
     try:
