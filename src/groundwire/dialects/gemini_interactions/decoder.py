@@ -79,7 +79,7 @@ _HOST_NAME = re.compile(r"(?:[\w-]+\.)+[\w-]{2,}")
 
 
 def decode_image(block: Fields) -> Image:
-    """A picture block."""
+    """Decode an image block."""
     rest = block.rest("type", "data", "mime_type", "uri")
     return Image(
         block.text("mime_type"),
@@ -90,14 +90,14 @@ def decode_image(block: Fields) -> Image:
 
 
 def decode_source(url: str, title: str, state: SourceState = "retrieved") -> Source:
-    """A page. Behind Google's redirects the title is the page's domain, which the address does not show."""
+    """Decode a page. With Google's redirect URLs, the title is the domain of the page."""
     address = safe_address(url)
     hidden = domain_of(address) == _REDIRECT_HOST and _HOST_NAME.fullmatch(title) is not None
     return Source(address, title, state, domain=title if hidden else "")
 
 
 class EventSink(Protocol):
-    """Who is told the events; a stream decoder is one."""
+    """Receives the events of steps; a stream decoder is one."""
 
     text_buffer: TextBuffer
 
@@ -107,7 +107,7 @@ class EventSink(Protocol):
 
 
 class EventCollector:
-    """A teller that just keeps the events."""
+    """An event sink that collects the events in a list."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -115,18 +115,18 @@ class EventCollector:
         self._parts = 0
 
     def emit(self, event: Event) -> None:
-        """Keep an event."""
+        """Append an event."""
         if isinstance(event, TextDelta):
             self.text_buffer.add(event.part, event.text)
         self.events.append(event)
 
     def next_part(self) -> int:
-        """A number for a new part."""
+        """Return the number of a new part."""
         self._parts += 1
         return self._parts - 1
 
 
-# Where each kind of citation keeps its address and its name.
+# The URL field and the title field of each citation type.
 CITATION_FIELDS = {
     "url_citation": ("url", "title"),
     "place_citation": ("url", "name"),
@@ -135,17 +135,18 @@ CITATION_FIELDS = {
 
 
 def decode_annotations(annotations: Iterable[Fields], text: str, base: int) -> Iterator[Cited | Warned]:
-    """The citations of one block, whose text begins at `base` in the whole answer."""
+    """Decode the citations of one block, whose text begins at offset `base` of the whole answer."""
     found = [item for item in annotations if item.text("type", "url_citation") in CITATION_FIELDS]
-    places = [(item.offset("start_index") or 0, item.offset("end_index")) for item in found]
-    spans = _to_spans(text, places)
-    for item, (_, end), span in zip(found, places, spans, strict=True):
+    ranges = [(item.offset("start_index") or 0, item.offset("end_index")) for item in found]
+    spans = _to_spans(text, ranges)
+    for item, (_, end), span in zip(found, ranges, spans, strict=True):
         evidence = _decode_evidence(item)
         if span is None:
             yield Cited(Citation(None, (evidence,)))
             if end is not None:
                 yield Warned(
-                    "citation_unplaced", f"{evidence.source.url or evidence.source.title}: no such place"
+                    "citation_unplaced",
+                    f"{evidence.source.url or evidence.source.title}: offsets outside of the text",
                 )
         else:
             kind = anchor_kind(text[span.start : span.end])
@@ -162,18 +163,18 @@ def _decode_evidence(item: Fields) -> Evidence:
     return Evidence(source, extras=marked_extras(rest))
 
 
-def _to_spans(text: str, places: Sequence[tuple[int, int | None]]) -> list[Span | None]:
-    fits, unit = _offset_unit(text, [offset for place in places for offset in place if offset is not None])
-    believed = [
-        (start, end) if end is not None and start <= end and fits(start) and fits(end) else None
-        for start, end in places
+def _to_spans(text: str, ranges: Sequence[tuple[int, int | None]]) -> list[Span | None]:
+    is_valid, unit = _offset_unit(text, [offset for pair in ranges for offset in pair if offset is not None])
+    valid = [
+        (start, end) if end is not None and start <= end and is_valid(start) and is_valid(end) else None
+        for start, end in ranges
     ]
-    points = iter(to_points(text, (offset for place in believed if place for offset in place), unit))
-    return [None if place is None else Span(next(points), next(points)) for place in believed]
+    points = iter(to_points(text, (offset for pair in valid if pair for offset in pair), unit))
+    return [None if pair is None else Span(next(points), next(points)) for pair in valid]
 
 
 def _offset_unit(text: str, offsets: Sequence[int]) -> tuple[Callable[[int], bool], Unit]:
-    """The unit of these offsets, and whether one of them can stand in the text."""
+    """The unit of these offsets, and a function that checks whether an offset is valid in the text."""
     data = text.encode("utf-8", "surrogatepass")
 
     def in_bytes(offset: int) -> bool:
@@ -189,11 +190,11 @@ def _offset_unit(text: str, offsets: Sequence[int]) -> tuple[Callable[[int], boo
     return in_bytes, "utf8"
 
 
-_SEARCH_FAILED = "unavailable"  # Google tells that a search failed, not why
+_SEARCH_FAILED = "unavailable"  # Google reports that a search failed, not why
 
 
 def decode_search_call(step: Fields, call_id: str) -> list[SearchCall]:
-    """A web search."""
+    """Decode a web search call."""
     arguments = step.obj("arguments")
     queries = tuple(query for query in arguments.texts("queries") if query)
     rest = step.rest("type", "id", "arguments")
@@ -203,7 +204,7 @@ def decode_search_call(step: Fields, call_id: str) -> list[SearchCall]:
 
 
 def decode_fetch_call(step: Fields, call_id: str) -> list[SearchCall]:
-    """Pages opened, one call for each."""
+    """Decode a fetch of pages, one call for each."""
     urls = step.obj("arguments").texts("urls")
     rest = step.rest("type", "id")
     first = SearchCall(call_id, kind="open", url=safe_address("".join(urls[:1])), extras=marked_extras(rest))
@@ -211,7 +212,7 @@ def decode_fetch_call(step: Fields, call_id: str) -> list[SearchCall]:
 
 
 def decode_search_result(step: Fields, call_id: str) -> list[SearchResult]:
-    """What a web search came back with."""
+    """Decode the result of a web search."""
     items = list(step.objs("result"))
     suggestions = "\n".join(dict.fromkeys(filter(None, (item.text("search_suggestions") for item in items))))
     found = (decode_source(item.text("url"), item.text("title")) for item in items)
@@ -224,7 +225,7 @@ def decode_search_result(step: Fields, call_id: str) -> list[SearchResult]:
 
 
 def decode_fetch_result(step: Fields, call_id: str, urls: Mapping[str, str]) -> list[SearchResult]:
-    """What opening pages came back with; `urls` tells the canonical call of each page."""
+    """Decode the result of a fetch; `urls` maps each page to its canonical call."""
     results = [_decode_page(item, urls.get(item.text("url"), call_id)) for item in step.objs("result")]
     first, *further = results or [
         SearchResult(call_id, error=_SEARCH_FAILED if step.flag("is_error") else "")
@@ -252,41 +253,41 @@ def _decode_page(item: Fields, call_id: str) -> SearchResult:
 
 
 class OpenStep:
-    """A step that is open."""
+    """State of an open step."""
 
-    __slots__ = ("annotations", "block", "body", "kind", "part", "spoke")
+    __slots__ = ("annotations", "block", "body", "has_argument_deltas", "kind", "part")
 
     def __init__(self, kind: str, body: Fields) -> None:
         self.kind = kind
         self.body = body
         self.part: int | None = None
-        self.spoke = False
-        """Have arguments of a function come piece by piece?"""
+        self.has_argument_deltas = False
+        """Whether the arguments of a function arrived in deltas."""
         self.block = 0
-        """Where the text block that is being told begins in its part."""
+        """The offset of the current text block in its part."""
         self.annotations: list[Fields] = []
 
 
 class StepReader:
-    """Reads steps and tells what they mean. Raises the fault it was made with, nothing else."""
+    """Reads steps and emits events. Raises only the error class it was created with."""
 
-    def __init__(self, teller: EventSink, fault: type[WireError]) -> None:
-        self._teller = teller
+    def __init__(self, sink: EventSink, fault: type[WireError]) -> None:
+        self._sink = sink
         self._fault = fault
         self._open: dict[int | None, OpenStep] = {}
         self._pages: dict[str, dict[str, str]] = {}
         self._searches = 0
         self._last_call = "search_0"
-        self.any = False
-        """Has there been a step at all?"""
-        self.called = False
-        """Has there been a function call?"""
+        self.has_steps = False
+        """Whether there has been any step."""
+        self.has_calls = False
+        """Whether there has been a function call."""
 
     def begin(self, index: int | None, step: Fields) -> None:
-        """A step, bare or with all it has."""
+        """Start a step, bare or with all its fields."""
         if index in self._open:
             self.stop(index)
-        self.any = True
+        self.has_steps = True
         kind = step.text("type")
         opened = self._open[index] = OpenStep(kind, step)
         begin = self._BEGIN.get(kind)
@@ -294,7 +295,7 @@ class StepReader:
             begin(self, opened, step)
 
     def delta(self, index: int | None, delta: Fields) -> None:
-        """More of a step; one that was not begun by name is taken for what its delta says it is."""
+        """Read a delta of a step; the type of a step without a start is inferred from its delta."""
         kind = delta.text("type")
         step = self._open.get(index)
         if step is None or not step.kind:
@@ -308,24 +309,24 @@ class StepReader:
             step.body = Fields(step.body.raw | delta.rest("type"), self._fault)
 
     def stop(self, index: int | None) -> None:
-        """The end of a step."""
+        """End a step."""
         step = self._open.pop(index, None)
         if step is not None:
             self._STOP.get(step.kind, StepReader._end_opaque)(self, step, step.body)
 
     def whole(self, step: Fields) -> None:
-        """A step that comes complete."""
+        """Read a complete step."""
         self.begin(None, step)
         self.stop(None)
 
     def finish(self) -> None:
-        """Stop whatever is still open."""
+        """End all open steps."""
         for index in list(self._open):
             self.stop(index)
 
     def _part_of(self, step: OpenStep) -> int:
         if step.part is None:
-            step.part = self._teller.next_part()
+            step.part = self._sink.next_part()
         return step.part
 
     # model_output
@@ -341,43 +342,43 @@ class StepReader:
             else:
                 self._add_opaque(step, block)
         if body.has("error"):
-            message = body.obj("error").text("message") or "no reason told"
-            self._teller.emit(Warned("upstream_step_error", message))
+            message = body.obj("error").text("message") or "no reason given"
+            self._sink.emit(Warned("upstream_step_error", message))
 
     def _add_text(self, step: OpenStep, delta: Fields) -> None:
         text = delta.text("text")
         if text:
-            self._teller.emit(TextDelta(self._part_of(step), text))
+            self._sink.emit(TextDelta(self._part_of(step), text))
 
     def _add_annotations(self, step: OpenStep, delta: Fields) -> None:
         step.annotations += delta.objs("annotations")
 
     def _add_image(self, step: OpenStep, delta: Fields) -> None:
         self._settle_text(step)
-        self._teller.emit(PartAdded(self._teller.next_part(), decode_image(delta)))
+        self._sink.emit(PartAdded(self._sink.next_part(), decode_image(delta)))
 
     def _add_opaque(self, step: OpenStep, delta: Fields) -> None:
         if not delta.text("type"):
             return
         self._settle_text(step)
         data: JsonObject = {"type": "model_output", "content": [delta.raw]}
-        self._teller.emit(PartAdded(self._teller.next_part(), Opaque(NAME, data)))
+        self._sink.emit(PartAdded(self._sink.next_part(), Opaque(NAME, data)))
 
     def _settle_block(self, step: OpenStep) -> None:
-        """All annotations of the block are there: place them."""
-        text, base = "", len(self._teller.text_buffer)
+        """Emit the citations of the block: all its annotations have arrived."""
+        text, base = "", len(self._sink.text_buffer)
         if step.part is not None:
-            whole = self._teller.text_buffer.text(step.part)
-            text, base = whole[step.block :], self._teller.text_buffer.start(step.part) + step.block
+            whole = self._sink.text_buffer.text(step.part)
+            text, base = whole[step.block :], self._sink.text_buffer.start(step.part) + step.block
             step.block = len(whole)
         for event in decode_annotations(step.annotations, text, base) if step.annotations else ():
-            self._teller.emit(event)
+            self._sink.emit(event)
         step.annotations = []
 
     def _settle_text(self, step: OpenStep) -> None:
         self._settle_block(step)
         if step.part is not None:
-            self._teller.emit(TextSettled(step.part))
+            self._sink.emit(TextSettled(step.part))
         step.part, step.block = None, 0
 
     def _end_output(self, step: OpenStep, _: Fields) -> None:
@@ -387,64 +388,64 @@ class StepReader:
 
     def _begin_thought(self, step: OpenStep, body: Fields) -> None:
         for item in body.objs("summary"):
-            self._think(step, item)
+            self._emit_thought(step, item)
         self._add_signature(step, body)
         rest = body.rest("type", "summary", "signature")
         if any(item.text("type", "text") != "text" for item in body.objs("summary")):
             rest["summary"] = body.get("summary")
         if rest:
-            self._teller.emit(ExtrasSeen(self._thought(step), {NAME: rest}))
+            self._sink.emit(ExtrasSeen(self._thought_part(step), {NAME: rest}))
 
     def _add_thought(self, step: OpenStep, delta: Fields) -> None:
-        self._think(step, delta.obj("content"))
+        self._emit_thought(step, delta.obj("content"))
 
-    def _think(self, step: OpenStep, item: Fields) -> None:
+    def _emit_thought(self, step: OpenStep, item: Fields) -> None:
         text = item.text("text")
         if text:
-            self._teller.emit(ReasoningDelta(self._thought(step), text))
+            self._sink.emit(ReasoningDelta(self._thought_part(step), text))
 
     def _add_signature(self, step: OpenStep, delta: Fields) -> None:
         signature = delta.text("signature")
         if signature:
-            self._teller.emit(ExtrasSeen(self._thought(step), {NAME: {"signature": signature}}))
+            self._sink.emit(ExtrasSeen(self._thought_part(step), {NAME: {"signature": signature}}))
 
-    def _thought(self, step: OpenStep) -> int:
-        """The part of a thought, which bears our mark from its beginning."""
+    def _thought_part(self, step: OpenStep) -> int:
+        """The part of a thought, which has the mark of this dialect from its beginning."""
         if step.part is None:
-            self._teller.emit(ReasoningDelta(self._part_of(step), ""))
-            self._teller.emit(ExtrasSeen(self._part_of(step), MARK))
+            self._sink.emit(ReasoningDelta(self._part_of(step), ""))
+            self._sink.emit(ExtrasSeen(self._part_of(step), MARK))
         return self._part_of(step)
 
     # function_call
 
     def _begin_call(self, step: OpenStep, body: Fields) -> None:
-        self.called = True
+        self.has_calls = True
         part = self._part_of(step)
         name = body.text("name")
-        self._teller.emit(ToolCallDelta(part, body.text("id") or f"call_{part}", name))
-        self._sign_call(step, body.rest("type", "id", "name", "arguments"))
+        self._sink.emit(ToolCallDelta(part, body.text("id") or f"call_{part}", name))
+        self._emit_call_extras(step, body.rest("type", "id", "name", "arguments"))
 
     def _add_arguments(self, step: OpenStep, delta: Fields) -> None:
         arguments = delta.text("arguments")
         if arguments:
-            step.spoke = True
-            self._teller.emit(ToolCallDelta(self._part_of(step), arguments=arguments))
-        self._sign_call(step, delta.rest("type", "arguments"))
+            step.has_argument_deltas = True
+            self._sink.emit(ToolCallDelta(self._part_of(step), arguments=arguments))
+        self._emit_call_extras(step, delta.rest("type", "arguments"))
 
-    def _sign_call(self, step: OpenStep, rest: JsonObject) -> None:
+    def _emit_call_extras(self, step: OpenStep, rest: JsonObject) -> None:
         extras = marked_extras(rest)
         if extras is not MARK:
-            self._teller.emit(ExtrasSeen(self._part_of(step), extras))
+            self._sink.emit(ExtrasSeen(self._part_of(step), extras))
 
     def _end_call(self, step: OpenStep, body: Fields) -> None:
         arguments = body.obj("arguments").raw
-        if arguments and not step.spoke:
-            self._teller.emit(ToolCallDelta(self._part_of(step), arguments=dump_json(arguments)))
+        if arguments and not step.has_argument_deltas:
+            self._sink.emit(ToolCallDelta(self._part_of(step), arguments=dump_json(arguments)))
 
     # searches
 
     def _begin_search(self, step: OpenStep, body: Fields) -> None:
-        self._teller.emit(SearchStarted(self._part_of(step), self._call_id(step, body)))
+        self._sink.emit(SearchStarted(self._part_of(step), self._call_id(step, body)))
 
     def _call_id(self, step: OpenStep, body: Fields) -> str:
         call_id = body.text("id")
@@ -456,37 +457,37 @@ class StepReader:
         return call_id
 
     def _end_search(self, step: OpenStep, body: Fields) -> None:
-        self._tell(step, decode_search_call(body, body.text("id")))
+        self._emit_search_parts(step, decode_search_call(body, body.text("id")))
 
-    def _end_open(self, step: OpenStep, body: Fields) -> None:
+    def _end_fetch(self, step: OpenStep, body: Fields) -> None:
         calls = decode_fetch_call(body, body.text("id"))
         urls = body.obj("arguments").texts("urls")
         self._pages[body.text("id")] = dict(zip(urls, (call.id for call in calls), strict=False))
-        self._tell(step, calls)
+        self._emit_search_parts(step, calls)
 
-    def _end_found(self, step: OpenStep, body: Fields) -> None:
-        self._tell(step, decode_search_result(body, body.text("call_id") or self._last_call))
+    def _end_search_result(self, step: OpenStep, body: Fields) -> None:
+        self._emit_search_parts(step, decode_search_result(body, body.text("call_id") or self._last_call))
 
-    def _end_opened(self, step: OpenStep, body: Fields) -> None:
+    def _end_fetch_result(self, step: OpenStep, body: Fields) -> None:
         call_id = body.text("call_id") or self._last_call
-        self._tell(step, decode_fetch_result(body, call_id, self._pages.get(call_id, {})))
+        self._emit_search_parts(step, decode_fetch_result(body, call_id, self._pages.get(call_id, {})))
 
-    def _tell(self, step: OpenStep, values: list[SearchCall] | list[SearchResult]) -> None:
+    def _emit_search_parts(self, step: OpenStep, values: list[SearchCall] | list[SearchResult]) -> None:
         for value in values:
             part, step.part = self._part_of(step), None
             if isinstance(value, SearchCall):
-                self._teller.emit(SearchCalled(part, value))
+                self._sink.emit(SearchCalled(part, value))
             else:
-                self._teller.emit(SearchReturned(part, value))
+                self._sink.emit(SearchReturned(part, value))
 
-    # all others
+    # other steps
 
-    def _pass_over(self, step: OpenStep, body: Fields) -> None:
-        """What the user said is no part of the answer."""
+    def _ignore(self, step: OpenStep, body: Fields) -> None:
+        """Ignore a step: user input is not part of the answer."""
 
     def _end_opaque(self, step: OpenStep, body: Fields) -> None:
         if step.kind:
-            self._teller.emit(PartAdded(self._part_of(step), Opaque(NAME, body.raw)))
+            self._sink.emit(PartAdded(self._part_of(step), Opaque(NAME, body.raw)))
 
     _BEGIN: ClassVar[Mapping[str, Callable[[StepReader, OpenStep, Fields], None]]] = {
         "model_output": _begin_output,
@@ -507,14 +508,14 @@ class StepReader:
     }
     _STOP: ClassVar[Mapping[str, Callable[[StepReader, OpenStep, Fields], None]]] = {
         "model_output": _end_output,
-        "thought": _pass_over,
+        "thought": _ignore,
         "function_call": _end_call,
         "google_search_call": _end_search,
-        "google_search_result": _end_found,
-        "url_context_call": _end_open,
-        "url_context_result": _end_opened,
-        "user_input": _pass_over,
-        "function_result": _pass_over,
+        "google_search_result": _end_search_result,
+        "url_context_call": _end_fetch,
+        "url_context_result": _end_fetch_result,
+        "user_input": _ignore,
+        "function_result": _ignore,
     }
 
 
@@ -534,7 +535,7 @@ _PENDING_STATUSES = frozenset({"", "in_progress", "queued"})
 
 
 class Decoder(StreamDecoder):
-    """Events of an interaction's stream."""
+    """Decodes the stream of an interaction."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -557,14 +558,14 @@ class Decoder(StreamDecoder):
             emit_end(self._status, self, self._steps)
 
     def _on_bare(self, body: Fields) -> None:
-        """A body without event names: an error in the older form, or a whole interaction."""
+        """Read a body without an event type: an error in the older form, or a whole interaction."""
         if body.has("error"):
             self._on_error(body)
         elif body.has("status"):
             read_interaction(body, self, self._steps)
 
     def _on_created(self, body: Fields) -> None:
-        """The start, or the first event of a stream that lacks it."""
+        """Read the start, or the first event of a stream without one."""
         if not self._started:
             self._started = True
             emit_start(body.obj("interaction"), self)
@@ -607,42 +608,42 @@ class Decoder(StreamDecoder):
 _KEPT_FIELDS = ("service_tier", "continuation_token", "environment_id")
 
 
-def read_interaction(body: Fields, teller: EventSink, steps: StepReader) -> None:
-    """Tell a body that is an interaction, or an error in its place."""
-    emit_start(body, teller)
+def read_interaction(body: Fields, sink: EventSink, steps: StepReader) -> None:
+    """Read a body that is an interaction or an error."""
+    emit_start(body, sink)
     if body.has("error"):
-        emit_error(body.obj("error"), teller)
+        emit_error(body.obj("error"), sink)
         return
     if not body.has("status"):
         raise body.fault("expected an interaction", "status")
-    emit_end(body, teller, steps)
+    emit_end(body, sink, steps)
 
 
-def emit_start(body: Fields, teller: EventSink) -> None:
-    """Who answers, under which name."""
-    teller.emit(Started(body.text("id"), body.text("model") or body.text("agent")))
+def emit_start(body: Fields, sink: EventSink) -> None:
+    """Emit the start, with id and model."""
+    sink.emit(Started(body.text("id"), body.text("model") or body.text("agent")))
 
 
-def emit_end(body: Fields, teller: EventSink, steps: StepReader) -> None:
-    """Steps that have not been told yet, counts, and how it ended."""
-    if not steps.any:
+def emit_end(body: Fields, sink: EventSink, steps: StepReader) -> None:
+    """Emit the steps that were not streamed, the usage, and the end."""
+    if not steps.has_steps:
         for step in body.objs("steps"):
             steps.whole(step)
     steps.finish()
     if body.has("usage"):
-        teller.emit(UsageSeen(decode_usage(body.obj("usage"))))
-    ending = decode_end(body.text("status"), list(body.objs("errors")), called=steps.called)
-    if isinstance(ending, UpstreamError):
-        teller.emit(Failed(ending))
+        sink.emit(UsageSeen(decode_usage(body.obj("usage"))))
+    end = decode_end(body.text("status"), list(body.objs("errors")), has_calls=steps.has_calls)
+    if isinstance(end, UpstreamError):
+        sink.emit(Failed(end))
     else:
         kept: JsonObject = {name: body.get(name) for name in _KEPT_FIELDS if body.has(name)}
-        teller.emit(Finished(ending.reason, ending.detail, {NAME: kept} if kept else {}))
+        sink.emit(Finished(end.reason, end.detail, {NAME: kept} if kept else {}))
 
 
-def emit_error(body: Fields, teller: EventSink) -> None:
-    """An error that ends the answer; blocked output is an ending of its own."""
+def emit_error(body: Fields, sink: EventSink) -> None:
+    """Emit an error that ends the answer; blocked output is a finish reason."""
     error = decode_error_object(body)
     if is_blocked(error):
-        teller.emit(Finished("filtered", error.upstream_code))
+        sink.emit(Finished("filtered", error.upstream_code))
     else:
-        teller.emit(Failed(error))
+        sink.emit(Failed(error))

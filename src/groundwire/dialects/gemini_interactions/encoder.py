@@ -66,7 +66,7 @@ from groundwire.text.offsets import from_points
 
 
 def encode_image(image: Image) -> JsonObject:
-    """The block of a picture."""
+    """Encode an image block."""
     block: JsonObject = {"type": "image"}
     if image.data:
         block["data"] = image.data
@@ -94,22 +94,24 @@ LOSSES: Mapping[Feature, str] = {
 
 
 def encode_annotations(citations: Iterable[Citation], text: str, base: int) -> list[JsonObject]:
-    """Annotations for a block that begins at `base`; what begins before it is cited from its beginning."""
+    """Encode annotations for a block that begins at offset `base`; earlier starts are clipped to it."""
     listed = list(citations)
-    placed = [citation.span for citation in listed if citation.span is not None]
-    points = [max(point - base, 0) for span in placed for point in span]
+    spans = [citation.span for citation in listed if citation.span is not None]
+    points = [max(point - base, 0) for span in spans for point in span]
     offsets = iter(from_points(text, points, "utf8"))
     annotations: list[JsonObject] = []
     for citation in listed:
-        place: JsonObject = {}
+        position: JsonObject = {}
         if citation.span is not None:
-            place = {"start_index": next(offsets), "end_index": next(offsets)}
-        annotations += ({**_encode_evidence(item), **place} for item in citation.evidence if _has_name(item))
+            position = {"start_index": next(offsets), "end_index": next(offsets)}
+        annotations += (
+            {**_encode_evidence(item), **position} for item in citation.evidence if _has_name(item)
+        )
     return annotations
 
 
 def ends_within(citation: Citation, start: int, end: int) -> bool:
-    """Does the cited claim end in this stretch of the answer?"""
+    """Whether the cited claim ends in this range of the answer."""
     span = citation.span
     if span is None or not 0 <= span.start <= span.end <= end:
         return False
@@ -122,10 +124,10 @@ def _has_name(item: Evidence) -> bool:
 
 def _encode_evidence(item: Evidence) -> JsonObject:
     rest = own_extras(item.extras)
-    told = rest.get("type")
+    given_type = rest.get("type")
     kind = "url_citation" if item.source.url else "file_citation"
-    if isinstance(told, str) and told in CITATION_FIELDS:
-        kind = told
+    if isinstance(given_type, str) and given_type in CITATION_FIELDS:
+        kind = given_type
     address, title = CITATION_FIELDS[kind]
     body: JsonObject = {"type": kind}
     if item.source.url:
@@ -140,7 +142,7 @@ _DEFAULT_ID = "search"  # ids are required
 
 
 def encode_search_call(call: SearchCall) -> JsonObject | None:
-    """The step of a call, if the dialect has one for it and it is not told by another."""
+    """Encode a search call; None if the dialect has no form for it or it is part of another step."""
     if call.kind == "find" or "part_of" in own_extras(call.extras):
         return None
     if call.kind == "open":
@@ -151,7 +153,7 @@ def encode_search_call(call: SearchCall) -> JsonObject | None:
 
 
 def encode_search_result(result: SearchResult, call: SearchCall | None) -> JsonObject | None:
-    """The step of a result; `call` is what it answers, if that was told."""
+    """Encode a search result; `call` is the call it answers, if known."""
     if "part_of" in own_extras(result.extras):
         return None
     if call is not None and call.kind == "open":
@@ -187,18 +189,18 @@ def _encode_fetch_result(result: SearchResult, call: SearchCall) -> JsonObject:
 
 
 def encode_head(reply: Reply, status: str) -> JsonObject:
-    """What every form of an interaction begins with."""
+    """Encode the fields that every form of an interaction begins with."""
     return {"id": f"v1_{reply.id}", "status": status, "object": "interaction", "model": reply.model}
 
 
 def encode_timestamps(reply: Reply) -> JsonObject:
-    """When it was made."""
+    """Encode when the interaction was created."""
     time = timestamp(reply.created)
     return {"created": time, "updated": time}
 
 
 def encode_steps(parts: Iterable[Part], citations: Iterable[Citation]) -> list[JsonObject]:
-    """The steps of a turn, each citation in the text where its claim ends."""
+    """Encode the steps of a turn, each citation with the text in which its claim ends."""
     groups = list(_joined_texts(parts))
     texts = [group for group in groups if isinstance(group, str)]
     shares = iter(_citations_by_text(texts, citations))
@@ -218,7 +220,7 @@ def encode_steps(parts: Iterable[Part], citations: Iterable[Citation]) -> list[J
 
 
 def encode_output(text: str, annotations: list[JsonObject]) -> JsonObject:
-    """A step of text."""
+    """Encode a text step."""
     block: JsonObject = {"type": "text", "text": text}
     if annotations:
         block["annotations"] = list[Json](annotations)
@@ -226,7 +228,7 @@ def encode_output(text: str, annotations: list[JsonObject]) -> JsonObject:
 
 
 def encode_part(part: Part, calls: dict[str, SearchCall]) -> JsonObject | None:
-    """The step of any other part, if there is one; `calls` remembers what results answer."""
+    """Encode any other part as a step, if it has one; `calls` collects the search calls by id."""
     match part:
         case Reasoning():
             return encode_thought(part)
@@ -247,7 +249,7 @@ def encode_part(part: Part, calls: dict[str, SearchCall]) -> JsonObject | None:
 
 
 def encode_thought(part: Reasoning) -> JsonObject:
-    """A thought, signed if it was."""
+    """Encode a thought, with its signature if it has one."""
     step: JsonObject = {"type": "thought"}
     if part.text:
         step["summary"] = [{"type": "text", "text": part.text}]
@@ -255,7 +257,7 @@ def encode_thought(part: Reasoning) -> JsonObject:
 
 
 def timestamp(seconds: int) -> str:
-    """Seconds since the epoch as `2026-05-15T18:52:36Z`, by the calendar alone."""
+    """Format seconds since the epoch as `2026-05-15T18:52:36Z`, without a clock."""
     days, rest = divmod(seconds, 86400)
     era, day_of_era = divmod(days + 719468, 146097)  # days since 1 March of year 0; eras of 400 years
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
@@ -269,7 +271,7 @@ def timestamp(seconds: int) -> str:
 
 
 def _joined_texts(parts: Iterable[Part]) -> Iterator[str | Part]:
-    """Parts, with neighbouring texts of one phase joined."""
+    """The parts, with consecutive texts of one phase joined."""
     for phase, group in groupby(parts, lambda part: part.phase if isinstance(part, Text) else None):
         if phase is None:
             yield from group
@@ -280,9 +282,9 @@ def _joined_texts(parts: Iterable[Part]) -> Iterator[str | Part]:
 
 
 def _citations_by_text(texts: list[str], citations: Iterable[Citation]) -> list[list[Citation]]:
-    """The citations of each text, and last those that have no text to go with.
+    """The citations of each text, and last those without a text.
 
-    One without a place goes with the last text, for it speaks for all of it.
+    A citation without a span goes with the last text, because it applies to all of it.
     """
     starts, end = [], 0
     for text in texts:
@@ -299,7 +301,7 @@ def _citations_by_text(texts: list[str], citations: Iterable[Citation]) -> list[
 
 _DONE_FRAME = b"event: done\ndata: [DONE]\n\n"
 
-# What of a step comes in a delta rather than at its start.
+# Fields of a step that are sent in a delta rather than at its start.
 _DELTA_FIELDS = {
     "google_search_call": ("arguments",),
     "google_search_result": ("result", "is_error"),
@@ -310,30 +312,30 @@ _DELTA_FIELDS = {
 
 @dataclass(slots=True)
 class TextRun:
-    """Neighbouring text parts, told as one step."""
+    """Consecutive text parts, sent as one step."""
 
     index: int
     phase: str
     parts: list[int]
     unsettled: set[int] = field(default_factory=set)
-    words: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
     joinable: bool = True
     in_order: bool = True
-    """Did its parts come one after the other, each whole? If not, places in the answer are none in it."""
+    """Whether its parts arrived one after the other, each complete. If not, spans do not apply to it."""
 
 
 @dataclass(slots=True)
 class OpenFunctionCall:
-    """A function call; it is begun when its name is known."""
+    """A function call; its step is started when its name is known."""
 
     id: str = ""
     name: str = ""
     index: int | None = None
-    held: list[JsonObject] = field(default_factory=list)
+    pending: list[JsonObject] = field(default_factory=list)
 
 
 class Encoder(StreamEncoder):
-    """The stream of an interaction."""
+    """Encodes events as the stream of an interaction."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply)
@@ -345,37 +347,37 @@ class Encoder(StreamEncoder):
         self._calls: dict[int, OpenFunctionCall] = {}
         self._searches: dict[str, SearchCall] = {}
         self._thought: tuple[int, int] | None = None
-        self._begun = False
+        self._started = False
         self._steps = 0
 
     def ping(self) -> bytes:
-        """Nothing: clients of Gemini break on comments."""
+        """Nothing: clients of Gemini fail on comments."""
         return b""
 
     def on_event(self, event: Event) -> None:
         self._answer.feed(event)
-        if not self._begun:
+        if not self._started:
             self._begin(event)
         match event:
             case TextDelta() | TextSettled() | Cited():
-                self._word(event)
+                self._on_text_event(event)
             case ReasoningDelta():
-                self._think(event)
+                self._send_thought(event)
             case ToolCallDelta():
-                self._call(event)
+                self._on_tool_call(event)
             case PartAdded(_, Image() as image):
-                self._picture(image)
+                self._send_image(image)
             case SearchCalled(_, value) | SearchReturned(_, value) | PartAdded(_, value):
-                self._whole(encode_part(value, self._searches))
+                self._send_step(encode_part(value, self._searches))
             case ExtrasSeen():
-                self._sign(event)
+                self._send_signature(event)
             case Finished():
                 self._finish()
             case Failed(error):
                 self._fail(error)
 
     def _begin(self, event: Event) -> None:
-        self._begun = True
+        self._started = True
         head = encode_head(self.reply, "in_progress")
         if isinstance(event, Started):
             head["model"] = self.reply.model or event.model
@@ -384,27 +386,27 @@ class Encoder(StreamEncoder):
 
     # text
 
-    def _word(self, event: TextDelta | TextSettled | Cited) -> None:
+    def _on_text_event(self, event: TextDelta | TextSettled | Cited) -> None:
         match event:
             case TextDelta():
-                self._text(event)
+                self._send_text(event)
             case TextSettled(part):
                 self._settle(part)
             case Cited(citation):
                 self._citations.append(citation)
 
-    def _text(self, event: TextDelta) -> None:
-        run = self._run_of.get(event.part) or self._run_for(event)
+    def _send_text(self, event: TextDelta) -> None:
+        run = self._run_of.get(event.part) or self._start_run(event)
         if run.parts[-1] != event.part:
             run.in_order = False
-        run.words.append(event.text)
+        run.texts.append(event.text)
         self._lengths[event.part] = self._lengths.get(event.part, 0) + len(event.text)
         self._delta(run.index, {"text": event.text, "type": "text"})
 
-    def _run_for(self, event: TextDelta) -> TextRun:
+    def _start_run(self, event: TextDelta) -> TextRun:
         run = self._runs[-1] if self._runs else None
         if run is None or not run.joinable or run.phase != event.phase or run.parts[-1] > event.part:
-            self._part_texts()
+            self._close_texts()
             run = TextRun(self._start({"type": "model_output"}), event.phase, [])
             self._runs.append(run)
         if event.part in self._lengths:
@@ -418,8 +420,8 @@ class Encoder(StreamEncoder):
         if part in self._run_of:
             self._run_of[part].unsettled.discard(part)
 
-    def _part_texts(self) -> None:
-        """Something else begins: texts before it take no more parts, and end if they are settled."""
+    def _close_texts(self) -> None:
+        """Close the open texts to further parts because another step begins; end those that are settled."""
         self._end_thought()
         for run in self._runs:
             run.joinable = False
@@ -427,23 +429,23 @@ class Encoder(StreamEncoder):
             self._end_run(self._runs.popleft(), last=False)
 
     def _end_run(self, run: TextRun, *, last: bool) -> None:
-        """Tell the annotations of a text, with the last one all that have no place, and stop it."""
+        """Send the annotations of a text and end it; the last text gets all citations without a span."""
         for part in run.parts:
             del self._run_of[part]
         start = sum(length for part, length in self._lengths.items() if part < run.parts[0])
-        text = "".join(run.words)
+        text = "".join(run.texts)
         end = start + len(text)
-        mine: list[Citation] = []
-        others: list[Citation] = []
+        included: list[Citation] = []
+        remaining: list[Citation] = []
         for citation in self._citations:
             if run.in_order and ends_within(citation, start, end):
-                mine.append(citation)
+                included.append(citation)
             elif last:
-                mine.append(Citation(None, citation.evidence))
+                included.append(Citation(None, citation.evidence))
             else:
-                others.append(citation)
-        self._citations = others
-        self._annotate(run.index, encode_annotations(mine, text, start))
+                remaining.append(citation)
+        self._citations = remaining
+        self._annotate(run.index, encode_annotations(included, text, start))
         self._stop(run.index)
 
     def _annotate(self, index: int, annotations: list[JsonObject]) -> None:
@@ -452,15 +454,15 @@ class Encoder(StreamEncoder):
 
     # thoughts
 
-    def _think(self, event: ReasoningDelta) -> None:
-        index = self._thinking(event.part)
+    def _send_thought(self, event: ReasoningDelta) -> None:
+        index = self._thought_index(event.part)
         if event.text:
             content: JsonObject = {"text": event.text, "type": "text"}
             self._delta(index, {"content": content, "type": "thought_summary"})
 
-    def _thinking(self, part: int) -> int:
+    def _thought_index(self, part: int) -> int:
         if self._thought is None or self._thought[0] != part:
-            self._part_texts()
+            self._close_texts()
             self._thought = part, self._start({"type": "thought"})
         return self._thought[1]
 
@@ -469,7 +471,7 @@ class Encoder(StreamEncoder):
             self._stop(self._thought[1])
             self._thought = None
 
-    def _sign(self, event: ExtrasSeen) -> None:
+    def _send_signature(self, event: ExtrasSeen) -> None:
         signature = own_extras(event.extras).get("signature")
         if not signature:
             return
@@ -477,14 +479,14 @@ class Encoder(StreamEncoder):
             self._delta(self._thought[1], {"signature": signature, "type": "thought_signature"})
         elif event.part in self._calls:
             signed: JsonObject = {"arguments": "", "signature": signature, "type": "arguments_delta"}
-            self._argue(self._calls[event.part], signed)
+            self._send_arguments(self._calls[event.part], signed)
 
     # function calls
 
-    def _call(self, event: ToolCallDelta) -> None:
+    def _on_tool_call(self, event: ToolCallDelta) -> None:
         call = self._calls.get(event.part)
         if call is None:
-            self._part_texts()
+            self._close_texts()
             call = self._calls[event.part] = OpenFunctionCall(f"call_{event.part}")
         if call.index is None:
             call.id = event.id or call.id
@@ -492,36 +494,36 @@ class Encoder(StreamEncoder):
             if call.name:
                 self._begin_call(call)
         if event.arguments:
-            self._argue(call, {"arguments": event.arguments, "type": "arguments_delta"})
+            self._send_arguments(call, {"arguments": event.arguments, "type": "arguments_delta"})
 
     def _begin_call(self, call: OpenFunctionCall) -> int:
         if call.index is None:
             call.index = self._start(
                 {"type": "function_call", "id": call.id, "name": call.name, "arguments": {}}
             )
-            for delta in call.held:
+            for delta in call.pending:
                 self._delta(call.index, delta)
         return call.index
 
-    def _argue(self, call: OpenFunctionCall, delta: JsonObject) -> None:
+    def _send_arguments(self, call: OpenFunctionCall, delta: JsonObject) -> None:
         if call.index is None:
-            call.held.append(delta)
+            call.pending.append(delta)
         else:
             self._delta(call.index, delta)
 
     # other steps
 
-    def _picture(self, image: Image) -> None:
-        self._part_texts()
+    def _send_image(self, image: Image) -> None:
+        self._close_texts()
         index = self._start({"type": "model_output"})
         self._delta(index, encode_image(image))
         self._stop(index)
 
-    def _whole(self, step: JsonObject | None) -> None:
-        """A step that comes complete."""
+    def _send_step(self, step: JsonObject | None) -> None:
+        """Send a complete step."""
         if step is None:
             return
-        self._part_texts()
+        self._close_texts()
         kind = step.get("type")
         keys = _DELTA_FIELDS.get(kind, ()) if isinstance(kind, str) else ()
         index = self._start({key: value for key, value in step.items() if key not in keys})
@@ -579,7 +581,7 @@ class Encoder(StreamEncoder):
 
 
 def encode_interaction(answer: Answer, reply: Reply) -> JsonObject:
-    """The interaction without its steps, as the last event of a stream has it."""
+    """Encode the interaction without its steps, as the last event of a stream has it."""
     body = encode_head(reply, "")
     body["model"] = reply.model or answer.model
     if answer.error is not None:

@@ -106,7 +106,7 @@ _ERROR_CODES_BY_STATUS: Mapping[int, str] = {
     503: "service_unavailable",
     504: "gateway_timeout",
 }
-"""For errors that are known by their status alone; any other 4xx blames the request."""
+"""For errors that are known by their status only; any other 4xx is an invalid request."""
 
 _PAUSED = "requires_continuation"
 
@@ -128,24 +128,24 @@ _STATUSES: Mapping[FinishReason, str] = {
     "other": "incomplete",
 }
 
-# Endings that only the provider's own word tells apart.
+# Statuses that only the provider itself sends.
 _PROVIDER_STATUSES = frozenset({"cancelled", "budget_exceeded", _PAUSED})
 _RETRY = re.compile(r"retry in (\d{1,9}(?:\.\d{1,9})?)s", re.IGNORECASE)
 _DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 class InteractionEnd(NamedTuple):
-    """Why an interaction ended, and in whose words."""
+    """Why an interaction ended, and the provider's own status or code."""
 
     reason: FinishReason
     detail: str = ""
 
 
-def decode_end(status: str, errors: list[Fields], *, called: bool) -> InteractionEnd | UpstreamError:
-    """What a status means, with the errors recorded beside it; `called` tells of function calls.
+def decode_end(status: str, errors: list[Fields], *, has_calls: bool) -> InteractionEnd | UpstreamError:
+    """Decode a status and the errors listed with it.
 
-    An answer with function calls waits for the client even where its status says `completed`.
+    An answer with function calls waits for the client even if its status is `completed`.
     """
     error = decode_error_object(errors[-1]) if errors else None
     code = error.upstream_code if error else ""
@@ -155,16 +155,16 @@ def decode_end(status: str, errors: list[Fields], *, called: bool) -> Interactio
         return error or UpstreamError("the interaction failed")
     if status == "incomplete" and code:
         return InteractionEnd("pause") if code == _PAUSED else InteractionEnd("other", code)
-    if status == "completed" and called:
+    if status == "completed" and has_calls:
         return InteractionEnd("tool_calls")
     reason = _FINISH_REASONS.get(status, "other")
     return InteractionEnd(reason, "" if _STATUSES[reason] == status else status)
 
 
 def encode_status(reason: FinishReason | None, detail: str) -> JsonObject:
-    """`status`, and `errors` where it says too little.
+    """Encode `status`, and `errors` where the status is not specific enough.
 
-    Clients know six statuses and fail on others, so those are used only if the provider itself used them.
+    Clients know six statuses and fail on others, so others are sent only if the provider itself used them.
     """
     if detail in _PROVIDER_STATUSES:
         return {"status": detail}
@@ -180,7 +180,7 @@ def encode_status(reason: FinishReason | None, detail: str) -> JsonObject:
 
 
 def encode_error_object(error: GroundwireError) -> JsonObject:
-    """`code` and `message`."""
+    """Encode any error as `code` and `message`."""
     code = next((_ERROR_CODES[kind] for kind in type(error).__mro__ if kind in _ERROR_CODES), "")
     if not code:
         other = "invalid_request" if 400 <= error.status_hint < 500 else "api_error"
@@ -189,14 +189,14 @@ def encode_error_object(error: GroundwireError) -> JsonObject:
 
 
 def is_blocked(error: UpstreamError) -> bool:
-    """Does this error say that a filter blocked the output?"""
+    """Whether this error means that a filter blocked the output."""
     return error.upstream_code in _BLOCKED_CODES
 
 
 def decode_error_object(error: Fields, status: int | None = None) -> UpstreamError:
-    """The error an object tells, in either form."""
+    """Decode an error object in either form."""
     code = _error_code(error)
-    message = error.text("message") or code or "the provider told no reason"
+    message = error.text("message") or code or "the provider gave no reason"
     if code in _ERROR_CLASSES:
         kind = _ERROR_CLASSES[code]
     elif code in _BLOCKED_CODES:
@@ -207,14 +207,14 @@ def decode_error_object(error: Fields, status: int | None = None) -> UpstreamErr
 
 
 def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
-    """The error of an HTTP answer."""
+    """Decode an HTTP error response."""
     try:
         document = load_json(body, UpstreamWireError)
         if isinstance(document, list) and document:
-            document = document[0]  # without `alt=sse` the older form stands in a list
+            document = document[0]  # without `alt=sse` the older form is in a list
         error = decode_error_object(Fields.of(document, UpstreamWireError).obj("error"), status)
     except WireError:
-        excerpt = _CONTROL.sub(" ", body[:800].decode("utf-8", "replace")).strip()[:200]
+        excerpt = _CONTROL_CHARACTERS.sub(" ", body[:800].decode("utf-8", "replace")).strip()[:200]
         error = upstream_error_class(status)(excerpt or f"HTTP {status}", status=status)
     delay = retry_after(headers)
     error.retry_after = error.retry_after if delay is None else delay
@@ -222,13 +222,13 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
     return error
 
 
-def encode_error(error: GroundwireError, reply: Reply) -> ErrorBody:  # noqa: ARG001 (the reply is not named in errors)
-    """An error before the first event."""
+def encode_error(error: GroundwireError, reply: Reply) -> ErrorBody:  # noqa: ARG001 (errors have no id)
+    """Encode any error as an HTTP error response."""
     return ErrorBody(error.status_hint, {"error": encode_error_object(error)})
 
 
 def _error_code(error: Fields) -> str:
-    """The most telling of its names: a reason among the details, the status, the code."""
+    """The most specific code: a reason in the details, the status, or the code."""
     for detail in error.objs("details"):
         reason = detail.get("reason")
         if isinstance(reason, str) and reason.lower() in _ERROR_CLASSES:

@@ -34,7 +34,7 @@ _USER_STEPS = frozenset({"user_input", "function_result"})
 
 
 def decode_input(body: Fields) -> tuple[Message, ...]:
-    """The conversation."""
+    """Decode the conversation."""
     value = body.get("input")
     if isinstance(value, str):
         return (Message("user", (Text(value),)),)
@@ -59,7 +59,7 @@ def decode_input(body: Fields) -> tuple[Message, ...]:
 
 
 def encode_input(messages: Iterable[Message]) -> tuple[Json, list[str]]:
-    """The conversation as steps, or the plain question; and the names of what could not be said."""
+    """Encode the conversation as steps, or as a plain string; and name what could not be encoded."""
     steps: list[JsonObject] = []
     unsupported: list[str] = []
     listed = [message for message in messages if message.role in ("user", "assistant")]
@@ -83,15 +83,15 @@ def _end_turn(messages: list[Message], steps: list[Fields]) -> None:
 
 
 def _decode_model(steps: Iterable[Fields]) -> Message:
-    notes = EventCollector()
-    reader = StepReader(notes, ClientWireError)
+    collector = EventCollector()
+    reader = StepReader(collector, ClientWireError)
     for step in steps:
         reader.whole(step)
-    return assemble(notes.events).message
+    return assemble(collector.events).message
 
 
 def _add_user_step(messages: list[Message], step: Fields) -> None:
-    """Results that follow each other answer the calls of one turn and stand in one message."""
+    """Add a user step. Consecutive results answer the calls of one turn and go into one message."""
     if step.text("type") == "user_input":
         parts: tuple[Part, ...] = _decode_blocks(step)
         messages.append(Message("user", parts))
@@ -160,7 +160,7 @@ def _decode_result(step: Fields) -> ToolResult:
 
 
 def _encode_user(message: Message) -> list[JsonObject]:
-    """Results, and between them what else was said."""
+    """Encode tool results, and `user_input` steps for everything between them."""
     steps: list[JsonObject] = []
     blocks: list[Json] = []
     for part in message.parts:

@@ -16,14 +16,14 @@ from groundwire.model import Answer, Event, Json, JsonObject
 
 
 def decode_response(body: JsonObject) -> list[Event]:
-    """The events of a whole interaction."""
-    notes = EventCollector()
-    read_interaction(Fields.of(body, UpstreamWireError), notes, StepReader(notes, UpstreamWireError))
-    return with_audit_warnings(body, notes.events)
+    """Decode a whole interaction to events."""
+    collector = EventCollector()
+    read_interaction(Fields.of(body, UpstreamWireError), collector, StepReader(collector, UpstreamWireError))
+    return with_audit_warnings(body, collector.events)
 
 
 def encode_response(answer: Answer, reply: Reply) -> JsonObject:
-    """A whole interaction."""
+    """Encode a whole interaction."""
     body = encode_interaction(answer, reply)
     body["steps"] = list[Json](encode_steps(answer.parts, answer.citations))
     return add_extension(body, answer, LOSSES)

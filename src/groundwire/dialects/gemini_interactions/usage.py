@@ -13,7 +13,7 @@ _SEARCH_TOOL = "google_search"
 
 
 def decode_usage(body: Fields) -> Usage:
-    """The counts of an interaction."""
+    """Decode the usage of an interaction."""
     thought = _count(body, "total_thought_tokens")
     tools = _count(body, "total_tool_use_tokens")
     return Usage(
@@ -27,13 +27,13 @@ def decode_usage(body: Fields) -> Usage:
 
 
 def usage_of(body: JsonObject) -> Usage | None:
-    """What a whole answer has cost, if it says so."""
+    """The usage of a whole response body, if it has one."""
     usage = Fields(body, UpstreamWireError).obj("usage")
     return decode_usage(usage) if usage.raw else None
 
 
 def encode_usage(usage: Usage) -> JsonObject:
-    """The counts that are known."""
+    """Encode the known counts."""
     counts: dict[str, int | None] = {
         "total_tokens": _plus(usage.input_tokens, usage.output_tokens),
         "total_input_tokens": _minus(usage.input_tokens, usage.tool_tokens),
