@@ -1,7 +1,7 @@
 """Response decoder: a result to events.
 
 The query is in `returnDisplay` between fixed words, so that it can be recovered even where it contains
-quotation marks and line breaks. Sources are those that the answer cites, or, if it cites nothing, those
+quotation markers and line breaks. Sources are those that the answer cites, or, if it cites nothing, those
 that were found.
 
 A reader without the extension takes each `[n]` that has a source for a citation, unless it begins a link,
@@ -48,10 +48,17 @@ from groundwire.text.urls import domain_of, safe_address
 
 _MARKER = re.compile(r"\[(\d{1,6})\](?!\()")
 PHASE_BREAK = "\n\n"
+NOTHING_FOUND_DISPLAY = "No information found."
+_RETURN_DISPLAY = re.compile(r'Search results for "(.*)" returned\.', re.DOTALL)
+_CONTENT_PREFIX = re.compile(r'Web search results for "(.*?)":\n\n', re.DOTALL)
+_NOT_FOUND = re.compile(r'No search results or information found for query: "(.*)"', re.DOTALL)
+_SOURCES_HEADING = "\n\nSources:\n"
+_OWN_EXTRAS: Extras = {NAME: {}}
+_CALL_ID = "search_0"
 
 
 class Insertion(NamedTuple):
-    """Something put into the words: the number of a source, or none for an empty line."""
+    """Text that the encoder inserted: the number of a source, or None for an empty line."""
 
     start: int
     end: int
@@ -60,29 +67,29 @@ class Insertion(NamedTuple):
 
 @value
 class ParsedText:
-    """The words by phase, which numbers stand where in them, and which speak for the whole."""
+    """The text by phase, the offsets of its citation markers, and the numbers cited for the whole answer."""
 
     texts: tuple[str, ...]
-    marks: tuple[tuple[int, int], ...]
-    """Position in the words, and number."""
+    markers: tuple[tuple[int, int], ...]
+    """Offset in the text, and number of the source."""
     unplaced: tuple[int, ...]
     phases: tuple[Phase, ...] = ("",)
 
 
 def parse_text(text: str, count: int, extension: Fields, offset: int) -> ParsedText:
-    """What a text of a result says, with the help of the extension if that fits the text."""
+    """Parse the text of a result, with the extension if it matches the text."""
     if extension.has("inserted"):
         try:
-            reading = _parse_with_extension(text, count, extension, offset)
+            parsed = _parse_with_extension(text, count, extension, offset)
         except WireError:
-            reading = None
-        if reading is not None:
-            return reading
+            parsed = None
+        if parsed is not None:
+            return parsed
     return parse_plain_text(text, count)
 
 
 def parse_plain_text(text: str, count: int) -> ParsedText:
-    """What a text says to a reader who sees nothing else; `count` sources are listed."""
+    """Parse the text of a result without the extension; `count` sources are listed."""
     found = (Insertion(*match.span(), int(match[1])) for match in _MARKER.finditer(text))
     insertions = [item for item in found if item.number is not None and 1 <= item.number <= count]
     seen = {item.number for item in insertions}
@@ -118,7 +125,7 @@ def remove_insertions(
     text: str, insertions: Iterable[Insertion], unplaced: tuple[int, ...], phases: tuple[Phase, ...]
 ) -> ParsedText:
     texts = [""]
-    marks: list[tuple[int, int]] = []
+    markers: list[tuple[int, int]] = []
     pieces: list[str] = []
     position = length = 0
     for start, end, number in insertions:
@@ -126,36 +133,17 @@ def remove_insertions(
         length += start - position
         position = end
         if number is not None:
-            marks.append((length, number))
+            markers.append((length, number))
         else:
             texts[-1] = "".join(pieces)
             texts.append("")
             pieces = []
     texts[-1] = "".join([*pieces, text[position:]])
-    return ParsedText(tuple(texts), tuple(marks), unplaced, phases)
-
-
-class Decoder(StreamDecoder):
-    """Events of the one body."""
-
-    needs_content = False  # "nothing was found" is a result
-
-    def on_frame(self, frame: Frame) -> None:
-        for event in read_result(Fields.of(load_json(frame.data, UpstreamWireError), UpstreamWireError).raw):
-            self.emit(event)
-
-
-NOTHING_FOUND_DISPLAY = "No information found."
-_RETURN_DISPLAY = re.compile(r'Search results for "(.*)" returned\.', re.DOTALL)
-_CONTENT_PREFIX = re.compile(r'Web search results for "(.*?)":\n\n', re.DOTALL)
-_NOT_FOUND = re.compile(r'No search results or information found for query: "(.*)"', re.DOTALL)
-_SOURCES_HEADING = "\n\nSources:\n"
-_OWN_EXTRAS: Extras = {NAME: {}}
-_CALL_ID = "search_0"
+    return ParsedText(tuple(texts), tuple(markers), unplaced, phases)
 
 
 def read_result(body: JsonObject) -> list[Event]:
-    """The events of a result, without a look at what they leave out."""
+    """Decode a result to events, without auditing its sources."""
     result = Fields.of(body, UpstreamWireError)
     if not result.has("llmContent") and not result.has("error"):
         raise result.fault("expected the text of a result", "llmContent")
@@ -188,7 +176,7 @@ def _decode_result(result: Fields, extension: Fields) -> Iterator[Event]:
 
 
 def _find_query(content: str, display: str) -> tuple[str, int]:
-    """The query, and where the words begin."""
+    """Find the query, and the offset where the text begins."""
     returned = _RETURN_DISPLAY.fullmatch(display)
     if returned is not None:
         prefix = f'Web search results for "{returned[1]}":\n\n'
@@ -199,10 +187,10 @@ def _find_query(content: str, display: str) -> tuple[str, int]:
 
 
 def _find_source_list(content: str, start: int, count: int) -> tuple[int, list[str]]:
-    """Where the words end, and how the list after them calls each source."""
-    place = content.rfind(_SOURCES_HEADING, start)
-    lines = content[place + len(_SOURCES_HEADING) :].split("\n")
-    if not count or place < 0 or len(lines) != count:
+    """Find the offset where the text ends, and the labels in the list of sources after it."""
+    position = content.rfind(_SOURCES_HEADING, start)
+    lines = content[position + len(_SOURCES_HEADING) :].split("\n")
+    if not count or position < 0 or len(lines) != count:
         return len(content), [""] * count
     labels = []
     for number, line in enumerate(lines, 1):
@@ -210,7 +198,7 @@ def _find_source_list(content: str, start: int, count: int) -> tuple[int, list[s
         if not line.startswith(head):
             return len(content), [""] * count
         labels.append(re.sub(r" \(https?://\S*\)$", "", line.removeprefix(head)))
-    return place, labels
+    return position, labels
 
 
 def _decode_source(entry: Fields) -> Source:
@@ -225,18 +213,28 @@ def _search_events(query: str, sources: Sequence[Source]) -> Iterator[Event]:
     yield SearchReturned(1, SearchResult(_CALL_ID, tuple(sources), extras=_OWN_EXTRAS))
 
 
-def _text_events(reading: ParsedText, sources: Sequence[Source]) -> Iterator[Event]:
+def _text_events(parsed: ParsedText, sources: Sequence[Source]) -> Iterator[Event]:
     def evidence(number: int) -> tuple[Evidence, ...]:
         return (Evidence(replace(sources[number - 1], state="cited"), extras=_OWN_EXTRAS),)
 
-    parts = range(2, 2 + len(reading.texts))
-    for part, text, phase in zip(parts, reading.texts, reading.phases, strict=True):
+    parts = range(2, 2 + len(parsed.texts))
+    for part, text, phase in zip(parts, parsed.texts, parsed.phases, strict=True):
         if text:
             yield TextDelta(part, text, phase)
-    for position, number in reading.marks:
+    for position, number in parsed.markers:
         yield Cited(Citation(Span(position, position), evidence(number)))
-    for number in reading.unplaced:
+    for number in parsed.unplaced:
         yield Cited(Citation(None, evidence(number)))
-    for part, text in zip(parts, reading.texts, strict=True):
+    for part, text in zip(parts, parsed.texts, strict=True):
         if text:
             yield TextSettled(part)
+
+
+class Decoder(StreamDecoder):
+    """Decodes the one JSON body."""
+
+    needs_content = False  # "nothing was found" is a result
+
+    def on_frame(self, frame: Frame) -> None:
+        for event in read_result(Fields.of(load_json(frame.data, UpstreamWireError), UpstreamWireError).raw):
+            self.emit(event)

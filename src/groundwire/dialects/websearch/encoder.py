@@ -91,14 +91,14 @@ LOSSES: Mapping[Feature, str] = {
 
 
 class RenderedText(NamedTuple):
-    """The text with its numbers, and what the extension must say about it."""
+    """The text with its markers, and what the extension needs to describe them."""
 
     text: str
     extension: JsonObject
 
 
 def render_text(answer: Answer, numbering: Numbering, offset: int) -> RenderedText:
-    """The text of an answer for a place that begins `offset` characters into the result."""
+    """Render the text of an answer that begins at `offset` of `llmContent`."""
     text, insertions, phases = _insert_markers(answer, numbering)
     cited = {
         number
@@ -107,8 +107,8 @@ def render_text(answer: Answer, numbering: Numbering, offset: int) -> RenderedTe
         if (number := numbering.number(item.source)) is not None
     }
     unplaced = tuple(sorted(cited - {item.number for item in insertions}))
-    truth = remove_insertions(text, insertions, unplaced, phases)
-    if truth == parse_plain_text(text, len(numbering.sources)):
+    original = remove_insertions(text, insertions, unplaced, phases)
+    if original == parse_plain_text(text, len(numbering.sources)):
         return RenderedText(text, {})
     extension: JsonObject = {
         "inserted": [[offset + item.start, offset + item.end] for item in insertions],
@@ -120,57 +120,59 @@ def render_text(answer: Answer, numbering: Numbering, offset: int) -> RenderedTe
 
 
 def _insert_markers(answer: Answer, numbering: Numbering) -> tuple[str, list[Insertion], tuple[Phase, ...]]:
-    """The text with its numbers, where they and the empty lines are, and the phases these divide.
+    """The text with its markers, the insertions, and the phases that the empty lines separate.
 
-    Numbers are placed under a disguise that the text does not have, so that they are found again.
+    Markers are first inserted as placeholders that do not occur in the text, so that they can be found again.
     """
     digits = _placeholder_digits(answer.text)
-    disguise = re.compile(rf"\[1(\d{{{digits}}})\]")
+    placeholder = re.compile(rf"\[1(\d{{{digits}}})\]")
 
-    def disguised(source: Source) -> int | None:
+    def placeholder_number(source: Source) -> int | None:
         number = numbering.number(source)
         return None if number is None else 10**digits + number
 
     text = ""
     insertions: list[Insertion] = []
-    stretches = list(_texts_by_phase(answer))
+    phase_texts = list(_texts_by_phase(answer))
     start = 0
-    for _, words in stretches:
+    for _, phase_text in phase_texts:
         if text:
             insertions.append(Insertion(len(text), len(text) + len(PHASE_BREAK), None))
             text += PHASE_BREAK
-        written = strip_markers(place_markers(words, _citations_in(answer, start, len(words)), disguised))
-        text = _replace_placeholders(text, written, disguise, insertions)
-        start += len(words)
-    return text, insertions, tuple(phase for phase, _ in stretches) if len(stretches) > 1 else ("",)
+        marked = strip_markers(
+            place_markers(phase_text, _citations_in(answer, start, len(phase_text)), placeholder_number)
+        )
+        text = _replace_placeholders(text, marked, placeholder, insertions)
+        start += len(phase_text)
+    return text, insertions, tuple(phase for phase, _ in phase_texts) if len(phase_texts) > 1 else ("",)
 
 
 def _replace_placeholders(
-    text: str, written: str, disguise: re.Pattern[str], insertions: list[Insertion]
+    text: str, marked: str, placeholder: re.Pattern[str], insertions: list[Insertion]
 ) -> str:
-    """The text with what was written after it, numbers undisguised and noted."""
+    """Append marked text with placeholders replaced by their numbers, and record the insertions."""
     pieces = [text]
     length = len(text)
     position = 0
-    for match in disguise.finditer(written):
+    for match in placeholder.finditer(marked):
         marker = f"[{int(match[1])}]"
         length += match.start() - position
         insertions.append(Insertion(length, length + len(marker), int(match[1])))
-        pieces += (written[position : match.start()], marker)
+        pieces += (marked[position : match.start()], marker)
         length += len(marker)
         position = match.end()
-    return "".join([*pieces, written[position:]])
+    return "".join([*pieces, marked[position:]])
 
 
 def _texts_by_phase(answer: Answer) -> Iterator[tuple[Phase, str]]:
-    """The words, cut where the phase changes."""
+    """The text, split where the phase changes."""
     texts = (part for part in answer.parts if isinstance(part, Text) and part.text)
     for phase, group in groupby(texts, lambda part: part.phase):
         yield phase, "".join(part.text for part in group)
 
 
 def _citations_in(answer: Answer, start: int, length: int) -> Iterator[Citation]:
-    """The citations whose claim ends in a stretch, counted from its beginning."""
+    """The citations whose claim ends in a range of the text, with spans relative to its beginning."""
     for citation in answer.citations:
         if citation.span is None or not 0 <= citation.span.start <= citation.span.end:
             continue
@@ -180,7 +182,7 @@ def _citations_in(answer: Answer, start: int, length: int) -> Iterator[Citation]
 
 
 def _placeholder_digits(text: str) -> int:
-    """How many digits a number may have to be found nowhere in the text."""
+    """How many digits a placeholder needs so that it does not occur in the text."""
     digits = 6
     while re.search(rf"\[1\d{{{digits}}}\]", text):
         digits += 1
@@ -188,7 +190,7 @@ def _placeholder_digits(text: str) -> int:
 
 
 class Encoder(StreamEncoder):
-    """The one body."""
+    """Encodes the one JSON body when the answer is complete; until then spaces keep the connection alive."""
 
     content_type = "application/json"
 
@@ -197,7 +199,7 @@ class Encoder(StreamEncoder):
         self._answer = Assembler()
 
     def ping(self) -> bytes:
-        """A space: nothing to a reader of JSON."""
+        """A space, which JSON parsers ignore."""
         return b" " if not self._ended else b""
 
     def on_event(self, event: Event) -> None:
@@ -208,24 +210,24 @@ class Encoder(StreamEncoder):
 
 
 def encode_result(answer: Answer, reply: Reply) -> JsonObject:
-    """The one result.
+    """Encode an answer as one result.
 
-    An answer that broke off is an error, for half of it would be taken for the whole; the result of what
-    had been said stands in the extension as `partial`.
+    An interrupted answer is an error, because a part would be taken for the whole; the result of what was
+    received is in the extension as `partial`.
     """
-    # The result says so itself, in the words of the contract.
+    # The result itself says that it is empty, in the wording of the contract.
     warnings = tuple(warning for warning in answer.warnings if warning.code != EMPTY_ANSWER.code)
     answer = replace(answer, warnings=warnings)
-    silent = replace(answer, warnings=())
+    without_warnings = replace(answer, warnings=())
     body, more = _encode_answer(answer, _query(answer, reply))
     if answer.error is not None:
-        more = {"partial": _with_extension(body, more, silent)} if answer.text.strip() else {}
+        more = {"partial": _with_extension(body, more, without_warnings)} if answer.text.strip() else {}
         body = encode_error_result(answer.error)
     return _with_extension(body, more, answer)
 
 
 def _with_extension(body: JsonObject, more: JsonObject, answer: Answer) -> JsonObject:
-    """The result with warnings and whatever else the extension has to say."""
+    """Add the warnings and further fields of the extension to a result."""
     add_extension(body, answer, ())
     if more:
         body[FIELD] = {"version": VERSION, **as_object(body.get(FIELD)), **more}
@@ -233,7 +235,7 @@ def _with_extension(body: JsonObject, more: JsonObject, answer: Answer) -> JsonO
 
 
 def _encode_answer(answer: Answer, query: str) -> tuple[JsonObject, JsonObject]:
-    """The result of what was said, and what the extension must say about it."""
+    """Encode the text and sources of an answer, and the fields of the extension."""
     if not answer.text.strip() or answer.detail == NOTHING_FOUND:
         return _encode_nothing(query), {}
     prefix = f'Web search results for "{query}":\n\n'

@@ -60,7 +60,7 @@ _DISPLAYS: Mapping[str, str] = {
 
 _DEFAULT_DISPLAY = "Web search failed."
 
-# Codes of single tools, and their words.
+# Codes of single tools, and their display texts.
 _TOOL_DISPLAYS = (
     (re.compile(r"MISSING_(\w+)_API_KEY"), "{} API key is missing."),
     (re.compile(r"MISSING_(\w+)_OAUTH_SESSION"), "{} OAuth session is missing."),
@@ -95,11 +95,11 @@ _OTHER_CLASSES: Mapping[str, type[GroundwireError]] = {
     for kind in (InvalidQuery, UnsupportedFeature, RequestError, MissingCredential, ConfigError)
 }
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 class WrongArguments(InvalidArguments):
-    """A tool was called with arguments it does not take; `display` says so in the tool's name."""
+    """A tool was called with arguments it does not take; `display` is the message that names the tool."""
 
     def __init__(self, message: str, display: str) -> None:
         super().__init__(message)
@@ -107,17 +107,17 @@ class WrongArguments(InvalidArguments):
 
 
 def display_of(error: GroundwireError) -> str:
-    """One sentence for the user."""
+    """The display text of an error: one sentence for the user."""
     if isinstance(error, WrongArguments):
         return error.display
-    for pattern, words in _TOOL_DISPLAYS:
+    for pattern, template in _TOOL_DISPLAYS:
         if match := pattern.fullmatch(error.code):
-            return words.format(_PROVIDER_NAMES.get(match[1], match[1].replace("_", " ").title()))
+            return template.format(_PROVIDER_NAMES.get(match[1], match[1].replace("_", " ").title()))
     return _DISPLAYS.get(error.code, _DEFAULT_DISPLAY)
 
 
 def encode_error_result(error: GroundwireError) -> JsonObject:
-    """The result that tells an error."""
+    """Encode an error as a result."""
     display = display_of(error)
     return {
         "llmContent": f"Error: {display}\n\nDetails: {error.message}",
@@ -127,7 +127,7 @@ def encode_error_result(error: GroundwireError) -> JsonObject:
 
 
 def decode_error_result(result: Fields) -> GroundwireError:
-    """The error that a result tells."""
+    """Decode the error of a result."""
     error = result.obj("error")
     code, message = error.text("type"), error.text("message")
     if code == InvalidArguments.code:
@@ -137,13 +137,13 @@ def decode_error_result(result: Fields) -> GroundwireError:
     return _with_code(_UPSTREAM_CLASSES.get(code, UpstreamError)(message), code)
 
 
-def encode_error(error: GroundwireError, reply: Reply) -> ErrorBody:  # noqa: ARG001 (an error names no reply)
-    """An error before anything was said: the same result, under the status that fits it."""
+def encode_error(error: GroundwireError, reply: Reply) -> ErrorBody:  # noqa: ARG001 (errors have no id)
+    """Encode an error response: the same result, with an HTTP status."""
     return ErrorBody(error.status_hint, encode_error_result(error))
 
 
 def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
-    """The error of an HTTP answer."""
+    """Decode an HTTP error response."""
     by_status = upstream_error_class(status)
     try:
         error = Fields.of(load_json(body, UpstreamWireError), UpstreamWireError).obj("error")
@@ -151,7 +151,7 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
         kind = _UPSTREAM_CLASSES.get(code, by_status)
         decoded = kind(error.text("message") or f"HTTP {status}", status=status, upstream_code=code)
     except WireError:
-        excerpt = _CONTROL.sub(" ", body[:800].decode("utf-8", "replace")).strip()[:200]
+        excerpt = _CONTROL_CHARACTERS.sub(" ", body[:800].decode("utf-8", "replace")).strip()[:200]
         decoded = by_status(excerpt or f"HTTP {status}", status=status)
     decoded.retry_after = retry_after(headers)
     decoded.request_id = request_id(headers)
@@ -159,7 +159,7 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
 
 
 def _with_code(error: UpstreamError, code: str) -> UpstreamError:
-    """The error under the code it came with."""
+    """Set the code that the error came with."""
     if code and code != error.code:
         error.code = code
         error.upstream_code = code

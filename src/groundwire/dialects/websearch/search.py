@@ -17,12 +17,12 @@ OPTIONS = (
 
 
 def encode_search(search: SearchOptions) -> JsonObject:
-    """The options as arguments, those not said among them."""
-    place = search.location or Location()
+    """Encode all options as arguments; those not set are empty."""
+    location = search.location or Location()
     return {
         "allowed_domains": list(search.allowed_domains),
         "blocked_domains": list(search.blocked_domains),
-        **{name: getattr(place, name) for name in _LOCATION_FIELDS},
+        **{name: getattr(location, name) for name in _LOCATION_FIELDS},
         "language": search.language,
         "since": search.since,
         "until": search.until,
@@ -34,13 +34,13 @@ def encode_search(search: SearchOptions) -> JsonObject:
 
 
 def decode_search(fields: Fields) -> SearchOptions:
-    """The arguments as options."""
+    """Decode the arguments to options."""
     country, region, city, timezone = (fields.text(name).strip() for name in _LOCATION_FIELDS)
-    place = Location(country, region, city, timezone)
+    location = Location(country, region, city, timezone)
     return SearchOptions(
         allowed_domains=_decode_domains(fields, "allowed_domains"),
         blocked_domains=_decode_domains(fields, "blocked_domains"),
-        location=place if place != Location() else None,
+        location=location if location != Location() else None,
         language=fields.text("language").strip(),
         since=fields.text("since").strip(),
         until=fields.text("until").strip(),
