@@ -1,37 +1,39 @@
-"""Everything that can go wrong, as one tree.
+"""The error hierarchy.
 
     GroundwireError
-    ├── ConfigError                 what is configured cannot be used
+    ├── ConfigError                 the configuration is not valid
     │   └── MissingCredential
-    ├── RequestError                what was asked cannot be done (400)
+    ├── RequestError                the request is not valid (400)
     │   ├── InvalidQuery
     │   ├── InvalidArguments
     │   ├── UnsupportedFeature
-    │   └── FetchRefused            an address that is not fetched; never says why
-    ├── WireError                   bytes that do not follow their dialect; carries the JSON path
-    │   ├── ClientWireError         the caller's fault (400)
-    │   └── UpstreamWireError       the provider's fault (502)
-    ├── UpstreamError               the provider said no, or nothing
-    │   ├── AuthRejected            key or token refused
+    │   ├── FetchRefused            a URL that must not be fetched; the reason is never given
+    │   └── UnknownModel            no configured provider has this model (404)
+    ├── TurnedAway                  the server rejected the request: authentication, limits, routes
+    ├── WireError                   bytes that violate their dialect; has the JSON path
+    │   ├── ClientWireError         sent by the client (400)
+    │   └── UpstreamWireError       sent by the provider (502)
+    ├── UpstreamError               the provider returned an error or did not respond
+    │   ├── AuthRejected            key or token rejected
     │   ├── QuotaExhausted          plan, credit or budget used up: waiting does not help
     │   ├── RateLimited             too many requests: waiting helps
-    │   ├── Overloaded              the provider is in trouble
-    │   ├── Refused                 the request as such was turned down
-    │   ├── NotFound                no such model or resource
-    │   ├── TimedOut                no answer in time
-    │   ├── Unreachable             no connection, or it broke
-    │   └── Interrupted             the stream ended before its answer did
-    └── AllTargetsFailed            nobody who was asked could answer
+    │   ├── Overloaded              the provider is overloaded or failing
+    │   ├── Refused                 the request itself was rejected
+    │   ├── NotFound                the model or resource does not exist
+    │   ├── TimedOut                no response within the deadline
+    │   ├── Unreachable             no connection, or it was lost
+    │   └── Interrupted             the stream ended before the answer was complete
+    └── AllTargetsFailed            every target failed
 
-Each class carries a `code` (stable, for programs), a `status_hint` (the HTTP status a face should
-answer with) and `retryable` (may the same request succeed later). Instances may refine all three.
+Each class carries a `code` (stable, for programs), a `status_hint` (the HTTP status to respond with)
+and `retryable` (whether the same request may succeed later). Instances may override all three.
 """
 
 from __future__ import annotations
 
 
 class GroundwireError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base class of all errors that groundwire raises on purpose."""
 
     code = "ERROR"
     status_hint = 500
@@ -42,7 +44,7 @@ class GroundwireError(Exception):
         self.message = message
 
     def __eq__(self, other: object) -> bool:
-        # Errors travel inside events, and events are values.
+        # Errors are fields of events, and events are values.
         return type(self) is type(other) and vars(self) == vars(other)
 
     def __hash__(self) -> int:
@@ -50,20 +52,20 @@ class GroundwireError(Exception):
 
 
 class ConfigError(GroundwireError):
-    """What is configured cannot be used."""
+    """The configuration is not valid."""
 
     code = "INVALID_CONFIG"
 
 
 class MissingCredential(ConfigError):
-    """No key or session was found where one is needed."""
+    """A required key or session was not found."""
 
     code = "MISSING_CREDENTIAL"
     status_hint = 401
 
 
 class RequestError(GroundwireError):
-    """What was asked cannot be done."""
+    """The request is not valid."""
 
     code = "INVALID_REQUEST"
     status_hint = 400
@@ -82,26 +84,26 @@ class InvalidArguments(RequestError):
 
 
 class UnsupportedFeature(RequestError):
-    """The request needs something the target cannot do, and leaving it out would be wrong."""
+    """The request needs a feature that the target lacks, and dropping it would be wrong."""
 
     code = "UNSUPPORTED_FEATURE"
 
 
 class FetchRefused(RequestError):
-    """The address is not one of a public web page. The reason is not told: it would describe our network."""
+    """The URL is not that of a public web page. The reason is not given: it would describe the network."""
 
     code = "FETCH_REFUSED"
 
 
 class UnknownModel(RequestError):
-    """The name of the model means nobody who is configured."""
+    """The model name matches no configured provider."""
 
     code = "UNKNOWN_MODEL"
     status_hint = 404
 
 
 class TurnedAway(GroundwireError):
-    """A face did not let the caller in; the status says why, `retry_after` when to come back."""
+    """The server rejected a request; the status says why, `retry_after` when to retry."""
 
     code = "TURNED_AWAY"
 
@@ -115,7 +117,7 @@ class TurnedAway(GroundwireError):
 
 
 class WireError(GroundwireError):
-    """Bytes that do not follow their dialect. `path` is the JSON path of the offending value."""
+    """Bytes that violate their dialect. `path` is the JSON path of the offending value."""
 
     code = "INVALID_WIRE"
 
@@ -126,14 +128,14 @@ class WireError(GroundwireError):
 
 
 class ClientWireError(WireError):
-    """The caller sent something malformed."""
+    """The client sent malformed data."""
 
     code = "INVALID_REQUEST_BODY"
     status_hint = 400
 
 
 class UpstreamWireError(WireError):
-    """The provider sent something malformed."""
+    """The provider sent malformed data."""
 
     code = "INVALID_UPSTREAM_BODY"
     status_hint = 502
@@ -144,17 +146,17 @@ LONGEST_WAIT = 86_400.0
 
 
 def bounded_wait(seconds: float | None) -> float | None:
-    """Seconds a provider asks us to wait, at most a day: whatever it says, it is asked again some time."""
+    """Limit the retry delay of a provider to one day; None if it is not a valid number of seconds."""
     if seconds is None or not 0 <= seconds < float("inf"):
         return None
     return min(seconds, LONGEST_WAIT)
 
 
 class UpstreamError(GroundwireError):
-    """The provider answered with an error, or not at all.
+    """The provider returned an error, or did not respond.
 
-    `status` is the provider's HTTP status (None inside a stream or without an answer),
-    `upstream_code` its own name for the problem, `retry_after` seconds it asked us to wait.
+    `status` is the provider's HTTP status (None inside a stream or without a response), `upstream_code` its
+    own error code, `retry_after` the seconds to wait before a retry.
     """
 
     code = "UPSTREAM_ERROR"
@@ -177,14 +179,14 @@ class UpstreamError(GroundwireError):
 
 
 class AuthRejected(UpstreamError):
-    """Key or token refused."""
+    """The provider rejected the key or token."""
 
     code = "UPSTREAM_AUTH_REJECTED"
     status_hint = 401
 
 
 class QuotaExhausted(UpstreamError):
-    """Plan, credit or budget used up; waiting a moment does not help."""
+    """Plan, credit or budget is used up; waiting does not help."""
 
     code = "UPSTREAM_QUOTA_EXHAUSTED"
     status_hint = 429
@@ -199,7 +201,7 @@ class RateLimited(UpstreamError):
 
 
 class Overloaded(UpstreamError):
-    """The provider is overloaded or broken for the moment."""
+    """The provider is temporarily overloaded or failing."""
 
     code = "UPSTREAM_OVERLOADED"
     status_hint = 503
@@ -207,21 +209,21 @@ class Overloaded(UpstreamError):
 
 
 class Refused(UpstreamError):
-    """The provider turned the request itself down."""
+    """The provider rejected the request itself."""
 
     code = "UPSTREAM_REFUSED"
     status_hint = 400
 
 
 class NotFound(UpstreamError):
-    """No such model or resource at the provider."""
+    """The provider has no such model or resource."""
 
     code = "UPSTREAM_NOT_FOUND"
     status_hint = 404
 
 
 class TimedOut(UpstreamError):
-    """No answer within the deadline."""
+    """No response within the deadline."""
 
     code = "UPSTREAM_TIMED_OUT"
     status_hint = 504
@@ -229,7 +231,7 @@ class TimedOut(UpstreamError):
 
 
 class Unreachable(UpstreamError):
-    """No connection could be made, or it broke."""
+    """No connection could be established, or it was lost."""
 
     code = "UPSTREAM_UNREACHABLE"
     status_hint = 502
@@ -237,7 +239,7 @@ class Unreachable(UpstreamError):
 
 
 class Interrupted(UpstreamError):
-    """The stream ended before its answer did."""
+    """The stream ended before the answer was complete."""
 
     code = "UPSTREAM_INTERRUPTED"
     status_hint = 502
@@ -245,7 +247,7 @@ class Interrupted(UpstreamError):
 
 
 class AllTargetsFailed(GroundwireError):
-    """Nobody who was asked could answer. `attempts` tells who said what, in order."""
+    """Every target failed. `attempts` are the targets and their errors, in order."""
 
     code = "ALL_TARGETS_FAILED"
     status_hint = 502
@@ -271,7 +273,7 @@ _BY_STATUS: dict[int, type[UpstreamError]] = {
 
 
 def upstream_error_class(status: int) -> type[UpstreamError]:
-    """The class for an HTTP status when nothing more precise is known."""
+    """The error class for an HTTP status when nothing more specific is known."""
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     return Overloaded if status >= 500 else Refused

@@ -1,4 +1,4 @@
-"""Canonical values: frozen, comparable, nobody's wire format.
+"""Canonical values: frozen, comparable, independent of any wire format.
 
 A `Request` goes in, a stream of `Event`s comes out, an `Answer` is their fold.
 """

@@ -1,8 +1,8 @@
-"""The answer: the fold of its events.
+"""The answer: its events assembled.
 
-`Assembler` takes events one by one; `assemble` takes them all. The result is in a normal form, so that
-the same answer told by another dialect, or in another order, is the same value: one citation for each
-span, sorted by position, each source of a span once.
+`Assembler` takes events one by one; `assemble` takes them all. The result is in a normal form, so that the
+same answer from another dialect, or in another order, is the same value: one citation for each span, sorted
+by position, each source of a span once.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from groundwire.model.value import replace, value
 
 
 class Search(NamedTuple):
-    """One act of searching, for those who only want to show it."""
+    """One query, page fetch or pattern search, in a form for display."""
 
     query: str
     kind: str
@@ -68,7 +68,7 @@ class Search(NamedTuple):
 
 @value
 class Answer:
-    """What came back, whole."""
+    """A complete answer."""
 
     parts: tuple[Part, ...] = ()
     citations: tuple[Citation, ...] = ()
@@ -83,27 +83,27 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The words alone; spans count over it."""
+        """The text of all text parts; spans count over it."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
     def message(self) -> Message:
-        """The answer as a turn of the conversation, to be sent back with the next question."""
+        """The answer as an assistant message, to be sent back with the next request."""
         return Message("assistant", self.parts, self.citations)
 
     @property
     def grounded(self) -> bool:
-        """Does anything in the answer lean on a source?"""
+        """Whether the answer cites any source."""
         return bool(self.citations)
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """Every address once, in order of first mention, with the strongest state it reached."""
+        """Every URL once, in order of first mention, with the strongest state it reached."""
         return sources_of(self.parts, self.citations)
 
     @property
     def searches(self) -> tuple[Search, ...]:
-        """Every query made, page opened or pattern looked for."""
+        """Every query, opened page and searched pattern."""
         results = {part.call_id: part for part in self.parts if isinstance(part, SearchResult)}
         return tuple(
             search
@@ -119,15 +119,15 @@ CITATIONS_CUT = Warned(
 
 
 def assemble(events: Iterable[Event]) -> Answer:
-    """The answer that these events tell."""
+    """Assemble the answer of a sequence of events."""
     assembler = Assembler()
     for event in events:
         assembler.feed(event)
     return assembler.answer()
 
 
-class _Draft:
-    """A part while it is being told."""
+class _PartDraft:
+    """A part while its events arrive."""
 
     __slots__ = ("call_id", "chunks", "extras", "kind", "name", "phase", "whole")
 
@@ -152,17 +152,17 @@ class _Draft:
 
 
 class Assembler:
-    """Folds events into an answer; `answer` may be asked for at any time."""
+    """Assembles events into an answer; `answer` may be called at any time."""
 
     def __init__(self) -> None:
-        self._drafts: dict[int, _Draft] = {}
+        self._drafts: dict[int, _PartDraft] = {}
         self._citations: dict[tuple[Span | None, Anchor], dict[EvidenceKey, Evidence]] = {}
-        self._room = MAX_EVIDENCE
+        self._evidence_left = MAX_EVIDENCE
         self._head = Answer()
         self._warnings: list[Warned] = []
 
     def feed(self, event: Event) -> None:
-        """Take one event."""
+        """Add one event."""
         match event:
             case TextDelta(part, text, ""):
                 draft = self._draft(part)
@@ -178,10 +178,10 @@ class Assembler:
             case Cited(citation):
                 self._cite(citation)
             case _:
-                self._note(event)
+                self._update_head(event)
 
     def answer(self) -> Answer:
-        """The answer as far as it has been told."""
+        """The answer so far."""
         parts = (self._drafts[number].part() for number in sorted(self._drafts))
         citations = (
             Citation(span, tuple(evidence.values()), anchor)
@@ -194,10 +194,10 @@ class Assembler:
             warnings=tuple(self._warnings),
         )
 
-    def _draft(self, number: int) -> _Draft:
+    def _draft(self, number: int) -> _PartDraft:
         draft = self._drafts.get(number)
         if draft is None:
-            draft = self._drafts[number] = _Draft()
+            draft = self._drafts[number] = _PartDraft()
         return draft
 
     def _extend(self, event: TextDelta | ReasoningDelta | ToolCallDelta) -> None:
@@ -218,24 +218,24 @@ class Assembler:
 
     def _cite(self, citation: Citation) -> None:
         known = self._citations.get((citation.span, citation.anchor))
-        if known is None and self._room > 0:
+        if known is None and self._evidence_left > 0:
             known = self._citations[citation.span, citation.anchor] = {}
         for item in citation.evidence:
             key = evidence_key(item)
             if known is not None and key in known:
                 continue
-            if known is None or self._room <= 0:
+            if known is None or self._evidence_left <= 0:
                 self._cut()
                 return
             known[key] = item
-            self._room -= 1
+            self._evidence_left -= 1
 
     def _cut(self) -> None:
-        if self._room == 0:
-            self._room = -1
+        if self._evidence_left == 0:
+            self._evidence_left = -1
             self._warnings.append(CITATIONS_CUT)
 
-    def _note(self, event: Event) -> None:
+    def _update_head(self, event: Event) -> None:
         match event:
             case Started():
                 self._head = replace(self._head, id=event.id, model=event.model)
@@ -267,9 +267,9 @@ def _position(
 
 
 def sources_of(parts: Iterable[Part], citations: Iterable[Citation]) -> tuple[Source, ...]:
-    """Every address once, in order of first mention, with the strongest state it reached.
+    """Every URL once, in order of first mention, with the strongest state it reached.
 
-    The first mention gives the value; later ones fill what it left open and add their excerpts.
+    The first mention gives the value; later ones fill empty fields and add their excerpts.
     """
     merged: dict[tuple[str, str], SourceMerge] = {}
     for source in _mentions(parts, citations):

@@ -1,8 +1,7 @@
-"""What happens while an answer comes in.
+"""Events of an answer while it is received, and its usage.
 
-Events are values. `part` numbers the parts of the answer from zero, in the order in which they are
-said; all events with one number build one part. Exactly one event of a stream is terminal: `Finished`
-or `Failed`.
+Events are values. `part` numbers the parts of the answer from zero, in their order; all events with one
+number build one part. Exactly one event of a stream is terminal: `Finished` or `Failed`.
 """
 
 from __future__ import annotations
@@ -18,11 +17,10 @@ from groundwire.model.value import value
 
 @value
 class Usage:
-    """Counts for one request. `None` means the provider did not say.
+    """Usage of one request: token counts, searches and cost. `None` means not reported.
 
-    `input_tokens` holds everything read (cached and tool input included), `output_tokens` everything
-    written (reasoning included); the other counts are parts of those two. `searches` is the number
-    the provider counts or bills.
+    `input_tokens` includes cached and tool input, `output_tokens` includes reasoning; the other counts are
+    parts of those two. `searches` is the number the provider counts or bills.
     """
 
     input_tokens: int | None = None
@@ -37,8 +35,8 @@ class Usage:
 
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "pause", "filtered", "refused", "other"]
-"""stop: said all; length: a limit cut it; tool_calls: the client must act; pause: continue with the same
-request; filtered: a filter of the provider's cut or blocked it; refused: the model declined."""
+"""stop: complete; length: a limit was reached; tool_calls: the client must act; pause: continue with the same
+request; filtered: a filter of the provider cut or blocked it; refused: the model declined."""
 
 NOTHING_FOUND = "nothing_found"
 """The `detail` of `Finished` when the search ran and no page answers the question."""
@@ -46,19 +44,19 @@ NOTHING_FOUND = "nothing_found"
 
 @value
 class Started:
-    """The provider took the request."""
+    """The provider accepted the request."""
 
     id: str = ""
     model: str = ""
     provider: str = ""
-    """Whom we asked, by our name for it."""
+    """The configured name of the provider."""
 
 
 @value
 class Verbatim:
-    """Bytes of the provider's own answer, for a caller who speaks its language and asked in it.
+    """Bytes of the provider's own response, for a client that uses the same dialect.
 
-    They come before the events that they tell; whole frames of a stream, or a whole body.
+    They come before the events decoded from them; whole frames of a stream, or a whole body.
     """
 
     data: bytes
@@ -66,7 +64,7 @@ class Verbatim:
 
 @value
 class TextDelta:
-    """More words of a text part."""
+    """More text of a text part."""
 
     part: int
     text: str
@@ -75,7 +73,7 @@ class TextDelta:
 
 @value
 class TextSettled:
-    """This text part is complete and all its citations have been told."""
+    """This text part is complete, and all its citations have been emitted."""
 
     part: int
 
@@ -90,7 +88,7 @@ class ReasoningDelta:
 
 @value
 class ToolCallDelta:
-    """More of a function call: `id` and `name` come with its first delta, `arguments` piece by piece."""
+    """More of a function call: `id` and `name` are in its first delta, `arguments` arrives in fragments."""
 
     part: int
     id: str = ""
@@ -100,7 +98,7 @@ class ToolCallDelta:
 
 @value
 class SearchStarted:
-    """The provider began to search; for what is told by the `SearchCalled` of the same part."""
+    """The provider began to search; the queries are in the `SearchCalled` of the same part."""
 
     part: int
     id: str
@@ -124,7 +122,7 @@ class SearchReturned:
 
 @value
 class PartAdded:
-    """A part that comes whole."""
+    """A part that arrives whole."""
 
     part: int
     value: Image | Opaque
@@ -132,7 +130,7 @@ class PartAdded:
 
 @value
 class ExtrasSeen:
-    """Something verbatim that belongs to a part: a signature, an item id."""
+    """Dialect-specific data of a part: a signature, an item id."""
 
     part: int
     extras: Extras
@@ -147,14 +145,14 @@ class Cited:
 
 @value
 class UsageSeen:
-    """The counts so far; the last one told is the one that holds."""
+    """The usage so far; the last one is final."""
 
     usage: Usage
 
 
 @value
 class Warned:
-    """Something the caller should know though the answer goes on. `code` is for programs."""
+    """Something the caller should know while the answer continues. `code` is for programs."""
 
     code: str
     message: str
@@ -166,13 +164,13 @@ class Finished:
 
     reason: FinishReason = "stop"
     detail: str = ""
-    """In the provider's own words, where they say more than the reason."""
+    """The provider's own reason, where it says more."""
     extras: Extras = NO_EXTRAS
 
 
 @value
 class Failed:
-    """The answer broke off (terminal). What came before stands."""
+    """The answer failed (terminal). The events before it stay valid."""
 
     error: GroundwireError
 

@@ -1,7 +1,7 @@
-"""What only one dialect understands, carried verbatim beside the canonical values.
+"""Extras: dialect-specific data of canonical values, kept verbatim.
 
-`extras["anthropic_messages"]["encrypted_content"]` is stored, compared and given back to that dialect
-only. For any other dialect it does not exist.
+`extras["anthropic_messages"]["encrypted_content"]` is stored, compared and sent back to that dialect only.
+Other dialects ignore it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NO_EXTRAS: Extras = {}
 
 
 def merge_extras(first: Extras, second: Extras) -> Extras:
-    """Both, key by key; where both speak, the second wins."""
+    """Merge key by key; the second value wins."""
     if not first:
         return second
     if not second:
@@ -28,7 +28,7 @@ def merge_extras(first: Extras, second: Extras) -> Extras:
 
 
 def frozen_extras(extras: Extras) -> Hashable:
-    """Hashable, and equal for equal extras."""
+    """A hashable form, equal for equal extras."""
     return frozenset((name, _frozen(held)) for name, held in extras.items()) if extras else None
 
 

@@ -1,4 +1,4 @@
-"""What messages and answers are made of, in the order in which it was said."""
+"""Parts of messages and answers: text, reasoning, images, tool calls and searches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SearchKind: TypeAlias = Literal["search", "open", "find"]
 
 @value
 class Text:
-    """Plain words. `phase` tells a running commentary or a refusal from the answer proper."""
+    """Plain text. `phase` separates commentary and refusals from the answer proper."""
 
     text: str
     phase: Phase = ""
@@ -23,7 +23,7 @@ class Text:
 
 @value
 class Reasoning:
-    """Thinking that the model showed. Signatures and encrypted forms are extras."""
+    """Reasoning that the model showed. Signatures and encrypted forms are extras."""
 
     text: str
     extras: Extras = NO_EXTRAS
@@ -31,7 +31,7 @@ class Reasoning:
 
 @value
 class Image:
-    """A picture, inline (`data`, base64) or by address."""
+    """An image, inline (`data`, base64) or by URL."""
 
     media_type: str = ""
     data: str = ""
@@ -41,7 +41,7 @@ class Image:
 
 @value
 class ToolCall:
-    """The model asks the client to run a function. `arguments` is JSON text, verbatim."""
+    """A call of a client function by the model. `arguments` is JSON text, verbatim."""
 
     id: str
     name: str
@@ -51,7 +51,7 @@ class ToolCall:
 
 @value
 class ToolResult:
-    """What the client's function gave back: text and images."""
+    """The result of a client function: text and images."""
 
     call_id: str
     content: tuple[Text | Image | Opaque, ...] = ()
@@ -62,9 +62,9 @@ class ToolResult:
 
 @value
 class SearchCall:
-    """The provider's own act: search the web, open a page, or find a pattern in one.
+    """A server-side search: search the web, open a page, or find a pattern in one.
 
-    It is never a call for the client to execute. `caller` names the server tool that made it.
+    The client never executes it. `caller` names the server tool that made it.
     """
 
     id: str
@@ -78,20 +78,20 @@ class SearchCall:
 
 @value
 class SearchResult:
-    """What a search call came back with. `error` is a short code, empty when it went well."""
+    """The result of a search call. `error` is a short code, empty on success."""
 
     call_id: str
     sources: tuple[Source, ...] = ()
     error: str = ""
     suggestions: str = ""
-    """Google's search suggestions (HTML), which its terms oblige us to show with the answer."""
+    """Google's search suggestions (HTML), which its terms require to be shown with the answer."""
     caller: str = ""
     extras: Extras = NO_EXTRAS
 
 
 @value
 class Opaque:
-    """A part of one dialect that has no canonical meaning: kept whole, given back to it alone."""
+    """A part of one dialect without a canonical meaning: kept whole, sent back to that dialect only."""
 
     dialect: str
     data: JsonObject

@@ -1,4 +1,4 @@
-"""What is asked: messages, tools, search options, limits."""
+"""The request: messages, tools, search options, limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh",
 class Message:
     """One turn. Spans of `citations` count over the concatenated text of its `Text` parts.
 
-    Tool results stand in user messages.
+    Tool results are in user messages.
     """
 
     role: Role
@@ -29,13 +29,13 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The words alone."""
+        """The text of all text parts."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
 
 @value
 class Location:
-    """Where the asker is, roughly. Country is ISO 3166 alpha-2, timezone an IANA name."""
+    """Approximate location of the user. Country is ISO 3166 alpha-2, timezone an IANA name."""
 
     country: str = ""
     region: str = ""
@@ -47,9 +47,9 @@ class Location:
 
 @value
 class SearchOptions:
-    """How to search. Its presence in a request is what turns web search on.
+    """How to search. Web search is on if a request has search options.
 
-    Restrictions (both domain lists, `live=False`) must be honoured or refused; the rest are hints.
+    Restrictions (both domain lists, `live=False`) must be applied or rejected; the rest are hints.
     """
 
     allowed_domains: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class SearchOptions:
     location: Location | None = None
     language: str = ""
     since: str = ""
-    """RFC 3339; pages from then on."""
+    """RFC 3339; only pages from this time on."""
     until: str = ""
     max_uses: int | None = None
     max_sources: int | None = None
@@ -68,7 +68,7 @@ class SearchOptions:
 
 @value
 class FunctionTool:
-    """A function of the client's that the model may call."""
+    """A client function that the model may call."""
 
     name: str
     description: str = ""
@@ -79,7 +79,7 @@ class FunctionTool:
 
 @value
 class OpaqueTool:
-    """A tool of one dialect that has no canonical meaning (code execution, file search, …)."""
+    """A tool of one dialect without a canonical meaning (code execution, file search, …)."""
 
     dialect: str
     data: JsonObject
@@ -90,7 +90,7 @@ Tool: TypeAlias = FunctionTool | OpaqueTool
 
 @value
 class ToolChoice:
-    """`search` forces a web search, `function` the one named."""
+    """Which tool the model must or may call: `search` forces a web search, `function` the named function."""
 
     mode: ToolMode
     name: str = ""
@@ -98,7 +98,7 @@ class ToolChoice:
 
 @value
 class Limits:
-    """How much, and how freely."""
+    """Output limits and sampling settings."""
 
     max_output_tokens: int | None = None
     stop: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ class Limits:
 
 @value
 class ReasoningOptions:
-    """How hard to think, and whether to show it."""
+    """Reasoning effort, and whether reasoning is shown."""
 
     effort: Effort | None = None
     budget_tokens: int | None = None
@@ -118,7 +118,7 @@ class ReasoningOptions:
 
 @value
 class OutputFormat:
-    """JSON output; without a schema any JSON object will do."""
+    """JSON output; without a schema any JSON object is valid."""
 
     schema: JsonObject | None = None
     name: str = ""
@@ -127,29 +127,30 @@ class OutputFormat:
 
 @value
 class StoredContext:
-    """Text that a request names instead of carrying it, and that only one vendor has."""
+    """Context that a request refers to by id, and that only one vendor has stored."""
 
     dialect: str
-    """Whose ids the names are."""
+    """The dialect that the ids belong to."""
     names: tuple[str, ...]
-    """The fields of the request that hold them."""
+    """The fields of the request that contain the ids."""
 
 
 @value
 class Wire:
-    """A request as its client wrote it, so that a provider of the same dialect can be given it unchanged."""
+    """A request as the client sent it, so that it can be passed unchanged to a provider of the same
+    dialect."""
 
     dialect: str
     body: JsonObject
     data: bytes = b""
-    """The body byte for byte."""
+    """The body, byte for byte."""
     headers: tuple[tuple[str, str], ...] = ()
-    """Lower-case names; a provider takes those it knows."""
+    """Names in lower case; a provider forwards those it knows."""
 
 
 @value
 class Request:
-    """One question with all that belongs to it."""
+    """A canonical request."""
 
     messages: tuple[Message, ...]
     model: str = ""
@@ -162,14 +163,14 @@ class Request:
     output: OutputFormat | None = None
     stream: bool = False
     previous_id: str = ""
-    """An earlier answer kept by the provider, which this request continues."""
+    """The id of an earlier answer stored by the provider, which this request continues."""
     extras: Extras = NO_EXTRAS
     wire: Wire | None = None
     stored: StoredContext | None = None
 
     @property
     def query(self) -> str:
-        """The last thing the user said, as text: the question."""
+        """The text of the last user message: the question."""
         for message in reversed(self.messages):
             if message.role == "user" and message.text:
                 return message.text

@@ -9,15 +9,15 @@ from groundwire.model.extras import NO_EXTRAS, Extras, JsonObject, frozen_extras
 from groundwire.model.value import value
 
 SourceState: TypeAlias = Literal["retrieved", "opened", "cited"]
-"""retrieved: a search listed it; opened: somebody read the page; cited: the answer leans on it."""
+"""retrieved: a search listed it; opened: the page was read; cited: the answer cites it."""
 
 Anchor: TypeAlias = Literal["claim", "marker"]
-"""claim: the span is the supported statement; marker: the span is a link or a sign that stands for
-the source and is replaced when the answer is rendered with numbers of our own."""
+"""claim: the span is the supported statement; marker: the span is a link or symbol in place of the source,
+and is replaced when the answer is rendered with numbered sources."""
 
 MAX_EVIDENCE = 10_000
-"""Citations of one answer or message, counted by source: a citation of three sources counts three. Answers of
-providers have some hundreds; more than this is not kept."""
+"""Limit of citations of one answer or message, counted by source: a citation of three sources counts three.
+Answers of providers have some hundreds; more than this is not kept."""
 
 EvidenceKey: TypeAlias = tuple[Hashable, ...]
 
@@ -25,7 +25,7 @@ EvidenceKey: TypeAlias = tuple[Hashable, ...]
 class Span(NamedTuple):
     """A range of the whole answer text in code points, end exclusive.
 
-    `start == end` is a point: the claim ends here, and nobody said where it begins.
+    `start == end` is a point: the claim ends here, and its beginning is unknown.
     """
 
     start: int
@@ -34,7 +34,7 @@ class Span(NamedTuple):
 
 @value
 class Source:
-    """A page, as a provider named it. `url` is verbatim, and empty for feeds that have only a name."""
+    """A page, as a provider named it. `url` is verbatim, and empty for sources that have only a title."""
 
     url: str
     title: str = ""
@@ -42,15 +42,15 @@ class Source:
     excerpts: tuple[str, ...] = ()
     """Text of the page, never text of the answer."""
     date: str = ""
-    """Age or date in the provider's own words."""
+    """Age or date as the provider wrote it."""
     domain: str = ""
-    """As told by the provider, where the address itself does not show it (redirects)."""
+    """As given by the provider, where the URL does not show it (redirects)."""
     extras: Extras = NO_EXTRAS
 
 
 @value
 class Evidence:
-    """One source behind a citation, and the passage it was taken from (page text, or empty)."""
+    """One source of a citation, and the quoted passage (page text, or empty)."""
 
     source: Source
     quote: str = ""
@@ -60,7 +60,7 @@ class Evidence:
 
 @value
 class Citation:
-    """A span of the answer and its evidence. Without a span it speaks for the whole answer."""
+    """A span of the answer and its evidence. Without a span it applies to the whole answer."""
 
     span: Span | None
     evidence: tuple[Evidence, ...]
@@ -88,9 +88,10 @@ _RANK: dict[SourceState, int] = {"retrieved": 0, "opened": 1, "cited": 2}
 
 
 class SourceMerge:
-    """The first mention gives the value; later ones fill what it left open and add their excerpts.
+    """Merges several mentions of one page into one source.
 
-    Mentions are collected, and the source is made once: a page may be mentioned thousands of times.
+    The first mention gives the value; later ones fill empty fields and add their excerpts. The source is
+    created once, at the end: a page may be mentioned thousands of times.
     """
 
     __slots__ = ("_date", "_domain", "_excerpts", "_extras", "_first", "_merged", "_state", "_title")
@@ -106,7 +107,7 @@ class SourceMerge:
         self._merged = False
 
     def add(self, other: Source, *, with_extras: bool = True) -> None:
-        """Another mention of the page."""
+        """Add another mention of the page."""
         self._merged = True
         self._title = self._title or other.title
         self._state = max(self._state, other.state, key=_RANK.__getitem__)
@@ -117,7 +118,7 @@ class SourceMerge:
             self._add_extras(other.extras)
 
     def source(self) -> Source:
-        """The page with everything that was said of it."""
+        """The merged source."""
         if not self._merged:
             return self._first
         return Source(
@@ -131,7 +132,7 @@ class SourceMerge:
         )
 
     def _add_extras(self, extras: Extras) -> None:
-        """What was said first holds."""
+        """Add extras; the first value of a key wins."""
         if self._extras is None:
             self._extras = {name: dict(held) for name, held in self._first.extras.items()}
         for name, held in extras.items():
