@@ -301,13 +301,13 @@ class CitationSplitter:
 
 
 LOSSES: Mapping[Feature, str] = {
-    Feature.TEXT_PARTS: "blocks are cut where claims begin and end",
-    Feature.PHASE: "nowhere: commentary is text like any other",
+    Feature.TEXT_PARTS: "nowhere; blocks are split where claims begin and end",
+    Feature.PHASE: "nowhere; commentary is plain text",
     Feature.CONFIDENCE: "`groundwire.citations`",
     Feature.FILE_CITATIONS: "`groundwire.files`",
     Feature.SUGGESTIONS: "`groundwire.suggestions`",
     Feature.IMAGES: "nowhere",
-    Feature.REFUSAL: "`refusal` stands for both",
+    Feature.REFUSAL: "nowhere; both end with `refusal`",
     Feature.TOOL_TOKENS: "counted in `input_tokens`",
     Feature.SEARCH_COUNT: "the number of search blocks, where a provider counts fewer or none",
     Feature.COST: "`groundwire.cost`",

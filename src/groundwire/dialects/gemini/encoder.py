@@ -56,12 +56,12 @@ from groundwire.text.offsets import from_points
 from groundwire.text.spans import QuotePlaces
 
 LOSSES: Mapping[Feature, str] = {
-    Feature.TEXT_PARTS: "nowhere; neighbouring texts are one",
+    Feature.TEXT_PARTS: "nowhere; consecutive texts are joined",
     Feature.PHASE: "nowhere",
-    Feature.UNPLACED: "pages without words that lean on them, and `groundwire.citations`",
+    Feature.UNPLACED: "chunks without supports, and `groundwire.citations`",
     Feature.QUOTES: "`groundwire.citations`",
     Feature.FILE_CITATIONS: "`groundwire.files`",
-    Feature.SEARCH_CALLS: "`groundwire.searches`; all queries stand in one list",
+    Feature.SEARCH_CALLS: "`groundwire.searches`; all queries are in one list",
     Feature.PATTERNS: "`groundwire.searches`",
     Feature.RETRIEVED: "the same list as pages cited for the whole answer",
     Feature.RETRIEVED_TITLES: "the same list as pages cited for the whole answer",
@@ -77,7 +77,7 @@ LOSSES: Mapping[Feature, str] = {
 
 NOT_RESENT = (
     "clients send back the `content` of an answer, without its `groundingMetadata`: citations and searches "
-    "of earlier turns do not come back; with the rendering `markers` or `both` the addresses stay in the text"
+    "of earlier turns do not come back; with the rendering `markers` or `both` the URLs stay in the text"
 )
 
 PART_DATA_FIELDS = frozenset(

@@ -78,14 +78,14 @@ def encode_image(image: Image) -> JsonObject:
 
 
 LOSSES: Mapping[Feature, str] = {
-    Feature.TEXT_PARTS: "nowhere: neighbouring texts are one step",
-    Feature.PHASE: "nowhere: a new step begins where it changes",
+    Feature.TEXT_PARTS: "nowhere; consecutive texts are one step",
+    Feature.PHASE: "nowhere; a new step begins where it changes",
     Feature.QUOTES: "`groundwire.citations`",
     Feature.CONFIDENCE: "`groundwire.citations`",
     Feature.FILE_CITATIONS: "`groundwire.files`",
     Feature.PATTERNS: "`groundwire.searches`",
     Feature.DATES: "nowhere",
-    Feature.SEARCH_ERRORS: "`is_error`, and why in `groundwire.searches`",
+    Feature.SEARCH_ERRORS: "`is_error`, and the reason in `groundwire.searches`",
     Feature.CALLERS: "nowhere",
     Feature.REFUSAL: "`errors`, as blocked output",
     Feature.CACHE_TOKENS: "`total_cached_tokens`, for those read; nowhere for those written",

@@ -58,15 +58,15 @@ from groundwire.text.sources import Numbering, number_answer
 from groundwire.text.urls import safe_address
 
 LOSSES: Mapping[Feature, str] = {
-    Feature.MARKER_TEXT: "nowhere: `[n]` stands in its place",
+    Feature.MARKER_TEXT: "nowhere; it is replaced by `[n]`",
     Feature.TEXT_PARTS: "nowhere",
     Feature.PHASE: "kept only where it changes",
-    Feature.SPAN_STARTS: "nowhere: `[n]` stands where a claim ends",
+    Feature.SPAN_STARTS: "nowhere; `[n]` marks the end of a claim",
     Feature.QUOTES: "nowhere",
     Feature.CONFIDENCE: "nowhere",
     Feature.FILE_CITATIONS: "nowhere; a warning names the files",
-    Feature.QUERIES: "nowhere: the query asked for stands in their place",
-    Feature.SEARCH_CALLS: "nowhere: it is one search, for the query asked for",
+    Feature.QUERIES: "nowhere; the query of the request replaces them",
+    Feature.SEARCH_CALLS: "nowhere; there is one search, for the query of the request",
     Feature.PAGES_OPENED: "nowhere",
     Feature.PATTERNS: "nowhere",
     Feature.RETRIEVED: "`sources`, if nothing is cited; else nowhere",
