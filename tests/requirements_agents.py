@@ -204,7 +204,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         413,
         "Gemini: metadata in the last chunk",
-        (f"{_GEMINI}test_recorded.py::test_every_segment_of_a_stream_is_cited_where_it_stands",),
+        (f"{_GEMINI}test_recordings.py::test_every_segment_of_a_stream_is_cited_where_it_stands",),
     ),
     (
         419,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from groundwire.model import JsonObject
 from tests.contracts.checkers_google import Gemini, GeminiInteractions
 from tests.contracts.checkers_openai import OpenaiChat, OpenaiResponses
-from tests.contracts.strictness import (
+from tests.contracts.strict_parser import (
     Checker,
     Violation,
     decoded,

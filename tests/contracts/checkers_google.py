@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from groundwire.model import JsonObject
-from tests.contracts.strictness import (
+from tests.contracts.strict_parser import (
     Checker,
     Sent,
     Violation,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from groundwire.model import Json, JsonObject
-from tests.contracts.strictness import (
+from tests.contracts.strict_parser import (
     Checker,
     Sent,
     Violation,

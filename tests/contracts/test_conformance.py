@@ -40,7 +40,7 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.text.markdown import render_answer
-from tests.contracts.conforming import assert_one_terminal, streamed
+from tests.contracts.wire_bodies import assert_one_terminal, streamed
 
 BOM = b"\xef\xbb\xbf"
 SOURCE = Source("https://a.example/x", "Ä page")

@@ -18,7 +18,7 @@ from groundwire.model import (
     Text,
     ToolCall,
 )
-from tests.contracts.conforming import answer_of, cited, queries, sse, streamed
+from tests.contracts.wire_bodies import answer_of, cited, queries, sse, streamed
 
 A, B = "https://a.example/x", "https://b.example/y"
 NAME = "anthropic_messages"

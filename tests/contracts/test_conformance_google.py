@@ -8,7 +8,7 @@ import pytest
 
 from groundwire.model import Answer, JsonObject
 from groundwire.model.value import replace
-from tests.contracts.conforming import answer_of, cited, queries, spans, sse, streamed, warned
+from tests.contracts.wire_bodies import answer_of, cited, queries, spans, sse, streamed, warned
 
 A, B, C = "https://a.example/x", "https://b.example/y", "https://c.example/z"
 PAGES: list[JsonObject] = [

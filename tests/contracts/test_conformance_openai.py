@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from groundwire.model import Answer, JsonObject, SearchCall, Text
-from tests.contracts.conforming import answer_of, cited, queries, sse, streamed
+from tests.contracts.wire_bodies import answer_of, cited, queries, sse, streamed
 
 A, B = "https://a.example/x", "https://b.example/y"
 LINK_A, LINK_B = f"([a.example]({A}))", f"[Title]({B})"

@@ -23,7 +23,7 @@ from tests.conftest import RECORDINGS
 from tests.contracts.checkers import check_stream
 from tests.contracts.mutators import chunks, mutate, mutate_json
 from tests.contracts.samples import BROKEN, ORDERS, REPLY, SAMPLES, tell, write
-from tests.contracts.strictness import Violation, strict_json
+from tests.contracts.strict_parser import Violation, strict_json
 
 RECORDED: dict[str, tuple[str, ...]] = {
     "anthropic_messages": ("anthropic/search-sonnet37.sse", "anthropic/webfetch-stream.sse"),

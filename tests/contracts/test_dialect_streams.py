@@ -18,7 +18,7 @@ from groundwire.dialects.base import CitationPolicy, StreamDecoder
 from groundwire.dialects.features import Feature, project
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.model import Event, Failed, Finished, TextDelta, TextSettled, assemble
-from tests.contracts.recorded.catalogue import Recording, body_of, events_of, recordings_of, told_by
+from tests.contracts.recorded.catalogue import Recording, body_of, events_of, recorded_answer, recordings_of
 from tests.contracts.recorded.frames import (
     DRESSES,
     LINE_ENDS,
@@ -30,7 +30,7 @@ from tests.contracts.recorded.frames import (
     random_pieces,
     with_line_ends,
 )
-from tests.contracts.recorded.rich import RICH, encoded
+from tests.contracts.recorded.full_answer import RICH, encoded
 
 BYTEWISE = 40_000
 """Bytes up to which a stream is fed byte by byte; longer ones go in pieces of seven."""
@@ -199,7 +199,7 @@ def test_a_stream_broken_off_anywhere_ends_once_with_the_text_so_far(stream: Str
     _check_broken_off(stream, [random.randrange(len(stream.data)) for _ in range(count)])
 
 
-COMPLETE = [recording for recording in recordings_of("stream") if told_by(recording).refusal is None]
+COMPLETE = [recording for recording in recordings_of("stream") if recorded_answer(recording).refusal is None]
 
 
 @pytest.mark.parametrize("recording", COMPLETE, ids=lambda recording: recording.name)

@@ -16,10 +16,16 @@ from typing import Literal, NamedTuple, TypeAlias
 from groundwire.dialects.registry import dialect
 from groundwire.model import Answer, Event, Json, JsonObject, assemble
 from tests.conftest import RECORDINGS
-from tests.contracts.recorded import anthropic, chat, gemini, interactions, responses
+from tests.contracts.recorded import (
+    anthropic_messages,
+    gemini,
+    gemini_interactions,
+    openai_chat,
+    openai_responses,
+)
+from tests.contracts.recorded.facts import RecordedAnswer
 from tests.contracts.recorded.frames import decode, payloads, sse_of_lines
-from tests.contracts.recorded.raw import at, number
-from tests.contracts.recorded.told import Told
+from tests.contracts.recorded.lookup import at, number
 
 Kind: TypeAlias = Literal["body", "stream", "error", "request", "meta"]
 
@@ -60,19 +66,19 @@ _KINDS: tuple[tuple[str, Kind], ...] = (
 )
 
 
-class Reader(NamedTuple):
+class WireReader(NamedTuple):
     """An oracle: what a body says, and the body that a stream says."""
 
-    read: Callable[[JsonObject], Told]
+    read: Callable[[JsonObject], RecordedAnswer]
     gather: Callable[[Iterable[JsonObject]], JsonObject]
 
 
 READERS = {
-    "anthropic_messages": Reader(anthropic.read, anthropic.gather),
-    "openai_responses": Reader(responses.read, responses.gather),
-    "openai_chat": Reader(chat.read, chat.gather),
-    "gemini": Reader(gemini.read, gemini.gather),
-    "gemini_interactions": Reader(interactions.read, interactions.gather),
+    "anthropic_messages": WireReader(anthropic_messages.read, anthropic_messages.gather),
+    "openai_responses": WireReader(openai_responses.read, openai_responses.gather),
+    "openai_chat": WireReader(openai_chat.read, openai_chat.gather),
+    "gemini": WireReader(gemini.read, gemini.gather),
+    "gemini_interactions": WireReader(gemini_interactions.read, gemini_interactions.gather),
 }
 
 
@@ -126,7 +132,7 @@ def body_of(recording: Recording) -> JsonObject:
 
 
 @cache
-def told_by(recording: Recording) -> Told:
+def recorded_answer(recording: Recording) -> RecordedAnswer:
     """What the wire says."""
     return READERS[recording.dialect].read(body_of(recording))
 

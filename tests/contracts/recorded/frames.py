@@ -13,7 +13,7 @@ from random import Random
 
 from groundwire.dialects.base import StreamDecoder
 from groundwire.model import Event, Json, JsonObject
-from tests.contracts.recorded.raw import string
+from tests.contracts.recorded.lookup import string
 
 LINE_ENDS = {"LF": b"\n", "CRLF": b"\r\n", "CR": b"\r"}
 

@@ -6,8 +6,15 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from groundwire.model import FinishReason, Json, JsonObject, Usage
-from tests.contracts.recorded.raw import at, blobs, count, number, objects, string, strings, total
-from tests.contracts.recorded.told import Call, Mention, Place, Told, place_of_quote, shown
+from tests.contracts.recorded.facts import (
+    RecordedAnswer,
+    RecordedCitation,
+    RecordedSearch,
+    TextRange,
+    displayed_url,
+    find_quote,
+)
+from tests.contracts.recorded.lookup import at, blobs, count, number, objects, string, strings, total
 
 
 class _Page(NamedTuple):
@@ -21,11 +28,11 @@ _NO_PAGE = _Page("", "", "")
 _FINISH: dict[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length", "SAFETY": "filtered"}
 
 
-def read(body: JsonObject) -> Told:
+def read(body: JsonObject) -> RecordedAnswer:
     """What a generated content says."""
     candidate = at(body, "candidates", 0)
     parts = objects(candidate, "content", "parts")
-    told = Told(
+    told = RecordedAnswer(
         id=string(body, "responseId"),
         model=string(body, "modelVersion"),
         finish=_FINISH.get(string(candidate, "finishReason")),
@@ -42,16 +49,16 @@ def read(body: JsonObject) -> Told:
     _read_grounding(at(candidate, "groundingMetadata"), told)
     _read_tools(parts, told)
     for page in objects(candidate, "urlContextMetadata", "urlMetadata"):
-        told.calls.append(Call("open", (string(page, "retrievedUrl"),)))
+        told.calls.append(RecordedSearch("open", (string(page, "retrievedUrl"),)))
         status = string(page, "urlRetrievalStatus").removeprefix("URL_RETRIEVAL_STATUS_")
         if status not in ("", "SUCCESS", "UNSPECIFIED"):
             told.search_errors.append(status.lower())
     return told
 
 
-def _read_grounding(grounding: Json, told: Told) -> None:
+def _read_grounding(grounding: Json, told: RecordedAnswer) -> None:
     chunks = [_page(chunk) for chunk in objects(grounding, "groundingChunks")]
-    told.found = {shown(page.url) for page in chunks if page.url}
+    told.found = {displayed_url(page.url) for page in chunks if page.url}
     told.queries = [*strings(grounding, "webSearchQueries"), *strings(grounding, "retrievalQueries")]
     if string(grounding, "searchEntryPoint", "renderedContent"):
         told.suggestions.add(string(grounding, "searchEntryPoint", "renderedContent"))
@@ -66,9 +73,9 @@ def _read_grounding(grounding: Json, told: Told) -> None:
         told.unverified += bool(cited) and place is None
         for position, page in cited:
             told.mentions.append(
-                Mention(
+                RecordedCitation(
                     place,
-                    shown(page.url),
+                    displayed_url(page.url),
                     page.title,
                     page.passage,
                     confidence=number(support, "confidenceScores", position),
@@ -84,17 +91,17 @@ def _page(chunk: JsonObject) -> _Page:
     return _Page(url, string(page, "title"), string(chunk, "retrievedContext", "text"))
 
 
-def _place(text: str, segment: Json) -> Place:
+def _place(text: str, segment: Json) -> TextRange:
     raw = text.encode()
     start = count(segment, "startIndex") or 0
     end = count(segment, "endIndex") or 0
     quote = string(segment, "text")
     if raw[start:end] == quote.encode():
         return len(raw[:start].decode()), len(raw[:end].decode())
-    return place_of_quote(text, -1, -1, quote)
+    return find_quote(text, -1, -1, quote)
 
 
-def _read_tools(parts: list[JsonObject], told: Told) -> None:
+def _read_tools(parts: list[JsonObject], told: RecordedAnswer) -> None:
     for part in parts:
         told.queries = [*(told.queries or []), *strings(part, "toolCall", "args", "queries")]
         if string(part, "toolResponse", "response", "search_suggestions"):

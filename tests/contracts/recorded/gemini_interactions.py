@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from groundwire.model import FinishReason, Json, JsonObject, Usage
-from tests.contracts.recorded.raw import at, blobs, count, objects, string, strings, total
-from tests.contracts.recorded.told import Call, Mention, Told, shown
+from tests.contracts.recorded.facts import RecordedAnswer, RecordedCitation, RecordedSearch, displayed_url
+from tests.contracts.recorded.lookup import at, blobs, count, objects, string, strings, total
 
 _FINISH: dict[str, FinishReason] = {
     "completed": "stop",
@@ -15,9 +15,9 @@ _FINISH: dict[str, FinishReason] = {
 }
 
 
-def read(body: JsonObject) -> Told:
+def read(body: JsonObject) -> RecordedAnswer:
     """What an interaction says."""
-    told = Told(
+    told = RecordedAnswer(
         id=string(body, "id"),
         model=string(body, "model"),
         finish=_FINISH.get(string(body, "status")),
@@ -28,21 +28,21 @@ def read(body: JsonObject) -> Told:
         for content in objects(step, "content"):
             _read_text(content, told)
         if string(step, "type") == "google_search_call":
-            told.calls.append(Call("search", tuple(strings(step, "arguments", "queries"))))
+            told.calls.append(RecordedSearch("search", tuple(strings(step, "arguments", "queries"))))
         for result in objects(step, "result"):
             told.suggestions.add(string(result, "search_suggestions"))
     return told
 
 
-def _read_text(content: JsonObject, told: Told) -> None:
+def _read_text(content: JsonObject, told: RecordedAnswer) -> None:
     base = len(told.text)
     text = string(content, "text")
     raw = text.encode()
     for annotation in objects(content, "annotations"):
         start = len(raw[: count(annotation, "start_index") or 0].decode())
         end = len(raw[: count(annotation, "end_index") or 0].decode())
-        url = shown(string(annotation, "url"))
-        told.mentions.append(Mention((base + start, base + end), url, string(annotation, "title")))
+        url = displayed_url(string(annotation, "url"))
+        told.mentions.append(RecordedCitation((base + start, base + end), url, string(annotation, "title")))
     if text:
         told.texts.append(text)
         told.phases.append("")

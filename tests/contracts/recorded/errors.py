@@ -14,8 +14,8 @@ from groundwire.errors import (
     UpstreamError,
 )
 from groundwire.model import Json
-from tests.contracts.recorded.raw import at, number, objects, string
-from tests.contracts.recorded.told import Refusal
+from tests.contracts.recorded.facts import RecordedError
+from tests.contracts.recorded.lookup import at, number, objects, string
 
 _BY_WORD: dict[str, type[UpstreamError]] = {
     "insufficient_quota": QuotaExhausted,
@@ -35,7 +35,7 @@ _BY_WORD: dict[str, type[UpstreamError]] = {
 _BY_STATUS: dict[int, type[UpstreamError]] = {401: AuthRejected, 404: NotFound, 429: RateLimited}
 
 
-def read_refusal(body: Json, status: int) -> Refusal:
+def read_error(body: Json, status: int) -> RecordedError:
     """What an error body, or the error inside a frame, means."""
     error = at(body, "error") if isinstance(at(body, "error"), dict) else body
     words = [
@@ -50,7 +50,7 @@ def read_refusal(body: Json, status: int) -> Refusal:
         status = int(code)
         words.append(str(status))
     kind = next((_BY_WORD[word] for word in words if word in _BY_WORD), None)
-    return Refusal(
+    return RecordedError(
         kind or _BY_STATUS.get(status) or (Overloaded if status >= 500 else Refused),
         string(error, "message") or string(body, "detail"),
         frozenset(word for word in words if word),

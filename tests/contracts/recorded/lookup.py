@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from groundwire.model import Json, JsonObject
+from groundwire.model.value import field_names, is_value
 
 BLOBS = frozenset(
     {"encrypted_content", "encrypted_index", "encrypted_stdout", "signature", "thoughtSignature"}
@@ -74,3 +75,18 @@ def _leaves(value: Json, key: str = "") -> Iterator[tuple[str, str]]:
             yield from _leaves(item, key)
     elif isinstance(value, str):
         yield key, value
+
+
+def strings_in(value: object) -> Iterator[str]:
+    """Every string in a value, however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from strings_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from strings_in(item)
+    elif is_value(value):
+        for name in field_names(type(value)):
+            yield from strings_in(getattr(value, name))

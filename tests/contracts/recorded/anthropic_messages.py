@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 
 from groundwire.model import FinishReason, Json, JsonObject, Usage
-from tests.contracts.recorded.raw import at, blobs, count, objects, string, total
-from tests.contracts.recorded.told import Call, Mention, Told
+from tests.contracts.recorded.facts import RecordedAnswer, RecordedCitation, RecordedSearch
+from tests.contracts.recorded.lookup import at, blobs, count, objects, string, total
 
 _FINISH: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -19,9 +19,9 @@ _FINISH: dict[str, FinishReason] = {
 }
 
 
-def read(body: JsonObject) -> Told:
+def read(body: JsonObject) -> RecordedAnswer:
     """What a message says."""
-    told = Told(
+    told = RecordedAnswer(
         id=string(body, "id"),
         model=string(body, "model"),
         finish=_FINISH.get(string(body, "stop_reason")),
@@ -48,12 +48,12 @@ def read(body: JsonObject) -> Told:
     return told
 
 
-def _read_text(block: JsonObject, told: Told, fetched: list[str]) -> None:
+def _read_text(block: JsonObject, told: RecordedAnswer, fetched: list[str]) -> None:
     start = len(told.text)
     text = string(block, "text")
     for citation in objects(block, "citations"):
         told.mentions.append(
-            Mention(
+            RecordedCitation(
                 (start, start + len(text)),
                 _address(citation, fetched),
                 string(citation, "title") or string(citation, "document_title"),
@@ -73,14 +73,14 @@ def _address(citation: JsonObject, fetched: list[str]) -> str:
     return string(citation, "url") or string(citation, "source")
 
 
-def _read_call(block: JsonObject, told: Told) -> None:
+def _read_call(block: JsonObject, told: RecordedAnswer) -> None:
     if string(block, "name") == "web_search":
-        told.calls.append(Call("search", (string(block, "input", "query"),)))
+        told.calls.append(RecordedSearch("search", (string(block, "input", "query"),)))
     elif string(block, "name") == "web_fetch":
-        told.calls.append(Call("open", (string(block, "input", "url"),)))
+        told.calls.append(RecordedSearch("open", (string(block, "input", "url"),)))
 
 
-def _read_result(block: JsonObject, told: Told) -> None:
+def _read_result(block: JsonObject, told: RecordedAnswer) -> None:
     results = objects(block, "content")
     if string(block, "type") == "web_fetch_tool_result" and string(block, "content", "url"):
         told.found.add(string(block, "content", "url"))

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 
 from groundwire.model import Json, JsonObject
-from tests.contracts.recorded.raw import at, count, objects, string
+from tests.contracts.recorded.lookup import at, count, objects, string
 
 _PREFACE = "Zürich 🇨🇭, 東京 🗼: "
 

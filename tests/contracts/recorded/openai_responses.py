@@ -6,9 +6,15 @@ import json
 from collections.abc import Iterable
 
 from groundwire.model import FinishReason, Json, JsonObject, Usage
-from tests.contracts.recorded.raw import at, blobs, count, number, objects, string, strings, total
-from tests.contracts.recorded.refusals import read_refusal
-from tests.contracts.recorded.told import Call, Mention, Told, place_of_link, shown
+from tests.contracts.recorded.errors import read_error
+from tests.contracts.recorded.facts import (
+    RecordedAnswer,
+    RecordedCitation,
+    RecordedSearch,
+    displayed_url,
+    find_link,
+)
+from tests.contracts.recorded.lookup import at, blobs, count, number, objects, string, strings, total
 
 _FINISH: dict[tuple[str, str], FinishReason] = {
     ("completed", ""): "stop",
@@ -22,9 +28,9 @@ _DEEPSEEK_MARK = "ws_call_id="
 """What DeepSeek adds to the queries and to the addresses of pages, so that it knows its call again."""
 
 
-def read(body: JsonObject) -> Told:
+def read(body: JsonObject) -> RecordedAnswer:
     """What a response says."""
-    told = Told(
+    told = RecordedAnswer(
         id=string(body, "id"),
         model=string(body, "model"),
         finish=_FINISH.get((string(body, "status"), string(body, "incomplete_details", "reason"))),
@@ -32,7 +38,7 @@ def read(body: JsonObject) -> Told:
         blobs=blobs(at(body, "output")),
     )
     if at(body, "error") is not None:
-        told.refusal = read_refusal(at(body, "error"), 500)
+        told.refusal = read_error(at(body, "error"), 500)
     for item in objects(body, "output"):
         kind = string(item, "type")
         if kind == "message":
@@ -48,7 +54,7 @@ def read(body: JsonObject) -> Told:
     return told
 
 
-def _read_part(part: JsonObject, phase: str, told: Told) -> None:
+def _read_part(part: JsonObject, phase: str, told: RecordedAnswer) -> None:
     start = len(told.text)
     text = string(part, "text")
     for annotation in objects(part, "annotations"):
@@ -59,37 +65,41 @@ def _read_part(part: JsonObject, phase: str, told: Told) -> None:
         told.phases.append(phase)
 
 
-def read_annotation(annotation: JsonObject, text: str, base: int) -> Mention:
+def read_annotation(annotation: JsonObject, text: str, base: int) -> RecordedCitation:
     """A flat `url_citation`; `base` is where its part begins in the answer."""
     url = string(annotation, "url")
     start = count(annotation, "start_index") or 0
     end = count(annotation, "end_index") or 0
-    place = place_of_link(text, start, end, url) if end > start else None
-    return Mention(
+    place = find_link(text, start, end, url) if end > start else None
+    return RecordedCitation(
         place and (base + place[0], base + place[1]),
-        shown(url),
+        displayed_url(url),
         string(annotation, "title"),
         string(annotation, "content"),
         placeless=end <= start,
     )
 
 
-def _read_search(item: JsonObject, told: Told) -> None:
+def _read_search(item: JsonObject, told: RecordedAnswer) -> None:
     action = at(item, "action")
     kind = string(action, "type")
     # xAI's items have no action, or one without a query; what was meant is in the arguments of a call.
     arguments: Json = json.loads(string(item, "arguments") or string(item, "input") or "{}")
     if kind == "open_page":
-        told.calls.append(Call("open", (string(action, "url").split(f"#{_DEEPSEEK_MARK}")[0],)))
+        told.calls.append(RecordedSearch("open", (string(action, "url").split(f"#{_DEEPSEEK_MARK}")[0],)))
     elif kind in ("find_in_page", "find"):
-        told.calls.append(Call("find", (string(action, "url"), string(action, "pattern"))))
+        told.calls.append(RecordedSearch("find", (string(action, "url"), string(action, "pattern"))))
     elif string(item, "name").startswith("view_"):
-        told.calls.append(Call("open", (string(arguments, "video_url") or string(arguments, "image_url"),)))
+        told.calls.append(
+            RecordedSearch("open", (string(arguments, "video_url") or string(arguments, "image_url"),))
+        )
     else:
         queries = strings(action, "queries") or [string(action, "query") or string(arguments, "query")]
         asked = (query for query in queries if query and not query.startswith(_DEEPSEEK_MARK))
-        told.calls.append(Call("search", tuple(asked)))
-    told.found |= {shown(string(source, "url")) for source in objects(action, "sources") if "url" in source}
+        told.calls.append(RecordedSearch("search", tuple(asked)))
+    told.found |= {
+        displayed_url(string(source, "url")) for source in objects(action, "sources") if "url" in source
+    }
 
 
 def _usage(body: JsonObject) -> Usage:

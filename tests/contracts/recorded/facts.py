@@ -9,13 +9,13 @@ from typing import NamedTuple, TypeAlias
 from groundwire.errors import UpstreamError
 from groundwire.model import FinishReason, Usage
 
-Place: TypeAlias = tuple[int, int] | None
+TextRange: TypeAlias = tuple[int, int] | None
 
 
-class Mention(NamedTuple):
+class RecordedCitation(NamedTuple):
     """One source behind one place of the text, in code points."""
 
-    place: Place
+    place: TextRange
     url: str
     title: str = ""
     quote: str = ""
@@ -24,14 +24,14 @@ class Mention(NamedTuple):
     """The wire gave no place at all; then a link to the address will do as well as none."""
 
 
-class Call(NamedTuple):
+class RecordedSearch(NamedTuple):
     """One act of searching: queries, an address, or an address and a pattern."""
 
     kind: str
     subjects: tuple[str, ...]
 
 
-class Refusal(NamedTuple):
+class RecordedError(NamedTuple):
     """An error of the provider's."""
 
     kind: type[UpstreamError]
@@ -42,13 +42,13 @@ class Refusal(NamedTuple):
 
 
 @dataclass
-class Told:
+class RecordedAnswer:
     """Everything the wire says that an answer must say too."""
 
     texts: list[str] = field(default_factory=list)
     phases: list[str] = field(default_factory=list)
-    mentions: list[Mention] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
+    mentions: list[RecordedCitation] = field(default_factory=list)
+    calls: list[RecordedSearch] = field(default_factory=list)
     queries: list[str] | None = None
     """All queries, where the wire does not say which belong to one call."""
     found: set[str] = field(default_factory=set)
@@ -60,7 +60,7 @@ class Told:
     tool_calls: list[tuple[str, str]] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     finish: FinishReason | None = None
-    refusal: Refusal | None = None
+    refusal: RecordedError | None = None
     id: str = ""
     model: str = ""
     unverified: int = 0
@@ -72,12 +72,12 @@ class Told:
         return "".join(self.texts)
 
 
-def shown(url: str) -> str:
+def displayed_url(url: str) -> str:
     """An address as it may be shown: Gemini's weather cards have raw spaces."""
     return url.replace(" ", "%20")
 
 
-def place_of_quote(text: str, start: int, end: int, quote: str) -> Place:
+def find_quote(text: str, start: int, end: int, quote: str) -> TextRange:
     """Where a passage stands of which the wire gives offsets and a copy: there, or where it is unique.
 
     Some recorders replaced typographic characters, so that offsets behind one are off in the file.
@@ -90,7 +90,7 @@ def place_of_quote(text: str, start: int, end: int, quote: str) -> Place:
     return None
 
 
-def place_of_link(text: str, start: int, end: int, url: str) -> Place:
+def find_link(text: str, start: int, end: int, url: str) -> TextRange:
     """Where a link stands of which the wire gives offsets: there, or at the link nearest to them.
 
     Offsets that cut a link in two were not meant.

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable
 
 from groundwire.model import FinishReason, Json, JsonObject, Usage
-from tests.contracts.recorded.raw import at, count, number, objects, string, strings
-from tests.contracts.recorded.refusals import read_refusal
-from tests.contracts.recorded.responses import read_annotation
-from tests.contracts.recorded.told import Call, Mention, Told
+from tests.contracts.recorded.errors import read_error
+from tests.contracts.recorded.facts import RecordedAnswer, RecordedCitation, RecordedSearch
+from tests.contracts.recorded.lookup import at, count, number, objects, string, strings
+from tests.contracts.recorded.openai_responses import read_annotation
 
 _FINISH: dict[str, FinishReason] = {
     "stop": "stop",
@@ -24,9 +24,9 @@ _FINISH: dict[str, FinishReason] = {
 }
 
 
-def read(body: JsonObject) -> Told:
+def read(body: JsonObject) -> RecordedAnswer:
     """What a completion says."""
-    told = Told(id=string(body, "id"), model=string(body, "model"), usage=_usage(body))
+    told = RecordedAnswer(id=string(body, "id"), model=string(body, "model"), usage=_usage(body))
     message = at(body, "choices", 0, "message")
     text = string(message, "content")
     if text:
@@ -50,13 +50,13 @@ def read(body: JsonObject) -> Told:
         (string(call, "id"), string(call, "function", "name")) for call in objects(message, "tool_calls")
     ]
     if at(body, "error") is not None:
-        told.refusal = read_refusal(body, 500)
+        told.refusal = read_error(body, 500)
     else:
         told.finish = _FINISH.get(string(body, "choices", 0, "finish_reason"))
     return told
 
 
-def _read_numbered(body: JsonObject, text: str, told: Told) -> None:
+def _read_numbered(body: JsonObject, text: str, told: RecordedAnswer) -> None:
     """Perplexity: `[3]` is the third address; `search_results` tell titles and dates."""
     pages = objects(body, "search_results")
     titles = {string(page, "url"): string(page, "title") for page in pages}
@@ -65,16 +65,16 @@ def _read_numbered(body: JsonObject, text: str, told: Told) -> None:
         place = int(match[1]) - 1
         if place < len(addresses):
             url = addresses[place]
-            told.mentions.append(Mention(match.span(), url, titles.get(url, "")))
+            told.mentions.append(RecordedCitation(match.span(), url, titles.get(url, "")))
     told.found |= set(titles)
     told.dates |= {(string(page, "url"), string(page, "date")) for page in pages if string(page, "date")}
 
 
-def _read_executed(message: Json, told: Told) -> None:
+def _read_executed(message: Json, told: RecordedAnswer) -> None:
     """Groq: the search with its query, and the pages it found."""
     for tool in objects(message, "executed_tools"):
         arguments: Json = json.loads(string(tool, "arguments"))
-        told.calls.append(Call("search", (string(arguments, "query"),)))
+        told.calls.append(RecordedSearch("search", (string(arguments, "query"),)))
         told.found |= {string(page, "url") for page in objects(tool, "search_results", "results")}
 
 

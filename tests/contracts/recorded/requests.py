@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from groundwire.model import Json, JsonObject, Location, SearchOptions
 from groundwire.model.request import ContextSize
-from tests.contracts.recorded.raw import at, blobs, count, objects, string, strings
+from tests.contracts.recorded.lookup import at, blobs, count, objects, string, strings
 
 
 @dataclass
-class Asked:
+class RecordedRequest:
     """Everything a request says that must still be there when it is understood."""
 
     user: list[str]
@@ -28,7 +28,7 @@ class Asked:
     blobs: set[str] = field(default_factory=set)
 
 
-def read_request(body: JsonObject, owner: str) -> Asked:
+def read_request(body: JsonObject, owner: str) -> RecordedRequest:
     """What a body asks, in the words of its dialect."""
     asked = _READERS[owner](body)
     asked.blobs = blobs(body)
@@ -50,12 +50,12 @@ def _parts(message: JsonObject) -> str:
     return "".join(string(part, "text") for part in objects(message, "parts"))
 
 
-def _anthropic(body: JsonObject) -> Asked:
+def _anthropic(body: JsonObject) -> RecordedRequest:
     tools = objects(body, "tools")
     searches = [tool for tool in tools if string(tool, "type").startswith("web_search_")]
     functions = [string(tool, "name") for tool in tools if "input_schema" in tool]
     messages = objects(body, "messages")
-    return Asked(
+    return RecordedRequest(
         _turns(messages, "user", _content),
         "".join(_turns(messages, "assistant", _content)),
         [string(body, "system")] if string(body, "system") else [],
@@ -68,12 +68,12 @@ def _anthropic(body: JsonObject) -> Asked:
     )
 
 
-def _responses(body: JsonObject) -> Asked:
+def _responses(body: JsonObject) -> RecordedRequest:
     tools = objects(body, "tools")
     searches = [tool for tool in tools if "web_search" in string(tool, "type")]
     items = objects(body, "input")
     question = string(body, "input")
-    return Asked(
+    return RecordedRequest(
         [question] if question else _turns(items, "user", _content),
         "".join(_turns(items, "assistant", _content)),
         [text for text in (string(body, "instructions"), *_turns(items, "system", _content)) if text],
@@ -87,13 +87,13 @@ def _responses(body: JsonObject) -> Asked:
     )
 
 
-def _chat(body: JsonObject) -> Asked:
+def _chat(body: JsonObject) -> RecordedRequest:
     messages = objects(body, "messages")
     servers = [tool for tool in objects(body, "tools") if string(tool, "type") == "openrouter:web_search"]
     options = at(body, "web_search_options")
     if servers:
         options = at(servers[0], "parameters") or {}
-    return Asked(
+    return RecordedRequest(
         _turns(messages, "user", _content),
         "".join(_turns(messages, "assistant", _content)),
         _turns(messages, "system", _content),
@@ -105,12 +105,12 @@ def _chat(body: JsonObject) -> Asked:
     )
 
 
-def _gemini(body: JsonObject) -> Asked:
+def _gemini(body: JsonObject) -> RecordedRequest:
     contents = objects(body, "contents")
     tools = objects(body, "tools")
     searches = [tool for tool in tools if "googleSearch" in tool]
     system = "".join(string(part, "text") for part in objects(body, "systemInstruction", "parts"))
-    return Asked(
+    return RecordedRequest(
         _turns(contents, "user", _parts),
         "".join(_turns(contents, "model", _parts)),
         [system] if system else [],
@@ -153,7 +153,7 @@ def _addresses(value: Json) -> Iterator[str]:
             yield from _addresses(item)
 
 
-_READERS: dict[str, Callable[[JsonObject], Asked]] = {
+_READERS: dict[str, Callable[[JsonObject], RecordedRequest]] = {
     "anthropic_messages": _anthropic,
     "openai_responses": _responses,
     "openai_chat": _chat,
