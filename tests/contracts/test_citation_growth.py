@@ -214,7 +214,7 @@ def test_more_citations_than_an_answer_may_have_are_left_out_with_a_warning(name
     assert "citations_cut" in said or b"citations_cut" in wire  # who writes may be the first to count
 
 
-def test_a_claim_that_others_cut_into_pieces_is_cited_on_each_until_there_are_too_many() -> None:
+def test_a_claim_split_by_other_claims_is_cited_on_each_piece_up_to_a_limit() -> None:
     def blocks(count: int) -> int:
         text = Text("word " * count)
         inner = (Citation(Span(5 * at, 5 * at + 4), evidence(at + 1)) for at in range(count))

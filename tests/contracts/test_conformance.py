@@ -104,7 +104,7 @@ def test_sse_in_every_form_is_the_same_answer(name: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_the_stream_is_cut_off_in_any_place_and_what_came_before_stands(name: str) -> None:
+def test_a_stream_truncated_anywhere_keeps_the_earlier_events(name: str) -> None:
     data = wire(name)
     for cut in range(0, len(data), 7):
         decoder = dialect(name).decoder()
@@ -137,7 +137,7 @@ def asking(**options: tuple[str, ...]) -> Request:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_both_domain_lists_set_are_said_or_named_as_unsaid(name: str) -> None:
+def test_both_domain_lists_are_encoded_or_named_as_unsupported(name: str) -> None:
     request = asking(allowed_domains=("good.example",), blocked_domains=("bad.example",))
     try:
         body, unsupported = dialect(name).encode_request(request)
@@ -150,7 +150,7 @@ def test_both_domain_lists_set_are_said_or_named_as_unsaid(name: str) -> None:
 
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize("field", ["allowed_domains", "blocked_domains"])
-def test_one_domain_list_is_said_or_named_as_unsaid(name: str, field: str) -> None:
+def test_one_domain_list_is_encoded_or_named_as_unsupported(name: str, field: str) -> None:
     body, unsupported = dialect(name).encode_request(asking(**{field: ("site.example",)}))
     assert ("site.example" in json.dumps(body)) != (field in unsupported)
 
@@ -213,7 +213,7 @@ def test_domain_lists_that_both_come_are_kept_or_refused(name: str) -> None:
 COPILOT = "The release is out【3:2†source】【3:0†source】. More【4:1†source】."
 
 
-def test_copilot_markers_stand_for_their_sources() -> None:
+def test_copilot_markers_are_resolved_to_their_sources() -> None:
     other = Source("https://b.example/y", "B")
 
     def marker(number: int, source: Source) -> Citation:
@@ -232,7 +232,7 @@ def test_copilot_markers_stand_for_their_sources() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in DIALECTS if name != "websearch"])
-def test_copilot_markers_told_in_any_dialect_keep_their_sources_in_place(name: str) -> None:
+def test_copilot_markers_encoded_in_any_dialect_keep_their_sources(name: str) -> None:
     start = COPILOT.index("【4:1")
     citation = Citation(Span(start, start + 12), (Evidence(SOURCE, extras={}),), "marker")
     answer = Answer((Text(COPILOT),), (citation,), finish="stop")

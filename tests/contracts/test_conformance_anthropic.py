@@ -196,7 +196,7 @@ def test_web_search_tool_result_error(code: str) -> None:
     assert (answer.error, answer.finish, answer.grounded) == (None, "stop", False)
 
 
-def test_a_search_without_hits_is_no_error() -> None:
+def test_a_search_without_hits_is_not_an_error() -> None:
     answer = told([CALL, {**RESULT, "content": []}, text("Nothing.")])
     assert [search.state for search in answer.searches] == ["done"]
     assert answer.sources == ()

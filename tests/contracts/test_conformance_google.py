@@ -229,7 +229,7 @@ METADATA = grounding(support(segment(TEXT, "schöner Satz."), 0))
     ],
     ids=["contentless_finish", "before_trailing_usage", "cumulative_in_every_chunk", "first_chunk_only"],
 )
-def test_grounding_wherever_it_stands_in_the_stream(frames: list[JsonObject]) -> None:
+def test_grounding_is_read_from_any_chunk_of_the_stream(frames: list[JsonObject]) -> None:
     answer = streamed("gemini", sse(frames, end="\r\n"))
     assert answer.text == TEXT
     assert cited(answer) == [("schöner Satz.", [A])]
@@ -280,7 +280,7 @@ def test_duplicate_queries_count_once() -> None:
     assert queries(streamed("gemini", sse([whole, whole]))) == ["one", "two"]
 
 
-def test_an_invalid_address_with_spaces_becomes_one_that_can_be_clicked() -> None:
+def test_an_invalid_url_with_spaces_becomes_clickable() -> None:
     chunks: list[JsonObject] = [
         {"web": {"uri": "https://www.google.com/search?q=weather+in+San Francisco, CA", "title": "Weather"}}
     ]

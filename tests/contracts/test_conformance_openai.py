@@ -157,7 +157,7 @@ def nested(note: JsonObject) -> JsonObject:
     }
 
 
-def test_the_span_is_the_link_and_stands_for_its_source() -> None:
+def test_the_span_is_the_link_and_a_marker_of_its_source() -> None:
     text = f"Ein Satz {LINK_A} und {LINK_B}."
     answer = told([output(text, [annotation(text, LINK_A, A), annotation(text, LINK_B, B)])])
     assert cited(answer) == [(LINK_A, [A]), (LINK_B, [B])]
@@ -186,7 +186,7 @@ def test_open_page_and_find_in_page() -> None:
 
 
 @pytest.mark.parametrize("action", [None, {"type": "search"}, {"type": "search", "queries": []}])
-def test_a_search_whose_query_is_not_told_is_still_a_search(action: JsonObject | None) -> None:
+def test_a_search_without_a_query_is_still_a_search(action: JsonObject | None) -> None:
     answer = told([search(action), output("Words.", [])])
     assert len([part for part in answer.parts if isinstance(part, SearchCall)]) == 1
     assert not answer.grounded
@@ -358,7 +358,7 @@ def test_chat_annotations_before_and_after_the_text(when: str) -> None:
     assert answer.text == text
 
 
-def test_commentary_is_told_from_the_answer() -> None:
+def test_commentary_is_separated_from_the_answer() -> None:
     text = f"Fact {LINK_A}."
     first = {**output("Let me look. ", []), "id": "msg_0", "phase": "commentary"}
     last = {**output(text, [annotation(text, LINK_A, A)]), "phase": "final_answer"}

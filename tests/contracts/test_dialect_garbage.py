@@ -145,14 +145,14 @@ def test_the_strict_readers_refuse_what_is_broken(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_broken_streams_are_read_and_told_in_any_dialect(name: str) -> None:
+def test_broken_streams_are_decoded_and_encoded_in_any_dialect(name: str) -> None:
     wrong = list(failures(name, range(400)))
     assert not wrong, "\n".join([f"{len(wrong)} in all", *wrong[:20]])
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", DIALECTS)
-def test_ten_thousand_broken_streams_are_told_in_every_dialect(name: str) -> None:
+def test_ten_thousand_broken_streams_are_encoded_in_every_dialect(name: str) -> None:
     wrong = list(failures(name, range(1000, 11_000), DIALECTS))
     assert not wrong, "\n".join([f"{len(wrong)} in all", *wrong[:50]])
 

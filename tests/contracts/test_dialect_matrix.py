@@ -65,7 +65,9 @@ def inventions(target: Dialect, before: Answer, after: Answer) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_all_is_kept_that_both_can_say_and_no_citation_is_moved_or_invented(source: str, target: str) -> None:
+def test_all_that_both_dialects_support_is_kept_and_no_citation_is_moved_or_invented(
+    source: str, target: str
+) -> None:
     speaker, hearer = dialect(source), dialect(target)
     wrong = []
     for first, second in product(FORMS[:2], FORMS):
@@ -77,7 +79,7 @@ def test_all_is_kept_that_both_can_say_and_no_citation_is_moved_or_invented(sour
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_a_stream_passed_on_as_it_comes_keeps_all_that_both_can_say(source: str, target: str) -> None:
+def test_a_stream_re_encoded_live_keeps_all_that_both_dialects_support(source: str, target: str) -> None:
     speaker, hearer = dialect(source), dialect(target)
     lost = []
     for sample in SAMPLES:
@@ -89,7 +91,7 @@ def test_a_stream_passed_on_as_it_comes_keeps_all_that_both_can_say(source: str,
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_stream_and_a_whole_body_tell_the_same_answer(name: str) -> None:
+def test_a_stream_and_a_whole_body_give_the_same_answer(name: str) -> None:
     apart = [
         f"{whole.name}: {feature.name}: {project(whole.answer, feature)!r} {project(told.answer, feature)!r}"
         for whole, told in zip(carried(name, "whole"), carried(name, "settled"), strict=True)

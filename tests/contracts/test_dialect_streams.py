@@ -91,13 +91,13 @@ def _check(stream: Stream, pieces: Iterable[bytes]) -> None:
 
 
 @every_stream
-def test_a_stream_cut_into_bytes_tells_the_same(stream: Stream) -> None:
+def test_a_stream_split_into_bytes_gives_the_same_answer(stream: Stream) -> None:
     data = stream.data
     _check(stream, pieces_of(data, 1 if len(data) <= BYTEWISE else 7))
 
 
 @every_stream
-def test_a_stream_cut_at_random_tells_the_same(stream: Stream) -> None:
+def test_a_stream_split_at_random_gives_the_same_answer(stream: Stream) -> None:
     random = Random(_name(stream))
     for _ in range(max(4, min(50, EFFORT // len(stream.data)))):
         _check(stream, random_pieces(stream.data, random))
@@ -106,13 +106,13 @@ def test_a_stream_cut_at_random_tells_the_same(stream: Stream) -> None:
 @pytest.mark.thorough
 @every_stream
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 64, 1021, 4096])
-def test_a_stream_cut_into_pieces_of_any_size_tells_the_same(stream: Stream, size: int) -> None:
+def test_a_stream_split_into_chunks_of_any_size_gives_the_same_answer(stream: Stream, size: int) -> None:
     _check(stream, pieces_of(stream.data, size))
 
 
 @pytest.mark.thorough
 @every_stream
-def test_a_stream_cut_at_random_two_hundred_times_tells_the_same(stream: Stream) -> None:
+def test_a_stream_split_at_random_two_hundred_times_gives_the_same_answer(stream: Stream) -> None:
     random = Random(_name(stream))
     for _ in range(200):
         _check(stream, random_pieces(stream.data, random))
@@ -212,7 +212,7 @@ RESPONSES = [recording for recording in COMPLETE if recording.dialect == "openai
 
 
 @pytest.mark.parametrize("recording", RESPONSES, ids=lambda recording: recording.name)
-def test_a_stream_says_what_the_response_in_its_last_event_says(recording: Recording) -> None:
+def test_a_stream_equals_the_response_in_its_last_event(recording: Recording) -> None:
     final = payloads(recording.data)[-1]["response"]
     assert isinstance(final, dict)
     body = assemble(dialect(recording.dialect).decode_response(final))

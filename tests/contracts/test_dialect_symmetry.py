@@ -226,7 +226,7 @@ def test_a_request_is_read_as_it_was_meant(name: str, case: str) -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_plain_search_leaves_nothing_unsaid(name: str) -> None:
+def test_a_plain_search_is_fully_supported(name: str) -> None:
     assert dialect(name).encode_request(REQUESTS["search"]).unsupported == ()
 
 
@@ -372,7 +372,7 @@ _NO_JSON = {
 
 @pytest.mark.parametrize("case", _NO_JSON)
 @pytest.mark.parametrize("name", DIALECTS)
-def test_what_is_no_object_is_the_callers_fault(name: str, case: str) -> None:
+def test_a_body_that_is_not_an_object_is_the_clients_fault(name: str, case: str) -> None:
     with pytest.raises(ClientWireError) as caught:
         dialect(name).decode_request(
             Fields.of(load_json(_NO_JSON[case], ClientWireError), ClientWireError).raw

@@ -329,7 +329,7 @@ def test_a_body_in_its_own_dialect_loses_nothing_that_must_come_back(name: str) 
 
 
 @pytest.mark.parametrize(("source", "target"), list(permutations(DIALECTS, 2)))
-def test_another_dialect_reads_every_address_and_no_secret(source: str, target: str) -> None:
+def test_another_dialect_reads_every_url_and_no_secret(source: str, target: str) -> None:
     turn = TURNS[source]
     message = assemble(dialect(source).decode_response(turn.body)).message
     encoded = dialect(target).encode_request(next_request(message))
@@ -351,7 +351,7 @@ def test_an_answer_made_from_foreign_events_is_readable_when_it_comes_back(name:
             assert not missing, sample.name
 
 
-def test_what_we_signed_ourselves_never_reaches_the_real_api() -> None:
+def test_signed_tokens_never_reach_the_real_api() -> None:
     speaker = dialect("anthropic_messages")
     for sample in SAMPLES:
         content = speaker.encode_response(sample.answer, REPLY)["content"]

@@ -74,7 +74,7 @@ def test_every_feature_is_present_in_some_sample(feature: Feature) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_the_samples_are_told_in_full_whatever_the_order(order: Order) -> None:
+def test_the_samples_are_complete_whatever_the_order(order: Order) -> None:
     for sample in (*SAMPLES, *BROKEN):
         told = assemble(tell(sample.answer, order))
         assert all(project(told, feature) == project(sample.answer, feature) for feature in Feature)
@@ -120,14 +120,14 @@ def test_what_goes_into_the_extension_is_found_there(name: str, form: Form) -> N
 
 @pytest.mark.parametrize("form", ["whole", "settled"])
 @pytest.mark.parametrize("name", DIALECTS)
-def test_warnings_are_told_in_the_extension(name: str, form: Form) -> None:
+def test_warnings_are_in_the_extension(name: str, form: Form) -> None:
     warned = next(sample for sample in SAMPLES if sample.answer.warnings)
     assert "warnings" in extension_fields(dialect(name), warned.answer, form)
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", DIALECTS)
-def test_what_was_said_before_an_error_stands(name: str, order: Order) -> None:
+def test_text_before_an_error_is_kept(name: str, order: Order) -> None:
     target = dialect(name)
     kept = (Feature.TEXT, Feature.CITATIONS, Feature.QUERIES)
     for sample in BROKEN:

@@ -108,13 +108,13 @@ def _stands_for_itself(told: RecordedAnswer, span: Span | None, url: str) -> boo
 
 
 @every_answer
-def test_every_placeless_source_is_cited_all_the_same(recording: Recording) -> None:
+def test_every_source_without_a_span_is_still_cited(recording: Recording) -> None:
     cited = {item.source.url for _, item in _evidence(answer_of(recording))}
     assert {mention.url for mention in recorded_answer(recording).mentions} <= cited
 
 
 @every_answer
-def test_a_place_that_the_text_does_not_bear_out_is_warned_of(recording: Recording) -> None:
+def test_an_offset_outside_of_the_text_is_warned_of(recording: Recording) -> None:
     codes = [warning.code for warning in answer_of(recording).warnings]
     assert ("citation_unplaced" in codes) >= (recorded_answer(recording).unverified > 0)
 
@@ -156,7 +156,7 @@ def test_no_quote_is_text_of_the_answer_that_the_wire_did_not_quote(recording: R
 
 
 @every_answer
-def test_every_search_page_and_pattern_is_told(recording: Recording) -> None:
+def test_every_search_page_and_pattern_is_emitted(recording: Recording) -> None:
     told = recorded_answer(recording)
     calls = [_call(part) for part in answer_of(recording).parts if isinstance(part, SearchCall)]
     if told.queries is None:
@@ -191,7 +191,7 @@ def test_reasoning_is_shown_in_full(recording: Recording) -> None:
 
 
 @every_answer
-def test_what_only_the_provider_understands_is_kept_unchanged(recording: Recording) -> None:
+def test_opaque_provider_data_is_kept_unchanged(recording: Recording) -> None:
     kept = set(strings_in(answer_of(recording)))
     lost = [blob[:40] for blob in recorded_answer(recording).blobs if blob not in kept]
     assert lost == []
@@ -214,7 +214,7 @@ def test_usage_is_what_the_wire_counts(recording: Recording) -> None:
 
 
 @every_answer
-def test_the_end_is_the_end_the_wire_told(recording: Recording) -> None:
+def test_the_finish_reason_is_that_of_the_wire(recording: Recording) -> None:
     told = recorded_answer(recording)
     answer = answer_of(recording)
     if told.refusal is None:
@@ -276,7 +276,7 @@ def test_the_error_is_of_the_right_kind(recording: Recording) -> None:
 
 
 @every_error
-def test_the_error_says_what_the_provider_said(recording: Recording) -> None:
+def test_the_error_has_the_message_of_the_provider(recording: Recording) -> None:
     error, told = _error(recording), _told(recording)
     assert told.message in error.message
     assert error.status == status_and_headers(recording)[0]
@@ -289,14 +289,14 @@ def test_the_error_knows_how_long_to_wait(recording: Recording) -> None:
 
 
 @every_error
-def test_the_error_can_be_asked_about(recording: Recording) -> None:
+def test_the_error_has_the_request_id(recording: Recording) -> None:
     body: Json = json.loads(recording.data)
     headers = status_and_headers(recording)[1]
     assert _error(recording).request_id == (string(body, "request_id") or headers.get("x-request-id", ""))
 
 
 @every_error
-def test_a_header_that_says_how_long_to_wait_is_heard(recording: Recording) -> None:
+def test_a_retry_header_is_read(recording: Recording) -> None:
     status, headers = status_and_headers(recording)
     told = dialect(recording.dialect).decode_error(status, recording.data, {**headers, "retry-after": "7"})
     assert told.retry_after in (7.0, _told(recording).retry_after)
@@ -304,7 +304,7 @@ def test_a_header_that_says_how_long_to_wait_is_heard(recording: Recording) -> N
 
 @every_error
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
-def test_an_error_body_in_the_place_of_a_stream_is_one_failure(recording: Recording, size: int) -> None:
+def test_an_error_body_instead_of_a_stream_is_one_failure(recording: Recording, size: int) -> None:
     events = decode(dialect(recording.dialect).decoder(), pieces_of(recording.data, size))
     told = [event for event in events if not isinstance(event, Started)]
     assert len(told) == 1
@@ -339,7 +339,7 @@ def _check(body: JsonObject, owner: str, told: RecordedAnswer) -> None:
 
 
 @pytest.mark.parametrize("recording", PLACED, ids=lambda recording: recording.name)
-def test_offsets_alone_find_the_place_in_a_text_that_says_all_twice(recording: Recording) -> None:
+def test_offsets_alone_decide_in_a_text_that_repeats_everything(recording: Recording) -> None:
     body = doubled(body_of(recording), recording.dialect)
     _check(body, recording.dialect, READERS[recording.dialect].read(body))
 
@@ -425,14 +425,14 @@ def test_model_limits_and_form_are_kept(recording: Recording) -> None:
 
 
 @every_request
-def test_history_keeps_every_address_and_every_opaque_word(recording: Recording) -> None:
+def test_history_keeps_every_url_and_every_opaque_value(recording: Recording) -> None:
     asked, kept = _asked(recording), set(strings_in(_request(recording)))
     assert asked.urls <= kept
     assert [blob[:40] for blob in asked.blobs if blob not in kept] == []
 
 
 @every_request
-def test_said_again_in_its_own_dialect_it_is_the_same_request(recording: Recording) -> None:
+def test_encoded_again_in_its_own_dialect_it_is_the_same_request(recording: Recording) -> None:
     ours = dialect(recording.dialect)
     request = _request(recording)
     encoded = ours.encode_request(request)

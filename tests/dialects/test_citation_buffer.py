@@ -49,7 +49,7 @@ SEARCHES = (SearchStarted, SearchCalled, SearchReturned)
 OTHERS = tuple(kind for kind in get_args(Event) if kind not in (Cited, *SEARCHES))
 
 
-def test_exact_holds_text_until_it_is_settled_and_tells_its_citations_first() -> None:
+def test_exact_holds_text_until_it_is_settled_and_releases_its_citations_first() -> None:
     told: list[Event] = [
         Started(),
         TextDelta(0, "abc"),
@@ -80,7 +80,7 @@ def test_exact_gives_everything_out_when_the_answer_ends_unsettled(end: Event) -
     assert through("exact", [TextDelta(0, "abc"), ONE, end])[-1] == [ONE, TextDelta(0, "abc"), end]
 
 
-def test_exact_keeps_the_order_of_what_is_no_citation() -> None:
+def test_exact_keeps_the_order_of_everything_but_citations() -> None:
     search = SearchCalled(1, SearchCall("s", ("q",)))
     told: list[Event] = [
         TextDelta(0, "abc"),
@@ -111,13 +111,13 @@ def test_exact_does_not_hold_what_comes_before_any_text() -> None:
     ]
 
 
-def test_exact_lets_a_settled_part_go_while_the_next_one_is_told() -> None:
+def test_exact_releases_a_settled_part_while_the_next_one_arrives() -> None:
     told: list[Event] = [TextDelta(0, "abc"), ONE, TextSettled(0), TextDelta(1, "def"), TWO, TextSettled(1)]
     assert through("exact", told)[2] == [ONE, TextDelta(0, "abc"), TextSettled(0)]
     assert through("exact", told)[5] == [TWO, TextDelta(1, "def"), TextSettled(1)]
 
 
-def test_a_citation_of_text_that_is_already_out_is_told_at_the_latest_before_the_end() -> None:
+def test_a_citation_of_text_already_sent_is_released_before_the_end() -> None:
     told: list[Event] = [TextDelta(0, "abc"), TextSettled(0), ONE, Finished()]
     assert through("exact", told) == [
         [],
@@ -130,14 +130,14 @@ def test_a_citation_of_text_that_is_already_out_is_told_at_the_latest_before_the
 SEARCH, RESULT = SearchCall("s", ("q",)), SearchResult("s", (Source("https://a.example"),))
 
 
-def test_exact_tells_searches_that_come_after_their_text_before_it() -> None:
+def test_exact_releases_late_searches_before_their_text() -> None:
     late: list[Event] = [SearchCalled(1, SEARCH), SearchReturned(2, RESULT)]
     told: list[Event] = [Started(), TextDelta(0, "abc"), *late, ONE, TextSettled(0), Finished()]
     out = [event for batch in through("exact", told) for event in batch]
     assert out == [Started(), *late, ONE, TextDelta(0, "abc"), TextSettled(0), Finished()]
 
 
-def test_a_search_behind_settled_text_stays_there() -> None:
+def test_a_search_after_settled_text_stays_there() -> None:
     told: list[Event] = [TextDelta(0, "abc"), TextSettled(0), SearchCalled(1, SEARCH), Finished()]
     assert [event for batch in through("exact", told) for event in batch] == told
 
@@ -164,7 +164,7 @@ def test_what_the_dialect_itself_made_keeps_its_order() -> None:
 @cases(50)
 @given(st.lists(events().filter(lambda event: not isinstance(event, Finished | Failed)), max_size=10))
 @pytest.mark.parametrize("policy", ["exact", "live"])
-def test_nothing_is_lost_or_told_twice_and_the_answer_is_the_same(policy: str, told: list[Event]) -> None:
+def test_nothing_is_lost_or_repeated_and_the_answer_is_the_same(policy: str, told: list[Event]) -> None:
     told = [*told, Finished()]
     out = [event for batch in through(policy, told) for event in batch]
     for kinds in ((Cited,), SEARCHES, OTHERS):

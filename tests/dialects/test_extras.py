@@ -48,11 +48,11 @@ SOURCES = [
 ]
 
 
-def test_nothing_to_say_adds_nothing() -> None:
+def test_nothing_to_report_adds_nothing() -> None:
     assert add_extension({"id": "x"}, Answer((Text("x"),)), tuple(Feature)) == {"id": "x"}
 
 
-def test_a_dialect_that_loses_nothing_tells_only_warnings() -> None:
+def test_a_dialect_that_loses_nothing_extends_only_warnings() -> None:
     assert add_extension({}, ANSWER, ()) == {
         "groundwire": {
             "version": 1,
@@ -61,7 +61,7 @@ def test_a_dialect_that_loses_nothing_tells_only_warnings() -> None:
     }
 
 
-def test_what_is_lost_is_told() -> None:
+def test_lost_features_are_in_the_extension() -> None:
     assert add_extension({}, ANSWER, tuple(Feature)) == {
         "groundwire": {
             "version": 1,
@@ -85,7 +85,7 @@ def test_what_is_lost_is_told() -> None:
     }
 
 
-def test_only_what_is_lost_is_told() -> None:
+def test_only_lost_features_are_in_the_extension() -> None:
     quiet = Answer(ANSWER.parts, ANSWER.citations, ANSWER.usage)
     assert add_extension({}, quiet, [Feature.REASONING]) == {}
     assert set(_told(quiet, Feature.QUERIES)) == {"version", "searches"}
@@ -102,7 +102,7 @@ def _told(answer: Answer, *lost: Feature) -> dict[str, object]:
     return dict(extension)
 
 
-def test_a_name_that_looks_like_an_address_is_not_taken_for_it() -> None:
+def test_a_name_that_looks_like_a_url_is_not_a_url() -> None:
     named, real = Source("", "https://a.example"), Source("https://a.example", "A")
     answer = Answer((), (Citation(None, (Evidence(real),)), Citation(Span(0, 1), (Evidence(named),))))
     told = _told(answer, *Feature)
@@ -114,9 +114,7 @@ def test_a_name_that_looks_like_an_address_is_not_taken_for_it() -> None:
 
 @cases(60)
 @given(answers(), st.sets(st.sampled_from(Feature)))
-def test_any_answer_can_be_told_and_its_indices_lead_to_its_sources(
-    answer: Answer, lost: set[Feature]
-) -> None:
+def test_any_answer_can_be_encoded_and_its_indices_are_valid(answer: Answer, lost: set[Feature]) -> None:
     body = add_extension({}, answer, lost)
     assert load_json(dump_json(body), UpstreamWireError) == body
     extension = body.get("groundwire")
@@ -140,7 +138,7 @@ def _index(value: object) -> int:
 
 
 @pytest.mark.parametrize("name", ["openai_responses", "openai_chat", "gemini", "gemini_interactions"])
-def test_the_reason_why_a_search_failed_is_told_where_a_dialect_has_no_word_for_it(name: str) -> None:
+def test_the_error_of_a_search_is_in_the_extension_where_a_dialect_has_no_field_for_it(name: str) -> None:
     failed = (
         SearchCall("s", ("nile",)),
         SearchResult("s", error="max_uses_exceeded"),

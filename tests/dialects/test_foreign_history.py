@@ -53,7 +53,7 @@ def test_a_message_without_searches_is_everybodys() -> None:
     assert is_native(searched(Text("x")), "gemini")
 
 
-def test_searches_and_citations_become_words() -> None:
+def test_searches_and_citations_become_text() -> None:
     message = searched(
         SearchCall("s", ("first query", "second")),
         SearchResult("s", (A, B)),
@@ -80,7 +80,7 @@ def test_cited_sources_come_before_those_that_were_only_found() -> None:
     assert readable_text(message).startswith("Fact.[1]\n\nSources:\n[1] Page A")
 
 
-def test_words_come_first_then_calls_and_pictures() -> None:
+def test_text_comes_first_then_calls_and_images() -> None:
     call, image, opaque = ToolCall("c", "f"), Image(url="https://i.example"), Opaque("gemini", {})
     message = searched(SearchCall("s", ("q",)), call, Text("x"), image, opaque, Reasoning("hm"))
     words, *rest = readable_parts(message, "gemini")
@@ -95,11 +95,11 @@ def test_a_message_without_searches_keeps_its_parts_but_for_what_is_foreign() ->
     assert readable_parts(message, "gemini") == (Text("a"), ours, Text("b"))
 
 
-def test_a_message_of_nothing_but_an_empty_search_has_no_words() -> None:
+def test_a_message_with_only_an_empty_search_has_no_text() -> None:
     assert readable_parts(searched(SearchCall("s")), "gemini") == ()
 
 
-def test_pages_opened_and_patterns_looked_for_are_told() -> None:
+def test_opened_pages_and_searched_patterns_are_emitted() -> None:
     message = searched(
         SearchCall("o", kind="open", url="https://a.example/x"),
         SearchCall("f", kind="find", url="https://a.example/x", pattern="needle"),

@@ -53,7 +53,7 @@ def test_what_is_written_is_read_again(value: Json) -> None:
         b'"a\nb"',
     ],
 )
-def test_what_is_no_json_is_the_fault_of_whoever_sent_it(data: bytes) -> None:
+def test_malformed_json_is_the_fault_of_the_sender(data: bytes) -> None:
     faults: tuple[type[WireError], ...] = (ClientWireError, UpstreamWireError)
     for fault in faults:
         with pytest.raises(fault) as caught:
@@ -123,7 +123,7 @@ def test_output_never_holds_half_a_pair() -> None:
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-def test_output_never_holds_what_is_no_number(number: float) -> None:
+def test_output_never_contains_nan_or_infinity(number: float) -> None:
     with pytest.raises(ValueError, match="JSON"):
         dump_json([number])
 

@@ -87,7 +87,7 @@ def _read(name: str, data: bytes) -> Answer:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_our_own_answers_are_read_in_full(name: str) -> None:
+def test_encoded_answers_are_read_in_full(name: str) -> None:
     assert assemble(dialect(name).decode_response(_body(name))).warnings == ()
     assert _read(name, _stream(name)).warnings == ()
 
@@ -103,7 +103,7 @@ def test_our_own_answers_are_read_in_full(name: str) -> None:
     ids=["pages", "addresses in depth", "bare addresses", "another name for the address"],
 )
 @pytest.mark.parametrize("name", DIALECTS)
-def test_an_accent_that_nobody_knows_is_warned_of_wherever_it_is(name: str, field: str, value: Json) -> None:
+def test_an_unknown_source_field_is_warned_of_wherever_it_is(name: str, field: str, value: Json) -> None:
     body = _body(name)
     silent = []
     for place in range(len(list(_objects(body)))):
@@ -135,7 +135,7 @@ def test_an_unknown_accent_is_warned_of_once_in_a_stream(name: str) -> None:
     assert "$.oracle_pages" in message
 
 
-def test_a_source_that_is_carried_under_another_address_of_the_same_page_is_read() -> None:
+def test_a_source_with_another_url_of_the_same_page_counts_as_read() -> None:
     audit = SourceAudit()
     audit.audit({"sources": [f"{A}?utm_source=x", {"url": "https://www.b.example/y/"}]})
     audit.add_event(Cited(Citation(None, (Evidence(Source(A)), Evidence(Source(B))))))
@@ -154,7 +154,7 @@ def test_a_source_that_is_carried_under_another_address_of_the_same_page_is_read
         {"title": "See https://a.example for more", "results": "https://a.example and more"},
     ],
 )
-def test_what_is_no_source_is_not_warned_of(document: JsonObject) -> None:
+def test_urls_that_are_not_sources_are_not_warned_of(document: JsonObject) -> None:
     audit = SourceAudit()
     audit.audit(document)
     assert audit.warning() is None

@@ -100,7 +100,7 @@ def test_server_sent_events_are_read_byte_by_byte(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_server_sent_events_are_read_with_a_cut_at_every_place(name: str) -> None:
+def test_server_sent_events_are_parsed_with_a_split_at_every_offset(name: str) -> None:
     data, frames = STREAMS[name]
     for cut in range(len(data) + 1):
         assert read(data, cut) == frames
@@ -119,7 +119,7 @@ ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
 @given(
     st.lists(st.tuples(LINES, ENDS), max_size=12), st.lists(st.integers(0, 120), max_size=8), st.booleans()
 )
-def test_any_lines_in_any_pieces_are_read_by_the_standard(
+def test_any_lines_in_any_chunks_are_parsed_by_the_standard(
     lines: list[tuple[bytes, bytes]], cuts: list[int], marked: bool
 ) -> None:
     data = (BOM if marked else b"") + b"".join(line + end for line, end in lines)
@@ -128,7 +128,7 @@ def test_any_lines_in_any_pieces_are_read_by_the_standard(
     assert read(data, *range(len(data))) == expected
 
 
-def test_an_event_is_told_as_soon_as_its_blank_line_is_there() -> None:
+def test_an_event_is_emitted_as_soon_as_its_blank_line_arrives() -> None:
     reader = FrameReader()
     assert reader.feed(b"data: 1\n") == []
     assert reader.feed(b"\n") == [Frame("", b"1")]
@@ -153,7 +153,7 @@ def test_readers_that_split_at_every_line_separator_see_one_line(text: str) -> N
         assert separator not in frame
 
 
-def test_a_comment_is_no_event() -> None:
+def test_a_comment_is_not_an_event() -> None:
     assert read(encode_comment("keep-alive")) == []
 
 
@@ -202,7 +202,7 @@ def test_any_array_of_objects_is_read_in_any_pieces(elements: list[dict[str, Jso
     assert [json.loads(frame.data) for frame in frames] == elements
 
 
-def test_an_element_is_told_as_soon_as_it_is_complete() -> None:
+def test_an_element_is_emitted_as_soon_as_it_is_complete() -> None:
     reader = FrameReader()
     assert reader.feed(b'[{"a": 1}') == [Frame("", b'{"a": 1}')]
     assert reader.feed(b'\r\n,\r\n{"b": ') == []
@@ -225,7 +225,7 @@ def test_a_reader_knows_whether_it_reads_bare_json(data: bytes, bare: bool) -> N
     assert reader.is_json == bare
 
 
-def test_closing_twice_tells_nothing_twice() -> None:
+def test_closing_twice_emits_nothing_twice() -> None:
     for data in (b"data: 1", b'{"a": 1'):
         reader = FrameReader()
         reader.feed(data)
@@ -242,7 +242,9 @@ def test_a_line_or_event_or_value_without_an_end_is_given_up(monkeypatch: pytest
             reader.feed(more * 200)
 
 
-def test_long_data_within_the_limit_is_no_matter_of_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_data_within_the_limit_is_accepted_on_any_number_of_lines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sse, "MAX_PENDING", 1000)
     assert len(read(b"data: 1\n\n" * 1000)) == 1000
     assert len(read(b"[" + b",".join([b'{"a": 1}'] * 1000) + b"]")) == 1000

@@ -40,7 +40,7 @@ NAMES = ["url", "uri", "source", "document_uri", "sourceUri", "retrievedUrl"]
 @pytest.mark.parametrize("ascii_only", [True, False])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("url", UNSAFE)
-def test_an_unsafe_address_is_emptied_and_all_else_stays(url: str, name: str, ascii_only: bool) -> None:
+def test_an_unsafe_url_is_emptied_and_all_else_stays(url: str, name: str, ascii_only: bool) -> None:
     body = {"before": "x", name: url, "after": {name: "https://a.example/"}}
     data = json.dumps(body, ensure_ascii=ascii_only).encode()
     assert has_unsafe_url(data)
@@ -50,7 +50,7 @@ def test_an_unsafe_address_is_emptied_and_all_else_stays(url: str, name: str, as
 
 
 @pytest.mark.parametrize("url", SAFE)
-def test_other_addresses_and_words_about_them_pass_untouched(url: str) -> None:
+def test_safe_urls_and_text_about_them_are_untouched(url: str) -> None:
     words = json.dumps({"url": "javascript:alert(1)"})
     data = json.dumps({"url": url, "text": words, "arguments": words, "source": {"url": url}}).encode()
     assert not has_unsafe_url(data)
@@ -58,7 +58,7 @@ def test_other_addresses_and_words_about_them_pass_untouched(url: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in DIALECTS if name != "websearch"])
-def test_a_decoded_source_keeps_its_title_and_loses_such_an_address_with_a_warning(name: str) -> None:
+def test_a_decoded_source_keeps_its_title_and_loses_an_unsafe_url_with_a_warning(name: str) -> None:
     language = dialect(name)
     evidence = Evidence(Source("https://evil.example/", "The title", "cited"), "quote")
     encoder = language.encoder(Reply())

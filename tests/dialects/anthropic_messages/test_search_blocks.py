@@ -182,7 +182,7 @@ def test_several_queries_come_back_as_one_search(policy: CitationPolicy | None, 
     }
 
 
-def test_the_queries_of_a_search_are_told_as_soon_as_they_are_known() -> None:
+def test_the_queries_of_a_search_are_emitted_as_soon_as_they_are_known() -> None:
     """A stream that passes two gateways must not wait for the results to show what is searched for."""
     encoder, decoder = DIALECT.encoder(Reply(id="r")), DIALECT.decoder()
     call, result = searched("tide", "Gezeiten", found=(A,))
@@ -197,7 +197,7 @@ def test_the_queries_of_a_search_are_told_as_soon_as_they_are_known() -> None:
     assert len([event for event in told if isinstance(event, SearchCalled | SearchReturned)]) == 2
 
 
-def test_citations_without_a_place_are_in_the_list_of_results() -> None:
+def test_citations_without_a_span_are_in_the_list_of_results() -> None:
     answer = answered(*searched("tide"), cites=[whole(A, B)], usage=Usage(searches=1))
     for blocks, usage in both(answer):
         assert is_paired(blocks)
@@ -259,7 +259,7 @@ def test_a_result_without_its_call_gets_one() -> None:
         assert [part.sources for part in parts if isinstance(part, SearchResult)] == [(A,), (B,)]
 
 
-def test_a_search_that_failed_tells_why_and_is_not_counted() -> None:
+def test_a_failed_search_has_its_error_and_is_not_counted() -> None:
     call, _ = searched("tide", "Gezeiten")
     answer = answered(call, SearchResult("s", error="max_uses_exceeded"), cites=[whole(A)])
     for blocks, usage in both(answer):
@@ -282,7 +282,7 @@ def test_a_page_that_was_opened_needs_no_further_line() -> None:
         ]
 
 
-def test_the_next_provider_reads_every_cited_address() -> None:
+def test_the_next_provider_reads_every_cited_url() -> None:
     answer = answered(*searched("tide", "Gezeiten", found=(A,)), cites=[claim(B), whole(C)])
     words = readable_text(turn_back(answer))
     assert all(source.url in words for source in (A, B, C))
@@ -308,7 +308,7 @@ def test_a_client_that_sends_text_back_without_citations_still_gives_the_cited_p
     assert {item.source.url for citation in read.citations for item in citation.evidence} == {A.url, B.url}
 
 
-def test_a_source_without_an_address_is_not_listed_as_a_link() -> None:
+def test_a_source_without_a_url_is_not_listed_as_a_link() -> None:
     feed = Source("", "oai-weather")
     for blocks, _ in both(answered(*searched("tide", found=(A, feed)), cites=[whole(feed)])):
         assert lists(blocks) == [[A.url]]

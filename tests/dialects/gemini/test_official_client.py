@@ -173,7 +173,7 @@ def test_an_error_amid_a_stream_is_an_error_of_the_client() -> None:
     assert (caught.value.code, caught.value.message) == (503, "busy")
 
 
-def test_what_the_client_asks_is_understood() -> None:
+def test_the_request_of_the_official_client_is_decoded() -> None:
     asked: list[httpx2.Request] = []
 
     def answer(request: httpx2.Request) -> httpx2.Response:

@@ -45,7 +45,7 @@ def fragments(answer: Answer) -> list[str]:
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_every_segment_of_a_body_is_cited_where_it_stands(recordings: Path, name: str) -> None:
+def test_every_segment_of_a_body_is_cited_at_its_span(recordings: Path, name: str) -> None:
     body = body_of(recordings, name)
     answer = whole(body)
     assert fragments(answer) == segments(at(body, "candidates", 0, "groundingMetadata"))
@@ -53,7 +53,7 @@ def test_every_segment_of_a_body_is_cited_where_it_stands(recordings: Path, name
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_every_segment_of_a_stream_is_cited_where_it_stands(recordings: Path, name: str) -> None:
+def test_every_segment_of_a_stream_is_cited_at_its_span(recordings: Path, name: str) -> None:
     chunks = chunks_of(recordings, name)
     answer = streamed(*chunks)
     assert fragments(answer) == segments(at(chunks[-1], "candidates", 0, "groundingMetadata"))
@@ -61,7 +61,7 @@ def test_every_segment_of_a_stream_is_cited_where_it_stands(recordings: Path, na
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_a_recorded_stream_told_again_is_the_same_answer(recordings: Path, name: str) -> None:
+def test_a_recorded_stream_encoded_again_is_the_same_answer(recordings: Path, name: str) -> None:
     decoder = Decoder()
     events = decoder.feed((recordings / "gemini" / name).read_bytes()) + decoder.close()
     answer = assemble(events)

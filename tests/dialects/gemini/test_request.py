@@ -186,7 +186,7 @@ def test_everything_is_read() -> None:
     ]
 
 
-def test_said_again_it_is_the_same_body() -> None:
+def test_encoded_again_it_is_the_same_body() -> None:
     body, unsupported = encode(DIALECT.decode_request(FULL))
     assert unsupported == ()
     tools = body.pop("tools")
@@ -222,7 +222,7 @@ def _object(value: Json) -> JsonObject:
     return value
 
 
-def test_both_spellings_may_stand_in_one_body() -> None:
+def test_both_spellings_may_occur_in_one_body() -> None:
     request = decode(
         tools=[{"googleSearch": {"timeRangeFilter": {"start_time": "a", "endTime": "b"}}}],
         toolConfig={"retrievalConfig": {"lat_lng": {"latitude": 1, "longitude": 2}, "language_code": "de"}},
@@ -274,13 +274,13 @@ def test_instructions_come_in_several_forms(system: Json) -> None:
         ),
     ],
 )
-def test_a_mistake_is_named_with_its_place(body: JsonObject, path: str) -> None:
+def test_an_error_names_the_json_path(body: JsonObject, path: str) -> None:
     with pytest.raises(ClientWireError) as caught:
         DIALECT.decode_request(body)
     assert caught.value.path == path
 
 
-def test_the_name_of_the_model_stays_in_the_address() -> None:
+def test_the_model_name_stays_in_the_url() -> None:
     request = decode(model="models/gemini-x")
     assert (request.model, request.extras) == ("", {})
     body, _ = encode(replace(ASK, model="gemini-x", stream=True))
@@ -343,7 +343,7 @@ def history(*messages: Message, model: str = "") -> JsonObject:
     return body
 
 
-def test_results_of_others_are_named_after_their_call_and_stand_in_one_turn() -> None:
+def test_foreign_results_are_named_after_their_call_and_are_in_one_turn() -> None:
     calls = Message("assistant", (ToolCall("x1", "weather", '{"city":"Köln"}'), ToolCall("x2", "clock")))
     body = history(
         calls,
@@ -382,7 +382,7 @@ def test_results_of_others_are_named_after_their_call_and_stand_in_one_turn() ->
 @pytest.mark.parametrize(
     ("model", "is_signed"), [("gemini-2.5-flash", False), ("gemini-3-pro-preview", True), ("", False)]
 )
-def test_calls_that_nobody_signed_get_a_sign_where_one_is_demanded(model: str, is_signed: bool) -> None:
+def test_unsigned_calls_get_a_signature_where_one_is_required(model: str, is_signed: bool) -> None:
     calls = Message("assistant", (ToolCall("x1", "a"), ToolCall("x2", "b")))
     parts = at(history(calls, model=model), "contents", 1, "parts")
     assert isinstance(parts, list)
@@ -418,7 +418,7 @@ def test_an_answer_of_its_own_goes_back_as_it_came() -> None:
     assert at(body, "toolConfig") == {"includeServerSideToolInvocations": True}
 
 
-def test_an_answer_of_others_goes_back_with_its_sources_readable() -> None:
+def test_an_answer_of_another_provider_is_sent_back_with_readable_sources() -> None:
     page = Source("https://a.test/nile", "Nile")
     message = Message(
         "assistant",
@@ -441,7 +441,7 @@ def test_an_answer_of_others_goes_back_with_its_sources_readable() -> None:
     assert "secret" not in json.dumps(parts)
 
 
-def test_early_instructions_are_the_system_and_later_ones_stay_in_their_place() -> None:
+def test_early_instructions_are_the_system_and_later_ones_stay_in_order() -> None:
     request = Request(
         (
             Message("developer", (Text("Be kind."),)),
@@ -455,7 +455,7 @@ def test_early_instructions_are_the_system_and_later_ones_stay_in_their_place() 
     assert at(body, "contents", 1) == {"role": "user", "parts": [{"text": "Now be brief."}]}
 
 
-def test_what_belongs_to_others_is_left_out_and_named() -> None:
+def test_foreign_parts_are_left_out_and_named() -> None:
     request = Request(
         (
             Message("user", (Text("Hi"), Opaque("anthropic_messages", {"type": "document"}))),
@@ -490,7 +490,7 @@ def test_what_a_user_sends_is_read_part_by_part() -> None:
     assert at(encode(request)[0], "contents") == contents
 
 
-def test_pictures_go_inline_or_by_address() -> None:
+def test_images_are_sent_inline_or_by_url() -> None:
     request = Request(
         (Message("user", (Image("image/png", "aGk="), Image(url="https://a.test/x.webp?s=1"))),)
     )
@@ -514,7 +514,7 @@ EFFORTS: tuple[tuple[str, Effort, JsonObject, bool], ...] = (
 
 
 @pytest.mark.parametrize(("model", "effort", "config", "is_exact"), EFFORTS)
-def test_effort_is_said_in_the_words_of_the_model(
+def test_effort_is_encoded_as_the_model_expects(
     model: str, effort: Effort, config: JsonObject, is_exact: bool
 ) -> None:
     body, unsupported = encode(replace(ASK, model=model, reasoning=ReasoningOptions(effort)))
@@ -542,7 +542,7 @@ def test_thinking_is_read(config: JsonObject, options: ReasoningOptions | None) 
         assert (again.reasoning, again.extras) == (request.reasoning, request.extras)
 
 
-def test_a_schema_in_the_wires_own_words_is_kept_and_understood() -> None:
+def test_a_native_schema_is_kept_and_decoded() -> None:
     schema: JsonObject = {"type": "ARRAY", "items": {"type": "INTEGER"}, "min_items": "2"}
     config: JsonObject = {"responseMimeType": "application/json", "responseSchema": schema}
     request = decode(generationConfig=config)
@@ -551,7 +551,7 @@ def test_a_schema_in_the_wires_own_words_is_kept_and_understood() -> None:
     assert at(body, "generationConfig") == config
 
 
-def test_output_that_is_no_json_is_kept_for_the_dialect_that_knows_it() -> None:
+def test_output_that_is_not_json_is_kept_for_its_own_dialect() -> None:
     config: JsonObject = {
         "responseMimeType": "text/x.enum",
         "responseSchema": {"type": "STRING", "enum": ["a"]},

@@ -72,7 +72,7 @@ def _object(value: Json) -> JsonObject:
     return value
 
 
-def test_one_search_is_the_search_and_another_beside_it_is_kept() -> None:
+def test_the_first_search_is_the_search_and_another_one_is_kept() -> None:
     request = read({"googleSearch": {}, "urlContext": {}}, {"enterpriseWebSearch": {}})
     assert request.search == SearchOptions()
     assert request.tools == (
@@ -95,7 +95,7 @@ def test_tools_that_do_not_search_turn_nothing_on() -> None:
     ]
 
 
-def test_a_time_range_has_both_its_ends_or_is_unsaid() -> None:
+def test_a_time_range_needs_both_ends_or_is_unsupported() -> None:
     body, unsupported = said(SearchOptions(since=SINCE, until=UNTIL))
     assert at(body, "tools", 0, "googleSearch") == {"timeRangeFilter": {"startTime": SINCE, "endTime": UNTIL}}
     assert unsupported == ()
@@ -132,11 +132,11 @@ def test_domains_left_out_are_blocked_domains() -> None:
         (SearchOptions(location=Location(latitude=1.0)), "location"),
     ],
 )
-def test_what_has_no_place_is_named(options: SearchOptions, name: str) -> None:
+def test_unsupported_options_are_named(options: SearchOptions, name: str) -> None:
     assert said(options) == (said(SearchOptions())[0], (name,))
 
 
-def test_where_the_asker_is_goes_beside_the_tools() -> None:
+def test_the_location_goes_into_the_tool_config() -> None:
     body, unsupported = said(
         SearchOptions(location=Location("DE", latitude=0.0, longitude=6.9), language="de")
     )
@@ -146,7 +146,7 @@ def test_where_the_asker_is_goes_beside_the_tools() -> None:
     assert unsupported == ()
 
 
-def test_a_place_without_a_search_is_kept_as_it_was() -> None:
+def test_a_location_without_a_search_is_kept_verbatim() -> None:
     config: JsonObject = {"retrievalConfig": {"latLng": {"latitude": 1, "longitude": 2}}}
     request = read({"googleMaps": {}}, config=config)
     assert request.search is None

@@ -61,7 +61,7 @@ def test_arguments_always_come_whole() -> None:
 
 
 @pytest.mark.parametrize("mode", ["search", "required", "function"])
-def test_nothing_is_said_of_functions_where_none_is_declared(mode: str) -> None:
+def test_the_function_config_is_left_out_where_none_is_declared(mode: str) -> None:
     choice = {"search": ToolChoice("search"), "required": ToolChoice("required")}.get(
         mode, ToolChoice("function", "f")
     )

@@ -79,7 +79,7 @@ def test_recorded_errors_of_the_older_form_are_read(
     assert error.message == document["error"]["message"]
 
 
-def test_the_body_says_how_long_to_wait() -> None:
+def test_the_retry_delay_is_read_from_the_body() -> None:
     detail = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"}
     told: JsonObject = {
         "code": 429,

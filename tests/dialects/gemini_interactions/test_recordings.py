@@ -73,14 +73,14 @@ def test_a_whole_answer_has_its_steps_in_order(whole: JsonObject) -> None:
     assert answer.parts[2].id == steps[2]["id"]
 
 
-def test_every_citation_covers_the_words_the_bytes_say(whole: JsonObject) -> None:
+def test_every_citation_covers_the_text_of_its_byte_range(whole: JsonObject) -> None:
     block = json.loads(json.dumps(whole["steps"]))[1]["content"][0]
     answer = read(whole)
     assert claims(answer) == raw_claims(block["text"], block["annotations"])
     assert not answer.warnings
 
 
-def test_equal_suggestions_are_told_once(whole: JsonObject) -> None:
+def test_equal_suggestions_are_emitted_once(whole: JsonObject) -> None:
     result = read(whole).parts[3]
     raw = json.loads(json.dumps(whole["steps"]))[3]["result"]
     assert isinstance(result, SearchResult)
@@ -96,7 +96,7 @@ def test_the_counts_add_up(whole: JsonObject) -> None:
     assert usage.tool_tokens == raw["total_tool_use_tokens"]
 
 
-def test_a_stream_has_all_its_words_and_citations(lines: list[str]) -> None:
+def test_a_stream_has_all_its_text_and_citations(lines: list[str]) -> None:
     frames = [json.loads(line) for line in lines]
     deltas = [frame["delta"] for frame in frames if frame["event_type"] == "step.delta"]
     text = "".join(item["text"] for item in deltas if item["type"] == "text")
@@ -108,12 +108,12 @@ def test_a_stream_has_all_its_words_and_citations(lines: list[str]) -> None:
     assert answer.id == frames[0]["interaction"]["id"]
 
 
-def test_a_stream_tells_a_search_when_it_begins_and_settles_text_before_it(lines: list[str]) -> None:
+def test_a_stream_emits_a_search_when_it_begins_and_settles_text_before_it(lines: list[str]) -> None:
     kinds = [type(event) for event in told(as_stream(lines))]
     assert kinds.index(TextSettled) < kinds.index(SearchStarted) < kinds.index(SearchCalled)
 
 
-def test_a_stream_cut_anywhere_tells_the_same(lines: list[str]) -> None:
+def test_a_stream_split_anywhere_gives_the_same_events(lines: list[str]) -> None:
     data = as_stream(lines)
     whole_events = told(data)
     for size in (1, 7, 1000):

@@ -75,7 +75,7 @@ def kinds(written: Sequence[JsonObject]) -> list[str]:
     return [str(frame["event_type"]).removeprefix("interaction.") for frame in written]
 
 
-def test_a_stream_tells_what_the_whole_tells() -> None:
+def test_a_stream_gives_the_same_answer_as_the_whole_body() -> None:
     data = stream(
         CREATED,
         start(0, type="thought"),
@@ -154,12 +154,12 @@ def test_unknown_events_and_deltas_are_passed_over() -> None:
     assert (answer.parts, answer.finish) == ((), "stop")
 
 
-def test_steps_that_come_only_with_the_end_are_told() -> None:
+def test_steps_that_arrive_only_with_the_end_are_emitted() -> None:
     data = stream(CREATED, completed(steps=[text_step("Hi.")]))
     assert assemble(told(data)).text == "Hi."
 
 
-def test_an_error_event_ends_the_stream_and_what_came_stands() -> None:
+def test_an_error_event_ends_the_stream_and_earlier_text_is_kept() -> None:
     error: JsonObject = {
         "event_type": "error",
         "error": {"code": "gateway_timeout", "message": "Deadline expired."},
@@ -169,7 +169,7 @@ def test_an_error_event_ends_the_stream_and_what_came_stands() -> None:
     assert events[-2] == TextSettled(0)
 
 
-def test_an_error_event_that_says_blocked_is_an_ending() -> None:
+def test_an_error_event_for_blocked_output_is_a_finish_reason() -> None:
     error: JsonObject = {"event_type": "error", "error": {"code": "safety", "message": "Blocked."}}
     assert told(stream(CREATED, error))[-1] == Finished("filtered", "safety")
 
@@ -190,7 +190,7 @@ def test_a_stream_that_just_ends_was_cut() -> None:
     assert isinstance(events[-1].error, Interrupted)
 
 
-def test_a_last_status_stands_for_an_end_that_did_not_come() -> None:
+def test_the_last_status_replaces_a_missing_end() -> None:
     update: JsonObject = {
         "event_type": "interaction.status_update",
         "interaction_id": "v1_a",
@@ -247,13 +247,13 @@ def test_text_goes_out_at_once_and_its_annotations_when_something_else_begins() 
     }
 
 
-def test_citations_that_come_before_their_text_or_at_the_end_are_placed() -> None:
+def test_citations_before_their_text_or_at_the_end_get_spans() -> None:
     before: list[Event] = [Started(), CITED, TextDelta(0, "Wet. Dry."), TextSettled(0), Finished()]
     after: list[Event] = [Started(), TextDelta(0, "Wet. Dry."), CITED, Finished()]
     assert frames(before) == frames(after)
 
 
-def test_a_text_that_is_not_settled_stays_open_while_others_come_and_go() -> None:
+def test_an_unsettled_text_stays_open_while_other_steps_come_and_go() -> None:
     written = frames(
         [
             Started(),
@@ -318,7 +318,7 @@ def test_signatures_go_back_with_their_steps() -> None:
     ]
 
 
-def test_what_belongs_to_another_dialect_is_not_told() -> None:
+def test_foreign_opaque_parts_are_not_encoded() -> None:
     events: list[Event] = [Started(), PartAdded(0, Opaque("anthropic_messages", {"type": "x"})), Finished()]
     assert kinds(frames(events)) == ["created", "status_update", "completed"]
 
@@ -329,7 +329,7 @@ def test_an_error_closes_what_is_open_and_ends_the_stream() -> None:
     assert written[-1]["error"] == {"code": "service_unavailable", "message": "busy"}
 
 
-def test_warnings_stand_on_the_last_event() -> None:
+def test_warnings_are_on_the_last_event() -> None:
     warning = Warned("x", "y")
     told_warnings = {"version": 1, "warnings": [{"code": "x", "message": "y"}]}
     finished = frames([Started(), warning, Finished()])[-1]["interaction"]

@@ -122,7 +122,7 @@ def test_an_argument_of_the_wrong_kind_is_refused_by_name(name: str, value: Json
         DIALECT.decode_request({"query": "x", name: value})
 
 
-def test_what_is_no_part_of_a_tool_call_is_named() -> None:
+def test_what_a_tool_call_cannot_carry_is_named() -> None:
     question = Message("user", (Text("Nile?"), Image("image/png", "AAAA")))
     request = Request(
         (Message("user", (Text("Hi."),)), Message("assistant", (Text("Hello."),)), question),
