@@ -1,4 +1,4 @@
-"""Strict readers of what our encoders write: one state machine for each dialect.
+"""Strict stream checkers: one state machine per dialect that validates what the encoders write.
 
 They are written from the wire formats, share nothing with the codecs, and forgive nothing: order of events,
 indices, required fields, text that is repeated, valid UTF-8 and JSON, exactly one end.

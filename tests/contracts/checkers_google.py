@@ -1,4 +1,4 @@
-"""Strict readers of Google's two streams."""
+"""Strict checkers of Google's two streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strict readers of OpenAI's two streams."""
+"""Strict checkers of OpenAI's two streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ground of the strict readers: server-sent events and JSON, read without mercy.
+"""Strict parsers of server-sent events and JSON, used by the stream checkers.
 
 It shares nothing with the codecs: what it refuses is refused by the standards.
 """

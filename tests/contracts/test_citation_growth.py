@@ -1,4 +1,4 @@
-"""Many citations cost as many times more, whatever they have in common.
+"""The cost of many citations grows linearly, whatever they have in common.
 
 What costs with the square of their number freezes a gateway: a megabyte holds ten thousand citations.
 """

@@ -1,4 +1,4 @@
-"""Conformance, case by case, for all dialects alike: framing, domain lists, leaving early, foreign signs.
+"""Conformance of all dialects, case by case: framing, domain lists, early close, unusual characters.
 
 What is particular to one vendor stands in the files beside this one.
 """

@@ -1,4 +1,4 @@
-"""Conformance, case by case: OpenAI's two dialects and those who speak them."""
+"""Conformance, case by case: OpenAI's two dialects and compatible servers."""
 
 from __future__ import annotations
 

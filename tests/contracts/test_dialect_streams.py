@@ -1,4 +1,4 @@
-"""Streams mean the same however their bytes are cut, dressed or broken off.
+"""Streams decode to the same answer however their bytes are split, formatted or truncated.
 
 Over every recorded stream, and over streams that each dialect's own encoder makes of one answer with
 everything in it.

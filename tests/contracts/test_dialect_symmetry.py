@@ -1,4 +1,4 @@
-"""Requests: what a dialect writes it reads again with the same meaning, and it names what it left unsaid.
+"""Requests: a dialect decodes what it encodes to the same meaning, and names what it cannot encode.
 
 Also the caller's mistakes: whatever is wrong with a body, the error is the caller's and names the place.
 """

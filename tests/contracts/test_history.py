@@ -1,4 +1,4 @@
-"""Answers that come back as history: verbatim to whom they came from, readable to everybody else.
+"""Answers sent back as history: verbatim to their own dialect, readable text to every other.
 
 The answers are written by hand in each dialect's wire form. What is encrypted or signed in them is named, and
 so is every address, so that both can be looked for in the next request.
@@ -15,7 +15,7 @@ import pytest
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.model import Json, JsonObject, Message, Request, SearchOptions, Text, assemble
-from tests.contracts.samples import REPLY, SAMPLES, read, write
+from tests.contracts.samples import REPLY, SAMPLES, decode_stream, encode_stream
 
 ALPHA, BETA, UNCITED = "https://alpha.example/a", "https://beta.example/b?c=1&d=ü", "https://gamma.example/c"
 ANSWER = "The Nile is long."
@@ -312,7 +312,7 @@ def test_its_own_dialect_gets_the_answer_back_verbatim(name: str) -> None:
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_stream_in_its_own_dialect_loses_nothing_that_must_come_back(name: str) -> None:
     speaker, turn = dialect(name), TURNS[name]
-    told = read(speaker, write(speaker, speaker.decode_response(turn.body)))
+    told = decode_stream(speaker, encode_stream(speaker, speaker.decode_response(turn.body)))
     body = replayed(speaker, assemble(told).message)
     missing = [secret for secret in turn.secrets if secret not in body]
     assert not missing

@@ -1,4 +1,4 @@
-"""Every recorded answer, streamed or whole, is read as it was meant.
+"""Every recorded answer, error and request is decoded as intended.
 
 The expected values come from plain readers of the raw JSON (`tests/contracts/recorded`), one for each family
 of wires, which share no code with the dialects.
@@ -89,7 +89,7 @@ def test_each_source_is_cited_where_the_wire_put_it(recording: Recording) -> Non
     told = recorded_answer(recording)
     answer = answer_of(recording)
     cited = {(citation.span, item.source.url) for citation, item in _evidence(answer)}
-    expected = {(mention.place, mention.url) for mention in told.mentions if not mention.placeless}
+    expected = {(mention.span, mention.url) for mention in told.citations if not mention.without_span}
     assert expected - cited == set()
     for span, url in cited - expected:
         assert _stands_for_itself(told, span, url), f"{url} was not cited at {span}"
@@ -100,9 +100,9 @@ def _stands_for_itself(told: RecordedAnswer, span: Span | None, url: str) -> boo
 
     OpenRouter's engines and xAI give no places, the Codex backend no annotations at all.
     """
-    if any(mention.placeless and mention.url == url for mention in told.mentions) and span is None:
+    if any(mention.without_span and mention.url == url for mention in told.citations) and span is None:
         return True
-    if span is None or not all(mention.placeless for mention in told.mentions):
+    if span is None or not all(mention.without_span for mention in told.citations):
         return False
     return f"]({url})" in told.text[slice(*span)]
 
@@ -110,7 +110,7 @@ def _stands_for_itself(told: RecordedAnswer, span: Span | None, url: str) -> boo
 @every_answer
 def test_every_source_without_a_span_is_still_cited(recording: Recording) -> None:
     cited = {item.source.url for _, item in _evidence(answer_of(recording))}
-    assert {mention.url for mention in recorded_answer(recording).mentions} <= cited
+    assert {mention.url for mention in recorded_answer(recording).citations} <= cited
 
 
 @every_answer
@@ -139,7 +139,7 @@ def test_evidence_has_the_title_the_quote_and_the_confidence_of_the_wire(recordi
         (item.source.url, item.source.title, html.unescape(item.quote), item.confidence)
         for _, item in _evidence(answer)
     }
-    for mention in recorded_answer(recording).mentions:
+    for mention in recorded_answer(recording).citations:
         assert _fact(mention) in facts, (
             f"{_fact(mention)} not in {[fact for fact in facts if fact[0] == mention.url]}"
         )
@@ -151,7 +151,7 @@ def _fact(mention: RecordedCitation) -> tuple[str, str, str, float | None]:
 
 @every_answer
 def test_no_quote_is_text_of_the_answer_that_the_wire_did_not_quote(recording: Recording) -> None:
-    quotes = {html.unescape(mention.quote) for mention in recorded_answer(recording).mentions}
+    quotes = {html.unescape(mention.quote) for mention in recorded_answer(recording).citations}
     assert {html.unescape(item.quote) for _, item in _evidence(answer_of(recording))} <= quotes | {""}
 
 
@@ -326,7 +326,7 @@ PLACED = [
     recording
     for recording in recordings_of("body", "stream")
     if recording.dialect != "anthropic_messages"
-    and any(mention.place is not None for mention in recorded_answer(recording).mentions)
+    and any(mention.span is not None for mention in recorded_answer(recording).citations)
 ]
 LINKED = [recording for recording in PLACED if recording.dialect.startswith("openai")]
 
@@ -335,7 +335,7 @@ def _check(body: JsonObject, owner: str, told: RecordedAnswer) -> None:
     answer = assemble(dialect(owner).decode_response(body))
     cited = {(citation.span, item.source.url) for citation in answer.citations for item in citation.evidence}
     assert answer.text == told.text
-    assert not told.mentions or cited == {(mention.place, mention.url) for mention in told.mentions}
+    assert not told.citations or cited == {(mention.span, mention.url) for mention in told.citations}
 
 
 @pytest.mark.parametrize("recording", PLACED, ids=lambda recording: recording.name)

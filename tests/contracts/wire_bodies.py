@@ -1,4 +1,4 @@
-"""Small wire bodies written by hand, and the answers they are told as, streamed or not, cut anywhere."""
+"""Small hand-written wire bodies, and the answers they decode to, streamed or whole, split anywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The promises that every decoder and encoder inherits, shown with the smallest of each."""
+"""Guarantees of every decoder and encoder, shown with minimal ones."""
 
 from __future__ import annotations
 

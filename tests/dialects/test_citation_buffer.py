@@ -1,4 +1,4 @@
-"""Citations that come after their text, in both policies."""
+"""Citations that arrive after their text, in both policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long to wait, as the headers say."""
+"""Retry delays in headers, and the error types that clients of each vendor expect."""
 
 from __future__ import annotations
 

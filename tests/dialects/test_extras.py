@@ -1,4 +1,4 @@
-"""The field for what a dialect has no words for."""
+"""The extension field for what a dialect cannot express."""
 
 from __future__ import annotations
 

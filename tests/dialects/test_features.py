@@ -1,4 +1,4 @@
-"""Features and their projections: what an answer shows, and what is lost between two dialects."""
+"""Features and their projections, and what is lost between two dialects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typed reads that name the path of what is wrong."""
+"""Typed reads with the JSON path in errors."""
 
 from __future__ import annotations
 

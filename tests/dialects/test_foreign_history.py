@@ -1,4 +1,4 @@
-"""History for a provider that did not make it: nothing that was found or cited is lost."""
+"""Foreign history as text: nothing that was found or cited is lost."""
 
 from __future__ import annotations
 

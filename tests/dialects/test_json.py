@@ -1,4 +1,4 @@
-"""JSON as the wire has it: strict where Python is lax."""
+"""Strict JSON, stricter than Python where the wire needs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dialects by name."""
+"""Dialects by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources that no codec reads, and answers without content, are never lost in silence."""
+"""Sources that no codec reads, and answers without content, are reported as warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames out of bytes that are cut anywhere."""
+"""Server-sent events from bytes that are split anywhere."""
 
 from __future__ import annotations
 

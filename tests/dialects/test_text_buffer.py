@@ -1,4 +1,4 @@
-"""The text of an answer while it comes in."""
+"""The text of an answer while it is received."""
 
 from __future__ import annotations
 

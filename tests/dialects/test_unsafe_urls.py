@@ -1,4 +1,4 @@
-"""Addresses that must not be followed are found in the bytes of an answer, however they are written."""
+"""Unsafe URLs are found in the bytes of a response, however they are written."""
 
 from __future__ import annotations
 

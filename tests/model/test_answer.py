@@ -1,4 +1,4 @@
-"""The fold: events in, one answer in normal form out."""
+"""The assembler: events in, one answer in normal form out."""
 
 from __future__ import annotations
 

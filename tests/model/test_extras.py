@@ -1,4 +1,4 @@
-"""Extras of one dialect stand beside those of another."""
+"""Extras of several dialects are kept side by side."""
 
 from __future__ import annotations
 

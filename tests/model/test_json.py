@@ -1,4 +1,4 @@
-"""The JSON form of canonical values: lossless, versioned, tolerant of what it does not know."""
+"""The JSON form of canonical values: lossless, versioned, tolerant of unknown fields."""
 
 from __future__ import annotations
 

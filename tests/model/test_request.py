@@ -1,4 +1,4 @@
-"""What a request says of itself."""
+"""Properties of requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values: frozen, comparable, quick to define."""
+"""Value classes: frozen, comparable, quick to define."""
 
 from __future__ import annotations
 

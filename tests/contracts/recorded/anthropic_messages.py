@@ -1,4 +1,5 @@
-"""Anthropic Messages: a citation covers the whole of its text block; usage is told twice, the last holds."""
+"""Anthropic Messages oracle: a citation covers its whole text block; usage is sent twice, the last is
+final."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ def _read_text(block: JsonObject, told: RecordedAnswer, fetched: list[str]) -> N
     start = len(told.text)
     text = string(block, "text")
     for citation in objects(block, "citations"):
-        told.mentions.append(
+        told.citations.append(
             RecordedCitation(
                 (start, start + len(text)),
                 _address(citation, fetched),

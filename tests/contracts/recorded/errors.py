@@ -1,4 +1,4 @@
-"""Errors as providers tell them, and what they mean: by their own words first, by the status last."""
+"""Oracle for errors of providers: classified by their codes first, by the status last."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from groundwire.model import Json
 from tests.contracts.recorded.facts import RecordedError
 from tests.contracts.recorded.lookup import at, number, objects, string
 
-_BY_WORD: dict[str, type[UpstreamError]] = {
+_BY_CODE: dict[str, type[UpstreamError]] = {
     "insufficient_quota": QuotaExhausted,
     "usage_limit_reached": QuotaExhausted,
     "invalid_api_key": AuthRejected,
@@ -36,9 +36,9 @@ _BY_STATUS: dict[int, type[UpstreamError]] = {401: AuthRejected, 404: NotFound, 
 
 
 def read_error(body: Json, status: int) -> RecordedError:
-    """What an error body, or the error inside a frame, means."""
+    """Read an error body, or the error inside a frame."""
     error = at(body, "error") if isinstance(at(body, "error"), dict) else body
-    words = [
+    codes = [
         string(error, "code"),
         string(error, "type"),
         string(error, "status"),
@@ -48,12 +48,12 @@ def read_error(body: Json, status: int) -> RecordedError:
     code = number(error, "code")
     if code is not None:
         status = int(code)
-        words.append(str(status))
-    kind = next((_BY_WORD[word] for word in words if word in _BY_WORD), None)
+        codes.append(str(status))
+    kind = next((_BY_CODE[code_name] for code_name in codes if code_name in _BY_CODE), None)
     return RecordedError(
         kind or _BY_STATUS.get(status) or (Overloaded if status >= 500 else Refused),
         string(error, "message") or string(body, "detail"),
-        frozenset(word for word in words if word),
+        frozenset(code_name for code_name in codes if code_name),
         _wait(error),
     )
 
@@ -63,7 +63,7 @@ def _wait(error: Json) -> float | None:
     for detail in objects(error, "details"):
         if string(detail, "retryDelay"):
             return float(string(detail, "retryDelay").removesuffix("s"))
-    said = re.search(r"try again in ([\d.]+)(ms|s)", string(error, "message"))
-    if said:
-        return float(said[1]) / (1000 if said[2] == "ms" else 1)
+    match = re.search(r"try again in ([\d.]+)(ms|s)", string(error, "message"))
+    if match:
+        return float(match[1]) / (1000 if match[2] == "ms" else 1)
     return number(error, "resets_in_seconds")

@@ -1,4 +1,4 @@
-"""What an answer says, as its wire tells it: the common form of all oracles."""
+"""Facts of a recorded answer: the common output of all oracles."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ TextRange: TypeAlias = tuple[int, int] | None
 
 
 class RecordedCitation(NamedTuple):
-    """One source behind one place of the text, in code points."""
+    """One source cited for one span of the text, in code points."""
 
-    place: TextRange
+    span: TextRange
     url: str
     title: str = ""
     quote: str = ""
     confidence: float | None = None
-    placeless: bool = False
-    """The wire gave no place at all; then a link to the address will do as well as none."""
+    without_span: bool = False
+    """The wire gave no offsets; then the link to the URL is as good as no span."""
 
 
 class RecordedSearch(NamedTuple):
-    """One act of searching: queries, an address, or an address and a pattern."""
+    """One search: queries, a URL, or a URL and a pattern."""
 
     kind: str
     subjects: tuple[str, ...]
 
 
 class RecordedError(NamedTuple):
-    """An error of the provider's."""
+    """An error of the provider."""
 
     kind: type[UpstreamError]
     message: str
     words: frozenset[str]
-    """Its own names for the problem; any of them will do as the code."""
+    """The codes in the body; any of them is accepted as the upstream code."""
     retry_after: float | None = None
 
 
 @dataclass
 class RecordedAnswer:
-    """Everything the wire says that an answer must say too."""
+    """Everything in the recording that the decoded answer must contain."""
 
     texts: list[str] = field(default_factory=list)
     phases: list[str] = field(default_factory=list)
-    mentions: list[RecordedCitation] = field(default_factory=list)
+    citations: list[RecordedCitation] = field(default_factory=list)
     calls: list[RecordedSearch] = field(default_factory=list)
     queries: list[str] | None = None
-    """All queries, where the wire does not say which belong to one call."""
+    """All queries, where the wire does not group them by call."""
     found: set[str] = field(default_factory=set)
     dates: set[tuple[str, str]] = field(default_factory=set)
     suggestions: set[str] = field(default_factory=set)
@@ -64,7 +64,7 @@ class RecordedAnswer:
     id: str = ""
     model: str = ""
     unverified: int = 0
-    """Places that were told and are not borne out by the text."""
+    """Number of offsets that do not match the text."""
 
     @property
     def text(self) -> str:
@@ -73,14 +73,14 @@ class RecordedAnswer:
 
 
 def displayed_url(url: str) -> str:
-    """An address as it may be shown: Gemini's weather cards have raw spaces."""
+    """A URL as it is displayed: those of Gemini's weather cards have raw spaces."""
     return url.replace(" ", "%20")
 
 
 def find_quote(text: str, start: int, end: int, quote: str) -> TextRange:
-    """Where a passage stands of which the wire gives offsets and a copy: there, or where it is unique.
+    """The span of a passage with offsets and a copy of its text: at the offsets, or where it is unique.
 
-    Some recorders replaced typographic characters, so that offsets behind one are off in the file.
+    Some recorders replaced typographic characters, so that offsets after one are wrong in the file.
     """
     if text[start:end] == quote:
         return start, end
@@ -91,9 +91,9 @@ def find_quote(text: str, start: int, end: int, quote: str) -> TextRange:
 
 
 def find_link(text: str, start: int, end: int, url: str) -> TextRange:
-    """Where a link stands of which the wire gives offsets: there, or at the link nearest to them.
+    """The span of a link with offsets: at the offsets, or the nearest link.
 
-    Offsets that cut a link in two were not meant.
+    Offsets inside a link are taken for the link.
     """
     label, target = r"\[[^\]]*\]", re.escape(f"({url})")
     if re.search(label + target, text[start:end]):

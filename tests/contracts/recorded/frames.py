@@ -1,4 +1,4 @@
-"""Recorded streams as frames and as bytes; cutting and dressing them.
+"""Recorded streams as frames and as bytes; splitting and reformatting them.
 
 Deliberately plain: recordings hold one `data:` line for each frame, so that splitting at blank lines is all
 there is to reading them.

@@ -1,4 +1,4 @@
-"""One answer with everything in it, told as events, for dialects of which few streams were recorded."""
+"""One answer with every feature, as events, for dialects with few recorded streams."""
 
 from __future__ import annotations
 

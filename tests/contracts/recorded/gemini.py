@@ -1,4 +1,4 @@
-"""Gemini: offsets are UTF-8 bytes over all text that is not a thought, and each has a copy of its text."""
+"""Gemini oracle: offsets are UTF-8 bytes over all text that is not a thought, with a copy of the text."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _read_grounding(grounding: Json, told: RecordedAnswer) -> None:
         ]
         told.unverified += bool(cited) and place is None
         for position, page in cited:
-            told.mentions.append(
+            told.citations.append(
                 RecordedCitation(
                     place,
                     displayed_url(page.url),

@@ -1,4 +1,4 @@
-"""Gemini Interactions: steps; one annotation for each span and source, in UTF-8 bytes of its text."""
+"""Gemini Interactions oracle: steps; one annotation per span and source, in UTF-8 bytes of its text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _read_text(content: JsonObject, told: RecordedAnswer) -> None:
         start = len(raw[: count(annotation, "start_index") or 0].decode())
         end = len(raw[: count(annotation, "end_index") or 0].decode())
         url = displayed_url(string(annotation, "url"))
-        told.mentions.append(RecordedCitation((base + start, base + end), url, string(annotation, "title")))
+        told.citations.append(RecordedCitation((base + start, base + end), url, string(annotation, "title")))
     if text:
         told.texts.append(text)
         told.phases.append("")

@@ -1,4 +1,4 @@
-"""Looking into decoded JSON by path; what is absent is empty."""
+"""Lookups in decoded JSON by path, where absent values are empty, and in canonical values."""
 
 from __future__ import annotations
 

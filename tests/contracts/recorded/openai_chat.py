@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions, also as OpenRouter, Perplexity and Groq speak it.
+"""OpenAI Chat Completions oracle, also for OpenRouter, Perplexity and Groq.
 
 OpenAI and OpenRouter nest annotations. Perplexity numbers the list `citations` with `[n]` in the text. Groq
 lists the tools it ran, with what they found, and cites nothing.
@@ -35,8 +35,8 @@ def read(body: JsonObject) -> RecordedAnswer:
     for annotation in objects(message, "annotations"):
         citation = at(annotation, "url_citation")
         if isinstance(citation, dict):
-            told.mentions.append(read_annotation(citation, text, 0))
-            told.unverified += told.mentions[-1].place is None and not told.mentions[-1].placeless
+            told.citations.append(read_annotation(citation, text, 0))
+            told.unverified += told.citations[-1].span is None and not told.citations[-1].without_span
     _read_numbered(body, text, told)
     _read_executed(message, told)
     details = objects(message, "reasoning_details")
@@ -65,7 +65,7 @@ def _read_numbered(body: JsonObject, text: str, told: RecordedAnswer) -> None:
         place = int(match[1]) - 1
         if place < len(addresses):
             url = addresses[place]
-            told.mentions.append(RecordedCitation(match.span(), url, titles.get(url, "")))
+            told.citations.append(RecordedCitation(match.span(), url, titles.get(url, "")))
     told.found |= set(titles)
     told.dates |= {(string(page, "url"), string(page, "date")) for page in pages if string(page, "date")}
 

@@ -1,4 +1,4 @@
-"""OpenAI Responses, also as Azure, xAI, OpenRouter and Codex speak it: a span is the link in its own part."""
+"""OpenAI Responses oracle, also for Azure, xAI, OpenRouter and Codex: a span is the link in its own part."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def _read_part(part: JsonObject, phase: str, told: RecordedAnswer) -> None:
     start = len(told.text)
     text = string(part, "text")
     for annotation in objects(part, "annotations"):
-        told.mentions.append(read_annotation(annotation, text, start))
-        told.unverified += told.mentions[-1].place is None and not told.mentions[-1].placeless
+        told.citations.append(read_annotation(annotation, text, start))
+        told.unverified += told.citations[-1].span is None and not told.citations[-1].without_span
     if text:
         told.texts.append(text)
         told.phases.append(phase)
@@ -76,7 +76,7 @@ def read_annotation(annotation: JsonObject, text: str, base: int) -> RecordedCit
         displayed_url(url),
         string(annotation, "title"),
         string(annotation, "content"),
-        placeless=end <= start,
+        without_span=end <= start,
     )
 
 

@@ -1,4 +1,4 @@
-"""Recorded bodies whose text is said twice behind words of other scripts, with the citations on the second.
+"""Recorded bodies with their text repeated after other scripts, and the citations moved to the repetition.
 
 Then no passage and no link is unique, and none stands where another unit would count it: the offsets alone
 decide. Citations that the file itself does not bear out are left out.

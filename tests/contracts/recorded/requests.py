@@ -1,4 +1,4 @@
-"""What recorded requests ask for, read from their raw JSON, one reader for each family."""
+"""Oracles for recorded requests, read from their raw JSON, one reader per dialect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.contracts.recorded.lookup import at, blobs, count, objects, string, s
 
 @dataclass
 class RecordedRequest:
-    """Everything a request says that must still be there when it is understood."""
+    """Everything in a recorded request that the decoded request must contain."""
 
     user: list[str]
     assistant: str
@@ -29,11 +29,11 @@ class RecordedRequest:
 
 
 def read_request(body: JsonObject, owner: str) -> RecordedRequest:
-    """What a body asks, in the words of its dialect."""
-    asked = _READERS[owner](body)
-    asked.blobs = blobs(body)
-    asked.urls = set(_addresses(body))
-    return asked
+    """Read the facts of a request body."""
+    facts = _READERS[owner](body)
+    facts.blobs = blobs(body)
+    facts.urls = set(_urls(body))
+    return facts
 
 
 def _turns(items: list[JsonObject], role: str, texts: Callable[[JsonObject], str]) -> list[str]:
@@ -123,7 +123,7 @@ def _gemini(body: JsonObject) -> RecordedRequest:
 
 
 def _options(tool: Json, domains: Json) -> SearchOptions:
-    """All families but Gemini's name the same things the same way, in slightly different places."""
+    """All dialects but Gemini name the options the same, in slightly different objects."""
     place = at(tool, "user_location", "approximate") or at(tool, "user_location")
     location = Location(
         string(place, "country"), string(place, "region"), string(place, "city"), string(place, "timezone")
@@ -140,17 +140,17 @@ def _options(tool: Json, domains: Json) -> SearchOptions:
     )
 
 
-def _addresses(value: Json) -> Iterator[str]:
-    """The addresses of everything found or cited earlier."""
+def _urls(value: Json) -> Iterator[str]:
+    """The URLs of everything found or cited earlier."""
     if isinstance(value, dict):
         url = value.get("url")
         if isinstance(url, str):
             yield url
         for item in value.values():
-            yield from _addresses(item)
+            yield from _urls(item)
     elif isinstance(value, list):
         for item in value:
-            yield from _addresses(item)
+            yield from _urls(item)
 
 
 _READERS: dict[str, Callable[[JsonObject], RecordedRequest]] = {

@@ -1,4 +1,4 @@
-"""Citations that name a document by its number: fetched pages, documents of the client, search results."""
+"""Citations that refer to a document by index: fetched pages, client documents, search results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns that come back: Anthropic's own go to it as they were, ours become words."""
+"""Messages sent back: Anthropic's own blocks verbatim, groundwire's blocks as text."""
 
 from __future__ import annotations
 

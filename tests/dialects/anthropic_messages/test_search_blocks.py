@@ -1,4 +1,4 @@
-"""Searches of other providers for clients of Messages: a pair of blocks for each query, a line for a page."""
+"""Searches of other providers for Messages clients: a call and a result for each query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams of Anthropic Messages: what the wire says is what the events say."""
+"""Streams of Anthropic Messages decode to the events they describe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small bodies of generated contents, and ways to read and write them."""
+"""Small generateContent bodies, and helpers to decode and encode them."""
 
 from __future__ import annotations
 

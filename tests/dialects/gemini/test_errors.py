@@ -1,4 +1,4 @@
-"""Errors: Google's many ways to refuse, and ours told in its shape."""
+"""Google's error forms, and errors encoded in Google's shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an answer comes from: places in bytes, pages over many chunks, all kinds of half-said things."""
+"""Grounding: byte offsets, pages across chunks, and incomplete metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The official client reads what the encoders write, and the request reader reads what it writes."""
+"""The official client reads encoded responses, and its requests are decoded."""
 
 from __future__ import annotations
 

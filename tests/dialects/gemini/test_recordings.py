@@ -1,4 +1,4 @@
-"""Recorded traffic, judged by slicing the raw JSON: every span is the text its segment repeats."""
+"""Recorded traffic, checked by slicing the raw JSON: every span is the text its segment repeats."""
 
 from __future__ import annotations
 

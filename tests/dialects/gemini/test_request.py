@@ -1,4 +1,4 @@
-"""Requests: turns, tools, limits, in both spellings, and what is left unsaid."""
+"""Requests: contents, tools, limits and thinking, in both spellings, and what is unsupported."""
 
 from __future__ import annotations
 

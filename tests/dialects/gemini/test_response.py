@@ -1,4 +1,4 @@
-"""Whole answers: parts, signatures, calls, server tools, counts and ends."""
+"""Whole responses: parts, signatures, calls, server tools, usage and finish reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search declarations: every spelling read, every option said or named as unsaid."""
+"""Search declarations: every spelling is decoded, every option is encoded or named as unsupported."""
 
 from __future__ import annotations
 

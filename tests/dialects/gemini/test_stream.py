@@ -1,4 +1,4 @@
-"""Streams in both directions: framing, order, errors midway, and what clients must never see."""
+"""Streams in both directions: framing, order, errors midway, and what clients must never receive."""
 
 from __future__ import annotations
 

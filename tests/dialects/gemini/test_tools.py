@@ -1,4 +1,4 @@
-"""Functions, which of them may be called, and the search beside them."""
+"""Function tools, tool choice, and search together with functions."""
 
 from __future__ import annotations
 

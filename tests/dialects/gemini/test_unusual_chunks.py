@@ -1,4 +1,4 @@
-"""Chunks that are not web pages: documents without an address, places on a map, chunks that name nothing."""
+"""Grounding chunks that are not web pages: documents without a URL, map places, empty chunks."""
 
 from __future__ import annotations
 

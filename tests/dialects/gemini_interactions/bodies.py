@@ -1,4 +1,4 @@
-"""Small interactions of our own making, whole and as a stream."""
+"""Small hand-written interactions, whole and as a stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Annotations: bytes, checked; and what has no place is kept without one."""
+"""Annotations: byte offsets are checked; citations without a valid span are kept without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real traffic: what the raw JSON says is what the answer says."""
+"""Recorded traffic: the decoded answer matches the raw JSON."""
 
 from __future__ import annotations
 

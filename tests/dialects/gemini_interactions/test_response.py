@@ -1,4 +1,4 @@
-"""Whole interactions: steps, endings, counts."""
+"""Whole interactions: steps, statuses, usage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams, read and written."""
+"""Streams, decoded and encoded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of the tools."""
+"""Tool calls."""
 
 from __future__ import annotations
 

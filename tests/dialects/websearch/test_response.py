@@ -1,4 +1,4 @@
-"""The result, to the letter of its contract, and back."""
+"""The result, exactly as the contract has it, encoded and decoded."""
 
 from __future__ import annotations
 

@@ -39,9 +39,9 @@ MOST = 2
 def citing(dialect: str) -> list[Recording]:
     """Recordings with citations, streams first, those that say most before others."""
     every = (one for one in recordings_of("stream", "body") if one.dialect == dialect)
-    found = [one for one in every if recorded_answer(one).mentions]
+    found = [one for one in every if recorded_answer(one).citations]
     return sorted(
-        found, key=lambda one: (one.kind != "stream", -len(recorded_answer(one).mentions), one.name)
+        found, key=lambda one: (one.kind != "stream", -len(recorded_answer(one).citations), one.name)
     )
 
 
@@ -89,10 +89,10 @@ async def looking(browsing: Browsing, folder: Path) -> AsyncIterator[tuple[Upstr
 def mentions(told: RecordedAnswer) -> list[RecordedCitation]:
     """Who is cited where. What was told without a place has that of a link to it, if there is one."""
     return [
-        one._replace(place=find_link(told.text, 0, 0, one.url))
-        if one.placeless and f"]({one.url})" in told.text
+        one._replace(span=find_link(told.text, 0, 0, one.url))
+        if one.without_span and f"]({one.url})" in told.text
         else one
-        for one in told.mentions
+        for one in told.citations
     ]
 
 
@@ -101,7 +101,7 @@ def markers(told: RecordedAnswer) -> list[RecordedCitation]:
     return [
         one
         for one in mentions(told)
-        if one.place and _is_marker(told.text[one.place[0] : one.place[1]], one.url)
+        if one.span and _is_marker(told.text[one.span[0] : one.span[1]], one.url)
     ]
 
 
@@ -112,7 +112,7 @@ def _is_marker(fragment: str, url: str) -> bool:
 def expected_chips(told: RecordedAnswer) -> set[tuple[str, str]]:
     """The letters before each chip, and the page it leads to."""
     links = markers(told)
-    spans = sorted({one.place for one in links if one.place})
+    spans = sorted({one.span for one in links if one.span})
 
     def before(point: int) -> str:
         pieces, position = [], 0
@@ -124,9 +124,9 @@ def expected_chips(told: RecordedAnswer) -> set[tuple[str, str]]:
         return said("".join([*pieces, told.text[position:point]]))
 
     return {
-        (before(one.place[0] if one in links else one.place[1]), page_of(one.url))
+        (before(one.span[0] if one in links else one.span[1]), page_of(one.url))
         for one in mentions(told)
-        if one.place
+        if one.span
     }
 
 
@@ -142,8 +142,8 @@ def faults(shown: Shown, told: RecordedAnswer) -> Iterable[str]:
     chips = {(chip.before, page_of(chip.href)) for chip in shown.chips}
     for letters, page in chips ^ expected_chips(told):
         yield f"chip of {page} behind …{letters[-40:]}: {'not ' * ((letters, page) not in chips)}shown"
-    pages = {page_of(one.url) for one in told.mentions}
-    unplaced = {page_of(one.url) for one in mentions(told) if not one.place}
+    pages = {page_of(one.url) for one in told.citations}
+    unplaced = {page_of(one.url) for one in mentions(told) if not one.span}
     cited = shown.groups.get("Cited", [])
     if {page_of(href) for _, href in cited} != pages or len(cited) != len(pages):
         yield f"cited: {cited}"
@@ -171,7 +171,7 @@ def faults(shown: Shown, told: RecordedAnswer) -> Iterable[str]:
 
 
 def _without(text: str, links: Iterable[RecordedCitation]) -> str:
-    for start, end in sorted({one.place for one in links if one.place}, reverse=True):
+    for start, end in sorted({one.span for one in links if one.span}, reverse=True):
         text = text[:start] + text[end:]
     return text
 
