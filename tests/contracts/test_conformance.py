@@ -116,7 +116,7 @@ def test_a_stream_truncated_anywhere_keeps_the_earlier_events(name: str) -> None
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize("when", range(5))
 def test_client_disconnect_mid_search(name: str, when: int) -> None:
-    told: list[Event] = [
+    source_events: list[Event] = [
         Started("r", "m"),
         SearchStarted(0, "s"),
         SearchCalled(0, SearchCall("s", ("q",))),
@@ -124,7 +124,7 @@ def test_client_disconnect_mid_search(name: str, when: int) -> None:
         TextDelta(2, "Half an ans"),
     ]
     encoder = dialect(name).encoder(Reply("1", "m"))
-    data = b"".join(encoder.feed(event) for event in told[: when + 1]) + encoder.close()
+    data = b"".join(encoder.feed(event) for event in source_events[: when + 1]) + encoder.close()
     decoder = dialect(name).decoder()
     events = decoder.feed(data) + decoder.close()
     assert_one_terminal(events)
@@ -132,33 +132,33 @@ def test_client_disconnect_mid_search(name: str, when: int) -> None:
     assert encoder.close() == b""
 
 
-def asking(**options: tuple[str, ...]) -> Request:
+def search_request(**options: tuple[str, ...]) -> Request:
     return Request((Message("user", (Text("q"),)),), "m", search=SearchOptions(**options))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_both_domain_lists_are_encoded_or_named_as_unsupported(name: str) -> None:
-    request = asking(allowed_domains=("good.example",), blocked_domains=("bad.example",))
+    request = search_request(allowed_domains=("good.example",), blocked_domains=("bad.example",))
     try:
         body, unsupported = dialect(name).encode_request(request)
     except RequestError:
         return  # refused: nothing is dropped in silence
-    said = json.dumps(body)
-    assert "good.example" in said or "allowed_domains" in unsupported
-    assert "bad.example" in said or "blocked_domains" in unsupported
+    body_text = json.dumps(body)
+    assert "good.example" in body_text or "allowed_domains" in unsupported
+    assert "bad.example" in body_text or "blocked_domains" in unsupported
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize("field", ["allowed_domains", "blocked_domains"])
 def test_one_domain_list_is_encoded_or_named_as_unsupported(name: str, field: str) -> None:
-    body, unsupported = dialect(name).encode_request(asking(**{field: ("site.example",)}))
+    body, unsupported = dialect(name).encode_request(search_request(**{field: ("site.example",)}))
     assert ("site.example" in json.dumps(body)) != (field in unsupported)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_both_domain_lists_empty_are_no_restriction(name: str) -> None:
-    body, unsupported = dialect(name).encode_request(asking(allowed_domains=(), blocked_domains=()))
-    assert dialect(name).encode_request(asking()) == (body, unsupported)
+    body, unsupported = dialect(name).encode_request(search_request(allowed_domains=(), blocked_domains=()))
+    assert dialect(name).encode_request(search_request()) == (body, unsupported)
     assert "domains" not in json.dumps(body)
     assert not {"allowed_domains", "blocked_domains"} & set(unsupported)
 

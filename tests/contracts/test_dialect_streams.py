@@ -153,8 +153,8 @@ def test_every_text_is_settled_before_the_end(stream: Stream) -> None:
             settled.add(event.part)
         elif isinstance(event, TextDelta):
             assert event.part not in settled, f"more text of part {event.part} after it was settled"
-    told = {event.part for event in events if isinstance(event, TextDelta) and event.text}
-    assert isinstance(events[-1], Failed) or told <= settled
+    text_parts = {event.part for event in events if isinstance(event, TextDelta) and event.text}
+    assert isinstance(events[-1], Failed) or text_parts <= settled
 
 
 def _texts(events: Iterable[Event]) -> dict[int, str]:

@@ -68,49 +68,51 @@ CALLS = (
         ),
     ),
 )
-ASK = Request((QUESTION,), model="model-1")
+REQUEST = Request((QUESTION,), model="model-1")
 
 REQUESTS: dict[str, Request] = {
-    "a question": ASK,
-    "a talk": replace(ASK, messages=(QUESTION, Message("assistant", (Text("6650 km."),)), QUESTION)),
-    "instructions": replace(ASK, system=(Text("Be brief."), Text("Be kind."))),
+    "a question": REQUEST,
+    "a talk": replace(REQUEST, messages=(QUESTION, Message("assistant", (Text("6650 km."),)), QUESTION)),
+    "instructions": replace(REQUEST, system=(Text("Be brief."), Text("Be kind."))),
     "an instruction from a developer": replace(
-        ASK, messages=(Message("developer", (Text("Be brief."),)), QUESTION)
+        REQUEST, messages=(Message("developer", (Text("Be brief."),)), QUESTION)
     ),
-    "several text parts": replace(ASK, messages=(Message("user", (Text("One. "), Text("Two."))),)),
-    "tools": replace(ASK, tools=(WEATHER, CLOCK)),
-    "tool calls and results": replace(ASK, messages=CALLS, tools=(WEATHER, CLOCK)),
+    "several text parts": replace(REQUEST, messages=(Message("user", (Text("One. "), Text("Two."))),)),
+    "tools": replace(REQUEST, tools=(WEATHER, CLOCK)),
+    "tool calls and results": replace(REQUEST, messages=CALLS, tools=(WEATHER, CLOCK)),
     "a failed tool": replace(
-        ASK,
+        REQUEST,
         messages=(
             *CALLS[:2],
             Message("user", (ToolResult("call_a", (Text("no"),), "get_weather", is_error=True),)),
         ),
         tools=(WEATHER,),
     ),
-    "a picture": replace(ASK, messages=(Message("user", (Text("What is this?"), PICTURE)),)),
+    "a picture": replace(REQUEST, messages=(Message("user", (Text("What is this?"), PICTURE)),)),
     "a picture by address": replace(
-        ASK,
+        REQUEST,
         messages=(Message("user", (Text("And this?"), Image("image/png", url="https://a.example/b.png"))),),
     ),
-    "search": replace(ASK, search=SearchOptions()),
-    "search beside tools": replace(ASK, search=SearchOptions(), tools=(WEATHER,)),
-    "a forced search": replace(ASK, search=SearchOptions(), tool_choice=ToolChoice("search")),
-    "any tool": replace(ASK, tools=(WEATHER,), tool_choice=ToolChoice("required")),
-    "no tool": replace(ASK, tools=(WEATHER,), tool_choice=ToolChoice("none")),
-    "the model's choice": replace(ASK, tools=(WEATHER,), tool_choice=ToolChoice("auto")),
-    "a named function": replace(ASK, tools=(WEATHER, CLOCK), tool_choice=ToolChoice("function", "clock_now")),
-    "limits": replace(ASK, limits=Limits(500, ("END", "STOP"), 0.5, 0.25, 20)),
-    "a limit": replace(ASK, limits=Limits(max_output_tokens=500)),
-    "low effort": replace(ASK, reasoning=ReasoningOptions("low")),
-    "high effort shown": replace(ASK, reasoning=ReasoningOptions("high", visible=True)),
-    "no reasoning": replace(ASK, reasoning=ReasoningOptions("none")),
-    "a budget of reasoning": replace(ASK, reasoning=ReasoningOptions(budget_tokens=2048)),
-    "output by a schema": replace(ASK, output=OutputFormat(SCHEMA, "weather", strict=True)),
-    "any JSON": replace(ASK, output=OutputFormat()),
-    "streamed": replace(ASK, stream=True),
-    "continued": replace(ASK, previous_id="r0"),
-    "a tool of nobody's": replace(ASK, tools=(OpaqueTool("nobody", {"type": "x"}), CLOCK)),
+    "search": replace(REQUEST, search=SearchOptions()),
+    "search beside tools": replace(REQUEST, search=SearchOptions(), tools=(WEATHER,)),
+    "a forced search": replace(REQUEST, search=SearchOptions(), tool_choice=ToolChoice("search")),
+    "any tool": replace(REQUEST, tools=(WEATHER,), tool_choice=ToolChoice("required")),
+    "no tool": replace(REQUEST, tools=(WEATHER,), tool_choice=ToolChoice("none")),
+    "the model's choice": replace(REQUEST, tools=(WEATHER,), tool_choice=ToolChoice("auto")),
+    "a named function": replace(
+        REQUEST, tools=(WEATHER, CLOCK), tool_choice=ToolChoice("function", "clock_now")
+    ),
+    "limits": replace(REQUEST, limits=Limits(500, ("END", "STOP"), 0.5, 0.25, 20)),
+    "a limit": replace(REQUEST, limits=Limits(max_output_tokens=500)),
+    "low effort": replace(REQUEST, reasoning=ReasoningOptions("low")),
+    "high effort shown": replace(REQUEST, reasoning=ReasoningOptions("high", visible=True)),
+    "no reasoning": replace(REQUEST, reasoning=ReasoningOptions("none")),
+    "a budget of reasoning": replace(REQUEST, reasoning=ReasoningOptions(budget_tokens=2048)),
+    "output by a schema": replace(REQUEST, output=OutputFormat(SCHEMA, "weather", strict=True)),
+    "any JSON": replace(REQUEST, output=OutputFormat()),
+    "streamed": replace(REQUEST, stream=True),
+    "continued": replace(REQUEST, previous_id="r0"),
+    "a tool of nobody's": replace(REQUEST, tools=(OpaqueTool("nobody", {"type": "x"}), CLOCK)),
 }
 
 
@@ -269,7 +271,7 @@ _OPTIONS = st.builds(
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_search_option_survives_or_is_named(name: str, options: SearchOptions) -> None:
     try:
-        after, unsupported = there_and_back(dialect(name), replace(ASK, search=options))
+        after, unsupported = there_and_back(dialect(name), replace(REQUEST, search=options))
     except RequestError:
         # Some dialects take one list of domains, not both; refusing is honest.
         assert options.allowed_domains
@@ -384,6 +386,6 @@ def test_a_body_that_is_not_an_object_is_the_clients_fault(name: str, case: str)
 @pytest.mark.parametrize("name", DIALECTS)
 def test_half_a_surrogate_pair_is_mended(name: str) -> None:
     speaker = dialect(name)
-    text = dump_json(speaker.encode_request(ASK).body).replace("Nile", "N\\ud800ile")
+    text = dump_json(speaker.encode_request(REQUEST).body).replace("Nile", "N\\ud800ile")
     body = Fields.of(load_json(text, ClientWireError), ClientWireError).raw
     assert "N\ufffdile" in speaker.decode_request(body).query

@@ -312,8 +312,8 @@ def test_its_own_dialect_gets_the_answer_back_verbatim(name: str) -> None:
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_stream_in_its_own_dialect_loses_nothing_that_must_come_back(name: str) -> None:
     speaker, turn = dialect(name), TURNS[name]
-    told = decode_stream(speaker, encode_stream(speaker, speaker.decode_response(turn.body)))
-    body = replayed(speaker, assemble(told).message)
+    events = decode_stream(speaker, encode_stream(speaker, speaker.decode_response(turn.body)))
+    body = replayed(speaker, assemble(events).message)
     missing = [secret for secret in turn.secrets if secret not in body]
     assert not missing
 

@@ -78,33 +78,33 @@ def test_every_family_has_recorded_answers(recordings: Path) -> None:
 
 @every_answer
 def test_the_text_is_the_text_part_by_part(recording: Recording) -> None:
-    told = recorded_answer(recording)
+    recorded = recorded_answer(recording)
     parts = [part for part in answer_of(recording).parts if isinstance(part, Text) and part.text]
-    assert [part.text for part in parts] == told.texts
-    assert [part.phase for part in parts] == told.phases
+    assert [part.text for part in parts] == recorded.texts
+    assert [part.phase for part in parts] == recorded.phases
 
 
 @every_answer
 def test_each_source_is_cited_where_the_wire_put_it(recording: Recording) -> None:
-    told = recorded_answer(recording)
+    recorded = recorded_answer(recording)
     answer = answer_of(recording)
     cited = {(citation.span, item.source.url) for citation, item in _evidence(answer)}
-    expected = {(mention.span, mention.url) for mention in told.citations if not mention.without_span}
+    expected = {(mention.span, mention.url) for mention in recorded.citations if not mention.without_span}
     assert expected - cited == set()
     for span, url in cited - expected:
-        assert _stands_for_itself(told, span, url), f"{url} was not cited at {span}"
+        assert _stands_for_itself(recorded, span, url), f"{url} was not cited at {span}"
 
 
-def _stands_for_itself(told: RecordedAnswer, span: Span | None, url: str) -> bool:
+def _stands_for_itself(recorded: RecordedAnswer, span: Span | None, url: str) -> bool:
     """A link that nobody annotated, or that was annotated without a place, may be a citation where it stands.
 
     OpenRouter's engines and xAI give no places, the Codex backend no annotations at all.
     """
-    if any(mention.without_span and mention.url == url for mention in told.citations) and span is None:
+    if any(mention.without_span and mention.url == url for mention in recorded.citations) and span is None:
         return True
-    if span is None or not all(mention.without_span for mention in told.citations):
+    if span is None or not all(mention.without_span for mention in recorded.citations):
         return False
-    return f"]({url})" in told.text[slice(*span)]
+    return f"]({url})" in recorded.text[slice(*span)]
 
 
 @every_answer
@@ -157,13 +157,15 @@ def test_no_quote_is_text_of_the_answer_that_the_wire_did_not_quote(recording: R
 
 @every_answer
 def test_every_search_page_and_pattern_is_emitted(recording: Recording) -> None:
-    told = recorded_answer(recording)
+    recorded = recorded_answer(recording)
     calls = [_call(part) for part in answer_of(recording).parts if isinstance(part, SearchCall)]
-    if told.queries is None:
-        assert calls == told.calls
+    if recorded.queries is None:
+        assert calls == recorded.calls
         return
-    assert {query for call in calls if call.kind == "search" for query in call.subjects} == set(told.queries)
-    assert [call for call in calls if call.kind != "search"] == told.calls
+    assert {query for call in calls if call.kind == "search" for query in call.subjects} == set(
+        recorded.queries
+    )
+    assert [call for call in calls if call.kind != "search"] == recorded.calls
 
 
 def _call(part: SearchCall) -> RecordedSearch:
@@ -173,14 +175,14 @@ def _call(part: SearchCall) -> RecordedSearch:
 
 @every_answer
 def test_everything_found_is_a_source_with_its_date(recording: Recording) -> None:
-    told = recorded_answer(recording)
+    recorded = recorded_answer(recording)
     answer = answer_of(recording)
-    assert told.found <= {source.url for source in answer.sources}
-    assert told.dates <= {(source.url, source.date) for source in answer.sources}
+    assert recorded.found <= {source.url for source in answer.sources}
+    assert recorded.dates <= {(source.url, source.date) for source in answer.sources}
     results = [part for part in answer.parts if isinstance(part, SearchResult)]
-    assert [result.error for result in results if result.error] == told.search_errors
+    assert [result.error for result in results if result.error] == recorded.search_errors
     shown = "".join(result.suggestions for result in results)
-    assert all(suggestion in shown for suggestion in told.suggestions)
+    assert all(suggestion in shown for suggestion in recorded.suggestions)
 
 
 @every_answer
@@ -206,39 +208,39 @@ def test_server_tools_never_become_calls_for_the_client(recording: Recording) ->
 @every_answer
 def test_usage_is_what_the_wire_counts(recording: Recording) -> None:
     usage = answer_of(recording).usage
-    told = recorded_answer(recording).usage
+    recorded = recorded_answer(recording).usage
     if recording.dialect == "gemini" and usage.searches is not None:
         # Gemini has no counter; whoever counts its queries must count right.
-        told = replace(told, searches=len(set(recorded_answer(recording).queries or ())))
-    assert usage == told
+        recorded = replace(recorded, searches=len(set(recorded_answer(recording).queries or ())))
+    assert usage == recorded
 
 
 @every_answer
 def test_the_finish_reason_is_that_of_the_wire(recording: Recording) -> None:
-    told = recorded_answer(recording)
+    recorded = recorded_answer(recording)
     answer = answer_of(recording)
-    if told.refusal is None:
-        assert (answer.finish, answer.error) == (told.finish, None)
+    if recorded.refusal is None:
+        assert (answer.finish, answer.error) == (recorded.finish, None)
         return
     assert isinstance(answer.error, UpstreamError)
-    assert type(answer.error) is told.refusal.kind
-    assert told.refusal.message in answer.error.message
-    assert answer.error.retry_after == told.refusal.retry_after
-    assert not told.refusal.words or answer.error.upstream_code in told.refusal.words
+    assert type(answer.error) is recorded.refusal.kind
+    assert recorded.refusal.message in answer.error.message
+    assert answer.error.retry_after == recorded.refusal.retry_after
+    assert not recorded.refusal.words or answer.error.upstream_code in recorded.refusal.words
 
 
 @every_answer
 def test_id_and_model_are_those_of_the_wire(recording: Recording) -> None:
-    told = recorded_answer(recording)
-    assert (answer_of(recording).id, answer_of(recording).model) == (told.id, told.model)
+    recorded = recorded_answer(recording)
+    assert (answer_of(recording).id, answer_of(recording).model) == (recorded.id, recorded.model)
 
 
 @every_answer
 def test_an_answer_starts_once_and_ends_once(recording: Recording) -> None:
     events = events_of(recording)
-    told = recorded_answer(recording)
+    recorded = recorded_answer(recording)
     starts = [place for place, event in enumerate(events) if isinstance(event, Started)]
-    assert starts == [0] or (starts == [] and told.refusal is not None and not told.texts)
+    assert starts == [0] or (starts == [] and recorded.refusal is not None and not recorded.texts)
     assert [event for event in events if isinstance(event, Finished | Failed)] == [events[-1]]
 
 
@@ -260,7 +262,7 @@ ERRORS = recordings_of("error")
 every_error = pytest.mark.parametrize("recording", ERRORS, ids=lambda recording: recording.name)
 
 
-def _told(recording: Recording) -> RecordedError:
+def _recorded_error(recording: Recording) -> RecordedError:
     body: Json = json.loads(recording.data)
     return read_error(body, status_and_headers(recording)[0])
 
@@ -272,20 +274,20 @@ def _error(recording: Recording) -> UpstreamError:
 
 @every_error
 def test_the_error_is_of_the_right_kind(recording: Recording) -> None:
-    assert type(_error(recording)) is _told(recording).kind
+    assert type(_error(recording)) is _recorded_error(recording).kind
 
 
 @every_error
 def test_the_error_has_the_message_of_the_provider(recording: Recording) -> None:
-    error, told = _error(recording), _told(recording)
-    assert told.message in error.message
+    error, recorded = _error(recording), _recorded_error(recording)
+    assert recorded.message in error.message
     assert error.status == status_and_headers(recording)[0]
-    assert not told.words or error.upstream_code in told.words
+    assert not recorded.words or error.upstream_code in recorded.words
 
 
 @every_error
 def test_the_error_knows_how_long_to_wait(recording: Recording) -> None:
-    assert _error(recording).retry_after == _told(recording).retry_after
+    assert _error(recording).retry_after == _recorded_error(recording).retry_after
 
 
 @every_error
@@ -298,18 +300,20 @@ def test_the_error_has_the_request_id(recording: Recording) -> None:
 @every_error
 def test_a_retry_header_is_read(recording: Recording) -> None:
     status, headers = status_and_headers(recording)
-    told = dialect(recording.dialect).decode_error(status, recording.data, {**headers, "retry-after": "7"})
-    assert told.retry_after in (7.0, _told(recording).retry_after)
+    recorded = dialect(recording.dialect).decode_error(
+        status, recording.data, {**headers, "retry-after": "7"}
+    )
+    assert recorded.retry_after in (7.0, _recorded_error(recording).retry_after)
 
 
 @every_error
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
 def test_an_error_body_instead_of_a_stream_is_one_failure(recording: Recording, size: int) -> None:
     events = decode(dialect(recording.dialect).decoder(), pieces_of(recording.data, size))
-    told = [event for event in events if not isinstance(event, Started)]
-    assert len(told) == 1
-    assert isinstance(told[0], Failed)
-    assert _told(recording).message in told[0].error.message
+    recorded = [event for event in events if not isinstance(event, Started)]
+    assert len(recorded) == 1
+    assert isinstance(recorded[0], Failed)
+    assert _recorded_error(recording).message in recorded[0].error.message
 
 
 @pytest.mark.parametrize("name", sorted({recording.dialect for recording in ERRORS}))
@@ -331,11 +335,11 @@ PLACED = [
 LINKED = [recording for recording in PLACED if recording.dialect.startswith("openai")]
 
 
-def _check(body: JsonObject, owner: str, told: RecordedAnswer) -> None:
+def _check(body: JsonObject, owner: str, recorded: RecordedAnswer) -> None:
     answer = assemble(dialect(owner).decode_response(body))
     cited = {(citation.span, item.source.url) for citation in answer.citations for item in citation.evidence}
-    assert answer.text == told.text
-    assert not told.citations or cited == {(mention.span, mention.url) for mention in told.citations}
+    assert answer.text == recorded.text
+    assert not recorded.citations or cited == {(mention.span, mention.url) for mention in recorded.citations}
 
 
 @pytest.mark.parametrize("recording", PLACED, ids=lambda recording: recording.name)
@@ -366,7 +370,7 @@ def _body(recording: Recording) -> JsonObject:
 
 
 @cache
-def _asked(recording: Recording) -> RecordedRequest:
+def _recorded_request(recording: Recording) -> RecordedRequest:
     return read_request(_body(recording), recording.dialect)
 
 
@@ -384,51 +388,58 @@ def test_a_request_without_a_question_is_turned_down(recordings: Path) -> None:
 
 @every_request
 def test_the_question_is_kept(recording: Recording) -> None:
-    asked, request = _asked(recording), _request(recording)
-    assert request.query == (asked.user[-1] if asked.user else "")
+    facts_of_request, request = _recorded_request(recording), _request(recording)
+    assert request.query == (facts_of_request.user[-1] if facts_of_request.user else "")
     assert [
         message.text for message in request.messages if message.role == "user" and message.text
-    ] == asked.user
-    assert "".join(turn.text for turn in request.messages if turn.role == "assistant") == asked.assistant
+    ] == facts_of_request.user
+    assert (
+        "".join(turn.text for turn in request.messages if turn.role == "assistant")
+        == facts_of_request.assistant
+    )
 
 
 @every_request
 def test_instructions_are_kept(recording: Recording) -> None:
-    asked, request = _asked(recording), _request(recording)
+    facts_of_request, request = _recorded_request(recording), _request(recording)
     kept = [part.text for part in request.system]
     kept += [turn.text for turn in request.messages if turn.role in ("system", "developer")]
-    assert sorted(kept) == sorted(asked.system)
+    assert sorted(kept) == sorted(facts_of_request.system)
 
 
 @every_request
 def test_tools_are_kept_and_search_is_none_of_them(recording: Recording) -> None:
-    asked, request = _asked(recording), _request(recording)
-    assert [tool.name for tool in request.tools if isinstance(tool, FunctionTool)] == asked.functions
-    assert len([tool for tool in request.tools if isinstance(tool, OpaqueTool)]) == asked.other_tools
+    facts_of_request, request = _recorded_request(recording), _request(recording)
+    assert [
+        tool.name for tool in request.tools if isinstance(tool, FunctionTool)
+    ] == facts_of_request.functions
+    assert (
+        len([tool for tool in request.tools if isinstance(tool, OpaqueTool)]) == facts_of_request.other_tools
+    )
 
 
 @every_request
 def test_search_options_are_kept(recording: Recording) -> None:
     search = _request(recording).search
-    assert (search and replace(search, extras={})) == _asked(recording).search
+    assert (search and replace(search, extras={})) == _recorded_request(recording).search
 
 
 @every_request
 def test_model_limits_and_form_are_kept(recording: Recording) -> None:
-    asked, request = _asked(recording), _request(recording)
+    facts_of_request, request = _recorded_request(recording), _request(recording)
     assert (request.model, request.stream, request.previous_id) == (
-        asked.model,
-        asked.stream,
-        asked.previous_id,
+        facts_of_request.model,
+        facts_of_request.stream,
+        facts_of_request.previous_id,
     )
-    assert request.limits.max_output_tokens == asked.max_output_tokens
+    assert request.limits.max_output_tokens == facts_of_request.max_output_tokens
 
 
 @every_request
 def test_history_keeps_every_url_and_every_opaque_value(recording: Recording) -> None:
-    asked, kept = _asked(recording), set(strings_in(_request(recording)))
-    assert asked.urls <= kept
-    assert [blob[:40] for blob in asked.blobs if blob not in kept] == []
+    facts_of_request, kept = _recorded_request(recording), set(strings_in(_request(recording)))
+    assert facts_of_request.urls <= kept
+    assert [blob[:40] for blob in facts_of_request.blobs if blob not in kept] == []
 
 
 @every_request

@@ -39,9 +39,9 @@ def cited(start: int, end: int) -> Cited:
     return Cited(Citation(Span(start, end), (Evidence(Source("https://a.example")),)))
 
 
-def through(policy: str, told: Sequence[Event]) -> list[list[Event]]:
-    late = CitationBuffer("exact" if policy == "exact" else "live")
-    return [late.feed(event) for event in told]
+def feed_all(policy: str, incoming: Sequence[Event]) -> list[list[Event]]:
+    buffer = CitationBuffer("exact" if policy == "exact" else "live")
+    return [buffer.feed(event) for event in incoming]
 
 
 ONE, TWO = cited(0, 3), cited(3, 6)
@@ -50,7 +50,7 @@ OTHERS = tuple(kind for kind in get_args(Event) if kind not in (Cited, *SEARCHES
 
 
 def test_exact_holds_text_until_it_is_settled_and_releases_its_citations_first() -> None:
-    told: list[Event] = [
+    incoming: list[Event] = [
         Started(),
         TextDelta(0, "abc"),
         TextDelta(0, "def"),
@@ -59,7 +59,7 @@ def test_exact_holds_text_until_it_is_settled_and_releases_its_citations_first()
         TextSettled(0),
         Finished(),
     ]
-    assert through("exact", told) == [
+    assert feed_all("exact", incoming) == [
         [Started()],
         [],
         [],
@@ -71,18 +71,18 @@ def test_exact_holds_text_until_it_is_settled_and_releases_its_citations_first()
 
 
 def test_live_lets_everything_through_at_once() -> None:
-    told: list[Event] = [TextDelta(0, "abc"), ONE, TextSettled(0), Finished()]
-    assert through("live", told) == [[event] for event in told]
+    incoming: list[Event] = [TextDelta(0, "abc"), ONE, TextSettled(0), Finished()]
+    assert feed_all("live", incoming) == [[event] for event in incoming]
 
 
 @pytest.mark.parametrize("end", [Finished(), Failed(Interrupted("cut"))])
 def test_exact_gives_everything_out_when_the_answer_ends_unsettled(end: Event) -> None:
-    assert through("exact", [TextDelta(0, "abc"), ONE, end])[-1] == [ONE, TextDelta(0, "abc"), end]
+    assert feed_all("exact", [TextDelta(0, "abc"), ONE, end])[-1] == [ONE, TextDelta(0, "abc"), end]
 
 
 def test_exact_keeps_the_order_of_everything_but_citations() -> None:
     search = SearchCalled(1, SearchCall("s", ("q",)))
-    told: list[Event] = [
+    incoming: list[Event] = [
         TextDelta(0, "abc"),
         search,
         TextDelta(2, "def"),
@@ -91,7 +91,7 @@ def test_exact_keeps_the_order_of_everything_but_citations() -> None:
         TWO,
         TextSettled(0),
     ]
-    assert through("exact", told)[-1] == [
+    assert feed_all("exact", incoming)[-1] == [
         ONE,
         TWO,
         TextDelta(0, "abc"),
@@ -104,7 +104,7 @@ def test_exact_keeps_the_order_of_everything_but_citations() -> None:
 
 def test_exact_does_not_hold_what_comes_before_any_text() -> None:
     search = SearchCalled(0, SearchCall("s", ("q",)))
-    assert through("exact", [Started(), search, Warned("a", "b")]) == [
+    assert feed_all("exact", [Started(), search, Warned("a", "b")]) == [
         [Started()],
         [search],
         [Warned("a", "b")],
@@ -112,14 +112,21 @@ def test_exact_does_not_hold_what_comes_before_any_text() -> None:
 
 
 def test_exact_releases_a_settled_part_while_the_next_one_arrives() -> None:
-    told: list[Event] = [TextDelta(0, "abc"), ONE, TextSettled(0), TextDelta(1, "def"), TWO, TextSettled(1)]
-    assert through("exact", told)[2] == [ONE, TextDelta(0, "abc"), TextSettled(0)]
-    assert through("exact", told)[5] == [TWO, TextDelta(1, "def"), TextSettled(1)]
+    incoming: list[Event] = [
+        TextDelta(0, "abc"),
+        ONE,
+        TextSettled(0),
+        TextDelta(1, "def"),
+        TWO,
+        TextSettled(1),
+    ]
+    assert feed_all("exact", incoming)[2] == [ONE, TextDelta(0, "abc"), TextSettled(0)]
+    assert feed_all("exact", incoming)[5] == [TWO, TextDelta(1, "def"), TextSettled(1)]
 
 
 def test_a_citation_of_text_already_sent_is_released_before_the_end() -> None:
-    told: list[Event] = [TextDelta(0, "abc"), TextSettled(0), ONE, Finished()]
-    assert through("exact", told) == [
+    incoming: list[Event] = [TextDelta(0, "abc"), TextSettled(0), ONE, Finished()]
+    assert feed_all("exact", incoming) == [
         [],
         [TextDelta(0, "abc"), TextSettled(0)],
         [],
@@ -131,15 +138,15 @@ SEARCH, RESULT = SearchCall("s", ("q",)), SearchResult("s", (Source("https://a.e
 
 
 def test_exact_releases_late_searches_before_their_text() -> None:
-    late: list[Event] = [SearchCalled(1, SEARCH), SearchReturned(2, RESULT)]
-    told: list[Event] = [Started(), TextDelta(0, "abc"), *late, ONE, TextSettled(0), Finished()]
-    out = [event for batch in through("exact", told) for event in batch]
-    assert out == [Started(), *late, ONE, TextDelta(0, "abc"), TextSettled(0), Finished()]
+    buffer: list[Event] = [SearchCalled(1, SEARCH), SearchReturned(2, RESULT)]
+    incoming: list[Event] = [Started(), TextDelta(0, "abc"), *buffer, ONE, TextSettled(0), Finished()]
+    out = [event for batch in feed_all("exact", incoming) for event in batch]
+    assert out == [Started(), *buffer, ONE, TextDelta(0, "abc"), TextSettled(0), Finished()]
 
 
 def test_a_search_after_settled_text_stays_there() -> None:
-    told: list[Event] = [TextDelta(0, "abc"), TextSettled(0), SearchCalled(1, SEARCH), Finished()]
-    assert [event for batch in through("exact", told) for event in batch] == told
+    incoming: list[Event] = [TextDelta(0, "abc"), TextSettled(0), SearchCalled(1, SEARCH), Finished()]
+    assert [event for batch in feed_all("exact", incoming) for event in batch] == incoming
 
 
 def test_a_whole_answer_has_late_searches_before_its_text() -> None:
@@ -164,12 +171,12 @@ def test_what_the_dialect_itself_made_keeps_its_order() -> None:
 @cases(50)
 @given(st.lists(events().filter(lambda event: not isinstance(event, Finished | Failed)), max_size=10))
 @pytest.mark.parametrize("policy", ["exact", "live"])
-def test_nothing_is_lost_or_repeated_and_the_answer_is_the_same(policy: str, told: list[Event]) -> None:
-    told = [*told, Finished()]
-    out = [event for batch in through(policy, told) for event in batch]
+def test_nothing_is_lost_or_repeated_and_the_answer_is_the_same(policy: str, incoming: list[Event]) -> None:
+    incoming = [*incoming, Finished()]
+    out = [event for batch in feed_all(policy, incoming) for event in batch]
     for kinds in ((Cited,), SEARCHES, OTHERS):
         assert [event for event in out if isinstance(event, kinds)] == [
-            event for event in told if isinstance(event, kinds)
+            event for event in incoming if isinstance(event, kinds)
         ]
-    assert assemble(out) == assemble(told)
+    assert assemble(out) == assemble(incoming)
     assert out[-1] == Finished()

@@ -88,15 +88,15 @@ def test_lost_features_are_in_the_extension() -> None:
 def test_only_lost_features_are_in_the_extension() -> None:
     quiet = Answer(ANSWER.parts, ANSWER.citations, ANSWER.usage)
     assert add_extension({}, quiet, [Feature.REASONING]) == {}
-    assert set(_told(quiet, Feature.QUERIES)) == {"version", "searches"}
-    assert set(_told(quiet, Feature.TITLES)) == {"version", "sources"}
+    assert set(_extension(quiet, Feature.QUERIES)) == {"version", "searches"}
+    assert set(_extension(quiet, Feature.TITLES)) == {"version", "sources"}
     assert add_extension({}, quiet, [Feature.RETRIEVED]) == {}, "all that was found is cited"
-    assert set(_told(quiet, Feature.QUOTES)) == {"version", "sources", "citations"}
-    assert set(_told(quiet, Feature.SUGGESTIONS)) == {"version", "suggestions"}
-    assert set(_told(quiet, Feature.COST)) == {"version", "cost"}
+    assert set(_extension(quiet, Feature.QUOTES)) == {"version", "sources", "citations"}
+    assert set(_extension(quiet, Feature.SUGGESTIONS)) == {"version", "suggestions"}
+    assert set(_extension(quiet, Feature.COST)) == {"version", "cost"}
 
 
-def _told(answer: Answer, *lost: Feature) -> dict[str, object]:
+def _extension(answer: Answer, *lost: Feature) -> dict[str, object]:
     extension = add_extension({}, answer, lost)["groundwire"]
     assert isinstance(extension, dict)
     return dict(extension)
@@ -105,8 +105,8 @@ def _told(answer: Answer, *lost: Feature) -> dict[str, object]:
 def test_a_name_that_looks_like_a_url_is_not_a_url() -> None:
     named, real = Source("", "https://a.example"), Source("https://a.example", "A")
     answer = Answer((), (Citation(None, (Evidence(real),)), Citation(Span(0, 1), (Evidence(named),))))
-    told = _told(answer, *Feature)
-    assert told["citations"] == [
+    extension = _extension(answer, *Feature)
+    assert extension["citations"] == [
         {"start": None, "end": None, "anchor": "claim", "sources": [0], "quotes": []},
         {"start": 0, "end": 1, "anchor": "claim", "sources": [1], "quotes": []},
     ]
@@ -120,10 +120,10 @@ def test_any_answer_can_be_encoded_and_its_indices_are_valid(answer: Answer, los
     extension = body.get("groundwire")
     if not isinstance(extension, dict) or "citations" not in extension:
         return
-    told, sources = extension["citations"], extension["sources"]
-    assert isinstance(told, list)
+    extension_citations, sources = extension["citations"], extension["sources"]
+    assert isinstance(extension_citations, list)
     assert isinstance(sources, list)
-    for item, citation in zip(told, answer.citations, strict=True):
+    for item, citation in zip(extension_citations, answer.citations, strict=True):
         assert isinstance(item, dict)
         assert isinstance(item["sources"], list)
         urls = [

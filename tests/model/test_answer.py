@@ -79,8 +79,8 @@ def test_deltas_of_one_part_are_joined_in_order() -> None:
 
 
 def test_parts_are_ordered_by_number_not_by_arrival() -> None:
-    told: list[Event] = [TextDelta(7, "c"), TextDelta(2, "a"), TextDelta(5, "b")]
-    for order in permutations(told):
+    events_in_order: list[Event] = [TextDelta(7, "c"), TextDelta(2, "a"), TextDelta(5, "b")]
+    for order in permutations(events_in_order):
         assert assemble(order).text == "abc"
 
 
@@ -96,8 +96,8 @@ def test_an_empty_text_part_is_dropped_unless_it_has_extras() -> None:
 
 def test_extras_come_to_rest_on_their_part_whatever_came_first() -> None:
     call = SearchCall("s", ("q",), extras={"gemini": {"a": 1}})
-    told: list[Event] = [SearchCalled(0, call), ExtrasSeen(0, {"gemini": {"b": 2}})]
-    for order in permutations(told):
+    events_in_order: list[Event] = [SearchCalled(0, call), ExtrasSeen(0, {"gemini": {"b": 2}})]
+    for order in permutations(events_in_order):
         (part,) = assemble(order).parts
         assert part == SearchCall("s", ("q",), extras={"gemini": {"a": 1, "b": 2}})
 
@@ -142,7 +142,7 @@ def test_two_passages_of_one_page_are_two_pieces_of_evidence() -> None:
 
 
 def test_the_order_of_spans_does_not_matter() -> None:
-    told: list[Event] = [
+    events_in_order: list[Event] = [
         TextDelta(0, "one two three"),
         cited(Span(0, 3), A),
         cited(Span(4, 7), B),
@@ -150,9 +150,9 @@ def test_the_order_of_spans_does_not_matter() -> None:
         cited(None, A),
         cited(Span(7, 7), C),
     ]
-    expected = assemble(told)
+    expected = assemble(events_in_order)
     assert [citation.span for citation in expected.citations] == [(0, 3), (0, 7), (4, 7), (7, 7), None]
-    for order in permutations(told):
+    for order in permutations(events_in_order):
         assert assemble(order) == expected
 
 
@@ -161,8 +161,11 @@ def test_sources_of_one_span_keep_their_order_of_relevance() -> None:
 
 
 def test_claim_and_marker_on_one_span_stay_apart() -> None:
-    told = [Cited(Citation(Span(0, 4), (A,), "marker")), Cited(Citation(Span(0, 4), (A,), "claim"))]
-    assert [citation.anchor for citation in assemble(told).citations] == ["claim", "marker"]
+    events_in_order = [
+        Cited(Citation(Span(0, 4), (A,), "marker")),
+        Cited(Citation(Span(0, 4), (A,), "claim")),
+    ]
+    assert [citation.anchor for citation in assemble(events_in_order).citations] == ["claim", "marker"]
 
 
 def test_the_last_usage_holds_and_every_warning_stays() -> None:
@@ -270,8 +273,8 @@ def test_the_answer_as_a_message_has_all_its_parts_and_citations() -> None:
 
 @cases(80)
 @given(st.lists(events(), max_size=8))
-def test_any_events_in_any_order_fold_into_normal_form(told: list[Event]) -> None:
-    answer = assemble(told)
+def test_any_events_in_any_order_fold_into_normal_form(events_in_order: list[Event]) -> None:
+    answer = assemble(events_in_order)
     spans = [(citation.span, citation.anchor) for citation in answer.citations]
     assert len(spans) == len(set(spans))
     placed = [span for span, _ in spans if span is not None]
@@ -282,9 +285,9 @@ def test_any_events_in_any_order_fold_into_normal_form(told: list[Event]) -> Non
 
 @cases(80)
 @given(st.lists(events(), max_size=6))
-def test_reading_the_answer_in_between_changes_nothing(told: list[Event]) -> None:
+def test_reading_the_answer_in_between_changes_nothing(events_in_order: list[Event]) -> None:
     assembler = Assembler()
-    for event in told:
+    for event in events_in_order:
         assembler.feed(event)
         assembler.answer()
-    assert assembler.answer() == assemble(told)
+    assert assembler.answer() == assemble(events_in_order)

@@ -22,7 +22,7 @@ _FINISH: dict[str, FinishReason] = {
 
 def read(body: JsonObject) -> RecordedAnswer:
     """What a message says."""
-    told = RecordedAnswer(
+    facts = RecordedAnswer(
         id=string(body, "id"),
         model=string(body, "model"),
         finish=_FINISH.get(string(body, "stop_reason")),
@@ -37,23 +37,23 @@ def read(body: JsonObject) -> RecordedAnswer:
     for block in objects(body, "content"):
         kind = string(block, "type")
         if kind == "text":
-            _read_text(block, told, fetched)
+            _read_text(block, facts, fetched)
         elif kind == "thinking":
-            told.reasoning += string(block, "thinking")
+            facts.reasoning += string(block, "thinking")
         elif kind == "tool_use":
-            told.tool_calls.append((string(block, "id"), string(block, "name")))
+            facts.tool_calls.append((string(block, "id"), string(block, "name")))
         elif kind == "server_tool_use":
-            _read_call(block, told)
+            _read_call(block, facts)
         else:
-            _read_result(block, told)
-    return told
+            _read_result(block, facts)
+    return facts
 
 
-def _read_text(block: JsonObject, told: RecordedAnswer, fetched: list[str]) -> None:
-    start = len(told.text)
+def _read_text(block: JsonObject, facts: RecordedAnswer, fetched: list[str]) -> None:
+    start = len(facts.text)
     text = string(block, "text")
     for citation in objects(block, "citations"):
-        told.citations.append(
+        facts.citations.append(
             RecordedCitation(
                 (start, start + len(text)),
                 _address(citation, fetched),
@@ -62,8 +62,8 @@ def _read_text(block: JsonObject, told: RecordedAnswer, fetched: list[str]) -> N
             )
         )
     if text:
-        told.texts.append(text)
-        told.phases.append("")
+        facts.texts.append(text)
+        facts.phases.append("")
 
 
 def _address(citation: JsonObject, fetched: list[str]) -> str:
@@ -74,23 +74,23 @@ def _address(citation: JsonObject, fetched: list[str]) -> str:
     return string(citation, "url") or string(citation, "source")
 
 
-def _read_call(block: JsonObject, told: RecordedAnswer) -> None:
+def _read_call(block: JsonObject, facts: RecordedAnswer) -> None:
     if string(block, "name") == "web_search":
-        told.calls.append(RecordedSearch("search", (string(block, "input", "query"),)))
+        facts.calls.append(RecordedSearch("search", (string(block, "input", "query"),)))
     elif string(block, "name") == "web_fetch":
-        told.calls.append(RecordedSearch("open", (string(block, "input", "url"),)))
+        facts.calls.append(RecordedSearch("open", (string(block, "input", "url"),)))
 
 
-def _read_result(block: JsonObject, told: RecordedAnswer) -> None:
+def _read_result(block: JsonObject, facts: RecordedAnswer) -> None:
     results = objects(block, "content")
     if string(block, "type") == "web_fetch_tool_result" and string(block, "content", "url"):
-        told.found.add(string(block, "content", "url"))
+        facts.found.add(string(block, "content", "url"))
     for result in results:
-        told.found.add(string(result, "url"))
+        facts.found.add(string(result, "url"))
         if string(result, "page_age"):
-            told.dates.add((string(result, "url"), string(result, "page_age")))
+            facts.dates.add((string(result, "url"), string(result, "page_age")))
     if string(block, "content", "error_code"):
-        told.search_errors.append(string(block, "content", "error_code"))
+        facts.search_errors.append(string(block, "content", "error_code"))
 
 
 def _usage(body: JsonObject) -> Usage:

@@ -32,7 +32,7 @@ def read(body: JsonObject) -> RecordedAnswer:
     """What a generated content says."""
     candidate = at(body, "candidates", 0)
     parts = objects(candidate, "content", "parts")
-    told = RecordedAnswer(
+    facts = RecordedAnswer(
         id=string(body, "responseId"),
         model=string(body, "modelVersion"),
         finish=_FINISH.get(string(candidate, "finishReason")),
@@ -41,38 +41,38 @@ def read(body: JsonObject) -> RecordedAnswer:
         reasoning="".join(string(part, "text") for part in parts if part.get("thought") is True),
     )
     if candidate is None and string(body, "promptFeedback", "blockReason"):
-        told.finish = "filtered"
+        facts.finish = "filtered"
     text = "".join(string(part, "text") for part in parts if part.get("thought") is not True)
     if text:
-        told.texts.append(text)
-        told.phases.append("")
-    _read_grounding(at(candidate, "groundingMetadata"), told)
-    _read_tools(parts, told)
+        facts.texts.append(text)
+        facts.phases.append("")
+    _read_grounding(at(candidate, "groundingMetadata"), facts)
+    _read_tools(parts, facts)
     for page in objects(candidate, "urlContextMetadata", "urlMetadata"):
-        told.calls.append(RecordedSearch("open", (string(page, "retrievedUrl"),)))
+        facts.calls.append(RecordedSearch("open", (string(page, "retrievedUrl"),)))
         status = string(page, "urlRetrievalStatus").removeprefix("URL_RETRIEVAL_STATUS_")
         if status not in ("", "SUCCESS", "UNSPECIFIED"):
-            told.search_errors.append(status.lower())
-    return told
+            facts.search_errors.append(status.lower())
+    return facts
 
 
-def _read_grounding(grounding: Json, told: RecordedAnswer) -> None:
+def _read_grounding(grounding: Json, facts: RecordedAnswer) -> None:
     chunks = [_page(chunk) for chunk in objects(grounding, "groundingChunks")]
-    told.found = {displayed_url(page.url) for page in chunks if page.url}
-    told.queries = [*strings(grounding, "webSearchQueries"), *strings(grounding, "retrievalQueries")]
+    facts.found = {displayed_url(page.url) for page in chunks if page.url}
+    facts.queries = [*strings(grounding, "webSearchQueries"), *strings(grounding, "retrievalQueries")]
     if string(grounding, "searchEntryPoint", "renderedContent"):
-        told.suggestions.add(string(grounding, "searchEntryPoint", "renderedContent"))
+        facts.suggestions.add(string(grounding, "searchEntryPoint", "renderedContent"))
     for support in objects(grounding, "groundingSupports"):
-        place = _place(told.text, at(support, "segment"))
+        place = _place(facts.text, at(support, "segment"))
         indices = at(support, "groundingChunkIndices")
         cited = [
             (position, chunks[index])
             for position, index in enumerate(indices if isinstance(indices, list) else ())
             if isinstance(index, int) and 0 <= index < len(chunks) and chunks[index] != _NO_PAGE
         ]
-        told.unverified += bool(cited) and place is None
+        facts.unverified += bool(cited) and place is None
         for position, page in cited:
-            told.citations.append(
+            facts.citations.append(
                 RecordedCitation(
                     place,
                     displayed_url(page.url),
@@ -101,13 +101,15 @@ def _place(text: str, segment: Json) -> TextRange:
     return find_quote(text, -1, -1, quote)
 
 
-def _read_tools(parts: list[JsonObject], told: RecordedAnswer) -> None:
+def _read_tools(parts: list[JsonObject], facts: RecordedAnswer) -> None:
     for part in parts:
-        told.queries = [*(told.queries or []), *strings(part, "toolCall", "args", "queries")]
+        facts.queries = [*(facts.queries or []), *strings(part, "toolCall", "args", "queries")]
         if string(part, "toolResponse", "response", "search_suggestions"):
-            told.suggestions.add(string(part, "toolResponse", "response", "search_suggestions"))
+            facts.suggestions.add(string(part, "toolResponse", "response", "search_suggestions"))
         if "functionCall" in part:
-            told.tool_calls.append((string(part, "functionCall", "id"), string(part, "functionCall", "name")))
+            facts.tool_calls.append(
+                (string(part, "functionCall", "id"), string(part, "functionCall", "name"))
+            )
 
 
 def _usage(body: JsonObject) -> Usage:
@@ -135,8 +137,8 @@ def gather(frames: Iterable[JsonObject]) -> JsonObject:
         candidate.update(chunk if isinstance(chunk, dict) else {})
         for part in objects(chunk, "content", "parts"):
             _add_part(parts, part)
-        told = at(chunk, "groundingMetadata")
-        for key, value in told.items() if isinstance(told, dict) else ():
+        facts = at(chunk, "groundingMetadata")
+        for key, value in facts.items() if isinstance(facts, dict) else ():
             known = grounding.get(key)
             grounding[key] = (
                 [*known, *value] if isinstance(known, list) and isinstance(value, list) else value

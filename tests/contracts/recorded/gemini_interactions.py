@@ -17,7 +17,7 @@ _FINISH: dict[str, FinishReason] = {
 
 def read(body: JsonObject) -> RecordedAnswer:
     """What an interaction says."""
-    told = RecordedAnswer(
+    facts = RecordedAnswer(
         id=string(body, "id"),
         model=string(body, "model"),
         finish=_FINISH.get(string(body, "status")),
@@ -26,26 +26,26 @@ def read(body: JsonObject) -> RecordedAnswer:
     )
     for step in objects(body, "steps"):
         for content in objects(step, "content"):
-            _read_text(content, told)
+            _read_text(content, facts)
         if string(step, "type") == "google_search_call":
-            told.calls.append(RecordedSearch("search", tuple(strings(step, "arguments", "queries"))))
+            facts.calls.append(RecordedSearch("search", tuple(strings(step, "arguments", "queries"))))
         for result in objects(step, "result"):
-            told.suggestions.add(string(result, "search_suggestions"))
-    return told
+            facts.suggestions.add(string(result, "search_suggestions"))
+    return facts
 
 
-def _read_text(content: JsonObject, told: RecordedAnswer) -> None:
-    base = len(told.text)
+def _read_text(content: JsonObject, facts: RecordedAnswer) -> None:
+    base = len(facts.text)
     text = string(content, "text")
     raw = text.encode()
     for annotation in objects(content, "annotations"):
         start = len(raw[: count(annotation, "start_index") or 0].decode())
         end = len(raw[: count(annotation, "end_index") or 0].decode())
         url = displayed_url(string(annotation, "url"))
-        told.citations.append(RecordedCitation((base + start, base + end), url, string(annotation, "title")))
+        facts.citations.append(RecordedCitation((base + start, base + end), url, string(annotation, "title")))
     if text:
-        told.texts.append(text)
-        told.phases.append("")
+        facts.texts.append(text)
+        facts.phases.append("")
 
 
 def _usage(body: JsonObject) -> Usage:

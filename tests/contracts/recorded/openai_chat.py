@@ -26,37 +26,37 @@ _FINISH: dict[str, FinishReason] = {
 
 def read(body: JsonObject) -> RecordedAnswer:
     """What a completion says."""
-    told = RecordedAnswer(id=string(body, "id"), model=string(body, "model"), usage=_usage(body))
+    facts = RecordedAnswer(id=string(body, "id"), model=string(body, "model"), usage=_usage(body))
     message = at(body, "choices", 0, "message")
     text = string(message, "content")
     if text:
-        told.texts.append(text)
-        told.phases.append("")
+        facts.texts.append(text)
+        facts.phases.append("")
     for annotation in objects(message, "annotations"):
         citation = at(annotation, "url_citation")
         if isinstance(citation, dict):
-            told.citations.append(read_annotation(citation, text, 0))
-            told.unverified += told.citations[-1].span is None and not told.citations[-1].without_span
-    _read_numbered(body, text, told)
-    _read_executed(message, told)
+            facts.citations.append(read_annotation(citation, text, 0))
+            facts.unverified += facts.citations[-1].span is None and not facts.citations[-1].without_span
+    _read_numbered(body, text, facts)
+    _read_executed(message, facts)
     details = objects(message, "reasoning_details")
-    told.reasoning = string(message, "reasoning") or "".join(
+    facts.reasoning = string(message, "reasoning") or "".join(
         string(detail, "summary") or string(detail, "text") for detail in details
     )
-    told.blobs = {
+    facts.blobs = {
         blob for item in details for blob in (string(item, "data"), string(item, "signature")) if blob
     }
-    told.tool_calls = [
+    facts.tool_calls = [
         (string(call, "id"), string(call, "function", "name")) for call in objects(message, "tool_calls")
     ]
     if at(body, "error") is not None:
-        told.refusal = read_error(body, 500)
+        facts.refusal = read_error(body, 500)
     else:
-        told.finish = _FINISH.get(string(body, "choices", 0, "finish_reason"))
-    return told
+        facts.finish = _FINISH.get(string(body, "choices", 0, "finish_reason"))
+    return facts
 
 
-def _read_numbered(body: JsonObject, text: str, told: RecordedAnswer) -> None:
+def _read_numbered(body: JsonObject, text: str, facts: RecordedAnswer) -> None:
     """Perplexity: `[3]` is the third address; `search_results` tell titles and dates."""
     pages = objects(body, "search_results")
     titles = {string(page, "url"): string(page, "title") for page in pages}
@@ -65,17 +65,17 @@ def _read_numbered(body: JsonObject, text: str, told: RecordedAnswer) -> None:
         place = int(match[1]) - 1
         if place < len(addresses):
             url = addresses[place]
-            told.citations.append(RecordedCitation(match.span(), url, titles.get(url, "")))
-    told.found |= set(titles)
-    told.dates |= {(string(page, "url"), string(page, "date")) for page in pages if string(page, "date")}
+            facts.citations.append(RecordedCitation(match.span(), url, titles.get(url, "")))
+    facts.found |= set(titles)
+    facts.dates |= {(string(page, "url"), string(page, "date")) for page in pages if string(page, "date")}
 
 
-def _read_executed(message: Json, told: RecordedAnswer) -> None:
+def _read_executed(message: Json, facts: RecordedAnswer) -> None:
     """Groq: the search with its query, and the pages it found."""
     for tool in objects(message, "executed_tools"):
         arguments: Json = json.loads(string(tool, "arguments"))
-        told.calls.append(RecordedSearch("search", (string(arguments, "query"),)))
-        told.found |= {string(page, "url") for page in objects(tool, "search_results", "results")}
+        facts.calls.append(RecordedSearch("search", (string(arguments, "query"),)))
+        facts.found |= {string(page, "url") for page in objects(tool, "search_results", "results")}
 
 
 def _usage(body: JsonObject) -> Usage:

@@ -30,7 +30,7 @@ _DEEPSEEK_MARK = "ws_call_id="
 
 def read(body: JsonObject) -> RecordedAnswer:
     """What a response says."""
-    told = RecordedAnswer(
+    facts = RecordedAnswer(
         id=string(body, "id"),
         model=string(body, "model"),
         finish=_FINISH.get((string(body, "status"), string(body, "incomplete_details", "reason"))),
@@ -38,31 +38,31 @@ def read(body: JsonObject) -> RecordedAnswer:
         blobs=blobs(at(body, "output")),
     )
     if at(body, "error") is not None:
-        told.refusal = read_error(at(body, "error"), 500)
+        facts.refusal = read_error(at(body, "error"), 500)
     for item in objects(body, "output"):
         kind = string(item, "type")
         if kind == "message":
             for part in objects(item, "content"):
-                _read_part(part, string(item, "phase"), told)
+                _read_part(part, string(item, "phase"), facts)
         elif kind == "reasoning":
             shown_parts = [*objects(item, "summary"), *objects(item, "content")]
-            told.reasoning += "".join(string(part, "text") for part in shown_parts)
+            facts.reasoning += "".join(string(part, "text") for part in shown_parts)
         elif kind in _SEARCHES or string(item, "call_id").startswith(_XAI_CALL):
-            _read_search(item, told)
+            _read_search(item, facts)
         elif kind == "function_call":
-            told.tool_calls.append((string(item, "call_id"), string(item, "name")))
-    return told
+            facts.tool_calls.append((string(item, "call_id"), string(item, "name")))
+    return facts
 
 
-def _read_part(part: JsonObject, phase: str, told: RecordedAnswer) -> None:
-    start = len(told.text)
+def _read_part(part: JsonObject, phase: str, facts: RecordedAnswer) -> None:
+    start = len(facts.text)
     text = string(part, "text")
     for annotation in objects(part, "annotations"):
-        told.citations.append(read_annotation(annotation, text, start))
-        told.unverified += told.citations[-1].span is None and not told.citations[-1].without_span
+        facts.citations.append(read_annotation(annotation, text, start))
+        facts.unverified += facts.citations[-1].span is None and not facts.citations[-1].without_span
     if text:
-        told.texts.append(text)
-        told.phases.append(phase)
+        facts.texts.append(text)
+        facts.phases.append(phase)
 
 
 def read_annotation(annotation: JsonObject, text: str, base: int) -> RecordedCitation:
@@ -80,24 +80,24 @@ def read_annotation(annotation: JsonObject, text: str, base: int) -> RecordedCit
     )
 
 
-def _read_search(item: JsonObject, told: RecordedAnswer) -> None:
+def _read_search(item: JsonObject, facts: RecordedAnswer) -> None:
     action = at(item, "action")
     kind = string(action, "type")
     # xAI's items have no action, or one without a query; what was meant is in the arguments of a call.
     arguments: Json = json.loads(string(item, "arguments") or string(item, "input") or "{}")
     if kind == "open_page":
-        told.calls.append(RecordedSearch("open", (string(action, "url").split(f"#{_DEEPSEEK_MARK}")[0],)))
+        facts.calls.append(RecordedSearch("open", (string(action, "url").split(f"#{_DEEPSEEK_MARK}")[0],)))
     elif kind in ("find_in_page", "find"):
-        told.calls.append(RecordedSearch("find", (string(action, "url"), string(action, "pattern"))))
+        facts.calls.append(RecordedSearch("find", (string(action, "url"), string(action, "pattern"))))
     elif string(item, "name").startswith("view_"):
-        told.calls.append(
+        facts.calls.append(
             RecordedSearch("open", (string(arguments, "video_url") or string(arguments, "image_url"),))
         )
     else:
         queries = strings(action, "queries") or [string(action, "query") or string(arguments, "query")]
         asked = (query for query in queries if query and not query.startswith(_DEEPSEEK_MARK))
-        told.calls.append(RecordedSearch("search", tuple(asked)))
-    told.found |= {
+        facts.calls.append(RecordedSearch("search", tuple(asked)))
+    facts.found |= {
         displayed_url(string(source, "url")) for source in objects(action, "sources") if "url" in source
     }
 
@@ -143,8 +143,8 @@ def gather(frames: Iterable[JsonObject]) -> JsonObject:
         if isinstance(item, dict):
             items[index] = dict(item)
         elif kind == "response.output_text.delta":
-            told = "".join(string(part, "text") for part in objects(items[index], "content"))
-            items[index]["content"] = [{"type": "output_text", "text": told + string(frame, "delta")}]
+            facts = "".join(string(part, "text") for part in objects(items[index], "content"))
+            items[index]["content"] = [{"type": "output_text", "text": facts + string(frame, "delta")}]
         elif kind == "error":
             nested = at(frame, "error")
             response["error"] = nested if isinstance(nested, dict) else frame
@@ -161,9 +161,9 @@ def gather(frames: Iterable[JsonObject]) -> JsonObject:
     return {**response, "output": output}
 
 
-def _finish(response: JsonObject, told: Json) -> None:
+def _finish(response: JsonObject, facts: Json) -> None:
     """Each response event has the whole object; an error told before stands."""
-    if isinstance(told, dict):
+    if isinstance(facts, dict):
         earlier = response.get("error")
-        response.update(told)
+        response.update(facts)
         response["error"] = earlier or response.get("error")

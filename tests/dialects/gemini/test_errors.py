@@ -131,12 +131,12 @@ def test_an_error_that_is_a_plain_string_is_its_message() -> None:
     ],
 )
 def test_encoded_errors_have_googles_shape(given: GroundwireError, status: int, name: str) -> None:
-    told = DIALECT.encode_error(given, REPLY)
-    assert told.status == status
-    assert at(told.body, "error", "code") == status
-    assert at(told.body, "error", "message") == given.message
-    assert at(told.body, "error", "status") == name
-    assert at(told.body, "error", "details", 0, "reason") == given.code
+    encoded = DIALECT.encode_error(given, REPLY)
+    assert encoded.status == status
+    assert at(encoded.body, "error", "code") == status
+    assert at(encoded.body, "error", "message") == given.message
+    assert at(encoded.body, "error", "status") == name
+    assert at(encoded.body, "error", "details", 0, "reason") == given.code
 
 
 def test_where_the_fault_is_and_how_long_to_wait_are_details() -> None:
@@ -153,6 +153,6 @@ def test_where_the_fault_is_and_how_long_to_wait_are_details() -> None:
     [QuotaExhausted("spent"), RateLimited("slow", retry_after=2.0), Interrupted("cut"), NotFound("gone")],
 )
 def test_errors_of_groundwire_are_decoded_by_groundwire(given: UpstreamError) -> None:
-    told = DIALECT.encode_error(given, REPLY)
-    found = DIALECT.decode_error(told.status, dump_json(told.body).encode(), {})
+    encoded = DIALECT.encode_error(given, REPLY)
+    found = DIALECT.decode_error(encoded.status, dump_json(encoded.body).encode(), {})
     assert (type(found), found.message, found.retry_after) == (type(given), given.message, given.retry_after)

@@ -45,7 +45,7 @@ CLAIM = "Tokio mehr."
 PAGE = Source("https://a.test/tokio", "Tokio")
 
 
-def told() -> list[Event]:
+def sample_events() -> list[Event]:
     start = TEXT.index(CLAIM)
     return [
         Started("x", "m"),
@@ -71,18 +71,18 @@ def client(answer: Callable[[httpx2.Request], httpx2.Response]) -> genai.Client:
     )
 
 
-def answering(status: int, body: bytes, kind: str = "application/json") -> genai.Client:
+def client_for(status: int, body: bytes, kind: str = "application/json") -> genai.Client:
     return client(lambda _: httpx2.Response(status, content=body, headers={"content-type": kind}))
 
 
 def stream_of(events: Iterable[Event]) -> genai.Client:
     encoder = Encoder(REPLY)
     data = b"".join(encoder.feed(event) for event in events) + encoder.ping() + encoder.close()
-    return answering(200, data, encoder.content_type)
+    return client_for(200, data, encoder.content_type)
 
 
 def whole_of(answer: Answer) -> genai.Client:
-    return answering(200, dump_json(DIALECT.encode_response(answer, REPLY)).encode())
+    return client_for(200, dump_json(DIALECT.encode_response(answer, REPLY)).encode())
 
 
 def check_grounding(metadata: types.GroundingMetadata | None) -> None:
@@ -104,7 +104,7 @@ def check_grounding(metadata: types.GroundingMetadata | None) -> None:
 
 
 def test_a_whole_answer_is_read_with_its_grounding() -> None:
-    response = whole_of(assemble(told())).models.generate_content(model="gemini-x", contents="q")
+    response = whole_of(assemble(sample_events())).models.generate_content(model="gemini-x", contents="q")
     assert response.text == TEXT
     assert response.candidates is not None
     check_grounding(response.candidates[0].grounding_metadata)
@@ -116,7 +116,7 @@ def test_a_whole_answer_is_read_with_its_grounding() -> None:
 
 
 def test_a_stream_is_read_word_by_word_with_its_grounding_at_the_end() -> None:
-    chunks = list(stream_of(told()).models.generate_content_stream(model="gemini-x", contents="q"))
+    chunks = list(stream_of(sample_events()).models.generate_content_stream(model="gemini-x", contents="q"))
     assert "".join(chunk.text or "" for chunk in chunks) == TEXT
     thoughts = [
         part.text
@@ -149,9 +149,9 @@ def test_function_calls_are_read(is_stream: bool) -> None:
 
 
 def test_an_error_answer_is_an_error_of_the_client() -> None:
-    told = DIALECT.encode_error(RateLimited("slow down", retry_after=2.0), REPLY)
+    encoded = DIALECT.encode_error(RateLimited("slow down", retry_after=2.0), REPLY)
     with pytest.raises(errors.ClientError) as caught:
-        answering(told.status, dump_json(told.body).encode()).models.generate_content(
+        client_for(encoded.status, dump_json(encoded.body).encode()).models.generate_content(
             model="gemini-x", contents="q"
         )
     assert (caught.value.code, caught.value.status, caught.value.message) == (

@@ -13,6 +13,7 @@ from tests.dialects.gemini_interactions.bodies import (
     CREATED,
     cites,
     completed,
+    decode_events,
     delta,
     interaction,
     read,
@@ -20,7 +21,6 @@ from tests.dialects.gemini_interactions.bodies import (
     stop,
     stream,
     text_step,
-    told,
 )
 
 A, B = "https://a.example/", "https://b.example/"
@@ -97,7 +97,7 @@ def test_annotations_that_come_early_or_in_portions_are_resolved_when_the_text_i
         stop(0),
         completed(),
     )
-    assert words(assemble(told(data))) == [("Wet.", [A]), ("Dry.", [B])]
+    assert words(assemble(decode_events(data))) == [("Wet.", [A]), ("Dry.", [B])]
 
 
 def test_map_places_and_files_are_sources_and_are_sent_back_verbatim() -> None:

@@ -21,7 +21,7 @@ from groundwire.model import (
     TextSettled,
     assemble,
 )
-from tests.dialects.gemini_interactions.bodies import read, told
+from tests.dialects.gemini_interactions.bodies import decode_events, read
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_a_stream_has_all_its_text_and_citations(lines: list[str]) -> None:
     deltas = [frame["delta"] for frame in frames if frame["event_type"] == "step.delta"]
     text = "".join(item["text"] for item in deltas if item["type"] == "text")
     notes = next(item["annotations"] for item in deltas if item["type"] == "text_annotation_delta")
-    answer = assemble(told(as_stream(lines)))
+    answer = assemble(decode_events(as_stream(lines)))
     assert answer.text == text
     assert claims(answer) == raw_claims(text, notes)
     assert answer.finish == "stop"
@@ -109,13 +109,13 @@ def test_a_stream_has_all_its_text_and_citations(lines: list[str]) -> None:
 
 
 def test_a_stream_emits_a_search_when_it_begins_and_settles_text_before_it(lines: list[str]) -> None:
-    kinds = [type(event) for event in told(as_stream(lines))]
+    kinds = [type(event) for event in decode_events(as_stream(lines))]
     assert kinds.index(TextSettled) < kinds.index(SearchStarted) < kinds.index(SearchCalled)
 
 
 def test_a_stream_split_anywhere_gives_the_same_events(lines: list[str]) -> None:
     data = as_stream(lines)
-    whole_events = told(data)
+    whole_events = decode_events(data)
     for size in (1, 7, 1000):
         decoder = DIALECT.decoder()
         pieces = (data[place : place + size] for place in range(0, len(data), size))
@@ -133,7 +133,7 @@ def test_history_gives_every_step_back_as_it_came(whole: JsonObject) -> None:
 
 def test_a_stream_written_again_has_the_same_shape(lines: list[str]) -> None:
     encoder = DIALECT.encoder(Reply("a", "gemini-2.5-flash"))
-    data = b"".join(encoder.feed(event) for event in told(as_stream(lines))) + encoder.close()
+    data = b"".join(encoder.feed(event) for event in decode_events(as_stream(lines))) + encoder.close()
     written = [json.loads(line[6:]) for line in data.decode().splitlines() if line.startswith("data: {")]
     recorded = [json.loads(line) for line in lines]
 
