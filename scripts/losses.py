@@ -5,14 +5,16 @@ With `--check`, nothing is written; the exit status is 1 if the page is out of d
 """
 
 from __future__ import annotations
-
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from collections.abc import Sequence
+from groundwire.dialects.base import Dialect
+from groundwire.dialects.features import Feature
+from groundwire.dialects.features import lost_between
+from groundwire.dialects.registry import DIALECTS
+from groundwire.dialects.registry import dialect
 from pathlib import Path
 
-from groundwire.dialects.base import Dialect
-from groundwire.dialects.features import Feature, lost_between
-from groundwire.dialects.registry import DIALECTS, dialect
 
 PAGE = Path(__file__).parents[1] / "docs" / "losses.md"
 
@@ -39,8 +41,8 @@ def render(dialects: Sequence[Dialect]) -> str:
     lines = [_HEAD, "## Overview", "", *_overview(dialects)]
     for target in dialects:
         lines += ["", f"## Into `{target.name}`", "", *_table(target)]
-        if target.forgotten:
-            lines += ["", f"In the next turn: {target.forgotten}."]
+        if target.not_resent:
+            lines += ["", f"In the next turn: {target.not_resent}."]
     return "\n".join(lines) + "\n"
 
 

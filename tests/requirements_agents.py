@@ -172,7 +172,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         331,
         "Anthropic: the query comes piece by piece",
-        (_RECORDED, "tests/contracts/test_recordings.py::test_every_search_page_and_pattern_is_told"),
+        (_RECORDED, "tests/contracts/test_recordings.py::test_every_search_page_and_pattern_is_emitted"),
     ),
     (
         343,
@@ -182,7 +182,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         355,
         "Anthropic: citations of text blocks",
-        (f"{_MESSAGES}test_a_citation_told_before_its_text_spans_the_whole_block",),
+        (f"{_MESSAGES}test_a_citation_before_its_text_spans_the_whole_block",),
     ),
     (
         372,
@@ -204,7 +204,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         413,
         "Gemini: metadata in the last chunk",
-        (f"{_GEMINI}test_recorded.py::test_every_segment_of_a_stream_is_cited_where_it_stands",),
+        (f"{_GEMINI}test_recordings.py::test_every_segment_of_a_stream_is_cited_at_its_span",),
     ),
     (
         419,
@@ -214,7 +214,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         424,
         "Gemini: the domain is told or taken from the address",
-        (f"{_GEMINI}test_grounding.py::test_the_domain_is_told_or_is_the_title_of_a_redirect",),
+        (f"{_GEMINI}test_grounding.py::test_the_domain_is_given_or_is_the_title_of_a_redirect",),
     ),
     (442, "the agent's switch reaches the provider", (_ONLY_IF_WANTED,)),
     (457, "citations are collected over the stream and saved", (_ANSWER_KEPT,)),

@@ -47,7 +47,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         20,
         "Gemini: grounding metadata with sources",
-        ("tests/dialects/gemini/test_recorded.py::test_every_segment_of_a_body_is_cited_where_it_stands",),
+        ("tests/dialects/gemini/test_recordings.py::test_every_segment_of_a_body_is_cited_at_its_span",),
     ),
     (
         23,

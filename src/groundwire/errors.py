@@ -1,39 +1,39 @@
-"""Exceptions: the hierarchy of all errors that groundwire raises.
+"""The error hierarchy.
 
     GroundwireError
-    ├── ConfigError                 the configuration cannot be used
+    ├── ConfigError                 the configuration is not valid
     │   └── MissingCredential
-    ├── RequestError                the request cannot be served (400)
+    ├── RequestError                the request is not valid (400)
     │   ├── InvalidQuery
     │   ├── InvalidArguments
     │   ├── UnsupportedFeature
-    │   ├── FetchRefused            the URL is not fetched; the message does not say why
-    │   └── UnknownModel            the model name matches no configured provider (404)
-    ├── TurnedAway                  the gateway or the chat page refused the request
-    ├── WireError                   data that does not follow its dialect; carries the JSON path
+    │   ├── FetchRefused            a URL that must not be fetched; the reason is never given
+    │   └── UnknownModel            no configured provider has this model (404)
+    ├── TurnedAway                  the server rejected the request: authentication, limits, routes
+    ├── WireError                   bytes that violate their dialect; has the JSON path
     │   ├── ClientWireError         sent by the client (400)
     │   └── UpstreamWireError       sent by the provider (502)
-    ├── UpstreamError               the provider returned an error, or no response
-    │   ├── AuthRejected            the key or token is not accepted
-    │   ├── QuotaExhausted          plan, credit or budget is used up; waiting does not help
-    │   ├── RateLimited             too many requests; waiting helps
+    ├── UpstreamError               the provider returned an error or did not respond
+    │   ├── AuthRejected            key or token rejected
+    │   ├── QuotaExhausted          plan, credit or budget used up: waiting does not help
+    │   ├── RateLimited             too many requests: waiting helps
     │   ├── Overloaded              the provider is overloaded or failing
-    │   ├── Refused                 the provider rejected the request itself
+    │   ├── Refused                 the request itself was rejected
     │   ├── NotFound                the model or resource does not exist
     │   ├── TimedOut                no response within the deadline
-    │   ├── Unreachable             the connection failed or broke
+    │   ├── Unreachable             no connection, or it was lost
     │   └── Interrupted             the stream ended before the answer was complete
-    └── AllTargetsFailed            every provider that was tried failed
+    └── AllTargetsFailed            every target failed
 
-Each class has a `code` (stable, for programs), a `status_hint` (the HTTP status of the response) and
-`retryable` (whether the same request may succeed later). Instances may override all three.
+Each class carries a `code` (stable, for programs), a `status_hint` (the HTTP status to respond with)
+and `retryable` (whether the same request may succeed later). Instances may override all three.
 """
 
 from __future__ import annotations
 
 
 class GroundwireError(Exception):
-    """Base class of all errors that groundwire raises deliberately."""
+    """Base class of all errors that groundwire raises on purpose."""
 
     code = "ERROR"
     status_hint = 500
@@ -44,7 +44,7 @@ class GroundwireError(Exception):
         self.message = message
 
     def __eq__(self, other: object) -> bool:
-        # Errors travel inside events, and events are values.
+        # Errors are fields of events, and events are values.
         return type(self) is type(other) and vars(self) == vars(other)
 
     def __hash__(self) -> int:
@@ -52,20 +52,20 @@ class GroundwireError(Exception):
 
 
 class ConfigError(GroundwireError):
-    """The configuration cannot be used."""
+    """The configuration is not valid."""
 
     code = "INVALID_CONFIG"
 
 
 class MissingCredential(ConfigError):
-    """The provider needs a key or a login, and none was found."""
+    """A required key or session was not found."""
 
     code = "MISSING_CREDENTIAL"
     status_hint = 401
 
 
 class RequestError(GroundwireError):
-    """The request cannot be served."""
+    """The request is not valid."""
 
     code = "INVALID_REQUEST"
     status_hint = 400
@@ -78,19 +78,19 @@ class InvalidQuery(RequestError):
 
 
 class InvalidArguments(RequestError):
-    """A tool was called with arguments that it does not accept."""
+    """A tool was called with arguments it does not take."""
 
     code = "INVALID_TOOL_ARGUMENTS"
 
 
 class UnsupportedFeature(RequestError):
-    """The request needs a feature that the target does not have and that must not be left out."""
+    """The request needs a feature that the target lacks, and dropping it would be wrong."""
 
     code = "UNSUPPORTED_FEATURE"
 
 
 class FetchRefused(RequestError):
-    """The URL does not belong to a public web page. The reason is withheld: it would describe the network."""
+    """The URL is not that of a public web page. The reason is not given: it would describe the network."""
 
     code = "FETCH_REFUSED"
 
@@ -103,7 +103,7 @@ class UnknownModel(RequestError):
 
 
 class TurnedAway(GroundwireError):
-    """The gateway or the chat page refused the request. `retry_after` is the number of seconds to wait."""
+    """The server rejected a request; the status says why, `retry_after` when to retry."""
 
     code = "TURNED_AWAY"
 
@@ -117,7 +117,7 @@ class TurnedAway(GroundwireError):
 
 
 class WireError(GroundwireError):
-    """Data does not follow its dialect. `path` is the JSON path of the invalid value."""
+    """Bytes that violate their dialect. `path` is the JSON path of the offending value."""
 
     code = "INVALID_WIRE"
 
@@ -128,14 +128,14 @@ class WireError(GroundwireError):
 
 
 class ClientWireError(WireError):
-    """The client sent a malformed request."""
+    """The client sent malformed data."""
 
     code = "INVALID_REQUEST_BODY"
     status_hint = 400
 
 
 class UpstreamWireError(WireError):
-    """The provider sent a malformed response."""
+    """The provider sent malformed data."""
 
     code = "INVALID_UPSTREAM_BODY"
     status_hint = 502
@@ -146,17 +146,17 @@ LONGEST_WAIT = 86_400.0
 
 
 def bounded_wait(seconds: float | None) -> float | None:
-    """Limit the seconds that a provider asks to wait to one day; None if they are missing or not valid."""
+    """Limit the retry delay of a provider to one day; None if it is not a valid number of seconds."""
     if seconds is None or not 0 <= seconds < float("inf"):
         return None
     return min(seconds, LONGEST_WAIT)
 
 
 class UpstreamError(GroundwireError):
-    """The provider returned an error, or no response.
+    """The provider returned an error, or did not respond.
 
     `status` is the provider's HTTP status (None inside a stream or without a response), `upstream_code` its
-    own error code, `retry_after` the seconds that it asks to wait, `request_id` its id for the request.
+    own error code, `retry_after` the seconds to wait before a retry.
     """
 
     code = "UPSTREAM_ERROR"
@@ -179,21 +179,21 @@ class UpstreamError(GroundwireError):
 
 
 class AuthRejected(UpstreamError):
-    """The provider does not accept the key or token."""
+    """The provider rejected the key or token."""
 
     code = "UPSTREAM_AUTH_REJECTED"
     status_hint = 401
 
 
 class QuotaExhausted(UpstreamError):
-    """The plan, credit or budget at the provider is used up; waiting does not help."""
+    """Plan, credit or budget is used up; waiting does not help."""
 
     code = "UPSTREAM_QUOTA_EXHAUSTED"
     status_hint = 429
 
 
 class RateLimited(UpstreamError):
-    """The provider received too many requests; waiting helps."""
+    """Too many requests; waiting helps."""
 
     code = "UPSTREAM_RATE_LIMITED"
     status_hint = 429
@@ -201,7 +201,7 @@ class RateLimited(UpstreamError):
 
 
 class Overloaded(UpstreamError):
-    """The provider is overloaded or temporarily failing."""
+    """The provider is temporarily overloaded or failing."""
 
     code = "UPSTREAM_OVERLOADED"
     status_hint = 503
@@ -223,7 +223,7 @@ class NotFound(UpstreamError):
 
 
 class TimedOut(UpstreamError):
-    """The provider did not respond within the deadline."""
+    """No response within the deadline."""
 
     code = "UPSTREAM_TIMED_OUT"
     status_hint = 504
@@ -231,7 +231,7 @@ class TimedOut(UpstreamError):
 
 
 class Unreachable(UpstreamError):
-    """The connection to the provider failed or broke."""
+    """No connection could be established, or it was lost."""
 
     code = "UPSTREAM_UNREACHABLE"
     status_hint = 502
@@ -247,7 +247,7 @@ class Interrupted(UpstreamError):
 
 
 class AllTargetsFailed(GroundwireError):
-    """Every provider that was tried failed. `attempts` lists the providers and their errors, in order."""
+    """Every target failed. `attempts` are the targets and their errors, in order."""
 
     code = "ALL_TARGETS_FAILED"
     status_hint = 502
@@ -273,7 +273,7 @@ _BY_STATUS: dict[int, type[UpstreamError]] = {
 
 
 def upstream_error_class(status: int) -> type[UpstreamError]:
-    """Return the error class for a provider's HTTP status, for responses without a more precise code."""
+    """The error class for an HTTP status when nothing more specific is known."""
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     return Overloaded if status >= 500 else Refused

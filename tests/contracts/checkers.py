@@ -1,4 +1,4 @@
-"""Strict readers of what our encoders write: one state machine for each dialect.
+"""Strict stream checkers: one state machine per dialect that validates what the encoders write.
 
 They are written from the wire formats, share nothing with the codecs, and forgive nothing: order of events,
 indices, required fields, text that is repeated, valid UTF-8 and JSON, exactly one end.
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from groundwire.model import JsonObject
 from tests.contracts.checkers_google import Gemini, GeminiInteractions
 from tests.contracts.checkers_openai import OpenaiChat, OpenaiResponses
-from tests.contracts.strictness import (
+from tests.contracts.strict_parser import (
     Checker,
     Violation,
     decoded,

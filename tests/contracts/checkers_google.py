@@ -1,11 +1,11 @@
-"""Strict readers of Google's two streams."""
+"""Strict checkers of Google's two streams."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from groundwire.model import JsonObject
-from tests.contracts.strictness import (
+from tests.contracts.strict_parser import (
     Checker,
     Sent,
     Violation,

@@ -1,9 +1,9 @@
-"""Strict readers of OpenAI's two streams."""
+"""Strict checkers of OpenAI's two streams."""
 
 from __future__ import annotations
 
 from groundwire.model import Json, JsonObject
-from tests.contracts.strictness import (
+from tests.contracts.strict_parser import (
     Checker,
     Sent,
     Violation,

@@ -1,4 +1,4 @@
-"""Ways to break a stream, from the bytes up to the meaning.
+"""Stream mutators: ways to break a stream, from single bytes to its meaning.
 
 A mutator takes a source of chance and a stream of server-sent events and gives back a broken one. Equal
 seeds give equal mutants. Those that make megabytes are drawn seldom.
@@ -27,7 +27,19 @@ _INDEX_KEYS = {
     "summary_index",
 }
 _OFFSET_KEYS = {"start_index", "end_index", "startIndex", "endIndex", "partIndex"}
-_ODD_SIGNS = ("\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x00", "\ufeff", "\x7f")
+_ODD_CHARACTERS = (
+    "\u2028",
+    "\u2029",
+    "\x85",
+    "\x0b",
+    "\x0c",
+    "\x1c",
+    "\x1d",
+    "\x1e",
+    "\x00",
+    "\ufeff",
+    "\x7f",
+)
 
 
 def blocks_of(data: bytes) -> Blocks:
@@ -115,20 +127,20 @@ def _holds(value: Json, keys: set[str] | None) -> bool:
     return any(keys is None or path[-1] in keys for path in paths(value))
 
 
-def _place(random: Random, value: Json, keys: set[str] | None = None) -> Path:
+def _random_path(random: Random, value: Json, keys: set[str] | None = None) -> Path:
     return random.choice([path for path in paths(value) if keys is None or path[-1] in keys])
 
 
 def _hole(literal: Callable[[Random], str], keys: set[str] | None = None) -> Mutator:
     def change(random: Random, value: Json) -> str:
-        put(value, _place(random, value, keys), _HOLE)
+        put(value, _random_path(random, value, keys), _HOLE)
         return literal(random)
 
     return _on_json(change, keys)
 
 
 def _remove(random: Random, value: Json) -> None:
-    path = _place(random, value)
+    path = _random_path(random, value)
     holder, key = at(value, path[:-1]), path[-1]
     if isinstance(key, str):
         assert isinstance(holder, dict)
@@ -139,7 +151,7 @@ def _remove(random: Random, value: Json) -> None:
 
 
 def _rename(random: Random, value: Json) -> None:
-    path = _place(random, value)
+    path = _random_path(random, value)
     holder, key = at(value, path[:-1]), path[-1]
     if isinstance(holder, dict) and isinstance(key, str):
         holder[key + "_renamed"] = holder.pop(key)
@@ -147,20 +159,22 @@ def _rename(random: Random, value: Json) -> None:
 
 def _retype(random: Random, value: Json) -> None:
     odd: tuple[Json, ...] = (None, [], [[]], {}, {"a": 1}, 7, -1, 1.5, True, "", "text", [None], [1, "a", {}])
-    put(value, _place(random, value), random.choice(odd))
+    put(value, _random_path(random, value), random.choice(odd))
 
 
 def _unknown_type(random: Random, value: Json) -> None:
     odd: tuple[Json, ...] = ("no.such.type", None, [], 3, {"type": "x"})
-    put(value, _place(random, value, {"type", "event_type"}), random.choice(odd))
+    put(value, _random_path(random, value, {"type", "event_type"}), random.choice(odd))
 
 
 def _wrong_index(random: Random, value: Json) -> None:
-    put(value, _place(random, value, _INDEX_KEYS), random.choice((0, 1, 7, 10**6, -1, 10**30, 0.5, "0")))
+    put(
+        value, _random_path(random, value, _INDEX_KEYS), random.choice((0, 1, 7, 10**6, -1, 10**30, 0.5, "0"))
+    )
 
 
 def _wrong_offset(random: Random, value: Json) -> None:
-    path = _place(random, value, _OFFSET_KEYS)
+    path = _random_path(random, value, _OFFSET_KEYS)
     now = at(value, path)
     near = now if isinstance(now, int) else 0
     put(value, path, random.choice((-1, -(10**9), 10**9, 2**63, near + 1, near - 1, near + 2, 0, 1.0, None)))
@@ -168,7 +182,7 @@ def _wrong_offset(random: Random, value: Json) -> None:
 
 def _wrong_chunk(random: Random, value: Json) -> None:
     odd: tuple[Json, ...] = ([99], [-1], [0, 0, 0], [], [10**20], ["0"], None)
-    put(value, _place(random, value, {"groundingChunkIndices"}), random.choice(odd))
+    put(value, _random_path(random, value, {"groundingChunkIndices"}), random.choice(odd))
 
 
 def _shuffle_list(random: Random, value: Json) -> None:
@@ -180,13 +194,13 @@ def _shuffle_list(random: Random, value: Json) -> None:
         found += found[: random.randint(0, 2)]
 
 
-def _odd_sign(random: Random, value: Json) -> None:
+def _odd_character(random: Random, value: Json) -> None:
     strings = [path for path in paths(value) if isinstance(at(value, path), str)]
     if strings:
         path = random.choice(strings)
         now = str(at(value, path))
         cut = random.randint(0, len(now))
-        put(value, path, now[:cut] + random.choice(_ODD_SIGNS) * random.randint(1, 3) + now[cut:])
+        put(value, path, now[:cut] + random.choice(_ODD_CHARACTERS) * random.randint(1, 3) + now[cut:])
 
 
 def _truncate(random: Random, data: bytes) -> bytes:
@@ -323,7 +337,7 @@ MUTATORS: dict[str, Mutator] = {
     "wrong offset": _on_json(_wrong_offset, _OFFSET_KEYS),
     "wrong chunk index": _on_json(_wrong_chunk, {"groundingChunkIndices"}),
     "list out of order": _on_json(_shuffle_list),
-    "odd sign": _on_json(_odd_sign),
+    "odd sign": _on_json(_odd_character),
     "half a pair": _hole(lambda random: random.choice(('"\\ud800"', '"a\\udfff b"', '"\\ud83d\\ud83d"'))),
     "no number": _hole(lambda random: random.choice(("NaN", "Infinity", "-Infinity", "1e999", "-1e999"))),
     "long number": _hole(lambda _: "9" * 5000),

@@ -1,8 +1,9 @@
-"""Answers of our own making that together hold everything an answer can hold.
+"""Sample answers that together contain everything an answer can contain.
 
-Each sample is a canonical `Answer`; `tell` gives the events that tell it, in the orders in which providers
-do: citations with their text, after all text, or before it. Texts are chosen to hurt: scripts outside the
-Basic Multilingual Plane, marks that combine, line ends that are none, brackets that mean nothing.
+Each sample is a canonical `Answer`; `answer_events` gives its events, in the orders in which providers send
+them: citations with their text, after all text, or before it. Texts are chosen to be difficult: scripts
+outside the Basic Multilingual Plane, combining marks, characters that look like line ends, brackets without
+a meaning.
 """
 
 from __future__ import annotations
@@ -79,8 +80,8 @@ class Sample:
     answer: Answer
 
 
-def said(*parts: Part | str, cites: Sequence[Citation] = (), usage: Usage = TOKENS) -> Answer:
-    """An answer that ended well; bare strings are text parts."""
+def make_answer(*parts: Part | str, cites: Sequence[Citation] = (), usage: Usage = TOKENS) -> Answer:
+    """A complete answer; bare strings are text parts."""
     whole = tuple(Text(part) if isinstance(part, str) else part for part in parts)
     return Answer(whole, _in_order(cites), usage, finish="stop")
 
@@ -94,7 +95,7 @@ def cite(text: str, fragment: str, *evidence: Source | Evidence, at: int = 0) ->
 
 
 def mark(text: str, fragment: str, *evidence: Source | Evidence) -> Citation:
-    """The same for a sign that stands for its source."""
+    """The same for a marker in place of its source."""
     return replace(cite(text, fragment, *evidence), anchor="marker")
 
 
@@ -104,7 +105,7 @@ def unplaced(*evidence: Source | Evidence) -> Citation:
 
 
 def search(number: int, *queries: str, found: Sequence[Source] = (), error: str = "") -> tuple[Part, Part]:
-    """A search and what came back."""
+    """A search call and its result."""
     return SearchCall(f"s{number}", queries), SearchResult(f"s{number}", tuple(found), error)
 
 
@@ -132,7 +133,7 @@ _LINKED = (
     "Rivers flow ([alpha.example](https://alpha.example/rivers)). They carry sand. "
     "See [the list](https://alpha.example/rivers) again."
 )
-_SIGNS = "Rivers flow【3:2†source】 to the sea【3:4†source】. Done."
+_SYMBOLS = "Rivers flow【3:2†source】 to the sea【3:4†source】. Done."
 _LITERAL = "In a[1] and b[2] the index [3] counts; [4] is no source. Rivers flow."
 _MARKDOWN = (
     "# Rivers\n\n| a | b |\n|---|---|\n| `x[0]` | **1** |\n\n```py\nprint('<b>&amp;\\n</b>')\n```\n"
@@ -142,13 +143,15 @@ _CONTROLS = " \t\x0b\x0c\x1c\x1d\x1e\x85\x7f control \\u0041 \"quotes\" 'and' \\
 
 
 def _grounded() -> Iterator[Sample]:
-    yield Sample("plain text", said("Nothing was searched."))
-    yield Sample("nothing at all", said())
+    yield Sample("plain text", make_answer("Nothing was searched."))
+    yield Sample("nothing at all", make_answer())
     report: JsonObject = {"type": "file_citation", "file_id": "file_1", "filename": "a.pdf", "index": 9}
-    yield Sample("a file", said(Text("It is so.", extras={"openai_responses": {"annotations": [report]}})))
+    yield Sample(
+        "a file", make_answer(Text("It is so.", extras={"openai_responses": {"annotations": [report]}}))
+    )
     yield Sample(
         "claims after a search",
-        said(
+        make_answer(
             *search(0, "longest river", found=(RIVERS, AMAZON, BARE)),
             _CLAIMS,
             cites=[
@@ -159,7 +162,7 @@ def _grounded() -> Iterator[Sample]:
     )
     yield Sample(
         "many scripts",
-        said(
+        make_answer(
             _SCRIPTS,
             cites=[
                 cite(_SCRIPTS, "𝔘𝔫𝔦𝔠𝔬𝔡𝔢 first.", RIVERS),
@@ -174,7 +177,7 @@ def _grounded() -> Iterator[Sample]:
     )
     yield Sample(
         "nested claims",
-        said(
+        make_answer(
             _NESTED,
             cites=[
                 cite(_NESTED, "Alpha says that beta holds and gamma follows.", RIVERS),
@@ -185,7 +188,7 @@ def _grounded() -> Iterator[Sample]:
     )
     yield Sample(
         "overlapping claims",
-        said(
+        make_answer(
             _NESTED,
             cites=[
                 cite(_NESTED, "Alpha says that beta", RIVERS),
@@ -196,7 +199,7 @@ def _grounded() -> Iterator[Sample]:
     )
     yield Sample(
         "adjacent claims of one source",
-        said(
+        make_answer(
             _CLAIMS,
             cites=[
                 cite(_CLAIMS, "The Nile is 6650 km long.", RIVERS),
@@ -210,7 +213,7 @@ def _grounded() -> Iterator[Sample]:
 def _evidenced() -> Iterator[Sample]:
     yield Sample(
         "several sources with passages and confidence",
-        said(
+        make_answer(
             _CLAIMS,
             cites=[
                 cite(
@@ -223,18 +226,18 @@ def _evidenced() -> Iterator[Sample]:
             ],
         ),
     )
-    yield Sample("a claim and the whole", said(_CLAIMS, cites=[cite(_CLAIMS, _CLAIMS, RIVERS)]))
+    yield Sample("a claim and the whole", make_answer(_CLAIMS, cites=[cite(_CLAIMS, _CLAIMS, RIVERS)]))
     yield Sample(
         "citations of the whole answer",
-        said(
+        make_answer(
             _CLAIMS,
             cites=[unplaced(AMAZON, Evidence(NILE, "somewhere")), cite(_CLAIMS, "The Amazon", RIVERS)],
         ),
     )
-    yield Sample("links that stand for sources", said(_MARKED, cites=_marks()))
+    yield Sample("links that stand for sources", make_answer(_MARKED, cites=_marks()))
     yield Sample(
         "claims of a page that is linked elsewhere",
-        said(
+        make_answer(
             _LINKED,
             cites=[
                 mark(_LINKED, "([alpha.example](https://alpha.example/rivers))", RIVERS),
@@ -244,16 +247,20 @@ def _evidenced() -> Iterator[Sample]:
     )
     yield Sample(
         "signs that stand for sources",
-        said(
-            _SIGNS,
-            cites=[mark(_SIGNS, "【3:2†source】", RIVERS), mark(_SIGNS, "【3:4†source】", AMAZON, NILE)],
+        make_answer(
+            _SYMBOLS,
+            cites=[mark(_SYMBOLS, "【3:2†source】", RIVERS), mark(_SYMBOLS, "【3:4†source】", AMAZON, NILE)],
         ),
     )
-    yield Sample("brackets that mean nothing", said(_LITERAL, cites=[cite(_LITERAL, "Rivers flow.", RIVERS)]))
-    yield Sample("a link nobody cited", said(_MARKDOWN, cites=[cite(_MARKDOWN, "Rivers flow.", RIVERS)]))
-    yield Sample("links without any citation", said(*search(0, "rivers"), _MARKDOWN))
-    yield Sample("control characters", said(_CONTROLS, cites=[cite(_CONTROLS, "control", RIVERS)]))
-    yield Sample("points", said(_CLAIMS, cites=_points()))
+    yield Sample(
+        "brackets that mean nothing", make_answer(_LITERAL, cites=[cite(_LITERAL, "Rivers flow.", RIVERS)])
+    )
+    yield Sample(
+        "a link nobody cited", make_answer(_MARKDOWN, cites=[cite(_MARKDOWN, "Rivers flow.", RIVERS)])
+    )
+    yield Sample("links without any citation", make_answer(*search(0, "rivers"), _MARKDOWN))
+    yield Sample("control characters", make_answer(_CONTROLS, cites=[cite(_CONTROLS, "control", RIVERS)]))
+    yield Sample("points", make_answer(_CLAIMS, cites=_points()))
 
 
 def _marks() -> list[Citation]:
@@ -278,7 +285,7 @@ def _parts() -> Iterator[Sample]:
     whole = first + second + third
     yield Sample(
         "several text parts",
-        said(
+        make_answer(
             first,
             *search(0, "nile"),
             second,
@@ -287,10 +294,10 @@ def _parts() -> Iterator[Sample]:
         ),
     )
     crossing = cite(whole, "the Nile 🌍. And the Amazon", RIVERS, AMAZON)
-    yield Sample("a claim across text parts", said(first, second, third, cites=[crossing]))
+    yield Sample("a claim across text parts", make_answer(first, second, third, cites=[crossing]))
     yield Sample(
         "commentary and answer",
-        said(
+        make_answer(
             Text(first, "commentary"),
             *search(0, "nile", found=(RIVERS,)),
             Text(second, "final_answer"),
@@ -299,11 +306,11 @@ def _parts() -> Iterator[Sample]:
     )
     yield Sample(
         "a refusal in words",
-        replace(said(Text("I cannot help with that.", "refusal")), finish="refused"),
+        replace(make_answer(Text("I cannot help with that.", "refusal")), finish="refused"),
     )
     yield Sample(
         "reasoning around a search",
-        said(
+        make_answer(
             Reasoning("Let me think.\n\nIt needs 🔎."),
             *search(0, "river"),
             Reasoning("Enough."),
@@ -312,25 +319,25 @@ def _parts() -> Iterator[Sample]:
         ),
     )
     picture = Image("image/png", "iVBORw0KGgo=")
-    yield Sample("a picture", said("Here: ", picture, "that was it."))
+    yield Sample("a picture", make_answer("Here: ", picture, "that was it."))
 
 
 def _calls() -> Iterator[Sample]:
     weather = ToolCall("call_1", "get_weather", '{"city": "Zürich 🏔", "days": [1, 2], "unit": null}')
     clock = ToolCall("call_2", "clock-now", "{}")
-    yield Sample("function calls", replace(said("Moment.", weather, clock), finish="tool_calls"))
+    yield Sample("function calls", replace(make_answer("Moment.", weather, clock), finish="tool_calls"))
     yield Sample(
         "a function call after a search",
-        replace(said(*search(0, "zürich"), weather, cites=()), finish="tool_calls"),
+        replace(make_answer(*search(0, "zürich"), weather, cites=()), finish="tool_calls"),
     )
-    yield Sample("a function call alone", replace(said(clock), finish="tool_calls"))
+    yield Sample("a function call alone", replace(make_answer(clock), finish="tool_calls"))
 
 
 def _searches() -> Iterator[Sample]:
     dated = replace(RIVERS, date="July 14, 2026")
     yield Sample(
         "several queries",
-        said(
+        make_answer(
             *search(0, "nile length", "länge des nils", "ナイル川"),
             *search(1, "amazon length"),
             *search(2, "nile length"),
@@ -340,17 +347,17 @@ def _searches() -> Iterator[Sample]:
     )
     yield Sample(
         "pages found but not cited",
-        said(
+        make_answer(
             *search(0, "rivers", found=(dated, replace(AMAZON, date="3 weeks ago"), BARE)),
             *search(1, "more rivers", found=(TOKYO, NILE)),
             _CLAIMS,
             cites=[cite(_CLAIMS, "The Nile", RIVERS)],
         ),
     )
-    yield Sample("found nothing", said(*search(0, "zzzz"), "Nothing found."))
+    yield Sample("found nothing", make_answer(*search(0, "zzzz"), "Nothing found."))
     yield Sample(
         "a page opened and searched",
-        said(
+        make_answer(
             *search(0, "nile", found=(NILE, BARE)),
             SearchCall("o1", kind="open", url=NILE.url),
             SearchResult("o1", (replace(NILE, state="opened"),)),
@@ -362,11 +369,11 @@ def _searches() -> Iterator[Sample]:
     )
     yield Sample(
         "a search that failed",
-        said(*search(0, "nile", error="max_uses_exceeded"), "I could not search."),
+        make_answer(*search(0, "nile", error="max_uses_exceeded"), "I could not search."),
     )
     yield Sample(
         "a search that failed and one that did not",
-        said(
+        make_answer(
             *search(0, "nile", found=(RIVERS,)),
             *search(1, "amazon", error="unavailable"),
             _CLAIMS,
@@ -375,7 +382,7 @@ def _searches() -> Iterator[Sample]:
     )
     yield Sample(
         "search suggestions",
-        said(
+        make_answer(
             SearchCall("s0", ("nile",)),
             SearchResult("s0", suggestions='<style>.c{}</style><div>nile "map" é</div>'),
             _CLAIMS,
@@ -384,7 +391,7 @@ def _searches() -> Iterator[Sample]:
     )
     yield Sample(
         "a search called by code",
-        said(
+        make_answer(
             SearchCall("s0", ("nile",), caller="code_execution_20260120"),
             SearchResult("s0", (RIVERS,), caller="code_execution_20260120"),
             "Done.",
@@ -397,29 +404,29 @@ def _ends() -> Iterator[Sample]:
         if reason != "tool_calls":
             yield Sample(
                 f"ended by {reason}",
-                replace(said(_CLAIMS, cites=[cite(_CLAIMS, "The Nile", RIVERS)]), finish=reason),
+                replace(make_answer(_CLAIMS, cites=[cite(_CLAIMS, "The Nile", RIVERS)]), finish=reason),
             )
-    yield Sample("blocked before a word", replace(said(), finish="filtered"))
-    yield Sample("cut before a word", replace(said(), finish="length"))
+    yield Sample("blocked before a word", replace(make_answer(), finish="filtered"))
+    yield Sample("cut before a word", replace(make_answer(), finish="length"))
     yield Sample(
         "paused in a search",
-        replace(said("One moment.", SearchCall("s0", ("nile",))), finish="pause"),
+        replace(make_answer("One moment.", SearchCall("s0", ("nile",))), finish="pause"),
     )
     full = Usage(1200, 340, 300, 100, 120, 200, 3, 2, 0.0125)
-    counted = said(*search(0, "nile"), _CLAIMS, cites=[cite(_CLAIMS, "The Nile", RIVERS)], usage=full)
+    counted = make_answer(*search(0, "nile"), _CLAIMS, cites=[cite(_CLAIMS, "The Nile", RIVERS)], usage=full)
     yield Sample("all counts", counted)
-    yield Sample("counts of nought", said("Free.", usage=Usage(0, 0, 0, 0, 0, 0, 0, 0, 0.0)))
+    yield Sample("counts of nought", make_answer("Free.", usage=Usage(0, 0, 0, 0, 0, 0, 0, 0, 0.0)))
     warnings = (
         Warned("location_unsaid", "No city for this provider."),
         Warned("domain_removed", "x.example ⚠"),
     )
-    yield Sample("warnings", replace(said("Careful."), warnings=warnings))
+    yield Sample("warnings", replace(make_answer("Careful."), warnings=warnings))
     sentences = [f"Sentence {n} ends 🐠 here. " for n in range(60)]
     starts = list(accumulate(map(len, sentences), initial=0))
     pages = [Source(f"https://site{n % 17}.example/{n % 17}", f"Page {n % 17}") for n in range(60)]
     yield Sample(
         "long",
-        said(
+        make_answer(
             "".join(sentences),
             cites=[
                 Citation(Span(starts[n], starts[n + 1] - 1), _evidence([pages[n]])) for n in range(0, 60, 2)
@@ -444,7 +451,7 @@ def _broken() -> Iterator[Sample]:
         RateLimited("slow down", retry_after=1.5),
         Interrupted("the stream ended before the answer was complete"),
     )
-    partial = said(*search(0, "nile"), _CLAIMS, cites=[cite(_CLAIMS, "The Nile", RIVERS)])
+    partial = make_answer(*search(0, "nile"), _CLAIMS, cites=[cite(_CLAIMS, "The Nile", RIVERS)])
     for error in errors:
         yield Sample(f"broken off: {error.code}", replace(partial, finish=None, error=error))
         yield Sample(f"failed at once: {error.code}", Answer(error=error))
@@ -456,7 +463,7 @@ BROKEN: tuple[Sample, ...] = tuple(_broken())
 """Answers that end in an error; only a stream can tell them."""
 
 
-def tell(answer: Answer, order: Order = "settled", size: int = 7) -> list[Event]:
+def answer_events(answer: Answer, order: Order = "settled", size: int = 7) -> list[Event]:
     """The events that tell an answer, its text in pieces of `size`."""
     placed = [Cited(citation) for citation in answer.citations if citation.span is not None]
     events: list[Event] = [Started("r1", "model-1")]
@@ -528,28 +535,28 @@ def _pieces(text: str, size: int) -> Iterator[str]:
     return (text[start : start + size] for start in range(0, len(text), size))
 
 
-ASKED = Request(
+REQUEST = Request(
     (Message("user", (Text("Which river is longest?"),)),), model="model-1", search=SearchOptions()
 )
-REPLY = Reply(id="1", model="model-1", created=1_760_000_000, request=ASKED)
+REPLY = Reply(id="1", model="model-1", created=1_760_000_000, request=REQUEST)
 
 
-def write(dialect: Dialect, events: Iterable[Event], reply: Reply = REPLY) -> bytes:
+def encode_stream(dialect: Dialect, events: Iterable[Event], reply: Reply = REPLY) -> bytes:
     """The stream a dialect makes of events."""
     encoder = dialect.encoder(reply)
     return b"".join(map(encoder.feed, events)) + encoder.close()
 
 
-def read(dialect: Dialect, data: bytes) -> list[Event]:
+def decode_stream(dialect: Dialect, data: bytes) -> list[Event]:
     """The events a dialect finds in a stream."""
     decoder = dialect.decoder()
     return [*decoder.feed(data), *decoder.close()]
 
 
-def carry(dialect: Dialect, answer: Answer, form: Form) -> Answer:
+def round_trip(dialect: Dialect, answer: Answer, form: Form) -> Answer:
     """The answer after a trip through a dialect, as a whole body or as a stream told in some order."""
     if form != "whole":
-        return assemble(read(dialect, write(dialect, tell(answer, form))))
+        return assemble(decode_stream(dialect, encode_stream(dialect, answer_events(answer, form))))
     body = load_json(dump_json(dialect.encode_response(answer, REPLY)), UpstreamWireError)
     assert isinstance(body, dict)
     return assemble(dialect.decode_response(body))

@@ -1,4 +1,4 @@
-"""Many citations cost as many times more, whatever they have in common.
+"""The cost of many citations grows linearly, whatever they have in common.
 
 What costs with the square of their number freezes a gateway: a megabyte holds ten thousand citations.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from groundwire.dialects.anthropic_messages.cutting import MAX_REPEATS
+from groundwire.dialects.anthropic_messages.encoder import MAX_REPEATS
 from groundwire.dialects.base import Reply
 from groundwire.dialects.foreign_history import readable_text
 from groundwire.dialects.registry import DIALECTS, dialect
@@ -214,7 +214,7 @@ def test_more_citations_than_an_answer_may_have_are_left_out_with_a_warning(name
     assert "citations_cut" in said or b"citations_cut" in wire  # who writes may be the first to count
 
 
-def test_a_claim_that_others_cut_into_pieces_is_cited_on_each_until_there_are_too_many() -> None:
+def test_a_claim_split_by_other_claims_is_cited_on_each_piece_up_to_a_limit() -> None:
     def blocks(count: int) -> int:
         text = Text("word " * count)
         inner = (Citation(Span(5 * at, 5 * at + 4), evidence(at + 1)) for at in range(count))

@@ -1,4 +1,4 @@
-"""Conformance, case by case, for all dialects alike: framing, domain lists, leaving early, foreign signs.
+"""Conformance of all dialects, case by case: framing, domain lists, early close, unusual characters.
 
 What is particular to one vendor stands in the files beside this one.
 """
@@ -40,7 +40,7 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.text.markdown import render_answer
-from tests.contracts.conforming import assert_one_terminal, streamed
+from tests.contracts.wire_bodies import assert_one_terminal, streamed
 
 BOM = b"\xef\xbb\xbf"
 SOURCE = Source("https://a.example/x", "Ä page")
@@ -104,7 +104,7 @@ def test_sse_in_every_form_is_the_same_answer(name: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_the_stream_is_cut_off_in_any_place_and_what_came_before_stands(name: str) -> None:
+def test_a_stream_truncated_anywhere_keeps_the_earlier_events(name: str) -> None:
     data = wire(name)
     for cut in range(0, len(data), 7):
         decoder = dialect(name).decoder()
@@ -116,7 +116,7 @@ def test_the_stream_is_cut_off_in_any_place_and_what_came_before_stands(name: st
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize("when", range(5))
 def test_client_disconnect_mid_search(name: str, when: int) -> None:
-    told: list[Event] = [
+    source_events: list[Event] = [
         Started("r", "m"),
         SearchStarted(0, "s"),
         SearchCalled(0, SearchCall("s", ("q",))),
@@ -124,7 +124,7 @@ def test_client_disconnect_mid_search(name: str, when: int) -> None:
         TextDelta(2, "Half an ans"),
     ]
     encoder = dialect(name).encoder(Reply("1", "m"))
-    data = b"".join(encoder.feed(event) for event in told[: when + 1]) + encoder.close()
+    data = b"".join(encoder.feed(event) for event in source_events[: when + 1]) + encoder.close()
     decoder = dialect(name).decoder()
     events = decoder.feed(data) + decoder.close()
     assert_one_terminal(events)
@@ -132,35 +132,35 @@ def test_client_disconnect_mid_search(name: str, when: int) -> None:
     assert encoder.close() == b""
 
 
-def asking(**options: tuple[str, ...]) -> Request:
+def search_request(**options: tuple[str, ...]) -> Request:
     return Request((Message("user", (Text("q"),)),), "m", search=SearchOptions(**options))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_both_domain_lists_set_are_said_or_named_as_unsaid(name: str) -> None:
-    request = asking(allowed_domains=("good.example",), blocked_domains=("bad.example",))
+def test_both_domain_lists_are_encoded_or_named_as_unsupported(name: str) -> None:
+    request = search_request(allowed_domains=("good.example",), blocked_domains=("bad.example",))
     try:
-        body, unsaid = dialect(name).encode_request(request)
+        body, unsupported = dialect(name).encode_request(request)
     except RequestError:
         return  # refused: nothing is dropped in silence
-    said = json.dumps(body)
-    assert "good.example" in said or "allowed_domains" in unsaid
-    assert "bad.example" in said or "blocked_domains" in unsaid
+    body_text = json.dumps(body)
+    assert "good.example" in body_text or "allowed_domains" in unsupported
+    assert "bad.example" in body_text or "blocked_domains" in unsupported
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize("field", ["allowed_domains", "blocked_domains"])
-def test_one_domain_list_is_said_or_named_as_unsaid(name: str, field: str) -> None:
-    body, unsaid = dialect(name).encode_request(asking(**{field: ("site.example",)}))
-    assert ("site.example" in json.dumps(body)) != (field in unsaid)
+def test_one_domain_list_is_encoded_or_named_as_unsupported(name: str, field: str) -> None:
+    body, unsupported = dialect(name).encode_request(search_request(**{field: ("site.example",)}))
+    assert ("site.example" in json.dumps(body)) != (field in unsupported)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_both_domain_lists_empty_are_no_restriction(name: str) -> None:
-    body, unsaid = dialect(name).encode_request(asking(allowed_domains=(), blocked_domains=()))
-    assert dialect(name).encode_request(asking()) == (body, unsaid)
+    body, unsupported = dialect(name).encode_request(search_request(allowed_domains=(), blocked_domains=()))
+    assert dialect(name).encode_request(search_request()) == (body, unsupported)
     assert "domains" not in json.dumps(body)
-    assert not {"allowed_domains", "blocked_domains"} & set(unsaid)
+    assert not {"allowed_domains", "blocked_domains"} & set(unsupported)
 
 
 def _anthropic(allowed: list[str] | None, blocked: list[str] | None) -> JsonObject:
@@ -213,7 +213,7 @@ def test_domain_lists_that_both_come_are_kept_or_refused(name: str) -> None:
 COPILOT = "The release is out【3:2†source】【3:0†source】. More【4:1†source】."
 
 
-def test_copilot_markers_stand_for_their_sources() -> None:
+def test_copilot_markers_are_resolved_to_their_sources() -> None:
     other = Source("https://b.example/y", "B")
 
     def marker(number: int, source: Source) -> Citation:
@@ -232,7 +232,7 @@ def test_copilot_markers_stand_for_their_sources() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in DIALECTS if name != "websearch"])
-def test_copilot_markers_told_in_any_dialect_keep_their_sources_in_place(name: str) -> None:
+def test_copilot_markers_encoded_in_any_dialect_keep_their_sources(name: str) -> None:
     start = COPILOT.index("【4:1")
     citation = Citation(Span(start, start + 12), (Evidence(SOURCE, extras={}),), "marker")
     answer = Answer((Text(COPILOT),), (citation,), finish="stop")

@@ -18,7 +18,7 @@ from groundwire.model import (
     Text,
     ToolCall,
 )
-from tests.contracts.conforming import answer_of, cited, queries, sse, streamed
+from tests.contracts.wire_bodies import answer_of, cited, queries, sse, streamed
 
 A, B = "https://a.example/x", "https://b.example/y"
 NAME = "anthropic_messages"
@@ -113,7 +113,7 @@ def _opened(block: JsonObject, *, text_first: bool) -> tuple[JsonObject, list[Js
     return empty, said + sources if text_first else sources + said
 
 
-def told(blocks: Sequence[JsonObject], stop: str = "end_turn") -> Answer:
+def decode_both(blocks: Sequence[JsonObject], stop: str = "end_turn") -> Answer:
     """The answer of these blocks, which must be the same in one body and in every stream of them."""
     answer = answer_of(NAME, message(blocks, stop))
     assert streamed(NAME, stream(blocks, stop)) == answer
@@ -122,42 +122,44 @@ def told(blocks: Sequence[JsonObject], stop: str = "end_turn") -> Answer:
 
 
 def test_citations_delta_before_and_after_text_delta() -> None:
-    answer = told([CALL, RESULT, text("Es ist "), text("schön 😀.", location(A, "fine")), text(" Ende.")])
+    answer = decode_both(
+        [CALL, RESULT, text("Es ist "), text("schön 😀.", location(A, "fine")), text(" Ende.")]
+    )
     assert answer.text == "Es ist schön 😀. Ende."
     assert cited(answer) == [("schön 😀.", [A])]
     assert answer.citations[0].evidence[0].quote == "fine"
 
 
 def test_several_citations_per_block() -> None:
-    answer = told([text("Claim.", location(A, "one"), location(B, "two"), location(A, "three"))])
+    answer = decode_both([text("Claim.", location(A, "one"), location(B, "two"), location(A, "three"))])
     assert cited(answer) == [("Claim.", [A, B, A])]
     assert [item.quote for item in answer.citations[0].evidence] == ["one", "two", "three"]
 
 
 def test_blocks_with_equal_text_are_cited_apart() -> None:
-    answer = told([text("Yes.", location(A, "one")), text(" "), text("Yes.", location(B, "two"))])
+    answer = decode_both([text("Yes.", location(A, "one")), text(" "), text("Yes.", location(B, "two"))])
     assert [citation.span for citation in answer.citations] == [(0, 4), (5, 9)]
 
 
 def test_cited_text_is_page_text_and_never_answer_text() -> None:
-    answer = told([text("Claim.", location(A, ""))])
+    answer = decode_both([text("Claim.", location(A, ""))])
     assert answer.citations[0].evidence[0].quote == ""
 
 
 def test_a_citation_without_a_title_is_kept() -> None:
-    answer = told([text("Claim.", location(A, "q", None))])
+    answer = decode_both([text("Claim.", location(A, "q", None))])
     assert cited(answer) == [("Claim.", [A])]
 
 
 def test_citation_block_split_by_pause_turn() -> None:
     first = [CALL, RESULT, text("Half a claim", location(A, "one")), {**CALL, "id": "srvtoolu_2"}]
-    paused = told(first, "pause_turn")
+    paused = decode_both(first, "pause_turn")
     assert paused.finish == "pause"
     assert cited(paused) == [("Half a claim", [A])]
     assert [search.state for search in paused.searches] == ["done", "running"]
 
     second = [{**RESULT, "tool_use_id": "srvtoolu_2"}, text(" goes on.", location(B, "two"))]
-    continued = told(second)
+    continued = decode_both(second)
     assert isinstance(continued.parts[0], SearchResult)
     assert continued.parts[0].call_id == "srvtoolu_2"
     assert cited(continued) == [(" goes on.", [B])]
@@ -189,15 +191,15 @@ def test_web_search_tool_result_error(code: str) -> None:
         "tool_use_id": "srvtoolu_1",
         "content": {"type": "web_search_tool_result_error", "error_code": code},
     }
-    answer = told([CALL, error, text("I could not search.")])
+    answer = decode_both([CALL, error, text("I could not search.")])
     (found,) = [part for part in answer.parts if isinstance(part, SearchResult)]
     assert (found.error, found.sources) == (code, ())
     assert [search.state for search in answer.searches] == ["failed"]
     assert (answer.error, answer.finish, answer.grounded) == (None, "stop", False)
 
 
-def test_a_search_without_hits_is_no_error() -> None:
-    answer = told([CALL, {**RESULT, "content": []}, text("Nothing.")])
+def test_a_search_without_hits_is_not_an_error() -> None:
+    answer = decode_both([CALL, {**RESULT, "content": []}, text("Nothing.")])
     assert [search.state for search in answer.searches] == ["done"]
     assert answer.sources == ()
 
@@ -227,7 +229,7 @@ def test_nested_searches_with_caller() -> None:
         },
         text("Claim.", location(B, "two")),
     ]
-    answer = told(blocks)
+    answer = decode_both(blocks)
     (call,) = [part for part in answer.parts if isinstance(part, SearchCall)]
     (found,) = [part for part in answer.parts if isinstance(part, SearchResult)]
     assert queries(answer) == ["q"]
@@ -240,11 +242,11 @@ def test_nested_searches_with_caller() -> None:
 
 def test_a_server_tool_never_becomes_a_call_for_the_client() -> None:
     client: JsonObject = {"type": "tool_use", "id": "toolu_1", "name": "lookup", "input": {"k": 1}}
-    answer = told([CALL, client], "tool_use")
+    answer = decode_both([CALL, client], "tool_use")
     assert [part.name for part in answer.parts if isinstance(part, ToolCall)] == ["lookup"]
     assert answer.finish == "tool_calls"
 
 
 def test_entities_in_quotes_are_not_lost() -> None:
-    answer = told([text("Claim.", location(A, "it&#x27;s"))])
+    answer = decode_both([text("Claim.", location(A, "it&#x27;s"))])
     assert answer.citations[0].evidence[0].quote in ("it&#x27;s", "it's")

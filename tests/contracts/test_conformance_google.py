@@ -8,7 +8,7 @@ import pytest
 
 from groundwire.model import Answer, JsonObject
 from groundwire.model.value import replace
-from tests.contracts.conforming import answer_of, cited, queries, spans, sse, streamed, warned
+from tests.contracts.wire_bodies import answer_of, cited, queries, spans, sse, streamed, warned
 
 A, B, C = "https://a.example/x", "https://b.example/y", "https://c.example/z"
 PAGES: list[JsonObject] = [
@@ -53,7 +53,7 @@ def body(parts: Sequence[JsonObject], metadata: JsonObject, finish: str = "STOP"
     }
 
 
-def told(text: str, *supports: JsonObject, chunks: Sequence[JsonObject] = PAGES) -> Answer:
+def decode_both(text: str, *supports: JsonObject, chunks: Sequence[JsonObject] = PAGES) -> Answer:
     """The answer of one text, which must be the same in one body and in a stream of one chunk."""
     whole = body([{"text": text}], grounding(*supports, chunks=chunks))
     answer = answer_of("gemini", whole)
@@ -67,7 +67,7 @@ def told(text: str, *supports: JsonObject, chunks: Sequence[JsonObject] = PAGES)
 
 def test_omitted_start_index() -> None:
     text = "First claim. Second."
-    answer = told(text, support({"endIndex": 12, "text": "First claim."}, 0))
+    answer = decode_both(text, support({"endIndex": 12, "text": "First claim."}, 0))
     assert spans(answer) == [(0, 12)]
     assert cited(answer) == [("First claim.", [A])]
 
@@ -77,7 +77,7 @@ def test_omitted_start_index() -> None:
 )
 def test_bytes_differ_from_points_and_utf16(before: str) -> None:
     text = f"{before}The claim. More."
-    answer = told(text, support(segment(text, "The claim."), 1))
+    answer = decode_both(text, support(segment(text, "The claim."), 1))
     assert cited(answer) == [("The claim.", [B])]
     assert spans(answer) == [(len(before), len(before) + 10)]
     assert not warned(answer)
@@ -86,13 +86,13 @@ def test_bytes_differ_from_points_and_utf16(before: str) -> None:
 @pytest.mark.parametrize("shift", [-1, 1, 3])
 def test_segment_off_by_one_byte(shift: int) -> None:
     text = "Über 30 °C wurden gemessen. Später fiel es."
-    answer = told(text, support(segment(text, "30 °C wurden gemessen.", shift=shift), 0))
+    answer = decode_both(text, support(segment(text, "30 °C wurden gemessen.", shift=shift), 0))
     assert cited(answer) == [("30 °C wurden gemessen.", [A])]
 
 
 def test_segment_off_and_its_text_twice_in_the_answer_is_not_guessed() -> None:
     text = "Yes. And again: Yes. End"
-    answer = told(text, support({"startIndex": 2, "endIndex": 6, "text": "Yes."}, 0))
+    answer = decode_both(text, support({"startIndex": 2, "endIndex": 6, "text": "Yes."}, 0))
     assert cited(answer) == [(None, [A])]
     assert "citation_unplaced" in warned(answer)
 
@@ -137,19 +137,19 @@ def test_multi_part_text() -> None:
 
 
 def test_one_support_many_chunks() -> None:
-    answer = told("A claim.", support(segment("A claim.", "A claim."), 2, 0, 1))
+    answer = decode_both("A claim.", support(segment("A claim.", "A claim."), 2, 0, 1))
     assert cited(answer) == [("A claim.", [C, A, B])]
 
 
 def test_many_supports_same_span() -> None:
     piece = segment("A claim.", "A claim.")
-    answer = told("A claim.", support(piece, 0), support(piece, 1), support(piece, 0))
+    answer = decode_both("A claim.", support(piece, 0), support(piece, 1), support(piece, 0))
     assert cited(answer) == [("A claim.", [A, B])]
 
 
 def test_overlapping_and_nested_supports() -> None:
     text = "One two three four."
-    answer = told(
+    answer = decode_both(
         text,
         support(segment(text, "two three"), 0),
         support(segment(text, "three four."), 1),
@@ -161,7 +161,9 @@ def test_overlapping_and_nested_supports() -> None:
 @pytest.mark.parametrize("wrong", [3, 99, -1, 2**40])
 def test_chunk_index_out_of_range(wrong: int) -> None:
     text = "One claim. Two."
-    answer = told(text, support(segment(text, "One claim."), wrong, 1), support(segment(text, "Two."), wrong))
+    answer = decode_both(
+        text, support(segment(text, "One claim."), wrong, 1), support(segment(text, "Two."), wrong)
+    )
     assert cited(answer) == [("One claim.", [B])]
 
 
@@ -175,7 +177,7 @@ def test_chunk_without_web_uri_or_title() -> None:
         {"web": {"uri": "javascript:alert(1)", "title": "Bad"}},
         {"web": {"uri": B, "title": "b.example"}},
     ]
-    answer = told(
+    answer = decode_both(
         text,
         support(segment(text, "One."), 0, 1),
         support(segment(text, "Two."), 2),
@@ -229,7 +231,7 @@ METADATA = grounding(support(segment(TEXT, "schöner Satz."), 0))
     ],
     ids=["contentless_finish", "before_trailing_usage", "cumulative_in_every_chunk", "first_chunk_only"],
 )
-def test_grounding_wherever_it_stands_in_the_stream(frames: list[JsonObject]) -> None:
+def test_grounding_is_read_from_any_chunk_of_the_stream(frames: list[JsonObject]) -> None:
     answer = streamed("gemini", sse(frames, end="\r\n"))
     assert answer.text == TEXT
     assert cited(answer) == [("schöner Satz.", [A])]
@@ -280,11 +282,11 @@ def test_duplicate_queries_count_once() -> None:
     assert queries(streamed("gemini", sse([whole, whole]))) == ["one", "two"]
 
 
-def test_an_invalid_address_with_spaces_becomes_one_that_can_be_clicked() -> None:
+def test_an_invalid_url_with_spaces_becomes_clickable() -> None:
     chunks: list[JsonObject] = [
         {"web": {"uri": "https://www.google.com/search?q=weather+in+San Francisco, CA", "title": "Weather"}}
     ]
-    answer = told("Sunny.", support(segment("Sunny.", "Sunny."), 0), chunks=chunks)
+    answer = decode_both("Sunny.", support(segment("Sunny.", "Sunny."), 0), chunks=chunks)
     assert cited(answer) == [("Sunny.", ["https://www.google.com/search?q=weather+in+San%20Francisco,%20CA"])]
 
 

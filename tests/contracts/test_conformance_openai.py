@@ -1,4 +1,4 @@
-"""Conformance, case by case: OpenAI's two dialects and those who speak them."""
+"""Conformance, case by case: OpenAI's two dialects and compatible servers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from groundwire.model import Answer, JsonObject, SearchCall, Text
-from tests.contracts.conforming import answer_of, cited, queries, sse, streamed
+from tests.contracts.wire_bodies import answer_of, cited, queries, sse, streamed
 
 A, B = "https://a.example/x", "https://b.example/y"
 LINK_A, LINK_B = f"([a.example]({A}))", f"[Title]({B})"
@@ -124,7 +124,7 @@ def _message(
     ]
 
 
-def told(items: Sequence[JsonObject], deltas: Sequence[str] = ()) -> Answer:
+def decode_both(items: Sequence[JsonObject], deltas: Sequence[str] = ()) -> Answer:
     """The answer of these items, which must be the same in one body and in every stream of them."""
     answer = answer_of("openai_responses", response(items))
     for when in ("interleaved", "after_done", "at_the_end"):
@@ -157,16 +157,16 @@ def nested(note: JsonObject) -> JsonObject:
     }
 
 
-def test_the_span_is_the_link_and_stands_for_its_source() -> None:
+def test_the_span_is_the_link_and_a_marker_of_its_source() -> None:
     text = f"Ein Satz {LINK_A} und {LINK_B}."
-    answer = told([output(text, [annotation(text, LINK_A, A), annotation(text, LINK_B, B)])])
+    answer = decode_both([output(text, [annotation(text, LINK_A, A), annotation(text, LINK_B, B)])])
     assert cited(answer) == [(LINK_A, [A]), (LINK_B, [B])]
     assert {citation.anchor for citation in answer.citations} == {"marker"}
 
 
 def test_open_page_and_find_in_page() -> None:
     text = f"Fact {LINK_A}."
-    answer = told(
+    answer = decode_both(
         [
             search({"type": "search", "query": "one", "queries": ["one", "two"]}, 1),
             search({"type": "open_page", "url": A}, 2),
@@ -186,8 +186,8 @@ def test_open_page_and_find_in_page() -> None:
 
 
 @pytest.mark.parametrize("action", [None, {"type": "search"}, {"type": "search", "queries": []}])
-def test_a_search_whose_query_is_not_told_is_still_a_search(action: JsonObject | None) -> None:
-    answer = told([search(action), output("Words.", [])])
+def test_a_search_without_a_query_is_still_a_search(action: JsonObject | None) -> None:
+    answer = decode_both([search(action), output("Words.", [])])
     assert len([part for part in answer.parts if isinstance(part, SearchCall)]) == 1
     assert not answer.grounded
 
@@ -198,14 +198,14 @@ def test_sources_of_type_api() -> None:
         "query": "weather",
         "sources": [{"type": "url", "url": A}, {"type": "api", "name": "oai-weather"}],
     }
-    answer = told([search(action), output("Sunny.", [])])
+    answer = decode_both([search(action), output("Sunny.", [])])
     assert [(source.url, source.title) for source in answer.sources] == [(A, ""), ("", "oai-weather")]
     assert not answer.grounded
 
 
 def test_missing_title() -> None:
     text = f"Fact {LINK_A}."
-    answer = told([output(text, [annotation(text, LINK_A, A, None)])])
+    answer = decode_both([output(text, [annotation(text, LINK_A, A, None)])])
     assert cited(answer) == [(LINK_A, [A])]
     assert answer.citations[0].evidence[0].source.title == ""
 
@@ -214,7 +214,7 @@ def test_utm_source_openai() -> None:
     tagged = f"{A}?utm_source=openai"
     text = f"One ([a.example]({tagged})), two {LINK_A}."
     notes = [annotation(text, f"([a.example]({tagged}))", tagged), annotation(text, LINK_A, A)]
-    answer = told([output(text, notes)])
+    answer = decode_both([output(text, notes)])
     assert cited(answer) == [(f"([a.example]({tagged}))", [tagged]), (LINK_A, [A])]
 
 
@@ -226,7 +226,7 @@ def test_offsets_in_utf16_units_are_drawn_to_the_link(before: str) -> None:
     assert isinstance(note["start_index"], int)
     assert isinstance(note["end_index"], int)
     note |= {"start_index": note["start_index"] + shift, "end_index": note["end_index"] + shift}
-    assert cited(told([output(text, [note])])) == [(LINK_A, [A])]
+    assert cited(decode_both([output(text, [note])])) == [(LINK_A, [A])]
 
 
 def test_annotation_added_after_text_done() -> None:
@@ -242,7 +242,7 @@ PRIVATE = "\ue200cite\ue202turn0search0\ue201"
 @pytest.mark.parametrize("cut", range(5, 5 + len(PRIVATE) + 1))
 def test_private_markers_split_across_deltas(cut: int) -> None:
     raw = f"Fact {PRIVATE}. Then {LINK_A}."
-    answer = told([output(raw, [annotation(raw, LINK_A, A)])], [raw[:cut], raw[cut:]])
+    answer = decode_both([output(raw, [annotation(raw, LINK_A, A)])], [raw[:cut], raw[cut:]])
     assert answer.text == f"Fact . Then {LINK_A}."
     assert cited(answer) == [(LINK_A, [A])]
 
@@ -257,7 +257,7 @@ def test_private_markers_split_across_deltas_of_chat() -> None:
 def test_openrouter_flat_and_nested() -> None:
     text = f"Fact {LINK_A}."
     note = {**annotation(text, LINK_A, A), "content": "An excerpt."}
-    flat = told([output(text, [note])])
+    flat = decode_both([output(text, [note])])
     deep = answer_of("openai_chat", chat(text, [nested(note)]))
     for answer in (flat, deep):
         assert cited(answer) == [(LINK_A, [A])]
@@ -270,7 +270,7 @@ def test_openrouter_without_title_or_indices(missing: str) -> None:
     if missing == "zero":
         bare |= {"start_index": 0, "end_index": 0}
     for answer in (
-        told([output("Plain words.", [bare])]),
+        decode_both([output("Plain words.", [bare])]),
         answer_of("openai_chat", chat("Plain words.", [nested(bare)])),
     ):
         assert cited(answer) == [(None, [A])]
@@ -283,13 +283,13 @@ def test_openrouter_without_indices_finds_the_link_in_the_text(missing: str) -> 
     bare: JsonObject = {"type": "url_citation", "url": A}
     if missing == "zero":
         bare |= {"start_index": 0, "end_index": 0}
-    for answer in (told([output(text, [bare])]), answer_of("openai_chat", chat(text, [nested(bare)]))):
+    for answer in (decode_both([output(text, [bare])]), answer_of("openai_chat", chat(text, [nested(bare)]))):
         assert cited(answer) == [(LINK_A, [A])]
 
 
 def test_openrouters_own_search_item() -> None:
     action: JsonObject = {"type": "search", "query": "q", "sources": [{"type": "url", "url": A}]}
-    answer = told([search(action, kind="openrouter:web_search"), output("Words.", [])])
+    answer = decode_both([search(action, kind="openrouter:web_search"), output("Words.", [])])
     assert queries(answer) == ["q"]
     assert [source.url for source in answer.sources] == [A]
 
@@ -358,7 +358,7 @@ def test_chat_annotations_before_and_after_the_text(when: str) -> None:
     assert answer.text == text
 
 
-def test_commentary_is_told_from_the_answer() -> None:
+def test_commentary_is_separated_from_the_answer() -> None:
     text = f"Fact {LINK_A}."
     first = {**output("Let me look. ", []), "id": "msg_0", "phase": "commentary"}
     last = {**output(text, [annotation(text, LINK_A, A)]), "phase": "final_answer"}

@@ -1,4 +1,4 @@
-"""Whatever a provider sends, its decoder tells events with one end, and every encoder writes a valid stream.
+"""Whatever a provider sends, its decoder emits one terminal event, and every encoder writes a valid stream.
 
 Streams of our own making and recorded ones are broken at random, cut at random, read by their own dialect
 and written by another; a strict reader judges what comes out. A failure names the seed that repeats it.
@@ -22,8 +22,8 @@ from groundwire.model.value import replace
 from tests.conftest import RECORDINGS
 from tests.contracts.checkers import check_stream
 from tests.contracts.mutators import chunks, mutate, mutate_json
-from tests.contracts.samples import BROKEN, ORDERS, REPLY, SAMPLES, tell, write
-from tests.contracts.strictness import Violation, strict_json
+from tests.contracts.samples import BROKEN, ORDERS, REPLY, SAMPLES, answer_events, encode_stream
+from tests.contracts.strict_parser import Violation, strict_json
 
 RECORDED: dict[str, tuple[str, ...]] = {
     "anthropic_messages": ("anthropic/search-sonnet37.sse", "anthropic/webfetch-stream.sse"),
@@ -49,7 +49,7 @@ MAX_GOLDEN = 60_000
 def golden(name: str) -> tuple[bytes, ...]:
     """Valid streams of a dialect: what it makes of the samples, and what was recorded."""
     speaker = dialect(name)
-    made = [write(speaker, tell(sample.answer)) for sample in (*SAMPLES, *BROKEN)]
+    made = [encode_stream(speaker, answer_events(sample.answer)) for sample in (*SAMPLES, *BROKEN)]
     files = (RECORDINGS / path for path in RECORDED.get(name, ()))
     found = [path.read_bytes().replace(b"\r\n", b"\n") for path in files if path.is_file()]
     return tuple(data for data in (*made, *found) if len(data) <= MAX_GOLDEN)
@@ -125,7 +125,11 @@ def test_the_strict_readers_accept_every_sample(name: str) -> None:
             for live in (False, True):
                 reply = replace(REPLY, citations="live" if live else "exact")
                 try:
-                    check_stream(name, write(dialect(name), tell(sample.answer, order), reply), live=live)
+                    check_stream(
+                        name,
+                        encode_stream(dialect(name), answer_events(sample.answer, order), reply),
+                        live=live,
+                    )
                 except Violation as error:
                     pytest.fail(f"{sample.name}, {order}, live {live}: {error}")
 
@@ -137,7 +141,7 @@ def test_the_strict_readers_accept_real_traffic(path: tuple[str, str], recording
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_the_strict_readers_refuse_what_is_broken(name: str) -> None:
-    stream = write(dialect(name), tell(SAMPLES[2].answer))
+    stream = encode_stream(dialect(name), answer_events(SAMPLES[2].answer))
     odd = stream.replace(b'"', b"'", 1)
     for broken in (stream[:-20], stream + stream, odd, b"", stream + b"data: NaN\n\n"):
         with pytest.raises((Violation, KeyError)):
@@ -145,14 +149,14 @@ def test_the_strict_readers_refuse_what_is_broken(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_broken_streams_are_read_and_told_in_any_dialect(name: str) -> None:
+def test_broken_streams_are_decoded_and_encoded_in_any_dialect(name: str) -> None:
     wrong = list(failures(name, range(400)))
     assert not wrong, "\n".join([f"{len(wrong)} in all", *wrong[:20]])
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", DIALECTS)
-def test_ten_thousand_broken_streams_are_told_in_every_dialect(name: str) -> None:
+def test_ten_thousand_broken_streams_are_encoded_in_every_dialect(name: str) -> None:
     wrong = list(failures(name, range(1000, 11_000), DIALECTS))
     assert not wrong, "\n".join([f"{len(wrong)} in all", *wrong[:50]])
 
@@ -164,7 +168,7 @@ def test_events_in_any_order_make_a_valid_stream(name: str) -> None:
         events = [
             event
             for sample in random.sample(SAMPLES, 2)
-            for event in tell(sample.answer, random.choice(ORDERS))
+            for event in answer_events(sample.answer, random.choice(ORDERS))
             if not isinstance(event, Finished) and random.random() < 0.9
         ]
         if random.random() < 0.7:

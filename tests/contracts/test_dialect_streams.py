@@ -1,4 +1,4 @@
-"""Streams mean the same however their bytes are cut, dressed or broken off.
+"""Streams decode to the same answer however their bytes are split, formatted or truncated.
 
 Over every recorded stream, and over streams that each dialect's own encoder makes of one answer with
 everything in it.
@@ -18,7 +18,7 @@ from groundwire.dialects.base import CitationPolicy, StreamDecoder
 from groundwire.dialects.features import Feature, project
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.model import Event, Failed, Finished, TextDelta, TextSettled, assemble
-from tests.contracts.recorded.catalogue import Recording, body_of, events_of, recordings_of, told_by
+from tests.contracts.recorded.catalogue import Recording, body_of, events_of, recorded_answer, recordings_of
 from tests.contracts.recorded.frames import (
     DRESSES,
     LINE_ENDS,
@@ -30,7 +30,7 @@ from tests.contracts.recorded.frames import (
     random_pieces,
     with_line_ends,
 )
-from tests.contracts.recorded.rich import RICH, encoded
+from tests.contracts.recorded.full_answer import RICH, encoded
 
 BYTEWISE = 40_000
 """Bytes up to which a stream is fed byte by byte; longer ones go in pieces of seven."""
@@ -91,13 +91,13 @@ def _check(stream: Stream, pieces: Iterable[bytes]) -> None:
 
 
 @every_stream
-def test_a_stream_cut_into_bytes_tells_the_same(stream: Stream) -> None:
+def test_a_stream_split_into_bytes_gives_the_same_answer(stream: Stream) -> None:
     data = stream.data
     _check(stream, pieces_of(data, 1 if len(data) <= BYTEWISE else 7))
 
 
 @every_stream
-def test_a_stream_cut_at_random_tells_the_same(stream: Stream) -> None:
+def test_a_stream_split_at_random_gives_the_same_answer(stream: Stream) -> None:
     random = Random(_name(stream))
     for _ in range(max(4, min(50, EFFORT // len(stream.data)))):
         _check(stream, random_pieces(stream.data, random))
@@ -106,13 +106,13 @@ def test_a_stream_cut_at_random_tells_the_same(stream: Stream) -> None:
 @pytest.mark.thorough
 @every_stream
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 64, 1021, 4096])
-def test_a_stream_cut_into_pieces_of_any_size_tells_the_same(stream: Stream, size: int) -> None:
+def test_a_stream_split_into_chunks_of_any_size_gives_the_same_answer(stream: Stream, size: int) -> None:
     _check(stream, pieces_of(stream.data, size))
 
 
 @pytest.mark.thorough
 @every_stream
-def test_a_stream_cut_at_random_two_hundred_times_tells_the_same(stream: Stream) -> None:
+def test_a_stream_split_at_random_two_hundred_times_gives_the_same_answer(stream: Stream) -> None:
     random = Random(_name(stream))
     for _ in range(200):
         _check(stream, random_pieces(stream.data, random))
@@ -153,8 +153,8 @@ def test_every_text_is_settled_before_the_end(stream: Stream) -> None:
             settled.add(event.part)
         elif isinstance(event, TextDelta):
             assert event.part not in settled, f"more text of part {event.part} after it was settled"
-    told = {event.part for event in events if isinstance(event, TextDelta) and event.text}
-    assert isinstance(events[-1], Failed) or told <= settled
+    text_parts = {event.part for event in events if isinstance(event, TextDelta) and event.text}
+    assert isinstance(events[-1], Failed) or text_parts <= settled
 
 
 def _texts(events: Iterable[Event]) -> dict[int, str]:
@@ -199,7 +199,7 @@ def test_a_stream_broken_off_anywhere_ends_once_with_the_text_so_far(stream: Str
     _check_broken_off(stream, [random.randrange(len(stream.data)) for _ in range(count)])
 
 
-COMPLETE = [recording for recording in recordings_of("stream") if told_by(recording).refusal is None]
+COMPLETE = [recording for recording in recordings_of("stream") if recorded_answer(recording).refusal is None]
 
 
 @pytest.mark.parametrize("recording", COMPLETE, ids=lambda recording: recording.name)
@@ -212,7 +212,7 @@ RESPONSES = [recording for recording in COMPLETE if recording.dialect == "openai
 
 
 @pytest.mark.parametrize("recording", RESPONSES, ids=lambda recording: recording.name)
-def test_a_stream_says_what_the_response_in_its_last_event_says(recording: Recording) -> None:
+def test_a_stream_equals_the_response_in_its_last_event(recording: Recording) -> None:
     final = payloads(recording.data)[-1]["response"]
     assert isinstance(final, dict)
     body = assemble(dialect(recording.dialect).decode_response(final))

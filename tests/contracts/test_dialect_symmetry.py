@@ -1,4 +1,4 @@
-"""Requests: what a dialect writes it reads again with the same meaning, and it names what it left unsaid.
+"""Requests: a dialect decodes what it encodes to the same meaning, and names what it cannot encode.
 
 Also the caller's mistakes: whatever is wrong with a body, the error is the caller's and names the place.
 """
@@ -68,49 +68,51 @@ CALLS = (
         ),
     ),
 )
-ASK = Request((QUESTION,), model="model-1")
+REQUEST = Request((QUESTION,), model="model-1")
 
 REQUESTS: dict[str, Request] = {
-    "a question": ASK,
-    "a talk": replace(ASK, messages=(QUESTION, Message("assistant", (Text("6650 km."),)), QUESTION)),
-    "instructions": replace(ASK, system=(Text("Be brief."), Text("Be kind."))),
+    "a question": REQUEST,
+    "a talk": replace(REQUEST, messages=(QUESTION, Message("assistant", (Text("6650 km."),)), QUESTION)),
+    "instructions": replace(REQUEST, system=(Text("Be brief."), Text("Be kind."))),
     "an instruction from a developer": replace(
-        ASK, messages=(Message("developer", (Text("Be brief."),)), QUESTION)
+        REQUEST, messages=(Message("developer", (Text("Be brief."),)), QUESTION)
     ),
-    "several text parts": replace(ASK, messages=(Message("user", (Text("One. "), Text("Two."))),)),
-    "tools": replace(ASK, tools=(WEATHER, CLOCK)),
-    "tool calls and results": replace(ASK, messages=CALLS, tools=(WEATHER, CLOCK)),
+    "several text parts": replace(REQUEST, messages=(Message("user", (Text("One. "), Text("Two."))),)),
+    "tools": replace(REQUEST, tools=(WEATHER, CLOCK)),
+    "tool calls and results": replace(REQUEST, messages=CALLS, tools=(WEATHER, CLOCK)),
     "a failed tool": replace(
-        ASK,
+        REQUEST,
         messages=(
             *CALLS[:2],
             Message("user", (ToolResult("call_a", (Text("no"),), "get_weather", is_error=True),)),
         ),
         tools=(WEATHER,),
     ),
-    "a picture": replace(ASK, messages=(Message("user", (Text("What is this?"), PICTURE)),)),
+    "a picture": replace(REQUEST, messages=(Message("user", (Text("What is this?"), PICTURE)),)),
     "a picture by address": replace(
-        ASK,
+        REQUEST,
         messages=(Message("user", (Text("And this?"), Image("image/png", url="https://a.example/b.png"))),),
     ),
-    "search": replace(ASK, search=SearchOptions()),
-    "search beside tools": replace(ASK, search=SearchOptions(), tools=(WEATHER,)),
-    "a forced search": replace(ASK, search=SearchOptions(), tool_choice=ToolChoice("search")),
-    "any tool": replace(ASK, tools=(WEATHER,), tool_choice=ToolChoice("required")),
-    "no tool": replace(ASK, tools=(WEATHER,), tool_choice=ToolChoice("none")),
-    "the model's choice": replace(ASK, tools=(WEATHER,), tool_choice=ToolChoice("auto")),
-    "a named function": replace(ASK, tools=(WEATHER, CLOCK), tool_choice=ToolChoice("function", "clock_now")),
-    "limits": replace(ASK, limits=Limits(500, ("END", "STOP"), 0.5, 0.25, 20)),
-    "a limit": replace(ASK, limits=Limits(max_output_tokens=500)),
-    "low effort": replace(ASK, reasoning=ReasoningOptions("low")),
-    "high effort shown": replace(ASK, reasoning=ReasoningOptions("high", visible=True)),
-    "no reasoning": replace(ASK, reasoning=ReasoningOptions("none")),
-    "a budget of reasoning": replace(ASK, reasoning=ReasoningOptions(budget_tokens=2048)),
-    "output by a schema": replace(ASK, output=OutputFormat(SCHEMA, "weather", strict=True)),
-    "any JSON": replace(ASK, output=OutputFormat()),
-    "streamed": replace(ASK, stream=True),
-    "continued": replace(ASK, previous_id="r0"),
-    "a tool of nobody's": replace(ASK, tools=(OpaqueTool("nobody", {"type": "x"}), CLOCK)),
+    "search": replace(REQUEST, search=SearchOptions()),
+    "search beside tools": replace(REQUEST, search=SearchOptions(), tools=(WEATHER,)),
+    "a forced search": replace(REQUEST, search=SearchOptions(), tool_choice=ToolChoice("search")),
+    "any tool": replace(REQUEST, tools=(WEATHER,), tool_choice=ToolChoice("required")),
+    "no tool": replace(REQUEST, tools=(WEATHER,), tool_choice=ToolChoice("none")),
+    "the model's choice": replace(REQUEST, tools=(WEATHER,), tool_choice=ToolChoice("auto")),
+    "a named function": replace(
+        REQUEST, tools=(WEATHER, CLOCK), tool_choice=ToolChoice("function", "clock_now")
+    ),
+    "limits": replace(REQUEST, limits=Limits(500, ("END", "STOP"), 0.5, 0.25, 20)),
+    "a limit": replace(REQUEST, limits=Limits(max_output_tokens=500)),
+    "low effort": replace(REQUEST, reasoning=ReasoningOptions("low")),
+    "high effort shown": replace(REQUEST, reasoning=ReasoningOptions("high", visible=True)),
+    "no reasoning": replace(REQUEST, reasoning=ReasoningOptions("none")),
+    "a budget of reasoning": replace(REQUEST, reasoning=ReasoningOptions(budget_tokens=2048)),
+    "output by a schema": replace(REQUEST, output=OutputFormat(SCHEMA, "weather", strict=True)),
+    "any JSON": replace(REQUEST, output=OutputFormat()),
+    "streamed": replace(REQUEST, stream=True),
+    "continued": replace(REQUEST, previous_id="r0"),
+    "a tool of nobody's": replace(REQUEST, tools=(OpaqueTool("nobody", {"type": "x"}), CLOCK)),
 }
 
 
@@ -200,16 +202,16 @@ def _result_text(result: ToolResult) -> str:
 def there_and_back(speaker: Dialect, request: Request) -> tuple[Request, tuple[str, ...]]:
     encoded = speaker.encode_request(request)
     body = Fields.of(load_json(dump_json(encoded.body), ClientWireError), ClientWireError).raw
-    return speaker.decode_request(body), encoded.unsaid
+    return speaker.decode_request(body), encoded.unsupported
 
 
 def silent_losses(
-    before: Mapping[str, object], after: Mapping[str, object], unsaid: tuple[str, ...]
+    before: Mapping[str, object], after: Mapping[str, object], unsupported: tuple[str, ...]
 ) -> list[str]:
     return [
-        f"{name}: {value!r} became {after[name]!r}, unsaid: {unsaid}"
+        f"{name}: {value!r} became {after[name]!r}, unsupported: {unsupported}"
         for name, value in before.items()
-        if name not in unsaid and _PART_OF.get(name) not in unsaid and after[name] != value
+        if name not in unsupported and _PART_OF.get(name) not in unsupported and after[name] != value
     ]
 
 
@@ -217,23 +219,23 @@ def silent_losses(
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_request_is_read_as_it_was_meant(name: str, case: str) -> None:
     request = REQUESTS[case]
-    after, unsaid = there_and_back(dialect(name), request)
+    after, unsupported = there_and_back(dialect(name), request)
     if name == "websearch":
         # To speak it is to ask for a search.
         request = replace(request, search=request.search or SearchOptions())
-    lost = silent_losses(meaning(request), meaning(after), unsaid)
+    lost = silent_losses(meaning(request), meaning(after), unsupported)
     assert not lost, "\n".join(lost)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_plain_search_leaves_nothing_unsaid(name: str) -> None:
-    assert dialect(name).encode_request(REQUESTS["search"]).unsaid == ()
+def test_a_plain_search_is_fully_supported(name: str) -> None:
+    assert dialect(name).encode_request(REQUESTS["search"]).unsupported == ()
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_limit_of_the_answer_is_kept_or_named(name: str) -> None:
-    after, unsaid = there_and_back(dialect(name), REQUESTS["a limit"])
-    assert after.limits.max_output_tokens == 500 or "max_output_tokens" in unsaid
+    after, unsupported = there_and_back(dialect(name), REQUESTS["a limit"])
+    assert after.limits.max_output_tokens == 500 or "max_output_tokens" in unsupported
 
 
 _DOMAINS = st.lists(
@@ -269,14 +271,14 @@ _OPTIONS = st.builds(
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_search_option_survives_or_is_named(name: str, options: SearchOptions) -> None:
     try:
-        after, unsaid = there_and_back(dialect(name), replace(ASK, search=options))
+        after, unsupported = there_and_back(dialect(name), replace(REQUEST, search=options))
     except RequestError:
         # Some dialects take one list of domains, not both; refusing is honest.
         assert options.allowed_domains
         assert options.blocked_domains
         return
     assert after.search is not None
-    lost = silent_losses(search_meaning(options), search_meaning(after.search), unsaid)
+    lost = silent_losses(search_meaning(options), search_meaning(after.search), unsupported)
     assert not lost, "\n".join(lost)
 
 
@@ -372,7 +374,7 @@ _NO_JSON = {
 
 @pytest.mark.parametrize("case", _NO_JSON)
 @pytest.mark.parametrize("name", DIALECTS)
-def test_what_is_no_object_is_the_callers_fault(name: str, case: str) -> None:
+def test_a_body_that_is_not_an_object_is_the_clients_fault(name: str, case: str) -> None:
     with pytest.raises(ClientWireError) as caught:
         dialect(name).decode_request(
             Fields.of(load_json(_NO_JSON[case], ClientWireError), ClientWireError).raw
@@ -384,6 +386,6 @@ def test_what_is_no_object_is_the_callers_fault(name: str, case: str) -> None:
 @pytest.mark.parametrize("name", DIALECTS)
 def test_half_a_surrogate_pair_is_mended(name: str) -> None:
     speaker = dialect(name)
-    text = dump_json(speaker.encode_request(ASK).body).replace("Nile", "N\\ud800ile")
+    text = dump_json(speaker.encode_request(REQUEST).body).replace("Nile", "N\\ud800ile")
     body = Fields.of(load_json(text, ClientWireError), ClientWireError).raw
     assert "N\ufffdile" in speaker.decode_request(body).query

@@ -1,4 +1,4 @@
-"""The `losses` of a dialect are the truth: what is not listed is kept, what is listed does differ."""
+"""The `losses` of a dialect are accurate: features not listed are kept, listed features differ."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from tests.contracts.samples import (
     Form,
     Order,
     Sample,
-    carry,
+    answer_events,
+    encode_stream,
+    round_trip,
     same,
-    tell,
-    write,
 )
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "losses.py"
@@ -54,13 +54,13 @@ def extension_fields(target: Dialect, answer: Answer, form: Form) -> set[str]:
         bodies: list[Json] = [target.encode_response(answer, REPLY)]
     else:
         reader = FrameReader()
-        frames = [*reader.feed(write(target, tell(answer, form))), *reader.close()]
+        frames = [*reader.feed(encode_stream(target, answer_events(answer, form))), *reader.close()]
         bodies = [json.loads(frame.data) for frame in frames if frame.data != b"[DONE]"]
     return {key for body in bodies for found in extensions(body) for key, value in found.items() if value}
 
 
 def differences(target: Dialect, sample: Sample, form: Form) -> Iterator[str]:
-    after = carry(target, sample.answer, form)
+    after = round_trip(target, sample.answer, form)
     for feature in Feature:
         if feature not in target.losses and not same(feature, sample.answer, after, target.losses):
             before, now = project(sample.answer, feature), project(after, feature)
@@ -74,9 +74,9 @@ def test_every_feature_is_present_in_some_sample(feature: Feature) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_the_samples_are_told_in_full_whatever_the_order(order: Order) -> None:
+def test_the_samples_are_complete_whatever_the_order(order: Order) -> None:
     for sample in (*SAMPLES, *BROKEN):
-        told = assemble(tell(sample.answer, order))
+        told = assemble(answer_events(sample.answer, order))
         assert all(project(told, feature) == project(sample.answer, feature) for feature in Feature)
 
 
@@ -91,7 +91,7 @@ def test_what_is_not_listed_as_lost_is_kept(name: str, form: Form) -> None:
 @pytest.mark.parametrize("name", DIALECTS)
 def test_what_is_listed_as_lost_is_really_lost(name: str) -> None:
     target = dialect(name)
-    pairs = [(sample.answer, carry(target, sample.answer, form)) for sample in SAMPLES for form in FORMS]
+    pairs = [(sample.answer, round_trip(target, sample.answer, form)) for sample in SAMPLES for form in FORMS]
     kept = [
         feature.name
         for feature in target.losses
@@ -120,18 +120,18 @@ def test_what_goes_into_the_extension_is_found_there(name: str, form: Form) -> N
 
 @pytest.mark.parametrize("form", ["whole", "settled"])
 @pytest.mark.parametrize("name", DIALECTS)
-def test_warnings_are_told_in_the_extension(name: str, form: Form) -> None:
+def test_warnings_are_in_the_extension(name: str, form: Form) -> None:
     warned = next(sample for sample in SAMPLES if sample.answer.warnings)
     assert "warnings" in extension_fields(dialect(name), warned.answer, form)
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", DIALECTS)
-def test_what_was_said_before_an_error_stands(name: str, order: Order) -> None:
+def test_text_before_an_error_is_kept(name: str, order: Order) -> None:
     target = dialect(name)
     kept = (Feature.TEXT, Feature.CITATIONS, Feature.QUERIES)
     for sample in BROKEN:
-        after = carry(target, sample.answer, order)
+        after = round_trip(target, sample.answer, order)
         assert after.error is not None, sample.name
         assert after.finish is None
         lost = [

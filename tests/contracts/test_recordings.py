@@ -1,4 +1,4 @@
-"""Every recorded answer, streamed or whole, is read as it was meant.
+"""Every recorded answer, error and request is decoded as intended.
 
 The expected values come from plain readers of the raw JSON (`tests/contracts/recorded`), one for each family
 of wires, which share no code with the dialects.
@@ -8,26 +8,35 @@ from __future__ import annotations
 
 import fnmatch
 import html
+import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from groundwire.errors import UpstreamError
+from groundwire.dialects.registry import dialect
+from groundwire.errors import ClientWireError, RequestError, UpstreamError
 from groundwire.model import (
     Answer,
     Citation,
     Evidence,
     Failed,
     Finished,
+    FunctionTool,
+    Json,
+    JsonObject,
+    OpaqueTool,
     Reasoning,
+    Request,
     SearchCall,
     SearchResult,
     Span,
     Started,
     Text,
     ToolCall,
+    assemble,
 )
 from groundwire.model.value import replace
 from tests.contracts.recorded.catalogue import (
@@ -35,15 +44,21 @@ from tests.contracts.recorded.catalogue import (
     READERS,
     Recording,
     answer_of,
+    body_of,
     events_of,
     every_file,
     find_recording,
     not_an_answer,
+    recorded_answer,
     recordings_of,
-    told_by,
+    status_and_headers,
 )
-from tests.contracts.recorded.deep import strings_in
-from tests.contracts.recorded.told import Call, Mention, Told
+from tests.contracts.recorded.errors import read_error
+from tests.contracts.recorded.facts import RecordedAnswer, RecordedCitation, RecordedError, RecordedSearch
+from tests.contracts.recorded.frames import decode, pieces_of
+from tests.contracts.recorded.lookup import string, strings_in
+from tests.contracts.recorded.repeated_text import doubled, shifted
+from tests.contracts.recorded.requests import RecordedRequest, read_request
 
 ANSWERS = recordings_of("body", "stream")
 every_answer = pytest.mark.parametrize("recording", ANSWERS, ids=lambda recording: recording.name)
@@ -63,45 +78,45 @@ def test_every_family_has_recorded_answers(recordings: Path) -> None:
 
 @every_answer
 def test_the_text_is_the_text_part_by_part(recording: Recording) -> None:
-    told = told_by(recording)
+    recorded = recorded_answer(recording)
     parts = [part for part in answer_of(recording).parts if isinstance(part, Text) and part.text]
-    assert [part.text for part in parts] == told.texts
-    assert [part.phase for part in parts] == told.phases
+    assert [part.text for part in parts] == recorded.texts
+    assert [part.phase for part in parts] == recorded.phases
 
 
 @every_answer
 def test_each_source_is_cited_where_the_wire_put_it(recording: Recording) -> None:
-    told = told_by(recording)
+    recorded = recorded_answer(recording)
     answer = answer_of(recording)
     cited = {(citation.span, item.source.url) for citation, item in _evidence(answer)}
-    expected = {(mention.place, mention.url) for mention in told.mentions if not mention.placeless}
+    expected = {(mention.span, mention.url) for mention in recorded.citations if not mention.without_span}
     assert expected - cited == set()
     for span, url in cited - expected:
-        assert _stands_for_itself(told, span, url), f"{url} was not cited at {span}"
+        assert _stands_for_itself(recorded, span, url), f"{url} was not cited at {span}"
 
 
-def _stands_for_itself(told: Told, span: Span | None, url: str) -> bool:
+def _stands_for_itself(recorded: RecordedAnswer, span: Span | None, url: str) -> bool:
     """A link that nobody annotated, or that was annotated without a place, may be a citation where it stands.
 
     OpenRouter's engines and xAI give no places, the Codex backend no annotations at all.
     """
-    if any(mention.placeless and mention.url == url for mention in told.mentions) and span is None:
+    if any(mention.without_span and mention.url == url for mention in recorded.citations) and span is None:
         return True
-    if span is None or not all(mention.placeless for mention in told.mentions):
+    if span is None or not all(mention.without_span for mention in recorded.citations):
         return False
-    return f"]({url})" in told.text[slice(*span)]
+    return f"]({url})" in recorded.text[slice(*span)]
 
 
 @every_answer
-def test_every_placeless_source_is_cited_all_the_same(recording: Recording) -> None:
+def test_every_source_without_a_span_is_still_cited(recording: Recording) -> None:
     cited = {item.source.url for _, item in _evidence(answer_of(recording))}
-    assert {mention.url for mention in told_by(recording).mentions} <= cited
+    assert {mention.url for mention in recorded_answer(recording).citations} <= cited
 
 
 @every_answer
-def test_a_place_that_the_text_does_not_bear_out_is_warned_of(recording: Recording) -> None:
+def test_an_offset_outside_of_the_text_is_warned_of(recording: Recording) -> None:
     codes = [warning.code for warning in answer_of(recording).warnings]
-    assert ("citation_unplaced" in codes) >= (told_by(recording).unverified > 0)
+    assert ("citation_unplaced" in codes) >= (recorded_answer(recording).unverified > 0)
 
 
 @every_answer
@@ -124,106 +139,108 @@ def test_evidence_has_the_title_the_quote_and_the_confidence_of_the_wire(recordi
         (item.source.url, item.source.title, html.unescape(item.quote), item.confidence)
         for _, item in _evidence(answer)
     }
-    for mention in told_by(recording).mentions:
+    for mention in recorded_answer(recording).citations:
         assert _fact(mention) in facts, (
             f"{_fact(mention)} not in {[fact for fact in facts if fact[0] == mention.url]}"
         )
 
 
-def _fact(mention: Mention) -> tuple[str, str, str, float | None]:
+def _fact(mention: RecordedCitation) -> tuple[str, str, str, float | None]:
     return mention.url, mention.title, html.unescape(mention.quote), mention.confidence
 
 
 @every_answer
 def test_no_quote_is_text_of_the_answer_that_the_wire_did_not_quote(recording: Recording) -> None:
-    quotes = {html.unescape(mention.quote) for mention in told_by(recording).mentions}
+    quotes = {html.unescape(mention.quote) for mention in recorded_answer(recording).citations}
     assert {html.unescape(item.quote) for _, item in _evidence(answer_of(recording))} <= quotes | {""}
 
 
 @every_answer
-def test_every_search_page_and_pattern_is_told(recording: Recording) -> None:
-    told = told_by(recording)
+def test_every_search_page_and_pattern_is_emitted(recording: Recording) -> None:
+    recorded = recorded_answer(recording)
     calls = [_call(part) for part in answer_of(recording).parts if isinstance(part, SearchCall)]
-    if told.queries is None:
-        assert calls == told.calls
+    if recorded.queries is None:
+        assert calls == recorded.calls
         return
-    assert {query for call in calls if call.kind == "search" for query in call.subjects} == set(told.queries)
-    assert [call for call in calls if call.kind != "search"] == told.calls
+    assert {query for call in calls if call.kind == "search" for query in call.subjects} == set(
+        recorded.queries
+    )
+    assert [call for call in calls if call.kind != "search"] == recorded.calls
 
 
-def _call(part: SearchCall) -> Call:
+def _call(part: SearchCall) -> RecordedSearch:
     subjects = {"search": part.queries, "open": (part.url,), "find": (part.url, part.pattern)}
-    return Call(part.kind, tuple(subjects[part.kind]))
+    return RecordedSearch(part.kind, tuple(subjects[part.kind]))
 
 
 @every_answer
 def test_everything_found_is_a_source_with_its_date(recording: Recording) -> None:
-    told = told_by(recording)
+    recorded = recorded_answer(recording)
     answer = answer_of(recording)
-    assert told.found <= {source.url for source in answer.sources}
-    assert told.dates <= {(source.url, source.date) for source in answer.sources}
+    assert recorded.found <= {source.url for source in answer.sources}
+    assert recorded.dates <= {(source.url, source.date) for source in answer.sources}
     results = [part for part in answer.parts if isinstance(part, SearchResult)]
-    assert [result.error for result in results if result.error] == told.search_errors
+    assert [result.error for result in results if result.error] == recorded.search_errors
     shown = "".join(result.suggestions for result in results)
-    assert all(suggestion in shown for suggestion in told.suggestions)
+    assert all(suggestion in shown for suggestion in recorded.suggestions)
 
 
 @every_answer
 def test_reasoning_is_shown_in_full(recording: Recording) -> None:
     parts = answer_of(recording).parts
     said = "".join(part.text for part in parts if isinstance(part, Reasoning))
-    assert "".join(said.split()) == "".join(told_by(recording).reasoning.split())
+    assert "".join(said.split()) == "".join(recorded_answer(recording).reasoning.split())
 
 
 @every_answer
-def test_what_only_the_provider_understands_is_kept_unchanged(recording: Recording) -> None:
+def test_opaque_provider_data_is_kept_unchanged(recording: Recording) -> None:
     kept = set(strings_in(answer_of(recording)))
-    lost = [blob[:40] for blob in told_by(recording).blobs if blob not in kept]
+    lost = [blob[:40] for blob in recorded_answer(recording).blobs if blob not in kept]
     assert lost == []
 
 
 @every_answer
 def test_server_tools_never_become_calls_for_the_client(recording: Recording) -> None:
     calls = [(part.id, part.name) for part in answer_of(recording).parts if isinstance(part, ToolCall)]
-    assert calls == told_by(recording).tool_calls
+    assert calls == recorded_answer(recording).tool_calls
 
 
 @every_answer
 def test_usage_is_what_the_wire_counts(recording: Recording) -> None:
     usage = answer_of(recording).usage
-    told = told_by(recording).usage
+    recorded = recorded_answer(recording).usage
     if recording.dialect == "gemini" and usage.searches is not None:
         # Gemini has no counter; whoever counts its queries must count right.
-        told = replace(told, searches=len(set(told_by(recording).queries or ())))
-    assert usage == told
+        recorded = replace(recorded, searches=len(set(recorded_answer(recording).queries or ())))
+    assert usage == recorded
 
 
 @every_answer
-def test_the_end_is_the_end_the_wire_told(recording: Recording) -> None:
-    told = told_by(recording)
+def test_the_finish_reason_is_that_of_the_wire(recording: Recording) -> None:
+    recorded = recorded_answer(recording)
     answer = answer_of(recording)
-    if told.refusal is None:
-        assert (answer.finish, answer.error) == (told.finish, None)
+    if recorded.refusal is None:
+        assert (answer.finish, answer.error) == (recorded.finish, None)
         return
     assert isinstance(answer.error, UpstreamError)
-    assert type(answer.error) is told.refusal.kind
-    assert told.refusal.message in answer.error.message
-    assert answer.error.retry_after == told.refusal.retry_after
-    assert not told.refusal.words or answer.error.upstream_code in told.refusal.words
+    assert type(answer.error) is recorded.refusal.kind
+    assert recorded.refusal.message in answer.error.message
+    assert answer.error.retry_after == recorded.refusal.retry_after
+    assert not recorded.refusal.words or answer.error.upstream_code in recorded.refusal.words
 
 
 @every_answer
 def test_id_and_model_are_those_of_the_wire(recording: Recording) -> None:
-    told = told_by(recording)
-    assert (answer_of(recording).id, answer_of(recording).model) == (told.id, told.model)
+    recorded = recorded_answer(recording)
+    assert (answer_of(recording).id, answer_of(recording).model) == (recorded.id, recorded.model)
 
 
 @every_answer
 def test_an_answer_starts_once_and_ends_once(recording: Recording) -> None:
     events = events_of(recording)
-    told = told_by(recording)
+    recorded = recorded_answer(recording)
     starts = [place for place, event in enumerate(events) if isinstance(event, Started)]
-    assert starts == [0] or (starts == [] and told.refusal is not None and not told.texts)
+    assert starts == [0] or (starts == [] and recorded.refusal is not None and not recorded.texts)
     assert [event for event in events if isinstance(event, Finished | Failed)] == [events[-1]]
 
 
@@ -239,3 +256,213 @@ def test_searches_and_evidence_carry_the_mark_of_their_dialect(recording: Record
 
 def _evidence(answer: Answer) -> Iterator[tuple[Citation, Evidence]]:
     return ((citation, item) for citation in answer.citations for item in citation.evidence)
+
+
+ERRORS = recordings_of("error")
+every_error = pytest.mark.parametrize("recording", ERRORS, ids=lambda recording: recording.name)
+
+
+def _recorded_error(recording: Recording) -> RecordedError:
+    body: Json = json.loads(recording.data)
+    return read_error(body, status_and_headers(recording)[0])
+
+
+def _error(recording: Recording) -> UpstreamError:
+    status, headers = status_and_headers(recording)
+    return dialect(recording.dialect).decode_error(status, recording.data, headers)
+
+
+@every_error
+def test_the_error_is_of_the_right_kind(recording: Recording) -> None:
+    assert type(_error(recording)) is _recorded_error(recording).kind
+
+
+@every_error
+def test_the_error_has_the_message_of_the_provider(recording: Recording) -> None:
+    error, recorded = _error(recording), _recorded_error(recording)
+    assert recorded.message in error.message
+    assert error.status == status_and_headers(recording)[0]
+    assert not recorded.words or error.upstream_code in recorded.words
+
+
+@every_error
+def test_the_error_knows_how_long_to_wait(recording: Recording) -> None:
+    assert _error(recording).retry_after == _recorded_error(recording).retry_after
+
+
+@every_error
+def test_the_error_has_the_request_id(recording: Recording) -> None:
+    body: Json = json.loads(recording.data)
+    headers = status_and_headers(recording)[1]
+    assert _error(recording).request_id == (string(body, "request_id") or headers.get("x-request-id", ""))
+
+
+@every_error
+def test_a_retry_header_is_read(recording: Recording) -> None:
+    status, headers = status_and_headers(recording)
+    recorded = dialect(recording.dialect).decode_error(
+        status, recording.data, {**headers, "retry-after": "7"}
+    )
+    assert recorded.retry_after in (7.0, _recorded_error(recording).retry_after)
+
+
+@every_error
+@pytest.mark.parametrize("size", [1, 7, 1 << 20])
+def test_an_error_body_instead_of_a_stream_is_one_failure(recording: Recording, size: int) -> None:
+    events = decode(dialect(recording.dialect).decoder(), pieces_of(recording.data, size))
+    recorded = [event for event in events if not isinstance(event, Started)]
+    assert len(recorded) == 1
+    assert isinstance(recorded[0], Failed)
+    assert _recorded_error(recording).message in recorded[0].error.message
+
+
+@pytest.mark.parametrize("name", sorted({recording.dialect for recording in ERRORS}))
+@pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 503])
+def test_an_error_page_is_an_error_of_its_status(name: str, status: int) -> None:
+    page = b"<html>\r\n<title>Bad \x00 gateway</title>" + b"<p>x</p>" * 1000
+    error = dialect(name).decode_error(status, page, {})
+    assert type(error) is read_error({}, status).kind
+    assert len(error.message) <= 300
+    assert not re.search(r"[\x00-\x08\x0b-\x1f]", error.message)
+
+
+PLACED = [
+    recording
+    for recording in recordings_of("body", "stream")
+    if recording.dialect != "anthropic_messages"
+    and any(mention.span is not None for mention in recorded_answer(recording).citations)
+]
+LINKED = [recording for recording in PLACED if recording.dialect.startswith("openai")]
+
+
+def _check(body: JsonObject, owner: str, recorded: RecordedAnswer) -> None:
+    answer = assemble(dialect(owner).decode_response(body))
+    cited = {(citation.span, item.source.url) for citation in answer.citations for item in citation.evidence}
+    assert answer.text == recorded.text
+    assert not recorded.citations or cited == {(mention.span, mention.url) for mention in recorded.citations}
+
+
+@pytest.mark.parametrize("recording", PLACED, ids=lambda recording: recording.name)
+def test_offsets_alone_decide_in_a_text_that_repeats_everything(recording: Recording) -> None:
+    body = doubled(body_of(recording), recording.dialect)
+    _check(body, recording.dialect, READERS[recording.dialect].read(body))
+
+
+@pytest.mark.parametrize("recording", LINKED, ids=lambda recording: recording.name)
+@pytest.mark.parametrize("by", [-3, 3])
+def test_offsets_that_cut_a_link_in_two_mean_the_link(recording: Recording, by: int) -> None:
+    _check(shifted(body_of(recording), by), recording.dialect, recorded_answer(recording))
+
+
+REQUESTS = recordings_of("request")
+SOURCES = "web_search_call.action.sources"
+"""Asked of Responses whenever there is a search, or its pages would stay unknown."""
+WITHOUT_A_QUESTION = "error-400-empty-messages"
+"""OpenAI turned it down, and so may we."""
+ASKING = [recording for recording in REQUESTS if WITHOUT_A_QUESTION not in recording.name]
+every_request = pytest.mark.parametrize("recording", ASKING, ids=lambda recording: recording.name)
+
+
+def _body(recording: Recording) -> JsonObject:
+    body: Json = json.loads(recording.data)
+    assert isinstance(body, dict), "every request is an object"
+    return body
+
+
+@cache
+def _recorded_request(recording: Recording) -> RecordedRequest:
+    return read_request(_body(recording), recording.dialect)
+
+
+@cache
+def _request(recording: Recording) -> Request:
+    """What our dialect makes of it."""
+    return dialect(recording.dialect).decode_request(_body(recording))
+
+
+def test_a_request_without_a_question_is_turned_down(recordings: Path) -> None:
+    (recording,) = [item for item in REQUESTS if item not in ASKING]
+    with pytest.raises((ClientWireError, RequestError)):
+        _request(recording)
+
+
+@every_request
+def test_the_question_is_kept(recording: Recording) -> None:
+    facts_of_request, request = _recorded_request(recording), _request(recording)
+    assert request.query == (facts_of_request.user[-1] if facts_of_request.user else "")
+    assert [
+        message.text for message in request.messages if message.role == "user" and message.text
+    ] == facts_of_request.user
+    assert (
+        "".join(turn.text for turn in request.messages if turn.role == "assistant")
+        == facts_of_request.assistant
+    )
+
+
+@every_request
+def test_instructions_are_kept(recording: Recording) -> None:
+    facts_of_request, request = _recorded_request(recording), _request(recording)
+    kept = [part.text for part in request.system]
+    kept += [turn.text for turn in request.messages if turn.role in ("system", "developer")]
+    assert sorted(kept) == sorted(facts_of_request.system)
+
+
+@every_request
+def test_tools_are_kept_and_search_is_none_of_them(recording: Recording) -> None:
+    facts_of_request, request = _recorded_request(recording), _request(recording)
+    assert [
+        tool.name for tool in request.tools if isinstance(tool, FunctionTool)
+    ] == facts_of_request.functions
+    assert (
+        len([tool for tool in request.tools if isinstance(tool, OpaqueTool)]) == facts_of_request.other_tools
+    )
+
+
+@every_request
+def test_search_options_are_kept(recording: Recording) -> None:
+    search = _request(recording).search
+    assert (search and replace(search, extras={})) == _recorded_request(recording).search
+
+
+@every_request
+def test_model_limits_and_form_are_kept(recording: Recording) -> None:
+    facts_of_request, request = _recorded_request(recording), _request(recording)
+    assert (request.model, request.stream, request.previous_id) == (
+        facts_of_request.model,
+        facts_of_request.stream,
+        facts_of_request.previous_id,
+    )
+    assert request.limits.max_output_tokens == facts_of_request.max_output_tokens
+
+
+@every_request
+def test_history_keeps_every_url_and_every_opaque_value(recording: Recording) -> None:
+    facts_of_request, kept = _recorded_request(recording), set(strings_in(_request(recording)))
+    assert facts_of_request.urls <= kept
+    assert [blob[:40] for blob in facts_of_request.blobs if blob not in kept] == []
+
+
+@every_request
+def test_encoded_again_in_its_own_dialect_it_is_the_same_request(recording: Recording) -> None:
+    ours = dialect(recording.dialect)
+    request = _request(recording)
+    encoded = ours.encode_request(request)
+    assert _essence(ours.decode_request(encoded.body)) == _essence(request)
+    assert encoded.unsupported == ()
+
+
+def _essence(request: Request) -> Request:
+    """Without what stands in the path of Gemini's address, and what a dialect may ask for in addition."""
+    extras = {name: kept for name, fields in request.extras.items() if (kept := _without_sources(fields))}
+    return replace(request, model="", stream=False, extras=extras)
+
+
+def _without_sources(fields: JsonObject) -> JsonObject:
+    included = fields.get("include")
+    if not isinstance(included, list):
+        return fields
+    rest: Json = [item for item in included if item != SOURCES]
+    return {
+        **{key: value for key, value in fields.items() if key != "include"},
+        **({"include": rest} if rest else {}),
+    }

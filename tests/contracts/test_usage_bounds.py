@@ -1,4 +1,4 @@
-"""Numbers of tokens that cannot be true end neither an answer nor the accounting."""
+"""Implausible token counts break neither an answer nor the accounting."""
 
 from __future__ import annotations
 

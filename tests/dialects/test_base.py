@@ -1,4 +1,4 @@
-"""The promises that every decoder and encoder inherits, shown with the smallest of each."""
+"""Guarantees of every decoder and encoder, shown with minimal ones."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_only_the_first_of_several_terminal_events_counts() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", HELLO, b": comment\n\n", b"<html>", b"data: "])
-def test_a_stream_that_just_ends_is_told_as_such(data: bytes) -> None:
+def test_a_stream_that_just_ends_is_interrupted(data: bytes) -> None:
     events = said(data, Decoder())
     assert isinstance(events[-1], Failed)
     assert isinstance(events[-1].error, Interrupted | UpstreamWireError)
@@ -100,7 +100,7 @@ def test_the_end_of_the_bytes_may_be_the_end_of_the_answer() -> None:
     assert said(HELLO + END, Lenient()) == [TextDelta(0, "hello"), Finished()]
 
 
-def test_what_is_found_wrong_at_the_end_is_told() -> None:
+def test_an_error_found_at_the_end_is_emitted() -> None:
     assert said(HELLO, Strict()) == [
         TextDelta(0, "hello"),
         Failed(UpstreamWireError("half a thing", "$.thing")),
@@ -110,7 +110,7 @@ def test_what_is_found_wrong_at_the_end_is_told() -> None:
 @pytest.mark.parametrize(
     "broken", [b"data: nonsense\n\n", b'data: {"say": 1}\n\n', b"data: []\n\n", b'data: {"refuse": true}\n\n']
 )
-def test_bytes_that_break_the_dialect_fail_the_stream_and_what_came_before_stands(broken: bytes) -> None:
+def test_malformed_bytes_fail_the_stream_and_earlier_events_are_kept(broken: bytes) -> None:
     events = said(HELLO + broken + HELLO + END, Decoder())
     assert events[0] == TextDelta(0, "hello")
     assert len(events) == 2
@@ -148,13 +148,13 @@ def test_the_decoder_remembers_the_text_and_numbers_the_parts() -> None:
     decoder = Decoder()
     assert [decoder.next_part() for _ in range(3)] == [0, 1, 2]
     decoder.feed(HELLO + HELLO)
-    assert decoder.transcript.whole() == "hellohello"
+    assert decoder.text_buffer.whole() == "hellohello"
 
 
 def test_what_follows_the_end_is_not_remembered_as_text() -> None:
     decoder = Decoder()
     decoder.feed(END + HELLO)
-    assert decoder.transcript.whole() == ""
+    assert decoder.text_buffer.whole() == ""
 
 
 def test_an_error_of_another_kind_is_a_bug_and_is_not_hidden() -> None:
@@ -175,14 +175,14 @@ def test_the_encoder_takes_nothing_after_a_terminal_event() -> None:
     assert encoder.close() == b""
 
 
-def test_closing_early_tells_the_client_that_the_answer_was_cut() -> None:
+def test_closing_early_sends_an_interruption_error() -> None:
     encoder = Encoder(Reply())
     encoder.feed(TextDelta(0, "a"))
     assert encoder.close() == b'event: error\ndata: {"error":"the answer was interrupted"}\n\n'
     assert encoder.close() == b""
 
 
-def test_an_event_without_words_gives_no_bytes() -> None:
+def test_an_event_without_text_gives_no_bytes() -> None:
     assert Encoder(Reply()).feed(Warned("a", "b")) == b""
 
 

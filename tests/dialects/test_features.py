@@ -1,4 +1,4 @@
-"""Features and their projections: what an answer shows, and what is lost between two dialects."""
+"""Features and their projections, and what is lost between two dialects."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_pausing_and_refusing_are_features_of_their_own(
     assert (project(answer, Feature.PAUSE), project(answer, Feature.REFUSAL)) == (pause, refusal)
 
 
-def test_a_citation_keeps_its_place_when_markers_before_it_are_replaced() -> None:
+def test_a_citation_keeps_its_span_when_markers_before_it_are_replaced() -> None:
     linked = Answer(
         (Text(f"One {LINK} two."),),
         (
@@ -146,7 +146,7 @@ def test_arguments_are_compared_by_meaning_and_nonsense_by_its_letters() -> None
     assert calls("[" * 100_000) == [("c", "f", "[" * 100_000)]
 
 
-def test_what_is_lost_is_what_the_one_can_say_and_the_other_cannot() -> None:
+def test_the_loss_is_what_the_source_supports_and_the_target_does_not() -> None:
     websearch = dialect("websearch")
     poor: Dialect = replace(websearch, losses={Feature.QUOTES: "nowhere", Feature.COST: "`groundwire.cost`"})
     rich: Dialect = replace(websearch, losses={Feature.COST: "nowhere"})

@@ -1,4 +1,4 @@
-"""Typed reads that name the path of what is wrong."""
+"""Typed reads with the JSON path in errors."""
 
 from __future__ import annotations
 
@@ -92,9 +92,7 @@ WRONG: list[tuple[Callable[[Fields], object], str, str]] = [
 
 @pytest.mark.parametrize("fault", [ClientWireError, UpstreamWireError])
 @pytest.mark.parametrize("index", range(len(WRONG)))
-def test_a_wrong_type_is_the_fault_of_whoever_sent_it_with_its_path(
-    index: int, fault: type[WireError]
-) -> None:
+def test_a_wrong_type_is_the_fault_of_the_sender_with_its_path(index: int, fault: type[WireError]) -> None:
     read, path, reason = WRONG[index]
     with pytest.raises(fault) as caught:
         read(Fields.of(BODY, fault))
@@ -117,14 +115,14 @@ def test_faults_of_ones_own_have_their_path_too() -> None:
     assert inner.with_raw({"other": 1}).fault("odd", "other").path == "$.object.inner.other"
 
 
-def test_the_rest_is_what_nobody_asked_for() -> None:
+def test_the_rest_is_every_unknown_field() -> None:
     body = Fields.of({"a": 1, "b": None, "c": [3]}, ClientWireError)
     assert body.rest("a") == {"b": None, "c": [3]}
     assert body.rest() == body.raw
     assert body.rest("a", "b", "c", "d") == {}
 
 
-def test_something_that_is_no_object_is_an_empty_one() -> None:
+def test_a_value_that_is_not_an_object_becomes_an_empty_one() -> None:
     assert as_object({"a": 1}) == {"a": 1}
     assert as_object([1]) == as_object(None) == {}
 

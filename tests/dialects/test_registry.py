@@ -1,4 +1,4 @@
-"""The dialects by name."""
+"""Dialects by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_every_dialect_is_there_under_its_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_every_dialect_says_where_what_it_cannot_say_goes(name: str) -> None:
+def test_every_dialect_says_where_unsupported_features_go(name: str) -> None:
     losses = dialect(name).losses
     assert all(isinstance(feature, Feature) for feature in losses)
     assert all(home.strip() for home in losses.values())

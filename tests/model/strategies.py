@@ -1,4 +1,4 @@
-"""Every canonical value, as Hypothesis draws it.
+"""Hypothesis strategies for every canonical value.
 
 Texts are chosen to hurt whoever counts or cuts: astral characters, combining marks, joined emoji, CJK,
 right-to-left script, CRLF, and line separators that are none to JSON. A field that the model gains and

@@ -1,4 +1,4 @@
-"""The fold: events in, one answer in normal form out."""
+"""The assembler: events in, one answer in normal form out."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def cited(span: Span | None, *evidence: Evidence) -> Cited:
     return Cited(Citation(span, evidence))
 
 
-def test_nothing_told_is_an_empty_answer() -> None:
+def test_no_events_are_an_empty_answer() -> None:
     assert assemble([]) == Answer()
 
 
@@ -78,17 +78,17 @@ def test_deltas_of_one_part_are_joined_in_order() -> None:
     assert (answer.finish, answer.detail, answer.extras) == ("tool_calls", "tool_use", {"gemini": {"a": 1}})
 
 
-def test_parts_stand_in_the_order_of_their_numbers_not_of_their_arrival() -> None:
-    told: list[Event] = [TextDelta(7, "c"), TextDelta(2, "a"), TextDelta(5, "b")]
-    for order in permutations(told):
+def test_parts_are_ordered_by_number_not_by_arrival() -> None:
+    events_in_order: list[Event] = [TextDelta(7, "c"), TextDelta(2, "a"), TextDelta(5, "b")]
+    for order in permutations(events_in_order):
         assert assemble(order).text == "abc"
 
 
-def test_the_phase_told_once_holds_for_the_part() -> None:
+def test_a_phase_given_once_applies_to_the_whole_part() -> None:
     assert assemble([TextDelta(0, "a", "commentary"), TextDelta(0, "b")]).parts == (Text("ab", "commentary"),)
 
 
-def test_a_text_part_without_words_is_no_part_unless_it_carries_something() -> None:
+def test_an_empty_text_part_is_dropped_unless_it_has_extras() -> None:
     assert assemble([TextDelta(0, "")]).parts == ()
     signed = assemble([TextDelta(0, ""), ExtrasSeen(0, {"gemini": {"sig": "x"}})])
     assert signed.parts == (Text("", extras={"gemini": {"sig": "x"}}),)
@@ -96,8 +96,8 @@ def test_a_text_part_without_words_is_no_part_unless_it_carries_something() -> N
 
 def test_extras_come_to_rest_on_their_part_whatever_came_first() -> None:
     call = SearchCall("s", ("q",), extras={"gemini": {"a": 1}})
-    told: list[Event] = [SearchCalled(0, call), ExtrasSeen(0, {"gemini": {"b": 2}})]
-    for order in permutations(told):
+    events_in_order: list[Event] = [SearchCalled(0, call), ExtrasSeen(0, {"gemini": {"b": 2}})]
+    for order in permutations(events_in_order):
         (part,) = assemble(order).parts
         assert part == SearchCall("s", ("q",), extras={"gemini": {"a": 1, "b": 2}})
 
@@ -128,7 +128,7 @@ def test_one_citation_of_two_sources_equals_two_citations_of_one() -> None:
     assert assemble([cited(Span(0, 4), A, B)]) == assemble([cited(Span(0, 4), A), cited(Span(0, 4), B)])
 
 
-def test_evidence_told_twice_stands_once_also_within_one_citation() -> None:
+def test_repeated_evidence_is_kept_once_also_within_one_citation() -> None:
     assert assemble([cited(Span(0, 4), A, A, B), cited(Span(0, 4), B, A)]).citations == (
         Citation(Span(0, 4), (A, B)),
     )
@@ -141,8 +141,8 @@ def test_two_passages_of_one_page_are_two_pieces_of_evidence() -> None:
     )
 
 
-def test_the_order_in_which_spans_are_told_does_not_matter() -> None:
-    told: list[Event] = [
+def test_the_order_of_spans_does_not_matter() -> None:
+    events_in_order: list[Event] = [
         TextDelta(0, "one two three"),
         cited(Span(0, 3), A),
         cited(Span(4, 7), B),
@@ -150,19 +150,22 @@ def test_the_order_in_which_spans_are_told_does_not_matter() -> None:
         cited(None, A),
         cited(Span(7, 7), C),
     ]
-    expected = assemble(told)
+    expected = assemble(events_in_order)
     assert [citation.span for citation in expected.citations] == [(0, 3), (0, 7), (4, 7), (7, 7), None]
-    for order in permutations(told):
+    for order in permutations(events_in_order):
         assert assemble(order) == expected
 
 
-def test_sources_of_one_span_keep_the_order_of_relevance_they_were_told_in() -> None:
+def test_sources_of_one_span_keep_their_order_of_relevance() -> None:
     assert assemble([cited(Span(0, 1), B), cited(Span(0, 1), A)]).citations[0].evidence == (B, A)
 
 
 def test_claim_and_marker_on_one_span_stay_apart() -> None:
-    told = [Cited(Citation(Span(0, 4), (A,), "marker")), Cited(Citation(Span(0, 4), (A,), "claim"))]
-    assert [citation.anchor for citation in assemble(told).citations] == ["claim", "marker"]
+    events_in_order = [
+        Cited(Citation(Span(0, 4), (A,), "marker")),
+        Cited(Citation(Span(0, 4), (A,), "claim")),
+    ]
+    assert [citation.anchor for citation in assemble(events_in_order).citations] == ["claim", "marker"]
 
 
 def test_the_last_usage_holds_and_every_warning_stays() -> None:
@@ -178,7 +181,7 @@ def test_the_last_usage_holds_and_every_warning_stays() -> None:
     assert answer.warnings == (Warned("a", "1"), Warned("b", "2"))
 
 
-def test_what_came_before_a_failure_stands() -> None:
+def test_events_before_a_failure_are_kept() -> None:
     error = Interrupted("cut")
     answer = assemble([TextDelta(0, "half"), cited(Span(0, 4), A), Failed(error)])
     assert (answer.text, answer.grounded, answer.error, answer.finish) == ("half", True, error, None)
@@ -196,7 +199,7 @@ def test_an_answer_is_grounded_by_citations_not_by_searching() -> None:
     assert assemble([cited(None, A)]).grounded
 
 
-def test_sources_stand_once_in_order_of_mention_with_their_strongest_state() -> None:
+def test_sources_are_listed_once_in_order_of_mention_with_their_strongest_state() -> None:
     answer = Answer(
         (
             SearchCall("s", ("q",)),
@@ -220,7 +223,7 @@ def test_sources_stand_once_in_order_of_mention_with_their_strongest_state() -> 
     )
 
 
-def test_feeds_without_an_address_are_told_apart_by_name() -> None:
+def test_sources_without_a_url_are_distinguished_by_name() -> None:
     feeds = (Source("", "oai-weather"), Source("", "oai-finance"), Source("", "oai-weather"))
     assert [source.title for source in Answer((SearchResult("s", feeds),)).sources] == [
         "oai-weather",
@@ -239,7 +242,7 @@ def test_extras_of_the_first_mention_win() -> None:
     ("result", "state"),
     [(None, "running"), (SearchResult("s"), "done"), (SearchResult("s", error="unavailable"), "failed")],
 )
-def test_searches_tell_each_query_and_how_it_went(result: SearchResult | None, state: str) -> None:
+def test_searches_list_each_query_with_its_state(result: SearchResult | None, state: str) -> None:
     call = SearchCall("s", ("one", "two"))
     error = result.error if result else ""
     assert Answer((call, result) if result else (call,)).searches == (
@@ -248,7 +251,7 @@ def test_searches_tell_each_query_and_how_it_went(result: SearchResult | None, s
     )
 
 
-def test_opening_and_finding_are_told_by_address_and_pattern() -> None:
+def test_fetches_and_pattern_searches_have_their_url_and_pattern() -> None:
     answer = Answer(
         (
             SearchCall("o", kind="open", url="https://a.example"),
@@ -270,8 +273,8 @@ def test_the_answer_as_a_message_has_all_its_parts_and_citations() -> None:
 
 @cases(80)
 @given(st.lists(events(), max_size=8))
-def test_any_events_in_any_order_fold_into_normal_form(told: list[Event]) -> None:
-    answer = assemble(told)
+def test_any_events_in_any_order_fold_into_normal_form(events_in_order: list[Event]) -> None:
+    answer = assemble(events_in_order)
     spans = [(citation.span, citation.anchor) for citation in answer.citations]
     assert len(spans) == len(set(spans))
     placed = [span for span, _ in spans if span is not None]
@@ -282,9 +285,9 @@ def test_any_events_in_any_order_fold_into_normal_form(told: list[Event]) -> Non
 
 @cases(80)
 @given(st.lists(events(), max_size=6))
-def test_asking_for_the_answer_in_between_changes_nothing(told: list[Event]) -> None:
+def test_reading_the_answer_in_between_changes_nothing(events_in_order: list[Event]) -> None:
     assembler = Assembler()
-    for event in told:
+    for event in events_in_order:
         assembler.feed(event)
         assembler.answer()
-    assert assembler.answer() == assemble(told)
+    assert assembler.answer() == assemble(events_in_order)

@@ -1,4 +1,4 @@
-"""The JSON form of canonical values: lossless, versioned, tolerant of what it does not know."""
+"""The JSON form of canonical values: lossless, versioned, tolerant of unknown fields."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_every_stored_type_has_its_own_name() -> None:
     assert len(names) == len(set(names)) == 19
 
 
-def test_errors_come_back_as_their_class_with_what_they_said() -> None:
+def test_errors_are_decoded_to_their_class_with_their_message() -> None:
     error = RateLimited("slow down", status=429, upstream_code="rpm", retry_after=2.5, request_id="r1")
     body = encode(Failed(error))
     assert body["error"] == {
@@ -182,7 +182,7 @@ def test_fields_that_are_not_known_are_passed_over() -> None:
     assert decode(body) == Answer((Text("x"),), usage=Usage(input_tokens=1), error=InvalidQuery("m"))
 
 
-def test_extras_and_opaque_data_stand_as_they_are() -> None:
+def test_extras_and_opaque_data_are_verbatim() -> None:
     extras: dict[str, JsonObject] = {"gemini": {"type": "x", "version": 9, "deep": [{"a": None}]}}
     event = PartAdded(0, Opaque("gemini", {"type": "Text", "list": [1, [2]]}))
     assert encode(Finished(extras=extras))["extras"] == extras

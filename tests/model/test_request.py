@@ -1,11 +1,11 @@
-"""What a request says of itself."""
+"""Properties of requests."""
 
 from __future__ import annotations
 
 from groundwire.model import Message, Request, SearchCall, Text, ToolResult
 
 
-def test_the_query_is_the_last_thing_the_user_said_in_words() -> None:
+def test_the_query_is_the_last_user_text() -> None:
     request = Request(
         (
             Message("user", (Text("first"),)),

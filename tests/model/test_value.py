@@ -1,4 +1,4 @@
-"""Values: frozen, comparable, quick to define."""
+"""Value classes: frozen, comparable, quick to define."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Nothing:
     """No fields at all."""
 
 
-def test_fields_are_given_by_place_or_by_name() -> None:
+def test_fields_are_given_by_position_or_by_name() -> None:
     assert Point(1, 2) == Point(x=1, y=2) == Point(1, y=2)
     assert repr(Point(1)) == "Point(x=1, y=0, name='')"
 
@@ -91,7 +91,7 @@ def test_replacing_makes_another_value() -> None:
         replace(point, z=3)
 
 
-def test_values_are_matched_by_place() -> None:
+def test_values_are_matched_by_position() -> None:
     match Point(4, 5):
         case Point(x, y):
             assert (x, y) == (4, 5)

@@ -23,7 +23,7 @@ from groundwire.errors import (
     UpstreamWireError,
 )
 from groundwire.model import Answer
-from tests.contracts.samples import REPLY, Order, tell, write
+from tests.contracts.samples import REPLY, Order, answer_events, encode_stream
 
 BASE = "http://groundwire.test"
 
@@ -71,7 +71,7 @@ def whole(speaker: Dialect, answer: Answer) -> httpx2.Client:
 def streamed(speaker: Dialect, answer: Answer, order: Order = "settled") -> httpx2.Client:
     """Answers with a stream."""
     content_type = speaker.encoder(REPLY).content_type
-    return _client(200, content_type, write(speaker, tell(answer, order)))
+    return _client(200, content_type, encode_stream(speaker, answer_events(answer, order)))
 
 
 def failing(speaker: Dialect, error: GroundwireError) -> tuple[httpx2.Client, int]:

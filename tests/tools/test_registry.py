@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundwire.dialects.websearch.request import UNIFIED
+from groundwire.dialects.websearch.tools import UNIFIED_ARGUMENTS
 from groundwire.tools import TOOLS
 from groundwire.tools.texts import ARGUMENTS, DESCRIPTIONS
 
@@ -49,7 +49,7 @@ def test_a_provider_tool_takes_a_query_and_nothing_else(name: str, language: str
 
 def test_the_unified_tool_takes_every_option() -> None:
     schema = TOOLS["websearch"].parameters()
-    assert tuple(schema["properties"]) == UNIFIED  # type: ignore[arg-type]
+    assert tuple(schema["properties"]) == UNIFIED_ARGUMENTS  # type: ignore[arg-type]
     assert schema["required"] == ["query"]
 
 

@@ -1,12 +1,12 @@
-"""What a dialect is: a record of pure functions and two small state machines.
+"""Dialect interface: a record of pure functions, and the base classes of stream decoders and encoders.
 
-A decoder turns bytes, cut anywhere, into events; an encoder turns events into bytes. The two base classes
-here keep the promises that hold for every dialect, so that no dialect has to remember them:
+A decoder turns bytes, split anywhere, into events; an encoder turns events into bytes. The base classes
+guarantee what holds for every dialect:
 
 * a stream has exactly one terminal event, and nothing follows it;
-* bytes that break the dialect become a `Failed` event: what came before stands;
-* a stream that just ends is told as such;
-* sources that no event carried, and an answer without any content, are warned of.
+* malformed bytes become a `Failed` event; the events before it stay valid;
+* a stream that ends without a terminal event becomes `Failed` with `Interrupted`;
+* sources that no event carried, and an answer without any content, are reported as warnings.
 """
 
 from __future__ import annotations
@@ -16,10 +16,16 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from groundwire.dialects.json import dump_json
-from groundwire.dialects.source_audit import EMPTY, SAYING, SourceAudit, is_silent, says_something
+from groundwire.dialects.source_audit import (
+    CONTENT_EVENTS,
+    EMPTY_ANSWER,
+    SourceAudit,
+    expects_content,
+    has_content,
+)
 from groundwire.dialects.sse import Frame, FrameReader, encode_comment, encode_frame
 from groundwire.dialects.text_buffer import TextBuffer
-from groundwire.dialects.unsafe_urls import ADDRESS_REMOVED, has_unsafe_address
+from groundwire.dialects.unsafe_urls import ADDRESS_REMOVED, has_unsafe_url
 from groundwire.errors import GroundwireError, Interrupted, UpstreamError, WireError
 from groundwire.model import (
     Answer,
@@ -46,28 +52,28 @@ CitationPolicy: TypeAlias = Literal["exact", "live"]
 
 @value
 class Reply:
-    """What an encoder must know and cannot see in the events. Identity and time come from outside."""
+    """What an encoder needs besides the events. Ids and timestamps are passed in, so encoders stay pure."""
 
     id: str = "0"
-    """Unique and bare; each dialect puts its own prefix before it."""
+    """Unique, without a prefix; each dialect adds its own."""
     model: str = ""
     created: int = 0
     """Seconds since the epoch."""
     request: Request = Request(())
     citations: CitationPolicy = "exact"
     key: bytes = DEFAULT_KEY
-    """Signs what we make in the place of a provider's encrypted content."""
+    """Signs the tokens that replace a provider's encrypted content (`signed_tokens`)."""
 
 
 class Encoded(NamedTuple):
-    """A request in a dialect's words, and the names of the search options it has no words for."""
+    """An encoded request, and the names of the options that the dialect has no field for."""
 
     body: JsonObject
-    unsaid: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
 
 
 class ErrorBody(NamedTuple):
-    """An error in a dialect's words."""
+    """An encoded error response."""
 
     status: int
     body: JsonObject
@@ -81,10 +87,10 @@ _TERMINAL = (Finished, Failed)
 
 
 class StreamDecoder(ABC):
-    """Bytes in, events out."""
+    """Base class of decoders: bytes in, events out."""
 
     needs_content = True
-    """Is an answer without any content worth a warning?"""
+    """Whether an answer without any content is reported as a warning."""
 
     def __init__(self) -> None:
         self._reader = FrameReader()
@@ -93,30 +99,30 @@ class StreamDecoder(ABC):
         self._parts = 0
         self._is_empty = True
         self._audit = SourceAudit()
-        self._room = MAX_EVIDENCE
-        self._warned = False
-        self.transcript = TextBuffer()
+        self._evidence_left = MAX_EVIDENCE
+        self._warned_unsafe_url = False
+        self.text_buffer = TextBuffer()
 
     def feed(self, data: bytes) -> list[Event]:
-        """The events these bytes complete."""
+        """Return the events that these bytes complete."""
         return self._collect(self._reader.feed, data)
 
     def close(self) -> list[Event]:
-        """The events that the end of the bytes completes; after this the stream has its terminal event."""
+        """Return the events that the end of the bytes completes, the terminal event among them."""
         events = self._collect(lambda _: self._reader.close(), b"")
         events += self._collect(self._end, b"")
         return events
 
     def emit(self, event: Event) -> None:
-        """Tell an event; whatever follows a terminal one is dropped."""
+        """Queue an event; events after a terminal one are dropped."""
         if self._ended:
             return
         if isinstance(event, TextDelta):
-            self.transcript.add(event.part, event.text)
-        elif isinstance(event, SAYING):
+            self.text_buffer.add(event.part, event.text)
+        elif isinstance(event, CONTENT_EVENTS):
             if self._is_empty:
-                self._is_empty = not says_something(event)
-            self._audit.note(event)
+                self._is_empty = not has_content(event)
+            self._audit.add_event(event)
             if isinstance(event, Cited):
                 self._cite(event)
                 return
@@ -125,37 +131,37 @@ class StreamDecoder(ABC):
             self._warn(event)
         self._events.append(event)
 
-    def look(self, body: JsonObject) -> None:
-        """Note the sources in a whole body."""
-        self._audit.look(body)
+    def audit(self, body: JsonObject) -> None:
+        """Collect the sources in a whole body for the source audit."""
+        self._audit.audit(body)
 
     def _warn(self, end: Event) -> None:
         if isinstance(end, Finished) and (warning := self._audit.warning()):
             self._events.append(warning)
-        if self.needs_content and self._is_empty and is_silent(end) and not len(self.transcript):
-            self._events.append(EMPTY)
+        if self.needs_content and self._is_empty and expects_content(end) and not len(self.text_buffer):
+            self._events.append(EMPTY_ANSWER)
 
     def _cite(self, event: Cited) -> None:
-        """Pass a citation on while there is room for it; the first that is not is told as a warning."""
-        if self._room < 0:
+        """Queue a citation; the first one beyond the limit becomes a warning, the rest are dropped."""
+        if self._evidence_left < 0:
             return
-        self._room -= len(event.citation.evidence)
-        if self._room < 0:
+        self._evidence_left -= len(event.citation.evidence)
+        if self._evidence_left < 0:
             self._events.append(CITATIONS_CUT)
         else:
             self._events.append(event)
 
     def next_part(self) -> int:
-        """A number for a new part."""
+        """Return the number of a new part."""
         self._parts += 1
         return self._parts - 1
 
     @abstractmethod
     def on_frame(self, frame: Frame) -> None:
-        """Read one frame and `emit` what it means. May raise `WireError`, nothing else."""
+        """Decode one frame and `emit` its events. May raise `WireError`, nothing else."""
 
     def on_end(self) -> None:
-        """The bytes have ended without a terminal event: last chance to tell one."""
+        """Called when the bytes end without a terminal event: the last chance to emit one."""
 
     def _end(self, _: bytes) -> list[Frame]:
         self.on_end()
@@ -163,7 +169,7 @@ class StreamDecoder(ABC):
         return []
 
     def _is_plain(self, before: int) -> bool:
-        """Did a frame tell a piece of text and nothing else, as nearly all do?"""
+        """Whether a frame emitted one text delta and nothing else, as nearly all do."""
         events = self._events
         return len(events) == before + 1 and type(events[before]) is TextDelta
 
@@ -171,11 +177,11 @@ class StreamDecoder(ABC):
         try:
             for frame in () if self._ended else read(data):
                 if b'"http' in frame.data:
-                    self._audit.look_in_frame(frame.data)
+                    self._audit.audit_frame(frame.data)
                 before = len(self._events)
                 self.on_frame(frame)
-                if not self._is_plain(before) and not self._warned and has_unsafe_address(frame.data):
-                    self._warned = True
+                if not self._is_plain(before) and not self._warned_unsafe_url and has_unsafe_url(frame.data):
+                    self._warned_unsafe_url = True
                     self._events.insert(before, ADDRESS_REMOVED)
         except (WireError, UpstreamError) as error:
             self.emit(Failed(error))
@@ -184,7 +190,7 @@ class StreamDecoder(ABC):
 
 
 class StreamEncoder(ABC):
-    """Events in, bytes out. Subclasses call `send`; the first terminal event is the last one taken."""
+    """Base class of encoders: events in, bytes out. Events after the first terminal one are ignored."""
 
     content_type = "text/event-stream"
 
@@ -194,7 +200,7 @@ class StreamEncoder(ABC):
         self._ended = False
 
     def feed(self, event: Event) -> bytes:
-        """The bytes that tell this event, if any are due yet."""
+        """Return the bytes for this event; may be empty while the encoder is buffering."""
         if self._ended:
             return b""
         self._ended = isinstance(event, _TERMINAL)
@@ -202,27 +208,27 @@ class StreamEncoder(ABC):
         return self._flush()
 
     def close(self) -> bytes:
-        """End the stream; without a terminal event before, the client is told that it was cut."""
+        """End the stream; without a terminal event before, send an interruption error."""
         return self.feed(Failed(Interrupted("the answer was interrupted")))
 
     def ping(self) -> bytes:
-        """A sign of life while there is nothing to tell; empty where the dialect's clients break on it."""
+        """Return a keep-alive; empty where the clients of the dialect fail on it."""
         return encode_comment("keep-alive")
 
     @abstractmethod
     def on_event(self, event: Event) -> None:
-        """Tell one event by way of `send`."""
+        """Encode one event with the `send` methods."""
 
     def send(self, name: str, payload: JsonObject) -> None:
-        """Write one frame."""
+        """Queue one frame."""
         self._chunks.append(encode_frame(name, dump_json(payload)))
 
     def send_text(self, name: str, head: str, text: str, tail: str) -> None:
-        """Write one frame whose JSON is known but for a text: the quick form of `send`."""
+        """Queue one frame with a fixed JSON template around a text: the fast form of `send`."""
         self._chunks.append(encode_frame(name, head + dump_json(text) + tail))
 
     def send_raw(self, data: bytes) -> None:
-        """Write bytes as they are."""
+        """Queue bytes verbatim."""
         self._chunks.append(data)
 
     def _flush(self) -> bytes:
@@ -233,32 +239,32 @@ class StreamEncoder(ABC):
         return data
 
 
-def _as_it_is(language: Dialect, _: object) -> Dialect:
-    return language
+def _unchanged(dialect: Dialect, _: object) -> Dialect:
+    return dialect
 
 
 @value
 class Dialect:
-    """A wire language, spoken in both directions."""
+    """A wire format, in both directions."""
 
     name: str
     decode_request: Callable[[JsonObject], Request]
-    """A caller's body. Raises `ClientWireError` or `RequestError`."""
+    """Decodes a client's request body. Raises `ClientWireError` or `RequestError`."""
     encode_request: Callable[[Request], Encoded]
     decode_response: Callable[[JsonObject], list[Event]]
-    """A provider's whole answer, as the events that tell it. Raises `UpstreamWireError`."""
+    """Decodes a provider's whole response body to events. Raises `UpstreamWireError`."""
     encode_response: Callable[[Answer, Reply], JsonObject]
     usage_of: Callable[[JsonObject], Usage | None]
-    """What a provider's whole answer has cost, without reading the answer."""
+    """Reads the usage of a whole response body, without decoding the rest."""
     decoder: Callable[[], StreamDecoder]
     encoder: Callable[[Reply], StreamEncoder]
     decode_error: Callable[[int, bytes, Headers], UpstreamError]
     encode_error: Callable[[GroundwireError, Reply], ErrorBody]
     losses: Mapping[Feature, str]
-    """What an answer may have and this dialect cannot say, and where it goes instead."""
-    answering: Callable[[Dialect, Request], Dialect] = _as_it_is
-    """The dialect as it reads the answer to a request, where answers refer to parts of the request."""
-    keyed: Callable[[Dialect, bytes], Dialect] = _as_it_is
-    """The dialect as it reads requests that hold what it signed with this key (`Reply.key`)."""
-    forgotten: str = ""
-    """Which evidence of an answer its clients do not send back with the next turn; empty if they send all."""
+    """The features that this dialect cannot express, and where they go instead."""
+    for_request: Callable[[Dialect, Request], Dialect] = _unchanged
+    """Returns the dialect for decoding the response to a request, where responses refer to its parts."""
+    with_key: Callable[[Dialect, bytes], Dialect] = _unchanged
+    """Returns the dialect for decoding requests with tokens signed with this key (`Reply.key`)."""
+    not_resent: str = ""
+    """Which evidence of an answer clients do not send back with the next turn; empty if they send all."""

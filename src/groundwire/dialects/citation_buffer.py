@@ -1,12 +1,12 @@
-"""The one policy for what comes after the text that it belongs to.
+"""Hold-back buffer for citations that arrive after the text they belong to.
 
-Gemini, Azure and Chat tell citations when the text is already out; a dialect that binds citations to
-blocks cannot take words back. `exact` holds text until it is settled and then tells its citations first, so
-that an encoder can cut blocks where claims begin and end. `live` lets text through at once; its citations
-come at the tail, on the block that is still open.
+Gemini, Azure and Chat send citations when the text is already out; a dialect that binds citations to blocks
+cannot take text back. `exact` holds text until it is settled and then releases its citations first, so that
+an encoder can split blocks where claims begin and end. `live` lets text through at once; its citations
+follow, on the block that is still open.
 
-Searches that are told late have gone before the text they served, so `exact` tells them before it too, and
-`searches_first` does the same for a whole answer.
+Searches that are reported late were made before the text that uses them, so `exact` releases them before it,
+and `searches_before_text` does the same for a whole answer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SEARCHES = (SearchStarted, SearchCalled, SearchReturned)
 
 
 class CitationBuffer:
-    """A filter over events."""
+    """Reorders events so that citations come before their text."""
 
     __slots__ = ("_citations", "_exact", "_held", "_late", "_unsettled")
 
@@ -46,7 +46,7 @@ class CitationBuffer:
         self._unsettled: set[int] = set()
 
     def feed(self, event: Event) -> list[Event]:
-        """The events that may go out now."""
+        """Take an event and return the events that can be encoded now."""
         if not self._exact:
             return [event]
         match event:
@@ -65,8 +65,8 @@ class CitationBuffer:
         return self._release()
 
     def _release(self) -> list[Event]:
-        """Whatever stands before the first unsettled text, with its citations ahead of it."""
-        going: list[Event] = []
+        """Release everything before the first unsettled text, citations first."""
+        released: list[Event] = []
         while self._held:
             event = self._held[0]
             if isinstance(event, TextDelta):
@@ -74,18 +74,18 @@ class CitationBuffer:
                     break
                 if self._late:
                     self._late = False
-                    going += self._late_searches()
-                going += self._citations
+                    released += self._late_searches()
+                released += self._citations
                 self._citations.clear()
             elif isinstance(event, Finished | Failed):
-                going += self._citations
+                released += self._citations
                 self._citations.clear()
-            going.append(self._held.popleft())
-        return going
+            released.append(self._held.popleft())
+        return released
 
     def _late_searches(self) -> list[Event]:
-        """The searches that no text follows, taken from where they were told."""
-        last = max(place for place, event in enumerate(self._held) if isinstance(event, TextDelta))
+        """Remove and return the searches that no text follows."""
+        last = max(index for index, event in enumerate(self._held) if isinstance(event, TextDelta))
         held = list(self._held)
         late: list[Event] = [event for event in held[last:] if isinstance(event, _SEARCHES)]
         self._held = deque(held[:last])
@@ -93,13 +93,13 @@ class CitationBuffer:
         return late
 
 
-def searches_first(parts: tuple[Part, ...], own: str) -> tuple[Part, ...]:
-    """The parts with the searches before the text, where all of them were told after it.
+def searches_before_text(parts: tuple[Part, ...], own: str) -> tuple[Part, ...]:
+    """Move the searches before the text, if all of them come after it.
 
-    What the dialect `own` made stays where it is.
+    Parts that the dialect `own` made stay where they are.
     """
-    texts = [place for place, part in enumerate(parts) if isinstance(part, Text)]
-    searches = [place for place, part in enumerate(parts) if isinstance(part, SearchCall | SearchResult)]
+    texts = [index for index, part in enumerate(parts) if isinstance(part, Text)]
+    searches = [index for index, part in enumerate(parts) if isinstance(part, SearchCall | SearchResult)]
     if not texts or not searches or searches[0] < texts[-1]:
         return parts
     late = tuple(part for part in parts if isinstance(part, SearchCall | SearchResult))

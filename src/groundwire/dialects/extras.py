@@ -1,6 +1,6 @@
-"""The field `groundwire` of a final object: what the dialect has no words for.
+"""The extension field `groundwire` of a final object: what the dialect cannot express.
 
-Official clients ignore it; programs that know of it read warnings, searches, sources and citations there.
+Official clients ignore it; programs that know it read warnings, searches, sources and citations there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from groundwire.text.domains import domain_shown
 FIELD = "groundwire"
 VERSION = 1
 
-_SEARCHES = frozenset(
+_SEARCH_FEATURES = frozenset(
     {
         Feature.QUERIES,
         Feature.SEARCH_CALLS,
@@ -23,28 +23,28 @@ _SEARCHES = frozenset(
         Feature.SEARCH_ERRORS,
     }
 )
-_SOURCES = frozenset({Feature.RETRIEVED, Feature.RETRIEVED_TITLES, Feature.TITLES})
-_CITATIONS = frozenset(
+_SOURCE_FEATURES = frozenset({Feature.RETRIEVED, Feature.RETRIEVED_TITLES, Feature.TITLES})
+_CITATION_FEATURES = frozenset(
     {Feature.CITATIONS, Feature.QUOTES, Feature.CONFIDENCE, Feature.UNPLACED, Feature.SPAN_STARTS}
 )
 
 
-def extend(body: JsonObject, answer: Answer, lost: Collection[Feature]) -> JsonObject:
-    """Add the extension to a final object: what this answer has and the dialect loses."""
+def add_extension(body: JsonObject, answer: Answer, lost: Collection[Feature]) -> JsonObject:
+    """Add the extension to a final object: what this answer has and the dialect cannot express."""
     lost = {feature for feature in lost if project(answer, feature)}
     extension: JsonObject = {}
     if answer.warnings:
         extension["warnings"] = [
             {"code": warning.code, "message": warning.message} for warning in answer.warnings
         ]
-    if not _SEARCHES.isdisjoint(lost) and answer.searches:
+    if not _SEARCH_FEATURES.isdisjoint(lost) and answer.searches:
         extension["searches"] = [encode_search(search) for search in answer.searches]
-    tells_citations = not _CITATIONS.isdisjoint(lost) and answer.citations
-    if tells_citations or (not _SOURCES.isdisjoint(lost) and answer.sources):
+    has_citations = not _CITATION_FEATURES.isdisjoint(lost) and answer.citations
+    if has_citations or (not _SOURCE_FEATURES.isdisjoint(lost) and answer.sources):
         extension["sources"] = [encode_source(source) for source in answer.sources]
-    if tells_citations:
-        places = {_key(source): index for index, source in enumerate(answer.sources)}
-        extension["citations"] = [encode_citation(citation, places) for citation in answer.citations]
+    if has_citations:
+        indices = {_key(source): index for index, source in enumerate(answer.sources)}
+        extension["citations"] = [encode_citation(citation, indices) for citation in answer.citations]
     if Feature.FILE_CITATIONS in lost:
         extension["files"] = cited_files(answer)
     suggestions: list[Json] = [
@@ -60,13 +60,13 @@ def extend(body: JsonObject, answer: Answer, lost: Collection[Feature]) -> JsonO
 
 
 def encode_search(search: Search) -> JsonObject:
-    """A search for readers of JSON."""
+    """Encode a search for the extension."""
     body: JsonObject = {"query": search.query, "kind": search.kind, "state": search.state}
     return {**body, "error": search.error} if search.error else body
 
 
 def encode_source(source: Source) -> JsonObject:
-    """A source for readers of JSON."""
+    """Encode a source for the extension."""
     return {
         "url": source.url,
         "title": source.title,
@@ -75,15 +75,15 @@ def encode_source(source: Source) -> JsonObject:
     }
 
 
-def encode_citation(citation: Citation, places: dict[str, int]) -> JsonObject:
-    """A citation for readers of JSON; its sources are indices into the list beside it."""
+def encode_citation(citation: Citation, indices: dict[str, int]) -> JsonObject:
+    """Encode a citation for the extension; its sources are indices into `sources`."""
     quotes: list[Json] = [item.quote for item in citation.evidence if item.quote]
     confidences: list[Json] = [item.confidence for item in citation.evidence if item.confidence is not None]
     body: JsonObject = {
         "start": citation.span.start if citation.span else None,
         "end": citation.span.end if citation.span else None,
         "anchor": citation.anchor,
-        "sources": [places[_key(item.source)] for item in citation.evidence],
+        "sources": [indices[_key(item.source)] for item in citation.evidence],
         "quotes": quotes,
     }
     if confidences:

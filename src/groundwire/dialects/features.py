@@ -1,11 +1,11 @@
-"""What an answer can hold, feature by feature, and what is lost between two dialects.
+"""Features of an answer, and which of them are lost between two dialects.
 
-A dialect lists the features it has no words for, and where they go instead. The loss from A to B follows:
-what A can say and B cannot. Each feature has a projection, the part of an answer that shows it, so that the
-list can be checked against reality: a feature is lost exactly if its projection changes on the way.
+A dialect lists the features it cannot express, and where they go instead. The loss from A to B follows: what
+A can express and B cannot. Each feature has a projection, the part of an answer that shows it, so that the
+list can be tested: a feature is lost exactly if its projection changes on the way.
 
-Positions are counted in the text without its marker anchors, because a marker (a link that stands for its
-source) is replaced when a dialect numbers sources itself.
+Positions are counted in the text without its marker anchors, because a marker (a link in place of its source)
+is replaced when a dialect numbers sources itself.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ Projection: TypeAlias = Callable[[Answer], object]
 
 
 class Feature(Enum):
-    """One thing an answer may hold. The value is how documentation speaks of it."""
+    """One thing an answer may contain. The value is its description in the documentation."""
 
-    TEXT = "the words of the answer"
-    MARKER_TEXT = "the wording of links that stand for a source"
+    TEXT = "the text of the answer"
+    MARKER_TEXT = "the text of links in place of a source"
     TEXT_PARTS = "where one text part ends and the next begins"
     PHASE = "which text is commentary, answer or refusal"
     CITATIONS = "which source is cited where a claim ends"
@@ -47,24 +47,24 @@ class Feature(Enum):
     UNPLACED = "citations of the answer as a whole"
     QUOTES = "the quoted passage of a page"
     CONFIDENCE = "confidence of a citation"
-    FILE_CITATIONS = "citations of files, which have no address"
+    FILE_CITATIONS = "citations of files, which have no URL"
     TITLES = "titles of cited pages"
     QUERIES = "the queries searched for"
     SEARCH_CALLS = "which queries belong to one search"
     PAGES_OPENED = "pages opened by the provider"
-    PATTERNS = "patterns looked for in a page"
+    PATTERNS = "patterns searched in a page"
     RETRIEVED = "pages found but not cited"
     RETRIEVED_TITLES = "titles of pages found but not cited"
     DATES = "age or date of a page"
     SEARCH_ERRORS = "the reason why a search failed"
     SUGGESTIONS = "Google's search suggestions"
     CALLERS = "which server tool called a search"
-    REASONING = "reasoning that the model showed"
+    REASONING = "reasoning shown by the model"
     TOOL_CALLS = "function calls"
-    IMAGES = "pictures in the answer"
+    IMAGES = "images in the answer"
     FINISH = "why the answer ended"
-    PAUSE = "that the turn was paused, to be continued"
-    REFUSAL = "that the model refused, as against a filter"
+    PAUSE = "that the turn was paused and can be continued"
+    REFUSAL = "that the model refused, as opposed to a filter"
     TOKENS = "tokens read and written"
     CACHE_TOKENS = "tokens read from or written to a cache"
     REASONING_TOKENS = "tokens of reasoning"
@@ -74,34 +74,36 @@ class Feature(Enum):
 
 
 def lost_between(source: Dialect, target: Dialect) -> Mapping[Feature, str]:
-    """What `source` can say and `target` cannot, and where it goes instead."""
-    return {feature: home for feature, home in target.losses.items() if feature not in source.losses}
+    """The features that `source` can express and `target` cannot, and where they go instead."""
+    return {
+        feature: replacement for feature, replacement in target.losses.items() if feature not in source.losses
+    }
 
 
 def project(answer: Answer, feature: Feature) -> object:
-    """The part of an answer that shows a feature; two answers agree on it if their projections are equal."""
+    """The part of an answer that shows a feature; equal projections mean that it was preserved."""
     return _PROJECTIONS[feature](answer)
 
 
-def _plain(answer: Answer) -> tuple[str, Callable[[int], int]]:
-    """The text without marker anchors, and a map of positions into it."""
+def _without_markers(answer: Answer) -> tuple[str, Callable[[int], int]]:
+    """The text without marker anchors, and a function that maps offsets into it."""
     text = answer.text
-    cuts = sorted(
+    markers = sorted(
         {citation.span for citation in answer.citations if citation.anchor == "marker" and citation.span}
     )
     kept: list[str] = []
     removed: list[tuple[int, int, int]] = []
-    position = gone = 0
-    for start, end in cuts:
+    position = removed_length = 0
+    for start, end in markers:
         if start < position:
             continue
         kept.append(text[position:start])
-        removed.append((start, end, gone))
-        gone += end - start
+        removed.append((start, end, removed_length))
+        removed_length += end - start
         position = end
     kept.append(text[position:])
 
-    def place(offset: int) -> int:
+    def map_offset(offset: int) -> int:
         shift = 0
         for start, end, before in removed:
             if offset < start:
@@ -109,24 +111,24 @@ def _plain(answer: Answer) -> tuple[str, Callable[[int], int]]:
             shift = before + min(offset, end) - start
         return offset - shift
 
-    return "".join(kept), place
+    return "".join(kept), map_offset
 
 
 def _evidence(answer: Answer) -> Iterator[tuple[Citation, Evidence]]:
     return ((citation, item) for citation in answer.citations for item in citation.evidence)
 
 
-def _placed(answer: Answer, pick: Callable[[int, int, Evidence], object]) -> object:
-    _, place = _plain(answer)
+def _with_spans(answer: Answer, pick: Callable[[int, int, Evidence], object]) -> object:
+    _, map_offset = _without_markers(answer)
     return {
-        pick(place(citation.span.start), place(citation.span.end), item)
+        pick(map_offset(citation.span.start), map_offset(citation.span.end), item)
         for citation, item in _evidence(answer)
         if citation.span is not None
     }
 
 
 def cited_files(answer: Answer) -> list[Json]:
-    """The annotations of files, which Responses alone has; they are kept beside the text that they are of."""
+    """The file annotations of an answer. Only Responses has them; they are extras of their text part."""
     found: list[Json] = []
     for part in answer.parts:
         if isinstance(part, Text):
@@ -139,7 +141,7 @@ def _calls(answer: Answer) -> list[SearchCall]:
     return [part for part in answer.parts if isinstance(part, SearchCall)]
 
 
-def _found(answer: Answer) -> Iterator[tuple[str, str, str]]:
+def _uncited_sources(answer: Answer) -> Iterator[tuple[str, str, str]]:
     cited = {item.source.url for _, item in _evidence(answer)}
     for part in answer.parts:
         if isinstance(part, SearchResult):
@@ -166,13 +168,13 @@ def _dates(answer: Answer) -> object:
 
 
 def _finish(answer: Answer) -> object:
-    # Pausing and refusing are features of their own; here they count as what they are nearest to.
-    near = {"pause": "stop", "other": "stop", "refused": "filtered"}
-    return near.get(answer.finish or "", answer.finish)
+    # Pausing and refusing are separate features; here they count as the nearest other reason.
+    nearest = {"pause": "stop", "other": "stop", "refused": "filtered"}
+    return nearest.get(answer.finish or "", answer.finish)
 
 
 _PROJECTIONS: Mapping[Feature, Projection] = {
-    Feature.TEXT: lambda answer: _plain(answer)[0],
+    Feature.TEXT: lambda answer: _without_markers(answer)[0],
     Feature.MARKER_TEXT: lambda answer: [
         answer.text[citation.span.start : citation.span.end]
         for citation in answer.citations
@@ -180,8 +182,8 @@ _PROJECTIONS: Mapping[Feature, Projection] = {
     ],
     Feature.TEXT_PARTS: lambda answer: [len(part.text) for part in answer.parts if isinstance(part, Text)],
     Feature.PHASE: lambda answer: [part.phase for part in answer.parts if isinstance(part, Text)],
-    Feature.CITATIONS: lambda answer: _placed(answer, lambda _, end, item: (end, item.source.url)),
-    Feature.SPAN_STARTS: lambda answer: _placed(
+    Feature.CITATIONS: lambda answer: _with_spans(answer, lambda _, end, item: (end, item.source.url)),
+    Feature.SPAN_STARTS: lambda answer: _with_spans(
         answer, lambda start, end, item: (start, end, item.source.url)
     ),
     Feature.UNPLACED: lambda answer: {
@@ -203,8 +205,8 @@ _PROJECTIONS: Mapping[Feature, Projection] = {
     Feature.PATTERNS: lambda answer: [
         (call.url, call.pattern) for call in _calls(answer) if call.kind == "find"
     ],
-    Feature.RETRIEVED: lambda answer: {url for url, _, _ in _found(answer)},
-    Feature.RETRIEVED_TITLES: lambda answer: {(url, title) for url, title, _ in _found(answer)},
+    Feature.RETRIEVED: lambda answer: {url for url, _, _ in _uncited_sources(answer)},
+    Feature.RETRIEVED_TITLES: lambda answer: {(url, title) for url, title, _ in _uncited_sources(answer)},
     Feature.DATES: _dates,
     Feature.SEARCH_ERRORS: lambda answer: [
         part.error for part in answer.parts if isinstance(part, SearchResult) and part.error

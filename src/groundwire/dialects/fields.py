@@ -1,8 +1,8 @@
 """Typed reads of decoded JSON, with the path in the error.
 
-Strategy: absent and `null` are the same and give the default; a value of the wrong type raises the
-fault the reader was made with (`ClientWireError` for what a caller sent, `UpstreamWireError` for what a
-provider sent) and names its path; fields nobody asks for are never looked at.
+Absent and `null` are the same and give the default. A value of the wrong type raises the error class the
+reader was created with (`ClientWireError` for client data, `UpstreamWireError` for provider data) and names
+its path. Fields that are not read are not checked.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 Key: TypeAlias = "str | int"
 
 _LARGEST = 2**63
-"""Whole numbers from here on are not taken: databases and other languages end there."""
+"""Larger whole numbers are rejected: databases and other languages cannot hold them."""
 
 MAX_COUNT = 10**12
-"""Tokens, searches and characters beyond it are not believed; their sums stay far below any limit."""
+"""Larger counts of tokens, searches and characters are ignored; sums stay far below any limit."""
 
 MAX_AMOUNT = 10.0**9
-"""The same for money."""
+"""Larger amounts of money are ignored."""
 
 
 class Fields:
-    """A JSON object to be read."""
+    """Reader of one JSON object."""
 
     __slots__ = ("_fault", "_key", "_parent", "raw")
 
@@ -47,24 +47,24 @@ class Fields:
 
     @classmethod
     def of(cls, value: Json, fault: type[WireError]) -> Fields:
-        """The whole document, which must be an object."""
+        """A reader of a whole document, which must be an object."""
         if not isinstance(value, dict):
             raise fault(f"expected an object, found {_kind(value)}")
         return cls(value, fault)
 
     def get(self, key: str) -> Json:
-        """The value as it stands, None when absent."""
+        """The value verbatim, None when absent."""
         return self.raw.get(key)
 
     def has(self, key: str) -> bool:
-        """Is it there, and not null?"""
+        """Whether the field is present and not null."""
         return self.get(key) is not None
 
     def text(self, key: str, default: str = "") -> str:
         """A string."""
         value = self.raw.get(key)
         if value.__class__ is str:
-            return value  # the quick way: most reads end here
+            return value  # fast path: most reads end here
         value = self.get(key)
         if isinstance(value, str):
             return value
@@ -73,7 +73,7 @@ class Fields:
         raise self.fault(f"expected a string, found {_kind(value)}", key)
 
     def integer(self, key: str) -> int | None:
-        """A whole number; `5.0` is one, `true` is none."""
+        """A whole number; `5.0` counts as one, `true` does not."""
         value = self.get(key)
         if value is None:
             return None
@@ -97,9 +97,9 @@ class Fields:
         raise self.fault(f"expected a number, found {_kind(value)}", key)
 
     def count(self, key: str) -> int | None:
-        """How many there are of something (tokens, searches); None if the number cannot be true.
+        """A count of something (tokens, searches); None if the number is implausible.
 
-        What an answer cost is beside the point of it: a number nobody can believe does not end it.
+        Usage is not essential to an answer: an implausible count does not make it fail.
         """
         value = self.get(key)
         if value is None:
@@ -108,12 +108,12 @@ class Fields:
         return whole if whole is not None and 0 <= whole <= MAX_COUNT else None
 
     def offset(self, key: str) -> int | None:
-        """A place in a text; None if no text reaches that far. Places before a text are told as they are."""
+        """An offset in a text; None if it is implausibly large. Negative offsets are returned as they are."""
         value = self._whole(key)
         return value if value is None or -MAX_COUNT <= value <= MAX_COUNT else None
 
     def amount(self, key: str) -> float | None:
-        """An amount of money; None if it cannot be true."""
+        """An amount of money; None if it is implausible."""
         value = self.number(key)
         return value if value is None or 0 <= value <= MAX_AMOUNT else None
 
@@ -150,17 +150,17 @@ class Fields:
         raise self.fault(f"expected a list, found {_kind(value)}", key)
 
     def objs(self, key: str) -> Iterator[Fields]:
-        """The objects of a list; nulls in it are passed over."""
+        """The objects of a list; nulls in it are skipped."""
         values = self.items(key)
-        step = _Step(self, key) if values else None
+        list_path = _ListPath(self, key) if values else None
         for index, value in enumerate(values):
             if isinstance(value, dict):
-                yield type(self)(value, self._fault, step, index)
+                yield type(self)(value, self._fault, list_path, index)
             elif value is not None:
                 raise self.fault(f"expected an object, found {_kind(value)}", key, index)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """The strings of a list; nulls in it are passed over."""
+        """The strings of a list; nulls in it are skipped."""
         found = []
         for index, value in enumerate(self.items(key)):
             if isinstance(value, str):
@@ -170,7 +170,7 @@ class Fields:
         return tuple(found)
 
     def with_raw(self, raw: JsonObject) -> Fields:
-        """Another object in the same place."""
+        """A reader of another object at the same path."""
         return type(self)(raw, self._fault, self._parent, self._key)
 
     def rest(self, *known: str) -> JsonObject:
@@ -191,8 +191,8 @@ class Fields:
         return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in reversed(steps))
 
 
-class _Step(Fields):
-    """The place of a list inside its object: only a link in the path."""
+class _ListPath(Fields):
+    """A list inside its object: only an element of the path."""
 
     __slots__ = ()
 
@@ -216,5 +216,5 @@ def _kind(value: Json) -> str:
 
 
 def as_object(value: Json) -> JsonObject:
-    """The value if it is an object, else an empty one: for places that were checked before."""
+    """The value if it is an object, else an empty one: for values that need no error."""
     return value if isinstance(value, dict) else {}

@@ -1,10 +1,10 @@
-"""History for a provider that did not make it: searches and citations become words.
+"""Foreign history as text: searches and citations of another provider become readable text.
 
-Encrypted results and signed blocks mean something to their own dialect alone. What another provider needs
-is what they stood for: the text with numbered citations, and every source with its address and its quotes.
+Encrypted results and signed blocks mean something to their own dialect only. Another provider gets their
+content: the text with numbered citations, and every source with its URL and its quotes.
 
-Decoders mark each search part and each evidence they make with their dialect's name in `extras`; that mark
-is how a dialect knows its own.
+Decoders mark each search part and each evidence with their dialect's name in `extras`. A dialect recognises
+its own parts by that mark.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from groundwire.text.sources import Numbering, label_of, number_sources
 
 
 def is_native(message: Message, dialect: str) -> bool:
-    """Was everything searched and cited in this message made by that dialect?"""
+    """Whether all searches and citations of this message were made by that dialect."""
     marks: Iterable[SearchCall | SearchResult | Evidence] = (
         *(part for part in message.parts if isinstance(part, SearchCall | SearchResult)),
         *(item for citation in message.citations for item in citation.evidence),
@@ -38,23 +38,23 @@ def is_native(message: Message, dialect: str) -> bool:
 
 
 def readable_parts(message: Message, dialect: str) -> tuple[Part, ...]:
-    """The parts of a message as another provider can read them: words first, then calls and pictures."""
+    """Return the parts of a message in a form any provider can read: text first, then calls and images."""
     if (
         not any(isinstance(part, SearchCall | SearchResult) for part in message.parts)
         and not message.citations
     ):
         return tuple(part for part in message.parts if not _is_foreign(part, dialect))
-    words = readable_text(message)
+    text = readable_text(message)
     others = tuple(
         part
         for part in message.parts
         if not isinstance(part, Text | SearchCall | SearchResult) and not _is_foreign(part, dialect)
     )
-    return (Text(words), *others) if words else others
+    return (Text(text), *others) if text else others
 
 
 def readable_text(message: Message) -> str:
-    """The text with `[n]`, then what was searched for, and every source with its quotes."""
+    """Render the text with `[n]`, then the queries, and every source with its quotes."""
     answer = Answer(message.parts, message.citations)
     numbering = number_sources(sorted(answer.sources, key=lambda source: source.state != "cited"))
     blocks = [render_body(answer, numbering)]
@@ -73,7 +73,7 @@ def _source_lines(answer: Answer, numbering: Numbering) -> Iterable[str]:
             if item.quote:
                 quotes.setdefault(numbering.number(item.source) or 0, {})[item.quote] = None
     for number, source in enumerate(numbering.sources, 1):
-        yield f"[{number}] {_address_line(source)}"
+        yield f"[{number}] {_source_label(source)}"
         for quote in (*quotes.get(number, ()), *source.excerpts):
             yield f'    "{" ".join(quote.split())}"'
 
@@ -82,7 +82,7 @@ def _query_line(search: Search) -> str:
     return f"{search.query} (failed: {search.error})" if search.error else search.query
 
 
-def _address_line(source: Source) -> str:
+def _source_label(source: Source) -> str:
     return f"{label_of(source)} ({source.url})" if source.url else label_of(source)
 
 

@@ -1,9 +1,9 @@
-"""JSON as the wire has it, strict where Python's own module is lax.
+"""Strict JSON: stricter than Python's own module where the wire needs it.
 
-Reading: malformed text, NaN and infinities, nesting beyond reason and integers of thousands of digits
-are wire errors; half a surrogate pair becomes U+FFFD, because it could never be written again.
-Writing: never NaN, never half a pair, and no character at which careless readers break a line
-(U+0085, U+2028, U+2029: many SSE clients split there).
+Reading: malformed text, NaN and infinities, excessive nesting and integers of thousands of digits are wire
+errors. A lone surrogate becomes U+FFFD, because it could never be encoded again.
+Writing: never NaN, never a lone surrogate, and no raw U+0085, U+2028 or U+2029: many SSE clients break lines
+there.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ MAX_DEPTH = 128
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_BLANKS = " \t\r\n"
+_WHITESPACE = " \t\r\n"
 _MEMBERS = b",[{"
 _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # as signed bytes: one deeper, one less deep
 _LINE_BREAKERS = re.compile("[\x85\u2028\u2029]")
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def _reject_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
@@ -42,12 +42,12 @@ def _finite(text: str) -> float:
     return number
 
 
-_decode = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite).raw_decode
+_decode = json.JSONDecoder(parse_constant=_reject_constant, parse_float=_finite).raw_decode
 _write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
 def load_json(data: bytes | str, fault: type[WireError]) -> Json:
-    """The value of a JSON text; `fault` is raised where it is none."""
+    """Parse a JSON text; raises `fault` if it is malformed."""
     if isinstance(data, str):
         data = data.encode("utf-8", "replace")
     try:
@@ -64,13 +64,13 @@ def load_json(data: bytes | str, fault: type[WireError]) -> Json:
     ):
         raise fault("nested too deeply")
     if b"\\u" in data and _ESCAPED_SURROGATE.search(data):
-        value = _mend(value)
+        value = _replace_surrogates(value)
     return value
 
 
 def _read(text: str) -> Json:
-    """The one value in a text. The module has a way of its own, too slow for the short texts of streams."""
-    text = text.removeprefix("\ufeff").strip(_BLANKS)
+    """Parse one value. `json.loads` does the same, but too slowly for the short texts of streams."""
+    text = text.removeprefix("\ufeff").strip(_WHITESPACE)
     value: Json
     value, end = _decode(text)
     if end != len(text):
@@ -79,10 +79,10 @@ def _read(text: str) -> Json:
 
 
 class JsonScan:
-    """How deep a JSON text is nested and how many members it has, found before it is parsed.
+    """Measures nesting depth and member count of a JSON text before it is parsed.
 
-    Fed piece by piece, each in a few passes over its bytes in C, so that a text can be refused at the first
-    excess. Text that is not JSON gives figures without a meaning; the parser refuses it.
+    Chunks are scanned with a few passes in C, so that a text can be rejected at the first excess. Text that
+    is not JSON gives meaningless numbers; the parser rejects it.
     """
 
     __slots__ = ("_carry", "_depth", "_in_string", "deepest", "members", "strings")
@@ -90,14 +90,14 @@ class JsonScan:
     def __init__(self) -> None:
         self.deepest = 0
         self.members = 0
-        """Commas, and opening brackets: about what parsing costs."""
+        """Commas and opening brackets: roughly the cost of parsing."""
         self.strings = 0
         self._depth = 0
         self._in_string = False
         self._carry = b""
 
     def feed(self, data: bytes) -> JsonScan:
-        """Read the next piece."""
+        """Scan the next chunk."""
         if self._carry:
             data, self._carry = self._carry + data, b""
         if b"\\" in data:
@@ -115,14 +115,14 @@ class JsonScan:
         return self
 
     def _unescape(self, data: bytes) -> bytes:
-        """The piece without escaped quotes, which follow a backslash that is not escaped itself."""
+        """Remove escaped quotes, which follow a backslash that is not escaped itself."""
         if data.endswith(b"\\") and (len(data) - len(data.rstrip(b"\\"))) % 2:
             data, self._carry = data[:-1], b"\\"
         return data.replace(rb"\\", b"").replace(rb"\"", b"")
 
 
 def dump_json(value: Json) -> str:
-    """The JSON text of a value, on one line in everybody's eyes."""
+    """Serialise a value to JSON on one line, also for clients that break lines at U+2028."""
     text = encode_basestring(value) if type(value) is str else _write.encode(value)
     if text.isascii():
         return text
@@ -135,11 +135,11 @@ def dump_json(value: Json) -> str:
     return text
 
 
-def _mend(value: Json) -> Json:
+def _replace_surrogates(value: Json) -> Json:
     if isinstance(value, str):
         return _LONE_SURROGATE.sub("\ufffd", value)
     if isinstance(value, list):
-        return [_mend(item) for item in value]
+        return [_replace_surrogates(item) for item in value]
     if isinstance(value, dict):
-        return {_LONE_SURROGATE.sub("\ufffd", key): _mend(item) for key, item in value.items()}
+        return {_LONE_SURROGATE.sub("\ufffd", key): _replace_surrogates(item) for key, item in value.items()}
     return value

@@ -149,7 +149,11 @@ class ConversationTranslator:
             case "thinking":
                 position = self._position(f"{name} thinking", 0)
                 for thinking in chunk.objs("thinking"):
-                    yield {"type": "response.reasoning_text.delta", **position, "delta": thinking.text("text")}
+                    yield {
+                        "type": "response.reasoning_text.delta",
+                        **position,
+                        "delta": thinking.text("text"),
+                    }
             case _:
                 yield self._item_done(chunk.raw)
 

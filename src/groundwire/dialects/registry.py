@@ -1,4 +1,4 @@
-"""The dialects by name, imported when first asked for."""
+"""Dialect registry: names to dialects, imported on first use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIALECTS = (
 
 @cache
 def dialect(name: str) -> Dialect:
-    """The dialect of that name."""
+    """Return the dialect of that name."""
     if name not in DIALECTS:
         raise KeyError(f"no dialect {name!r}; there are {', '.join(DIALECTS)}")
     return cast("Dialect", import_module(f"groundwire.dialects.{name}").DIALECT)

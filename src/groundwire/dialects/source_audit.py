@@ -1,11 +1,11 @@
-"""What an answer holds and no event tells: sources in fields that a codec does not read, and nothing at all.
+"""Source audit: warns of sources in fields that a codec does not read, and of answers without content.
 
-Servers tell sources under ever new names. Whatever looks like a source in the JSON of an answer must be
-carried by some event: an object with an address and a title, an object with an address in a field whose name
-speaks of sources, and a list of addresses in such a field. If an address is in no event, the answer ends with
-a warning that names the field. So a new accent is noticed by its first user, whatever the dialect.
+Servers send sources under ever new names. Whatever looks like a source in the JSON of an answer must be in
+some event: an object with a URL and a title, an object with a URL in a field whose name suggests sources,
+and a list of URLs in such a field. If a URL is in no event, the answer ends with a warning that names the
+field. So a new variant of a dialect is noticed by its first user.
 
-How much is kept and looked at is bounded.
+The amount of data that is kept and searched is bounded.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from groundwire.text.urls import canonical_address, safe_address
 
 _Path: TypeAlias = "tuple[_Path, str] | None"
 
-_MOST_BYTES = 4_000_000
-_MOST_NODES = 20_000
-_MOST_SOURCES = 1_000
-_MOST_PATHS = 3
-_LONGEST_PATH = 160
+_MAX_BYTES = 4_000_000
+_MAX_NODES = 20_000
+_MAX_SOURCES = 1_000
+_MAX_PATHS = 3
+_MAX_PATH_LENGTH = 160
 
-_ADDRESS = re.compile(r"https?://[^\s/]\S*")
-_ABOUT_SOURCES = re.compile(
+_URL = re.compile(r"https?://[^\s/]\S*")
+_SOURCE_FIELD = re.compile(
     r"cit(?:ation|e)|sourc|referenc|search|ground|result|annotat|evidence|footnote|retriev|web|link"
     r"|pages?$|docs?$|documents?$",
     re.IGNORECASE,
 )
-_NOT_SOURCES = re.compile(
+_MEDIA_FIELD = re.compile(
     r"image|icon|thumb|logo|avatar|picture|video|audio|media|photo|file|schema|server|endpoint|webhook|live",
     re.IGNORECASE,
 )
 _TITLES = frozenset({"title", "snippet", "site_name", "domain", "cited_text", "page_age"})
-_IN_JSON = re.compile(rb'"(https?:[^"\s]+)"')
-# Fields that repeat the request, and what other fields of ours say.
-_NOT_LOOKED_AT = frozenset(
+_URL_IN_JSON = re.compile(rb'"(https?:[^"\s]+)"')
+# Fields that repeat the request, or that groundwire itself wrote.
+_IGNORED_FIELDS = frozenset(
     {
         *("arguments", "error", "groundwire", "input", "instructions", "logprobs", "metadata", "prompt"),
         *("request", "tool_choice", "tools", "usage"),
@@ -64,37 +64,37 @@ _NOT_LOOKED_AT = frozenset(
 
 
 class SourceAudit:
-    """Collects the sources that JSON shows and the addresses that events carry.
+    """Collects the sources in the JSON and the URLs in the events.
 
-    While a stream comes in, its frames are only searched for addresses. What stands around an address is
-    looked at in the end, and only if no event carried it.
+    While a stream is received, its frames are only searched for URLs. The JSON around a URL is examined at
+    the end, and only if no event carried the URL.
     """
 
-    __slots__ = ("_addresses", "_documents", "_frames", "_room", "_shown", "read")
+    __slots__ = ("_bytes_left", "_documents", "_found", "_frames", "_urls", "read")
 
     def __init__(self) -> None:
         self.read: set[str] = set()
-        """The addresses that events carry."""
+        """The URLs in the events."""
         self._documents: list[Json] = []
         self._frames: list[tuple[bytes, set[bytes]]] = []
-        self._addresses: set[bytes] = set()
-        self._room = _MOST_BYTES
-        self._shown: list[tuple[tuple[str, ...], _Path]] = []
+        self._urls: set[bytes] = set()
+        self._bytes_left = _MAX_BYTES
+        self._found: list[tuple[tuple[str, ...], _Path]] = []
 
-    def look_in_frame(self, data: bytes) -> None:
-        """Note the addresses in a frame that no frame before it had."""
-        new = set(_IN_JSON.findall(data)) - self._addresses
-        if new and len(data) <= self._room:
-            self._room -= len(data)
-            self._addresses |= new
+    def audit_frame(self, data: bytes) -> None:
+        """Collect the URLs of a frame that no earlier frame had."""
+        new = set(_URL_IN_JSON.findall(data)) - self._urls
+        if new and len(data) <= self._bytes_left:
+            self._bytes_left -= len(data)
+            self._urls |= new
             self._frames.append((data, new))
 
-    def look(self, document: Json) -> None:
-        """Note a whole document."""
+    def audit(self, document: Json) -> None:
+        """Collect a whole document."""
         self._documents.append(document)
 
-    def note(self, event: Event) -> None:
-        """An event that may carry addresses."""
+    def add_event(self, event: Event) -> None:
+        """Collect the URLs of an event."""
         if isinstance(event, Cited):
             for item in event.citation.evidence:
                 self.read.add(item.source.url)
@@ -105,58 +105,58 @@ class SourceAudit:
             self.read.add(event.call.url)
 
     def warning(self) -> Warned | None:
-        """Of the sources that no event carried."""
-        for document in (*self._documents, *self._unread_frames()):
-            self._look(document)
-        if not self._shown:
+        """The warning about sources that no event carried, if there are any."""
+        for document in (*self._documents, *self._frames_with_unread_urls()):
+            self._search(document)
+        if not self._found:
             return None
         read = {canonical_address(url) for url in self.read}
         lost = [
             path
-            for urls, path in self._shown
+            for urls, path in self._found
             if not any(canonical_address(safe_address(url) or url) in read for url in urls)
         ]
         if not lost:
             return None
-        paths = list(dict.fromkeys(map(_written, lost)))
-        named = ", ".join(paths[:_MOST_PATHS]) + (", …" if len(paths) > _MOST_PATHS else "")
+        paths = list(dict.fromkeys(map(_format_path, lost)))
+        named = ", ".join(paths[:_MAX_PATHS]) + (", …" if len(paths) > _MAX_PATHS else "")
         return Warned(
             "unread_sources",
             f"the provider listed {len(lost)} sources in fields that are not read: {named}",
         )
 
-    def _unread_frames(self) -> Iterator[Json]:
+    def _frames_with_unread_urls(self) -> Iterator[Json]:
         if not self._frames:
             return
         read = {url.encode("utf-8", "replace") for url in self.read}
-        for data, addresses in self._frames:
-            if not addresses <= read:
+        for data, urls in self._frames:
+            if not urls <= read:
                 try:
                     yield load_json(data, UpstreamWireError)
                 except UpstreamWireError:
-                    continue  # it broke the stream, and that was told
+                    continue  # it made the stream fail, and that was reported
 
-    def _look(self, document: Json) -> None:
+    def _search(self, document: Json) -> None:
         stack: list[tuple[Json, _Path]] = [(document, None)]
-        for _ in range(_MOST_NODES):
-            if not stack or len(self._shown) >= _MOST_SOURCES:
+        for _ in range(_MAX_NODES):
+            if not stack or len(self._found) >= _MAX_SOURCES:
                 return
             node, path = stack.pop()
             if isinstance(node, dict):
-                self._look_at(node, path, stack)
+                self._search_object(node, path, stack)
             elif isinstance(node, list):
-                self._look_at_list(node, path, stack)
+                self._search_list(node, path, stack)
 
-    def _look_at_list(self, node: list[Json], path: _Path, stack: list[tuple[Json, _Path]]) -> None:
+    def _search_list(self, node: list[Json], path: _Path, stack: list[tuple[Json, _Path]]) -> None:
         for item in node:
             if isinstance(item, dict):
                 stack.append((item, path))
             elif not isinstance(item, str) or item[:4] != "http" or item in self.read:
                 continue
-            elif _is_about_sources(path) and _is_source(item, path):
-                self._shown.append(((item,), path))
+            elif _suggests_sources(path) and _is_source(item, path):
+                self._found.append(((item,), path))
 
-    def _look_at(self, node: JsonObject, path: _Path, stack: list[tuple[Json, _Path]]) -> None:
+    def _search_object(self, node: JsonObject, path: _Path, stack: list[tuple[Json, _Path]]) -> None:
         urls: list[str] = []
         is_read = False
         for key, value in node.items():
@@ -165,33 +165,33 @@ class SourceAudit:
                     continue
                 if value in self.read:
                     is_read = True
-                elif not _NOT_SOURCES.search(key):
+                elif not _MEDIA_FIELD.search(key):
                     urls.append(value)
-            elif value and isinstance(value, dict | list) and key not in _NOT_LOOKED_AT:
+            elif value and isinstance(value, dict | list) and key not in _IGNORED_FIELDS:
                 stack.append((value, (path, key)))
-        if not urls or is_read or (_TITLES.isdisjoint(node) and not _is_about_sources(path)):
+        if not urls or is_read or (_TITLES.isdisjoint(node) and not _suggests_sources(path)):
             return
         urls = [url for url in urls if _is_source(url, path)]
         if urls:
-            self._shown.append((tuple(urls), path))
+            self._found.append((tuple(urls), path))
 
 
-def audited(body: Json, events: list[Event], *, needs_content: bool = True) -> list[Event]:
-    """The events of a whole body, with warnings of what it holds and they do not tell."""
+def with_audit_warnings(body: Json, events: list[Event], *, needs_content: bool = True) -> list[Event]:
+    """Add the warnings of the audit to the events of a whole body."""
     if not events or not isinstance(events[-1], Finished):
         return events
     audit = SourceAudit()
-    audit.look(body)
+    audit.audit(body)
     for event in events:
-        if isinstance(event, SAYING):
-            audit.note(event)
+        if isinstance(event, CONTENT_EVENTS):
+            audit.add_event(event)
     warnings: list[Warned | None] = [audit.warning()]
-    if needs_content and is_silent(events[-1]) and not any(map(says_something, events)):
-        warnings.append(EMPTY)
+    if needs_content and expects_content(events[-1]) and not any(map(has_content, events)):
+        warnings.append(EMPTY_ANSWER)
     return [*events[:-1], *(warning for warning in warnings if warning), events[-1]]
 
 
-SAYING = (
+CONTENT_EVENTS = (
     TextDelta,
     ReasoningDelta,
     ToolCallDelta,
@@ -201,40 +201,40 @@ SAYING = (
     SearchReturned,
     Cited,
 )
-"""Events that say something."""
-EMPTY = Warned("empty_answer", "the provider's answer has no content that this dialect reads")
+"""Events that are content, as opposed to start, end, usage and warnings."""
+EMPTY_ANSWER = Warned("empty_answer", "the provider's answer has no content that this dialect reads")
 
 
-def says_something(event: Event) -> bool:
-    """Does it tell more than that there is an answer, and how it ended?"""
-    return isinstance(event, SAYING) and not (
+def has_content(event: Event) -> bool:
+    """Whether an event is content that a client can show."""
+    return isinstance(event, CONTENT_EVENTS) and not (
         isinstance(event, PartAdded) and isinstance(event.value, Opaque)
     )
 
 
-def is_silent(event: Event) -> bool:
-    """Does an answer that ends so need content?"""
+def expects_content(event: Event) -> bool:
+    """Whether an answer that ends this way should have content."""
     return isinstance(event, Finished) and event.reason in ("stop", "other")
 
 
-def _is_about_sources(path: _Path) -> bool:
-    return path is not None and _ABOUT_SOURCES.search(path[1]) is not None
+def _suggests_sources(path: _Path) -> bool:
+    return path is not None and _SOURCE_FIELD.search(path[1]) is not None
 
 
 def _is_source(url: str, path: _Path) -> bool:
-    """Is it an address, and none of a picture or the like?"""
-    if not _ADDRESS.fullmatch(url):
+    """Whether it is a URL, and not one of an image or the like."""
+    if not _URL.fullmatch(url):
         return False
     while path is not None:
         path, key = path
-        if _NOT_SOURCES.search(key):
+        if _MEDIA_FIELD.search(key):
             return False
     return True
 
 
-def _written(path: _Path) -> str:
+def _format_path(path: _Path) -> str:
     keys: list[str] = []
     while path is not None:
         path, key = path
         keys.append(key)
-    return "$" + "".join(f".{key}" for key in reversed(keys))[:_LONGEST_PATH]
+    return "$" + "".join(f".{key}" for key in reversed(keys))[:_MAX_PATH_LENGTH]

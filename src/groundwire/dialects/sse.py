@@ -1,9 +1,9 @@
-"""Frames out of bytes, and bytes out of frames.
+"""Server-sent events: bytes to frames and frames to bytes.
 
-Strategy: server-sent events by the standard, over bytes, because only CR, LF and CRLF end a line and
-text-splitting functions know nine more. A body that begins with `{` or `[` instead is not SSE at all: an
-error body with status 200, or Gemini's stream without `alt=sse`, which is one JSON array told piece by
-piece; its elements come out as frames too, so that no decoder has to care.
+The parser follows the standard and works on bytes, because only CR, LF and CRLF end a line and
+`str.splitlines` knows nine more. A body that begins with `{` or `[` is not SSE: it is an error body with
+status 200, or Gemini's stream without `alt=sse`, which is one JSON array sent in chunks. Its elements become
+frames too, so that decoders do not have to care.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_PENDING = 16 * 1024 * 1024
-"""Bytes of one unfinished event or value that are kept. The largest events there are hold a picture."""
+"""Limit of buffered bytes of one unfinished event or value. The largest real events contain an image."""
 
 
 class Frame(NamedTuple):
@@ -28,13 +28,13 @@ class Frame(NamedTuple):
 
 
 def encode_frame(event: str, data: str) -> bytes:
-    """One event as one block; name and data must never be torn apart (Anthropic's SDK fails on it)."""
+    """Encode one event as one block; name and data must never be separated (Anthropic's SDK fails on it)."""
     head = f"event: {event}\n" if event else ""
     return f"{head}data: {data}\n\n".encode("utf-8", "replace")
 
 
 def encode_comment(text: str) -> bytes:
-    """A comment line: keep-alive for those who tolerate it."""
+    """Encode a comment line: a keep-alive for clients that tolerate it."""
     return f": {text}\n\n".encode()
 
 
@@ -44,7 +44,7 @@ def _check_size(pending: int) -> None:
 
 
 class FrameReader:
-    """Feeds on bytes cut anywhere; gives frames."""
+    """Incremental parser: bytes split anywhere in, frames out."""
 
     __slots__ = ("_head", "_reader")
 
@@ -53,13 +53,13 @@ class FrameReader:
         self._head = b""
 
     @property
-    def bare(self) -> bool:
-        """Was this a JSON body rather than server-sent events?"""
+    def is_json(self) -> bool:
+        """Whether this is a JSON body rather than server-sent events."""
         return isinstance(self._reader, JsonReader)
 
     def feed(self, data: bytes) -> list[Frame]:
         if self._reader is None:
-            # A byte-order mark and keep-alive blanks may stand before either form.
+            # Either form may be preceded by a byte-order mark and keep-alive whitespace.
             self._head = (self._head + data).removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
             if not self._head or b"\xef\xbb\xbf".startswith(self._head):
                 return []
@@ -68,7 +68,7 @@ class FrameReader:
         return self._reader.feed(data)
 
     def close(self) -> list[Frame]:
-        """What is left when the bytes end: a last event without its blank line still counts."""
+        """Return the remaining frames: a last event without its blank line still counts."""
         return [] if self._reader is None else self._reader.close()
 
 
@@ -77,7 +77,7 @@ _CR = 13
 
 
 def _split_lines(data: bytes) -> tuple[list[bytes], bytes]:
-    """The lines that have ended, and the rest. A CR at the very end may be half of a CRLF: it waits."""
+    """Split off complete lines. A CR at the very end may be half of a CRLF and stays in the rest."""
     half = b""
     if b"\r" in data:
         if data.endswith(b"\r"):
@@ -88,7 +88,7 @@ def _split_lines(data: bytes) -> tuple[list[bytes], bytes]:
 
 
 class SseReader:
-    """The standard's parser, line by line."""
+    """Parser of server-sent events, line by line."""
 
     __slots__ = ("_data", "_event", "_rest", "_size")
 
@@ -115,9 +115,9 @@ class SseReader:
         return frames
 
     def _finish_line(self, data: bytes, frames: list[Frame]) -> int | None:
-        """Read on in a line that has begun; how much of the data belongs to it, or None if all of it does.
+        """Continue a partial line; return how many bytes belong to it, or None if all of them do.
 
-        Only what is new is looked at, and a long line is copied once, when it is whole.
+        Only the new bytes are searched, and a long line is copied once, when it is complete.
         """
         if self._rest[-1] == _CR:
             del self._rest[-1]
@@ -173,7 +173,7 @@ _STRUCTURE = re.compile(rb'["\\\[\]{}]')
 
 
 class JsonReader:
-    """The elements of a JSON array as they complete, or the one value of a bare body."""
+    """Parser of a JSON body: the elements of an array as they complete, or the one value."""
 
     __slots__ = ("_buffer", "_depth", "_in_array", "_in_string", "_scanned", "_start")
 
@@ -198,7 +198,7 @@ class JsonReader:
         return frames
 
     def close(self) -> list[Frame]:
-        """Whatever is left, if it is not just the end of the array, is a value cut short."""
+        """Return the rest, unless it is only the end of the array: a truncated value."""
         rest = bytes(self._buffer).strip(b" \t\r\n,]")
         self._buffer.clear()
         return [Frame("", rest)] if rest else []
@@ -207,19 +207,19 @@ class JsonReader:
         position = self._scanned
         while match := _STRUCTURE.search(self._buffer, position):
             position = match.end()
-            sign = match[0]
-            if sign == b'"':
+            character = match[0]
+            if character == b'"':
                 self._in_string = not self._in_string
             elif self._in_string:
-                if sign == b"\\" and position == len(self._buffer):
+                if character == b"\\" and position == len(self._buffer):
                     self._scanned = position - 1  # what it escapes is in the next bytes
                     return
-                position += sign == b"\\"
-            elif sign in b"{[":
+                position += character == b"\\"
+            elif character in b"{[":
                 if self._depth == 0:
                     self._start = match.start()
                 self._depth += 1
-            elif sign in b"}]" and self._depth:
+            elif character in b"}]" and self._depth:
                 self._depth -= 1
                 if self._depth == 0:
                     yield Frame("", bytes(self._buffer[self._start : position]))

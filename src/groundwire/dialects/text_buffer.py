@@ -1,4 +1,4 @@
-"""The text of an answer while it comes in, so that spans can be placed and checked."""
+"""Text of an answer while it is received, so that spans can be resolved and checked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import accumulate
 
 
 class TextBuffer:
-    """Text by part. Offsets are code points; `start` of a part counts all text of earlier parts."""
+    """Text by part. Offsets are code points over the text of all parts."""
 
     __slots__ = ("_chunks", "_lengths", "_newest", "_order", "_starts", "_total")
 
@@ -16,13 +16,13 @@ class TextBuffer:
         self._lengths: dict[int, int] = {}
         self._newest = -1
         self._total = 0
-        # Where each part begins, in order of their numbers; None when it has to be counted again, which
-        # text of the newest part never makes necessary.
+        # The start of each part, in order of their numbers; None when it has to be recomputed. Text for the
+        # newest part never makes that necessary.
         self._order: list[int] = []
         self._starts: list[int] | None = []
 
     def add(self, part: int, text: str) -> None:
-        """More text of a part."""
+        """Append text to a part."""
         chunks = self._chunks.get(part)
         if chunks is not None:
             chunks.append(text)
@@ -34,15 +34,15 @@ class TextBuffer:
         self._total += len(text)
 
     def start(self, part: int) -> int:
-        """Where the text of a part begins in the whole answer."""
+        """Return the offset of a part in the text of the whole answer."""
         if part == self._newest:
             return self._total - self._lengths.get(part, 0)
-        starts = self._counted()
+        starts = self._part_starts()
         index = bisect_left(self._order, part)
         return starts[index] if index < len(starts) else self._total
 
     def text(self, part: int) -> str:
-        """The text of one part so far."""
+        """Return the text of one part so far."""
         chunks = self._chunks.get(part)
         if not chunks:
             return ""
@@ -51,12 +51,12 @@ class TextBuffer:
         return chunks[0]
 
     def whole(self) -> str:
-        """The text of the answer so far."""
+        """Return the text of the answer so far."""
         return "".join(self.text(part) for part in sorted(self._chunks))
 
     def slice(self, start: int, end: int) -> str:
-        """A stretch of the whole text; only the parts it lies in are looked at."""
-        starts = self._counted()
+        """Return a slice of the whole text; only the parts it overlaps are read."""
+        starts = self._part_starts()
         index = max(bisect_right(starts, start) - 1, 0)
         pieces: list[str] = []
         while index < len(starts) and starts[index] < end:
@@ -78,7 +78,7 @@ class TextBuffer:
             self._starts = None
         self._newest = max(self._newest, part)
 
-    def _counted(self) -> list[int]:
+    def _part_starts(self) -> list[int]:
         if self._starts is None:
             self._order = sorted(self._chunks)
             lengths = (self._lengths[part] for part in self._order[:-1])

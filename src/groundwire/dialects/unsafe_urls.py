@@ -1,9 +1,9 @@
-"""Addresses that must not be followed, found in the bytes of an answer.
+"""Unsafe URLs: finds and removes URLs that must not be followed in the bytes of a response.
 
-Decoders keep http and https alone (`text/urls.py`), and the source keeps its title. What is passed on as
-it came is not decoded, so such addresses are taken out of its bytes. Quotation marks inside of texts are
-escaped in JSON, so that these fields do not occur there. Pictures may be data; everything else that a browser
-or a desktop would run or open is not an address of a source.
+Decoders keep only http and https (`text/urls.py`), and the source keeps its title. A passthrough response is
+not decoded, so unsafe URLs are removed from its bytes. Quotation marks inside strings are escaped in JSON,
+so these fields cannot occur there. Images may be `data:` URLs; everything else that a browser or a desktop
+would run or open is not the URL of a source.
 """
 
 from __future__ import annotations
@@ -13,55 +13,55 @@ import re
 from groundwire.model import Warned
 
 ADDRESS_REMOVED = Warned(
-    "address_removed", "An address of a source was not one of the web (http, https); it was left out."
+    "address_removed", "The URL of a source was not a web URL (http, https) and was removed."
 )
 
-_NAMED = rb'"(?:url|uri|source|document_uri|source_uri|sourceUri|retrieved_url|retrievedUrl)"\s*:\s*'
-_FIELD = re.compile(rb"(" + _NAMED + rb')"((?:[^"\\]|\\.)*)"')
-_NOT_OF_THE_WEB = re.compile(_NAMED + rb'"(?!https?:)')
-_BLANKS = re.compile("[\x00-\x20\x7f-\x9f\u200b\u2060\ufeff]")
-_UNSAFE = re.compile(
+_URL_FIELD = rb'"(?:url|uri|source|document_uri|source_uri|sourceUri|retrieved_url|retrievedUrl)"\s*:\s*'
+_FIELD_AND_VALUE = re.compile(rb"(" + _URL_FIELD + rb')"((?:[^"\\]|\\.)*)"')
+_NOT_WEB_URL = re.compile(_URL_FIELD + rb'"(?!https?:)')
+_INVISIBLE = re.compile("[\x00-\x20\x7f-\x9f\u200b\u2060\ufeff]")
+_UNSAFE_SCHEME = re.compile(
     "(?:javascript|vbscript|livescript|file|blob|filesystem|about|view-source|jar|intent|ms-[a-z-]+"
     "|data(?!:image/(?:png|jpe?g|gif|webp|avif)[;,])):",
     re.IGNORECASE,
 )
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_SHORT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_LONGEST_SCHEME = 512
-"""Bytes at the beginning of an address that are looked at."""
+_SHORT_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_MAX_SCHEME = 512
+"""How many bytes of a URL are examined."""
 
 
-def without_unsafe_addresses(data: bytes) -> bytes:
-    """The same bytes, with empty texts in the place of addresses that must not be followed."""
-    return _FIELD.sub(_emptied, data) if _names_an_address(data) else data
+def remove_unsafe_urls(data: bytes) -> bytes:
+    """Replace unsafe URLs with empty strings."""
+    return _FIELD_AND_VALUE.sub(_empty_if_unsafe, data) if _has_url_field(data) else data
 
 
-def has_unsafe_address(data: bytes) -> bool:
-    """Does any field for an address hold such a one?"""
-    if not _names_an_address(data) or _NOT_OF_THE_WEB.search(data) is None:
+def has_unsafe_url(data: bytes) -> bool:
+    """Whether any URL field contains an unsafe URL."""
+    if not _has_url_field(data) or _NOT_WEB_URL.search(data) is None:
         return False
-    return any(_is_unsafe(match[2]) for match in _FIELD.finditer(data))
+    return any(_is_unsafe(match[2]) for match in _FIELD_AND_VALUE.finditer(data))
 
 
-def _names_an_address(data: bytes) -> bool:
-    """Is any of the fields there? Every frame is asked: two letters rule most of them out, and loops cost."""
+def _has_url_field(data: bytes) -> bool:
+    """Whether any URL field occurs. This runs for every frame: two letters rule most of them out."""
     if b"ur" not in data and b'Url"' not in data:
         return False
     return b'url"' in data or b'uri"' in data or b'"source"' in data or b'Url"' in data or b'Uri"' in data
 
 
-def _emptied(match: re.Match[bytes]) -> bytes:
+def _empty_if_unsafe(match: re.Match[bytes]) -> bytes:
     return match[1] + b'""' if _is_unsafe(match[2]) else match[0]
 
 
-def _unescaped(match: re.Match[str]) -> str:
-    return chr(int(match[1], 16)) if match[1] else _SHORT.get(match[2], match[2])
+def _unescape(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16)) if match[1] else _SHORT_ESCAPES.get(match[2], match[2])
 
 
 def _is_unsafe(value: bytes) -> bool:
     if value.startswith((b"https:", b"http:")):
         return False
-    text = value[:_LONGEST_SCHEME].decode("utf-8", "replace")
+    text = value[:_MAX_SCHEME].decode("utf-8", "replace")
     if "\\" in text:
-        text = _ESCAPE.sub(_unescaped, text)
-    return _UNSAFE.match(_BLANKS.sub("", text)) is not None
+        text = _ESCAPE.sub(_unescape, text)
+    return _UNSAFE_SCHEME.match(_INVISIBLE.sub("", text)) is not None

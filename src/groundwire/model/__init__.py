@@ -1,6 +1,6 @@
-"""Canonical values: immutable, comparable, independent of any wire format.
+"""Canonical values: frozen, comparable, independent of any wire format.
 
-A `Request` goes in, a stream of `Event` values comes out, and `assemble` turns them into an `Answer`.
+A `Request` goes in, a stream of `Event`s comes out, an `Answer` is their fold.
 """
 
 from groundwire.model.answer import Answer, Assembler, Search, assemble
@@ -21,6 +21,7 @@ from groundwire.model.events import (
     TextDelta,
     TextSettled,
     ToolCallDelta,
+    Usage,
     UsageSeen,
     Verbatim,
     Warned,
@@ -53,7 +54,6 @@ from groundwire.model.request import (
     Wire,
 )
 from groundwire.model.source import Anchor, Citation, Evidence, Source, SourceState, Span
-from groundwire.model.usage import Usage
 
 __all__ = [
     "NOTHING_FOUND",

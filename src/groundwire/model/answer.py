@@ -1,7 +1,7 @@
-"""The answer, assembled from its events.
+"""The answer: its events assembled.
 
 `Assembler` takes events one by one; `assemble` takes them all. The result is in a normal form, so that the
-same answer from another dialect, or in another order, is an equal value: one citation for each span, sorted
+same answer from another dialect, or in another order, is the same value: one citation for each span, sorted
 by position, each source of a span once.
 """
 
@@ -25,6 +25,7 @@ from groundwire.model.events import (
     Started,
     TextDelta,
     ToolCallDelta,
+    Usage,
     UsageSeen,
     Warned,
 )
@@ -48,27 +49,26 @@ from groundwire.model.source import (
     Evidence,
     EvidenceKey,
     Source,
+    SourceMerge,
     Span,
     evidence_key,
 )
-from groundwire.model.source_merge import SourceMerge
-from groundwire.model.usage import Usage
 from groundwire.model.value import replace, value
 
 
 class Search(NamedTuple):
-    """One query, opened page or pattern search, in a form that is easy to display."""
+    """One query, page fetch or pattern search, in a form for display."""
 
     query: str
     kind: str
     state: Literal["running", "done", "failed"]
     error: str = ""
-    """Why it failed, as a short code; empty on success."""
+    """Why it failed, as a short code."""
 
 
 @value
 class Answer:
-    """A complete answer: text, citations, searches and usage."""
+    """A complete answer."""
 
     parts: tuple[Part, ...] = ()
     """Text, reasoning, searches, function calls and images, in order."""
@@ -90,27 +90,27 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The text of the answer; spans are offsets into it."""
+        """The text of all text parts; spans count over it."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
     def message(self) -> Message:
-        """The answer as an assistant message, to send back with the next question."""
+        """The answer as an assistant message, to be sent back with the next request."""
         return Message("assistant", self.parts, self.citations)
 
     @property
     def grounded(self) -> bool:
-        """True if the answer has at least one citation."""
+        """Whether the answer cites any source."""
         return bool(self.citations)
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """Every source once, in order of first appearance, with its strongest state."""
+        """Every URL once, in order of first mention, with the strongest state it reached."""
         return sources_of(self.parts, self.citations)
 
     @property
     def searches(self) -> tuple[Search, ...]:
-        """Every query, opened page and pattern search."""
+        """Every query, opened page and searched pattern."""
         results = {part.call_id: part for part in self.parts if isinstance(part, SearchResult)}
         return tuple(
             search
@@ -126,15 +126,15 @@ CITATIONS_CUT = Warned(
 
 
 def assemble(events: Iterable[Event]) -> Answer:
-    """Assemble the answer from all its events."""
+    """Assemble the answer of a sequence of events."""
     assembler = Assembler()
     for event in events:
         assembler.feed(event)
     return assembler.answer()
 
 
-class _Draft:
-    """A part while it is being told."""
+class _PartDraft:
+    """A part while its events arrive."""
 
     __slots__ = ("call_id", "chunks", "extras", "kind", "name", "phase", "whole")
 
@@ -159,12 +159,12 @@ class _Draft:
 
 
 class Assembler:
-    """Assembles an answer event by event; `answer` may be called at any time."""
+    """Assembles events into an answer; `answer` may be called at any time."""
 
     def __init__(self) -> None:
-        self._drafts: dict[int, _Draft] = {}
+        self._drafts: dict[int, _PartDraft] = {}
         self._citations: dict[tuple[Span | None, Anchor], dict[EvidenceKey, Evidence]] = {}
-        self._room = MAX_EVIDENCE
+        self._evidence_left = MAX_EVIDENCE
         self._head = Answer()
         self._warnings: list[Warned] = []
 
@@ -185,10 +185,10 @@ class Assembler:
             case Cited(citation):
                 self._cite(citation)
             case _:
-                self._note(event)
+                self._update_head(event)
 
     def answer(self) -> Answer:
-        """Return the answer so far."""
+        """The answer so far."""
         parts = (self._drafts[number].part() for number in sorted(self._drafts))
         citations = (
             Citation(span, tuple(evidence.values()), anchor)
@@ -201,10 +201,10 @@ class Assembler:
             warnings=tuple(self._warnings),
         )
 
-    def _draft(self, number: int) -> _Draft:
+    def _draft(self, number: int) -> _PartDraft:
         draft = self._drafts.get(number)
         if draft is None:
-            draft = self._drafts[number] = _Draft()
+            draft = self._drafts[number] = _PartDraft()
         return draft
 
     def _extend(self, event: TextDelta | ReasoningDelta | ToolCallDelta) -> None:
@@ -225,24 +225,24 @@ class Assembler:
 
     def _cite(self, citation: Citation) -> None:
         known = self._citations.get((citation.span, citation.anchor))
-        if known is None and self._room > 0:
+        if known is None and self._evidence_left > 0:
             known = self._citations[citation.span, citation.anchor] = {}
         for item in citation.evidence:
             key = evidence_key(item)
             if known is not None and key in known:
                 continue
-            if known is None or self._room <= 0:
+            if known is None or self._evidence_left <= 0:
                 self._cut()
                 return
             known[key] = item
-            self._room -= 1
+            self._evidence_left -= 1
 
     def _cut(self) -> None:
-        if self._room == 0:
-            self._room = -1
+        if self._evidence_left == 0:
+            self._evidence_left = -1
             self._warnings.append(CITATIONS_CUT)
 
-    def _note(self, event: Event) -> None:
+    def _update_head(self, event: Event) -> None:
         match event:
             case Started():
                 self._head = replace(self._head, id=event.id, model=event.model)
@@ -274,9 +274,9 @@ def _position(
 
 
 def sources_of(parts: Iterable[Part], citations: Iterable[Citation]) -> tuple[Source, ...]:
-    """Every address once, in order of first mention, with the strongest state it reached.
+    """Every URL once, in order of first mention, with the strongest state it reached.
 
-    The first mention gives the value; later ones fill what it left open and add their excerpts.
+    The first mention gives the value; later ones fill empty fields and add their excerpts.
     """
     merged: dict[tuple[str, str], SourceMerge] = {}
     for source in _mentions(parts, citations):

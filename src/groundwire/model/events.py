@@ -1,7 +1,7 @@
-"""Events of an answer while it arrives.
+"""Events of an answer while it is received, and its usage.
 
-Events are values. `part` numbers the parts of the answer from zero, in their order; all events with the
-same number build one part. Exactly one event of a stream is terminal: `Finished` or `Failed`.
+Events are values. `part` numbers the parts of the answer from zero, in their order; all events with one
+number build one part. Exactly one event of a stream is terminal: `Finished` or `Failed`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,34 @@ from groundwire.errors import GroundwireError
 from groundwire.model.extras import NO_EXTRAS, Extras
 from groundwire.model.parts import Image, Opaque, Phase, SearchCall, SearchResult
 from groundwire.model.source import Citation
-from groundwire.model.usage import Usage
 from groundwire.model.value import value
 
+
+@value
+class Usage:
+    """Usage of one request: token counts, searches and cost. `None` means not reported.
+
+    `input_tokens` includes cached and tool input, `output_tokens` includes reasoning; the other counts are
+    parts of those two. `searches` is the number the provider counts or bills.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    tool_tokens: int | None = None
+    searches: int | None = None
+    fetches: int | None = None
+    cost: float | None = None
+
+
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "pause", "filtered", "refused", "other"]
-"""`stop`: complete; `length`: cut off by a limit; `tool_calls`: the client must call functions; `pause`: the
-client may continue with the same request; `filtered`: cut off or blocked by the provider's filter; `refused`:
-the model declined."""
+"""stop: complete; length: a limit was reached; tool_calls: the client must act; pause: continue with the same
+request; filtered: a filter of the provider cut or blocked it; refused: the model declined."""
 
 NOTHING_FOUND = "nothing_found"
-"""The `detail` of `Finished` if the search ran but no page answers the question."""
+"""The `detail` of `Finished` when the search ran and no page answers the question."""
 
 
 @value
@@ -31,14 +49,14 @@ class Started:
     id: str = ""
     model: str = ""
     provider: str = ""
-    """The name of the provider in groundwire."""
+    """The configured name of the provider."""
 
 
 @value
 class Verbatim:
-    """Bytes of the provider's response, passed through to a client of the same dialect.
+    """Bytes of the provider's own response, for a client that uses the same dialect.
 
-    They come before the events that they encode: whole frames of a stream, or a whole body.
+    They come before the events decoded from them; whole frames of a stream, or a whole body.
     """
 
     data: bytes
@@ -55,14 +73,14 @@ class TextDelta:
 
 @value
 class TextSettled:
-    """A text part is settled: its text is complete, and all its citations were sent."""
+    """This text part is complete, and all its citations have been emitted."""
 
     part: int
 
 
 @value
 class ReasoningDelta:
-    """More text of a reasoning part."""
+    """More of a reasoning part."""
 
     part: int
     text: str
@@ -70,7 +88,7 @@ class ReasoningDelta:
 
 @value
 class ToolCallDelta:
-    """More of a function call: `id` and `name` come with the first delta, `arguments` in pieces."""
+    """More of a function call: `id` and `name` are in its first delta, `arguments` arrives in fragments."""
 
     part: int
     id: str = ""
@@ -80,7 +98,7 @@ class ToolCallDelta:
 
 @value
 class SearchStarted:
-    """The provider began to search. The `SearchCalled` of the same part has the queries."""
+    """The provider began to search; the queries are in the `SearchCalled` of the same part."""
 
     part: int
     id: str
@@ -88,7 +106,7 @@ class SearchStarted:
 
 @value
 class SearchCalled:
-    """A search of the provider, with its queries."""
+    """The search, with its queries."""
 
     part: int
     call: SearchCall
@@ -96,7 +114,7 @@ class SearchCalled:
 
 @value
 class SearchReturned:
-    """The result of a search."""
+    """What the search found."""
 
     part: int
     result: SearchResult
@@ -104,7 +122,7 @@ class SearchReturned:
 
 @value
 class PartAdded:
-    """A part that arrives in one piece."""
+    """A part that arrives whole."""
 
     part: int
     value: Image | Opaque
@@ -112,7 +130,7 @@ class PartAdded:
 
 @value
 class ExtrasSeen:
-    """Vendor data that belongs to a part: a signature, an item id."""
+    """Dialect-specific data of a part: a signature, an item id."""
 
     part: int
     extras: Extras
@@ -120,21 +138,21 @@ class ExtrasSeen:
 
 @value
 class Cited:
-    """A citation. Its span is an offset range of the whole answer text."""
+    """A citation. Its span counts over the text of the whole answer."""
 
     citation: Citation
 
 
 @value
 class UsageSeen:
-    """The usage so far; the last one counts."""
+    """The usage so far; the last one is final."""
 
     usage: Usage
 
 
 @value
 class Warned:
-    """A warning; the answer continues. `code` is for programs, `message` for people."""
+    """Something the caller should know while the answer continues. `code` is for programs."""
 
     code: str
     message: str
@@ -146,13 +164,13 @@ class Finished:
 
     reason: FinishReason = "stop"
     detail: str = ""
-    """The provider's own reason, if it is more specific."""
+    """The provider's own reason, where it says more."""
     extras: Extras = NO_EXTRAS
 
 
 @value
 class Failed:
-    """The answer was interrupted (terminal). The events before it remain valid."""
+    """The answer failed (terminal). The events before it stay valid."""
 
     error: GroundwireError
 

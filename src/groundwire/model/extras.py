@@ -1,6 +1,6 @@
-"""Extras: vendor data that only one dialect understands, kept unchanged next to the canonical values.
+"""Extras: dialect-specific data of canonical values, kept verbatim.
 
-`extras["anthropic_messages"]["encrypted_content"]` is stored, compared, and sent back to that dialect only.
+`extras["anthropic_messages"]["encrypted_content"]` is stored, compared and sent back to that dialect only.
 Other dialects ignore it.
 """
 
@@ -10,18 +10,15 @@ from collections.abc import Hashable, Mapping
 from typing import TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
-"""A JSON value."""
 JsonObject: TypeAlias = "dict[str, Json]"
-"""A JSON object."""
 Extras: TypeAlias = Mapping[str, JsonObject]
-"""Vendor data by the name of the dialect that understands it, kept unchanged."""
 
 
 NO_EXTRAS: Extras = {}
 
 
 def merge_extras(first: Extras, second: Extras) -> Extras:
-    """Both, key by key; where both speak, the second wins."""
+    """Merge key by key; the second value wins."""
     if not first:
         return second
     if not second:
@@ -31,7 +28,7 @@ def merge_extras(first: Extras, second: Extras) -> Extras:
 
 
 def frozen_extras(extras: Extras) -> Hashable:
-    """Hashable, and equal for equal extras."""
+    """A hashable form, equal for equal extras."""
     return frozenset((name, _frozen(held)) for name, held in extras.items()) if extras else None
 
 

@@ -1,11 +1,11 @@
-"""Canonical values as JSON, for keeping: `{"version": 1, "type": "Answer", …}`.
+"""JSON form of canonical values, for storage: `{"version": 1, "type": "Answer", …}`.
 
-Strategy: the fields of the values are the schema. Their types are read once, when first needed, and turned
-into a codec each. What has its default is left out; a value that may be one of several says its `type`;
-tuples are lists, a span is `[start, end]`, extras stand as they are.
+The fields of the value types are the schema. Their types are read once, when first needed, and turned into
+codecs. Fields with their default value are left out; a value that may have one of several types has a `type`;
+tuples are lists, a span is `[start, end]`, extras are verbatim.
 
-`decode(encode(x)) == x`. Reading passes over fields it does not know, and refuses a version it does not
-know or a value of the wrong type with the path to it.
+`decode(encode(x)) == x`. Decoding ignores unknown fields, and rejects an unknown version or a value of the
+wrong type with its path.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Stored: TypeAlias = Request | Message | Answer | Event
 
 
 def encode(value: Stored) -> JsonObject:
-    """The value as a JSON object that `decode` understands."""
+    """Encode a value as a JSON object."""
     return {"version": VERSION, **_object(_codec(Stored).write(value), "$")}
 
 
 def decode(body: Json) -> Stored:
-    """The value that was encoded; raises `ClientWireError` where there is none."""
+    """Decode a value; raises `ClientWireError` if the object is not valid."""
     version = _object(body, "$").get("version")
     if type(version) is not int or version != VERSION:
         raise ClientWireError(f"version {VERSION} is expected", "$.version")
@@ -44,24 +44,24 @@ def decode(body: Json) -> Stored:
 
 
 class _Codec(NamedTuple):
-    """One type, both ways; reading knows the path of what it reads."""
+    """Codec of one type; `read` takes the path for error messages."""
 
     write: Callable[[object], Json]
     read: Callable[[Json, str], object]
 
 
-class _Verbatim:
-    """Stands for `JsonObject` in the types of fields."""
+class _JsonObjectType:
+    """Placeholder for `JsonObject` in the types of fields."""
 
 
-class _VerbatimByName:
-    """Stands for `Extras` in the types of fields."""
+class _ExtrasType:
+    """Placeholder for `Extras` in the types of fields."""
 
 
 @cache
 def _codec(hint: object) -> _Codec:
-    if hint in _LEAVES:
-        return _LEAVES[hint]
+    if hint in _LEAF_CODECS:
+        return _LEAF_CODECS[hint]
     origin, members = get_origin(hint), get_args(hint)
     if origin is Literal:
         return _leaf(f"one of {', '.join(map(repr, members))}", members.__contains__)
@@ -111,8 +111,8 @@ def _sequence(codec: _Codec) -> _Codec:
 
 
 def _record(kind: type) -> _Codec:
-    """The fields of a value, those with their default left out."""
-    hints = get_type_hints(kind, localns={"JsonObject": _Verbatim, "Extras": _VerbatimByName})
+    """Codec of a value type; fields with their default value are left out."""
+    hints = get_type_hints(kind, localns={"JsonObject": _JsonObjectType, "Extras": _ExtrasType})
     defaults = field_defaults(kind)
     members = [(name, _codec(hints[name]), defaults.get(name, _REQUIRED)) for name in field_names(kind)]
 
@@ -138,7 +138,7 @@ def _record(kind: type) -> _Codec:
 
 
 def _tagged(kinds: tuple[object, ...]) -> _Codec:
-    """One of several types, told apart by `type`."""
+    """Codec of a union, with the `type` as tag."""
     by_name = {cast("type", kind).__name__: _codec(kind) for kind in kinds}
 
     def write(value: object) -> Json:
@@ -194,17 +194,17 @@ def _blank(kind: type[GroundwireError]) -> GroundwireError:
 
 
 def _write_error(value: object) -> Json:
-    """What the error itself says; a class from elsewhere is told by its code, so that it stays known."""
+    """Encode the fields of an error; the code of an unknown class is included, so that it is preserved."""
     error = cast("GroundwireError", value)
     known = _ERROR_CLASSES.get(type(error).__name__)
     blank = vars(_blank(known)) if known else {}
-    said = {} if known else {name: getattr(error, name) for name in _CLASS_FIELDS}
-    said |= {name: item for name, item in vars(error).items() if name in _ERROR_FIELDS}
+    fields = {} if known else {name: getattr(error, name) for name in _CLASS_FIELDS}
+    fields |= {name: item for name, item in vars(error).items() if name in _ERROR_FIELDS}
     return {
         "type": type(error).__name__,
         **{
             name: _ERROR_FIELDS[name].write(item)
-            for name, item in said.items()
+            for name, item in fields.items()
             if name not in blank or item != blank[name]
         },
     }
@@ -243,7 +243,7 @@ def _read_bytes(value: Json, path: str) -> object:
     return cast("str", _TEXT.read(value, path)).encode("latin-1", "replace")
 
 
-_LEAVES: Mapping[object, _Codec] = {
+_LEAF_CODECS: Mapping[object, _Codec] = {
     str: _TEXT,
     int: _WHOLE,
     float: _NUMBER,
@@ -251,6 +251,6 @@ _LEAVES: Mapping[object, _Codec] = {
     bytes: _Codec(_write_bytes, _read_bytes),
     Span: _pair(_WHOLE, _WHOLE, Span._make),
     GroundwireError: _Codec(_write_error, _read_error),
-    _Verbatim: _Codec(lambda value: cast("Json", value), _object),
-    _VerbatimByName: _Codec(_write_extras, _read_extras),
+    _JsonObjectType: _Codec(lambda value: cast("Json", value), _object),
+    _ExtrasType: _Codec(_write_extras, _read_extras),
 }

@@ -1,4 +1,4 @@
-"""Parts of messages and answers, in order."""
+"""Parts of messages and answers: text, reasoning, images, tool calls and searches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SearchKind: TypeAlias = Literal["search", "open", "find"]
 
 @value
 class Text:
-    """Text. `phase` distinguishes commentary and refusals from the answer itself."""
+    """Plain text. `phase` separates commentary and refusals from the answer proper."""
 
     text: str
     phase: Phase = ""
@@ -23,7 +23,7 @@ class Text:
 
 @value
 class Reasoning:
-    """Visible reasoning of the model. Signatures and encrypted forms are extras."""
+    """Reasoning that the model showed. Signatures and encrypted forms are extras."""
 
     text: str
     extras: Extras = NO_EXTRAS
@@ -41,7 +41,7 @@ class Image:
 
 @value
 class ToolCall:
-    """A function that the model asks the client to call. `arguments` is JSON text, unchanged."""
+    """A call of a client function by the model. `arguments` is JSON text, verbatim."""
 
     id: str
     name: str
@@ -51,7 +51,7 @@ class ToolCall:
 
 @value
 class ToolResult:
-    """The result of a function call: text and images."""
+    """The result of a client function: text and images."""
 
     call_id: str
     content: tuple[Text | Image | Opaque, ...] = ()
@@ -62,9 +62,9 @@ class ToolResult:
 
 @value
 class SearchCall:
-    """An action of the provider: searching the web, opening a page, or finding a pattern in a page.
+    """A server-side search: search the web, open a page, or find a pattern in one.
 
-    It is never a call for the client to execute. `caller` names the server tool that made it.
+    The client never executes it. `caller` names the server tool that made it.
     """
 
     id: str
@@ -91,7 +91,7 @@ class SearchResult:
 
 @value
 class Opaque:
-    """A part of one dialect without a canonical form: kept unchanged, and sent back to that dialect only."""
+    """A part of one dialect without a canonical meaning: kept whole, sent back to that dialect only."""
 
     dialect: str
     data: JsonObject

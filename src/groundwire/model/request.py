@@ -1,4 +1,4 @@
-"""Canonical requests: messages, tools, search options, limits."""
+"""The request: messages, tools, search options, limits."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh",
 
 @value
 class Message:
-    """One turn of a conversation. Spans of `citations` are offsets into the joined text of its `Text` parts.
+    """One turn. Spans of `citations` count over the concatenated text of its `Text` parts.
 
-    Tool results are parts of user messages.
+    Tool results are in user messages.
     """
 
     role: Role
@@ -31,13 +31,13 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The joined text of all `Text` parts."""
+        """The text of all text parts."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
 
 @value
 class Location:
-    """Approximate location of the user. `country` is ISO 3166 alpha-2, `timezone` an IANA name."""
+    """Approximate location of the user. Country is ISO 3166 alpha-2, timezone an IANA name."""
 
     country: str = ""
     region: str = ""
@@ -49,10 +49,9 @@ class Location:
 
 @value
 class SearchOptions:
-    """Options of a web search. A request with search options has web search turned on.
+    """How to search. Web search is on if a request has search options.
 
-    Restrictions (both domain lists and `live=False`) are kept, or the request is refused. All other options
-    are hints.
+    Restrictions (both domain lists, `live=False`) must be applied or rejected; the rest are hints.
     """
 
     allowed_domains: tuple[str, ...] = ()
@@ -63,7 +62,7 @@ class SearchOptions:
     language: str = ""
     """Preferred language of the pages."""
     since: str = ""
-    """Only pages from that time on (RFC 3339); the client also takes `7d` or a date."""
+    """RFC 3339; only pages from this time on."""
     until: str = ""
     """Only pages up to that time."""
     max_uses: int | None = None
@@ -79,7 +78,7 @@ class SearchOptions:
 
 @value
 class FunctionTool:
-    """A function that the model may ask the client to call."""
+    """A client function that the model may call."""
 
     name: str
     description: str = ""
@@ -90,7 +89,7 @@ class FunctionTool:
 
 @value
 class OpaqueTool:
-    """A tool of one dialect without a canonical form (code execution, file search, …)."""
+    """A tool of one dialect without a canonical meaning (code execution, file search, …)."""
 
     dialect: str
     data: JsonObject
@@ -101,7 +100,7 @@ Tool: TypeAlias = FunctionTool | OpaqueTool
 
 @value
 class ToolChoice:
-    """Which tool the model must use: `search` forces a web search, `function` the function `name`."""
+    """Which tool the model must or may call: `search` forces a web search, `function` the named function."""
 
     mode: ToolMode
     name: str = ""
@@ -109,7 +108,7 @@ class ToolChoice:
 
 @value
 class Limits:
-    """Limits of the output, and sampling parameters."""
+    """Output limits and sampling settings."""
 
     max_output_tokens: int | None = None
     stop: tuple[str, ...] = ()
@@ -120,7 +119,7 @@ class Limits:
 
 @value
 class ReasoningOptions:
-    """How much the model reasons, and whether the reasoning is visible."""
+    """Reasoning effort, and whether reasoning is shown."""
 
     effort: Effort | None = None
     budget_tokens: int | None = None
@@ -129,7 +128,7 @@ class ReasoningOptions:
 
 @value
 class OutputFormat:
-    """Structured output: JSON that matches `schema`, or any JSON object without one."""
+    """JSON output; without a schema any JSON object is valid."""
 
     schema: JsonObject | None = None
     name: str = ""
@@ -138,29 +137,30 @@ class OutputFormat:
 
 @value
 class StoredContext:
-    """Reference to text that only one vendor has stored, such as a previous response."""
+    """Context that a request refers to by id, and that only one vendor has stored."""
 
     dialect: str
-    """The dialect of the vendor that stored the text."""
+    """The dialect that the ids belong to."""
     names: tuple[str, ...]
-    """The fields of the request that hold the references."""
+    """The fields of the request that contain the ids."""
 
 
 @value
 class Wire:
-    """The original request of a client, so that a provider of the same dialect can receive it unchanged."""
+    """A request as the client sent it, so that it can be passed unchanged to a provider of the same
+    dialect."""
 
     dialect: str
     body: JsonObject
     data: bytes = b""
     """The body, byte for byte."""
     headers: tuple[tuple[str, str], ...] = ()
-    """Headers with lower-case names; a provider forwards those that it knows."""
+    """Names in lower case; a provider forwards those it knows."""
 
 
 @value
 class Request:
-    """A request to a model or an engine, independent of any vendor."""
+    """A canonical request."""
 
     messages: tuple[Message, ...]
     """The conversation; the last message is the question."""
@@ -179,7 +179,7 @@ class Request:
     stream: bool = False
     """True if the provider should stream the response."""
     previous_id: str = ""
-    """Id of an earlier answer, stored by the provider, that this request continues."""
+    """The id of an earlier answer stored by the provider, which this request continues."""
     extras: Extras = NO_EXTRAS
     wire: Wire | None = None
     """The client's original request, for passthrough."""

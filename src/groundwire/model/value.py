@@ -1,8 +1,7 @@
-"""Frozen values with named fields: what canonical values are made of.
+"""Frozen value classes: `@value`, a light `@dataclass(frozen=True, slots=True)` for many small types.
 
-`@value` is what `@dataclass(frozen=True, slots=True)` would be if it were made for many small types: the
-methods are shared instead of compiled for each class, and `__init__` is written when the first value is
-made, so that a type nobody uses costs next to nothing to import. The module `inspect` is not needed.
+The methods are shared instead of compiled for each class, and `__init__` is compiled when the first instance
+is created, so that an unused type costs next to nothing to import. The module `inspect` is not needed.
 """
 
 from __future__ import annotations
@@ -14,12 +13,11 @@ from typing import Any, NoReturn, TypeVar, dataclass_transform
 T = TypeVar("T")
 
 _REQUIRED: Any = object()
-_MANY = 5
 
 
 @dataclass_transform(frozen_default=True)
 def value(cls: type[T]) -> type[T]:
-    """Make a class of annotated fields a type of frozen, comparable values."""
+    """Class decorator: make a class of annotated fields a frozen, comparable value type."""
     body = {key: item for key, item in vars(cls).items() if key not in ("__dict__", "__weakref__")}
     names = tuple(body.get("__annotations__", ()))
     defaults = {name: body.pop(name, _REQUIRED) for name in names}
@@ -36,13 +34,13 @@ def value(cls: type[T]) -> type[T]:
             "__field_defaults__": {name: item for name, item in defaults.items() if item is not _REQUIRED},
         },
     )
-    made.__init__ = _first_init(made, defaults)
+    made.__init__ = _lazy_init(made, defaults)
     result: type[T] = made
     return result
 
 
 def replace(item: T, /, **changes: object) -> T:
-    """The same value but for some fields."""
+    """Return a copy of a value with some fields changed."""
     made: Any = item
     names = made.__match_args__
     fields = list(made.__values__(item))
@@ -54,49 +52,44 @@ def replace(item: T, /, **changes: object) -> T:
 
 
 def is_value(item: object) -> bool:
-    """Is its type made by `value`?"""
+    """Whether its type was created by `value`."""
     return "__field_defaults__" in type(item).__dict__
 
 
 def field_names(cls: type) -> tuple[str, ...]:
-    """The fields of a value type, in order."""
+    """The field names of a value type, in order."""
     names: tuple[str, ...] = cls.__dict__["__match_args__"]
     return names
 
 
 def field_defaults(cls: type) -> Mapping[str, object]:
-    """The fields that may be left out, and what they are then."""
+    """The optional fields of a value type, and their defaults."""
     defaults: Mapping[str, object] = cls.__dict__["__field_defaults__"]
     return defaults
 
 
-def _first_init(made: Any, defaults: dict[str, Any]) -> Callable[..., None]:
-    """Stands in until the first value of a type is made: most programs use few of the types they import."""
+def _lazy_init(made: Any, defaults: dict[str, Any]) -> Callable[..., None]:
+    """An `__init__` that compiles the real one on first use: most programs use few of the types they
+    import."""
 
     def __init__(self: object, *args: Any, **named: Any) -> None:  # noqa: N807
-        made.__init__ = _written_init(made, defaults)
+        made.__init__ = _compiled_init(made, defaults)
         made.__init__(self, *args, **named)
 
     return __init__
 
 
-def _written_init(made: Any, defaults: dict[str, Any]) -> Callable[..., None]:
-    """`__init__` with its parameters written out: the one method whose speed every event pays for."""
-    scope: dict[str, Any] = {f"put_{name}": made.__dict__[name].__set__ for name in defaults}
+def _compiled_init(made: Any, defaults: dict[str, Any]) -> Callable[..., None]:
+    """Compile an `__init__` with explicit parameters: its speed matters for every event of a stream."""
+    scope: dict[str, Any] = {f"set_{name}": made.__dict__[name].__set__ for name in defaults}
     scope |= {f"default_{name}": item for name, item in defaults.items() if item is not _REQUIRED}
     parameters = [f"{name}=default_{name}" if f"default_{name}" in scope else name for name in defaults]
-    body = [f"put_{name}(self, {name})" for name in defaults] or ["pass"]
-    if len(defaults) >= _MANY:
-        # Changed by assignment, a call for each field less, while it is of a class that allows it.
-        loose = type(made.__name__, (), {"__slots__": tuple(defaults)})
-        scope |= {"turn_into": object.__dict__["__class__"].__set__, "class_loose": loose, "class_made": made}
-        fields = [f"self.{name} = {name}" for name in defaults]
-        body = ["turn_into(self, class_loose)", *fields, "self.__class__ = class_made"]
+    body = [f"set_{name}(self, {name})" for name in defaults] or ["pass"]
     source = f"def __init__({', '.join(['self', *parameters])}): " + "; ".join(body)
-    exec(source, scope)  # noqa: S102  field names of our own classes, as dataclasses does
-    written: Callable[..., None] = scope["__init__"]
-    written.__qualname__ = f"{made.__qualname__}.__init__"
-    return written
+    exec(source, scope)  # noqa: S102  only field names of value classes, as in dataclasses
+    init: Callable[..., None] = scope["__init__"]
+    init.__qualname__ = f"{made.__qualname__}.__init__"
+    return init
 
 
 def _single(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
@@ -118,8 +111,8 @@ def _represent(self: Any) -> str:
     return f"{type(self).__name__}({', '.join(f'{name}={item!r}' for name, item in pairs)})"
 
 
-def _refuse(self: object, name: str, *_: object) -> NoReturn:
-    raise AttributeError(f"{type(self).__name__} is a value: {name} cannot be changed")
+def _reject_change(self: object, name: str, *_: object) -> NoReturn:
+    raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be changed")
 
 
 def _reduce(self: Any) -> tuple[type, tuple[Any, ...]]:
@@ -130,7 +123,7 @@ _METHODS: dict[str, Any] = {
     "__eq__": _equal,
     "__hash__": _hash,
     "__repr__": _represent,
-    "__setattr__": _refuse,
-    "__delattr__": _refuse,
+    "__setattr__": _reject_change,
+    "__delattr__": _reject_change,
     "__reduce__": _reduce,
 }

@@ -89,7 +89,7 @@ class HttpProvider:
             prepared = prepare(request, self.capabilities, self.name)
             asked = self._asked(prepared.request)
             forwarded = asked.wire is not None and is_unchanged(request, asked, prepared)
-            language = language.answering(language, asked)
+            language = language.for_request(language, asked)
             body, warnings = self._forwarded(asked) if forwarded else self._encode(language, asked)
             credential = await self._credential()
             if said := (*prepared.warnings, *warnings):
@@ -137,12 +137,12 @@ class HttpProvider:
         return (wire.data if body is wire.body else dump_json(body).encode()), ()
 
     def _encode(self, language: Dialect, asked: Request) -> tuple[bytes, tuple[Warned, ...]]:
-        body, unsaid = language.encode_request(asked)
-        broken = _BINDING.intersection(unsaid)
+        body, unsupported = language.encode_request(asked)
+        broken = _BINDING.intersection(unsupported)
         if broken:
             raise UnsupportedFeature(f"{self.name} cannot honour {', '.join(sorted(broken))}")
         adjusted: JsonObject = self._row.adjust(body, asked)
-        lost = (*unsaid, *(name for name in body if name not in adjusted))
+        lost = (*unsupported, *(name for name in body if name not in adjusted))
         warnings = tuple(Warned("not_carried", f"{self.name} has no {name}") for name in lost)
         return dump_json(adjusted).encode(), warnings
 

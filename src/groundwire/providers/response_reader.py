@@ -13,8 +13,8 @@ from groundwire.dialects.json import load_json
 from groundwire.dialects.sse import FrameReader
 from groundwire.dialects.unsafe_urls import (
     ADDRESS_REMOVED,
-    has_unsafe_address,
-    without_unsafe_addresses,
+    has_unsafe_url,
+    remove_unsafe_urls,
 )
 from groundwire.errors import GroundwireError, Interrupted, UpstreamWireError
 from groundwire.model import Event, Failed, Finished, Started, UsageSeen, Verbatim, Warned
@@ -59,8 +59,8 @@ async def _read_body(language: Dialect, exchange: Response, *, verbatim: bool) -
     data = await exchange.body()
     body = as_object(load_json(data, UpstreamWireError))
     warned: list[Event] = []
-    if has_unsafe_address(data):
-        data, warned = without_unsafe_addresses(data), [ADDRESS_REMOVED]
+    if has_unsafe_url(data):
+        data, warned = remove_unsafe_urls(data), [ADDRESS_REMOVED]
     if verbatim and (seen := glance_at_body(language, body, data)) is not None:
         yield [Verbatim(data), *warned, *seen]
         return
@@ -103,7 +103,7 @@ async def _read_frames(language: Dialect, exchange: Response) -> Batches:
         while not watch.over and (chunk := await exchange.next()):
             if not (told_whole := splitter.feed(chunk)):
                 continue
-            whole = without_unsafe_addresses(told_whole)
+            whole = remove_unsafe_urls(told_whole)
             if whole != told_whole and not watch.warned:
                 watch.warned = True
                 yield (ADDRESS_REMOVED,)
@@ -119,7 +119,7 @@ async def _read_frames(language: Dialect, exchange: Response) -> Batches:
                 return
     except GroundwireError as error:
         failure = error
-    rest = without_unsafe_addresses(splitter.rest)
+    rest = remove_unsafe_urls(splitter.rest)
     half = rest if not watch.over and _is_frame(rest) else b""
     told = _ending(watch.end(half), failure)
     # A last frame without its blank line is a frame nonetheless, if the answer is complete with it.

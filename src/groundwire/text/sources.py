@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from groundwire.model import Answer, Source
-from groundwire.model.source_merge import SourceMerge
+from groundwire.model.source import SourceMerge
 from groundwire.model.value import value
 from groundwire.text.domains import domain_shown
 from groundwire.text.urls import canonical_address

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from groundwire.dialects.websearch.request import TOOL as UNIFIED_NAME
-from groundwire.dialects.websearch.request import UNIFIED
+from groundwire.dialects.websearch.tools import UNIFIED_ARGUMENTS
+from groundwire.dialects.websearch.tools import UNIFIED_TOOL as UNIFIED_NAME
 from groundwire.model import Json, JsonObject
 from groundwire.model.value import value
 from groundwire.tools.texts import ARGUMENTS, DESCRIPTIONS, Texts
@@ -72,7 +72,7 @@ def _of_provider(provider: str) -> ToolSpec:
 
 
 GEMINISEARCH = ToolSpec("geminisearch", "geminisearch", failure_code("gemini"), DESCRIPTIONS["geminisearch"])
-WEBSEARCH = ToolSpec(UNIFIED_NAME, AUTO, failure_code(AUTO), DESCRIPTIONS[UNIFIED_NAME], UNIFIED)
+WEBSEARCH = ToolSpec(UNIFIED_NAME, AUTO, failure_code(AUTO), DESCRIPTIONS[UNIFIED_NAME], UNIFIED_ARGUMENTS)
 
 _PROVIDERS = ("gemini", "openai_oauth", "openrouter", "openai", "anthropic", "copilot", "web", "local")
 

@@ -12,9 +12,9 @@ from groundwire.config.schema import Config
 from groundwire.credentials.secret import Secret
 from groundwire.dialects.base import Reply
 from groundwire.dialects.websearch.errors import WrongArguments
-from groundwire.dialects.websearch.request import NAME as DIALECT
 from groundwire.dialects.websearch.request import decode_provider_request, decode_request
 from groundwire.dialects.websearch.response import encode_response
+from groundwire.dialects.websearch.search import NAME as DIALECT
 from groundwire.errors import (
     ConfigError,
     GroundwireError,

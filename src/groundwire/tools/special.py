@@ -148,8 +148,8 @@ def convert(tools: Sequence[JsonObject], name: str, language: str = "en") -> lis
         raise InvalidArguments(f"{name!r} is not an API that takes tools; choose one of: {known}")
     offered = read_tools(tools, name, language)
     request = Request((Message("user", (Text("?"),)),), tools=offered.functions, search=offered.search)
-    body, unsaid = dialect(name).encode_request(request)
-    broken = sorted(RESTRICTIONS.intersection(unsaid))
+    body, unsupported = dialect(name).encode_request(request)
+    broken = sorted(RESTRICTIONS.intersection(unsupported))
     if broken:
         raise UnsupportedFeature(f"{name} cannot honour {', '.join(broken)}; leave it out for this provider")
     entries = body.get("tools")

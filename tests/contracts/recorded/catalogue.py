@@ -1,4 +1,4 @@
-"""Every file of the recordings, by what it is and whose words it holds.
+"""Catalogue of all recordings: what each file is and which dialect it uses.
 
 Where a file stands and how it is called says both; a file that no rule knows makes a test fail.
 """
@@ -16,10 +16,16 @@ from typing import Literal, NamedTuple, TypeAlias
 from groundwire.dialects.registry import dialect
 from groundwire.model import Answer, Event, Json, JsonObject, assemble
 from tests.conftest import RECORDINGS
-from tests.contracts.recorded import anthropic, chat, gemini, interactions, responses
+from tests.contracts.recorded import (
+    anthropic_messages,
+    gemini,
+    gemini_interactions,
+    openai_chat,
+    openai_responses,
+)
+from tests.contracts.recorded.facts import RecordedAnswer
 from tests.contracts.recorded.frames import decode, payloads, sse_of_lines
-from tests.contracts.recorded.raw import at, number
-from tests.contracts.recorded.told import Told
+from tests.contracts.recorded.lookup import at, number
 
 Kind: TypeAlias = Literal["body", "stream", "error", "request", "meta"]
 
@@ -60,19 +66,19 @@ _KINDS: tuple[tuple[str, Kind], ...] = (
 )
 
 
-class Reader(NamedTuple):
-    """An oracle: what a body says, and the body that a stream says."""
+class WireReader(NamedTuple):
+    """An oracle: the facts of a body, and the body of a stream."""
 
-    read: Callable[[JsonObject], Told]
+    read: Callable[[JsonObject], RecordedAnswer]
     gather: Callable[[Iterable[JsonObject]], JsonObject]
 
 
 READERS = {
-    "anthropic_messages": Reader(anthropic.read, anthropic.gather),
-    "openai_responses": Reader(responses.read, responses.gather),
-    "openai_chat": Reader(chat.read, chat.gather),
-    "gemini": Reader(gemini.read, gemini.gather),
-    "gemini_interactions": Reader(interactions.read, interactions.gather),
+    "anthropic_messages": WireReader(anthropic_messages.read, anthropic_messages.gather),
+    "openai_responses": WireReader(openai_responses.read, openai_responses.gather),
+    "openai_chat": WireReader(openai_chat.read, openai_chat.gather),
+    "gemini": WireReader(gemini.read, gemini.gather),
+    "gemini_interactions": WireReader(gemini_interactions.read, gemini_interactions.gather),
 }
 
 
@@ -99,12 +105,12 @@ def every_file() -> list[str]:
 
 
 def not_an_answer(name: str) -> str:
-    """Why a file holds nothing for a dialect; empty if it does."""
+    """Why a file contains nothing for a dialect; empty if it does."""
     return next((reason for pattern, reason in NOT_ANSWERS.items() if fnmatch(name, pattern)), "")
 
 
 def find_recording(name: str) -> Recording | None:
-    """What a file is, by its place and name."""
+    """The recording of a file, by its path."""
     owner = next((owner for pattern, owner in _DIALECTS if fnmatch(name, pattern)), None)
     kind = next((kind for pattern, kind in _KINDS if fnmatch(name, pattern)), None)
     return Recording(name, owner, kind) if owner and kind else None
@@ -117,7 +123,7 @@ def recordings_of(*kinds: Kind) -> list[Recording]:
 
 
 def body_of(recording: Recording) -> JsonObject:
-    """The whole answer; that of a stream is put together from its frames."""
+    """The whole body; that of a stream is merged from its frames."""
     if recording.kind == "stream":
         return READERS[recording.dialect].gather(payloads(recording.data))
     body: Json = json.loads(recording.data)
@@ -126,14 +132,14 @@ def body_of(recording: Recording) -> JsonObject:
 
 
 @cache
-def told_by(recording: Recording) -> Told:
-    """What the wire says."""
+def recorded_answer(recording: Recording) -> RecordedAnswer:
+    """The facts of a recording."""
     return READERS[recording.dialect].read(body_of(recording))
 
 
 @cache
 def events_of(recording: Recording) -> tuple[Event, ...]:
-    """What our dialect makes of it."""
+    """The events that the dialect decodes."""
     ours = dialect(recording.dialect)
     if recording.kind == "stream":
         return tuple(decode(ours.decoder(), [recording.data]))
@@ -142,7 +148,7 @@ def events_of(recording: Recording) -> tuple[Event, ...]:
 
 @cache
 def answer_of(recording: Recording) -> Answer:
-    """The fold of its events."""
+    """The decoded answer."""
     return assemble(events_of(recording))
 
 

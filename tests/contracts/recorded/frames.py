@@ -1,4 +1,4 @@
-"""Recorded streams as frames and as bytes; cutting and dressing them.
+"""Recorded streams as frames and as bytes; splitting and reformatting them.
 
 Deliberately plain: recordings hold one `data:` line for each frame, so that splitting at blank lines is all
 there is to reading them.
@@ -13,7 +13,7 @@ from random import Random
 
 from groundwire.dialects.base import StreamDecoder
 from groundwire.model import Event, Json, JsonObject
-from tests.contracts.recorded.raw import string
+from tests.contracts.recorded.lookup import string
 
 LINE_ENDS = {"LF": b"\n", "CRLF": b"\r\n", "CR": b"\r"}
 

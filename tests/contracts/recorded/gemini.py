@@ -1,4 +1,4 @@
-"""Gemini: offsets are UTF-8 bytes over all text that is not a thought, and each has a copy of its text."""
+"""Gemini oracle: offsets are UTF-8 bytes over all text that is not a thought, with a copy of the text."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from groundwire.model import FinishReason, Json, JsonObject, Usage
-from tests.contracts.recorded.raw import at, blobs, count, number, objects, string, strings, total
-from tests.contracts.recorded.told import Call, Mention, Place, Told, place_of_quote, shown
+from tests.contracts.recorded.facts import (
+    RecordedAnswer,
+    RecordedCitation,
+    RecordedSearch,
+    TextRange,
+    displayed_url,
+    find_quote,
+)
+from tests.contracts.recorded.lookup import at, blobs, count, number, objects, string, strings, total
 
 
 class _Page(NamedTuple):
@@ -21,11 +28,11 @@ _NO_PAGE = _Page("", "", "")
 _FINISH: dict[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length", "SAFETY": "filtered"}
 
 
-def read(body: JsonObject) -> Told:
+def read(body: JsonObject) -> RecordedAnswer:
     """What a generated content says."""
     candidate = at(body, "candidates", 0)
     parts = objects(candidate, "content", "parts")
-    told = Told(
+    facts = RecordedAnswer(
         id=string(body, "responseId"),
         model=string(body, "modelVersion"),
         finish=_FINISH.get(string(candidate, "finishReason")),
@@ -34,41 +41,41 @@ def read(body: JsonObject) -> Told:
         reasoning="".join(string(part, "text") for part in parts if part.get("thought") is True),
     )
     if candidate is None and string(body, "promptFeedback", "blockReason"):
-        told.finish = "filtered"
+        facts.finish = "filtered"
     text = "".join(string(part, "text") for part in parts if part.get("thought") is not True)
     if text:
-        told.texts.append(text)
-        told.phases.append("")
-    _read_grounding(at(candidate, "groundingMetadata"), told)
-    _read_tools(parts, told)
+        facts.texts.append(text)
+        facts.phases.append("")
+    _read_grounding(at(candidate, "groundingMetadata"), facts)
+    _read_tools(parts, facts)
     for page in objects(candidate, "urlContextMetadata", "urlMetadata"):
-        told.calls.append(Call("open", (string(page, "retrievedUrl"),)))
+        facts.calls.append(RecordedSearch("open", (string(page, "retrievedUrl"),)))
         status = string(page, "urlRetrievalStatus").removeprefix("URL_RETRIEVAL_STATUS_")
         if status not in ("", "SUCCESS", "UNSPECIFIED"):
-            told.search_errors.append(status.lower())
-    return told
+            facts.search_errors.append(status.lower())
+    return facts
 
 
-def _read_grounding(grounding: Json, told: Told) -> None:
+def _read_grounding(grounding: Json, facts: RecordedAnswer) -> None:
     chunks = [_page(chunk) for chunk in objects(grounding, "groundingChunks")]
-    told.found = {shown(page.url) for page in chunks if page.url}
-    told.queries = [*strings(grounding, "webSearchQueries"), *strings(grounding, "retrievalQueries")]
+    facts.found = {displayed_url(page.url) for page in chunks if page.url}
+    facts.queries = [*strings(grounding, "webSearchQueries"), *strings(grounding, "retrievalQueries")]
     if string(grounding, "searchEntryPoint", "renderedContent"):
-        told.suggestions.add(string(grounding, "searchEntryPoint", "renderedContent"))
+        facts.suggestions.add(string(grounding, "searchEntryPoint", "renderedContent"))
     for support in objects(grounding, "groundingSupports"):
-        place = _place(told.text, at(support, "segment"))
+        place = _place(facts.text, at(support, "segment"))
         indices = at(support, "groundingChunkIndices")
         cited = [
             (position, chunks[index])
             for position, index in enumerate(indices if isinstance(indices, list) else ())
             if isinstance(index, int) and 0 <= index < len(chunks) and chunks[index] != _NO_PAGE
         ]
-        told.unverified += bool(cited) and place is None
+        facts.unverified += bool(cited) and place is None
         for position, page in cited:
-            told.mentions.append(
-                Mention(
+            facts.citations.append(
+                RecordedCitation(
                     place,
-                    shown(page.url),
+                    displayed_url(page.url),
                     page.title,
                     page.passage,
                     confidence=number(support, "confidenceScores", position),
@@ -84,23 +91,25 @@ def _page(chunk: JsonObject) -> _Page:
     return _Page(url, string(page, "title"), string(chunk, "retrievedContext", "text"))
 
 
-def _place(text: str, segment: Json) -> Place:
+def _place(text: str, segment: Json) -> TextRange:
     raw = text.encode()
     start = count(segment, "startIndex") or 0
     end = count(segment, "endIndex") or 0
     quote = string(segment, "text")
     if raw[start:end] == quote.encode():
         return len(raw[:start].decode()), len(raw[:end].decode())
-    return place_of_quote(text, -1, -1, quote)
+    return find_quote(text, -1, -1, quote)
 
 
-def _read_tools(parts: list[JsonObject], told: Told) -> None:
+def _read_tools(parts: list[JsonObject], facts: RecordedAnswer) -> None:
     for part in parts:
-        told.queries = [*(told.queries or []), *strings(part, "toolCall", "args", "queries")]
+        facts.queries = [*(facts.queries or []), *strings(part, "toolCall", "args", "queries")]
         if string(part, "toolResponse", "response", "search_suggestions"):
-            told.suggestions.add(string(part, "toolResponse", "response", "search_suggestions"))
+            facts.suggestions.add(string(part, "toolResponse", "response", "search_suggestions"))
         if "functionCall" in part:
-            told.tool_calls.append((string(part, "functionCall", "id"), string(part, "functionCall", "name")))
+            facts.tool_calls.append(
+                (string(part, "functionCall", "id"), string(part, "functionCall", "name"))
+            )
 
 
 def _usage(body: JsonObject) -> Usage:
@@ -128,8 +137,8 @@ def gather(frames: Iterable[JsonObject]) -> JsonObject:
         candidate.update(chunk if isinstance(chunk, dict) else {})
         for part in objects(chunk, "content", "parts"):
             _add_part(parts, part)
-        told = at(chunk, "groundingMetadata")
-        for key, value in told.items() if isinstance(told, dict) else ():
+        facts = at(chunk, "groundingMetadata")
+        for key, value in facts.items() if isinstance(facts, dict) else ():
             known = grounding.get(key)
             grounding[key] = (
                 [*known, *value] if isinstance(known, list) and isinstance(value, list) else value

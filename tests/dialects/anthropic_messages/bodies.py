@@ -1,4 +1,4 @@
-"""Small streams of messages, and ways to read and write them."""
+"""Small message streams, and helpers to decode and encode them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Citations that name a document by its number: fetched pages, documents of the client, search results."""
+"""Citations that refer to a document by index: fetched pages, client documents, search results."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def evidence(answer: Answer) -> list[tuple[str, str, str]]:
 
 
 def read(*blocks: JsonObject, request: Request | None = None) -> Answer:
-    language = DIALECT.answering(DIALECT, request) if request else DIALECT
+    language = DIALECT.for_request(DIALECT, request) if request else DIALECT
     return assemble(language.decode_response(message(*blocks)))
 
 
@@ -134,7 +134,7 @@ def asked(*documents: JsonObject) -> Request:
 
 @pytest.mark.parametrize("location", [char_location, page_location, content_block_location])
 @pytest.mark.parametrize("title", ["Tides", None])
-def test_a_citation_of_a_fetched_page_has_its_address(location: object, title: str | None) -> None:
+def test_a_citation_of_a_fetched_page_has_its_url(location: object, title: str | None) -> None:
     assert callable(location)
     answer = read(*fetch(1, title=title), said(location(0, title)))
     assert evidence(answer) == [(PAGE, title or "", QUOTE)]
@@ -228,7 +228,7 @@ def test_a_turn_that_comes_back_knows_the_pages_of_the_turns_before() -> None:
 @pytest.mark.parametrize(
     ("title", "quote"), [("Something else", QUOTE), (None, "Words that are on no fetched page.")]
 )
-def test_a_number_that_title_or_text_contradict_gives_no_address(title: str | None, quote: str) -> None:
+def test_an_index_contradicted_by_title_or_text_gives_no_url(title: str | None, quote: str) -> None:
     answer = read(*fetch(1), said(char_location(0, title, quote)))
     assert [(url, name) for url, name, _ in evidence(answer)] == [("", title or "Document 1")]
 
@@ -275,7 +275,7 @@ def test_citations_of_documents_go_back_to_clients_and_to_anthropic_as_they_came
     ]
 
 
-def test_a_source_without_an_address_is_cited_as_a_document_the_request_does_not_have() -> None:
+def test_a_source_without_a_url_is_cited_as_a_document_the_request_does_not_have() -> None:
     almanac, atlas = (Source("", title, "cited") for title in ("The almanac", "The atlas"))
     answer = Answer(
         (Text("Twice. Daily."),),

@@ -1,4 +1,4 @@
-"""Turns that come back: Anthropic's own go to it as they were, ours become words."""
+"""Messages sent back: Anthropic's own blocks verbatim, groundwire's blocks as text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def sent_again(content: list[JsonObject]) -> str:
     return dump_json(DIALECT.encode_request(request).body)
 
 
-def test_a_search_of_ours_that_found_nothing_is_not_sent_to_the_real_api() -> None:
+def test_an_empty_search_made_by_groundwire_is_not_sent_to_the_real_api() -> None:
     answer = Answer((SearchCall("ws_1", ("nothing",)), SearchResult("ws_1"), Text("I found nothing.")))
     content = DIALECT.encode_response(answer, Reply())["content"]
     assert isinstance(content, list)

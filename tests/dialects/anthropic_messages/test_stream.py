@@ -1,4 +1,4 @@
-"""Streams of Anthropic Messages: what the wire says is what the events say."""
+"""Streams of Anthropic Messages decode to the events they describe."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ A = Evidence(Source("https://a.example/", "A", "cited"), "words of page A")
 B = Evidence(Source("https://b.example/", "B", "cited"), "words of page B")
 
 
-def test_a_citation_told_before_its_text_spans_the_whole_block() -> None:
+def test_a_citation_before_its_text_spans_the_whole_block() -> None:
     citation: JsonObject = {
         "type": "web_search_result_location",
         "url": "https://a.example/",

@@ -1,4 +1,4 @@
-"""Small bodies of generated contents, and ways to read and write them."""
+"""Small generateContent bodies, and helpers to decode and encode them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from groundwire.dialects.base import Reply
 from groundwire.dialects.gemini import DIALECT
-from groundwire.dialects.gemini.stream import Encoder
+from groundwire.dialects.gemini.encoder import Encoder
 from groundwire.model import Answer, Event, Json, JsonObject, Request, assemble
 
 REPLY = Reply(id="abc", model="gemini-x", created=1_700_000_000)
@@ -74,7 +74,7 @@ def encode(request: Request) -> tuple[JsonObject, tuple[str, ...]]:
     encoded = DIALECT.encode_request(request)
     body = json.loads(json.dumps(encoded.body))
     assert isinstance(body, dict)
-    return body, encoded.unsaid
+    return body, encoded.unsupported
 
 
 def at(value: Json, *path: str | int) -> Json:

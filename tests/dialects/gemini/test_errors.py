@@ -1,4 +1,4 @@
-"""Errors: Google's many ways to refuse, and ours told in its shape."""
+"""Google's error forms, and errors encoded in Google's shape."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read(status: int, body: bytes, **headers: str) -> UpstreamError:
         (599, "", Overloaded),
     ],
 )
-def test_the_status_says_what_kind_of_error_it_is(status: int, name: str, kind: type) -> None:
+def test_the_status_decides_the_class_of_the_error(status: int, name: str, kind: type) -> None:
     found = read(status, error(status, name), x_request_id="q7")
     assert type(found) is kind
     assert (found.message, found.status, found.request_id) == ("no", status, "q7")
@@ -66,12 +66,12 @@ def test_a_bad_key_is_refused_though_the_status_is_400() -> None:
 
 
 @pytest.mark.parametrize(("delay", "seconds"), [("48s", 48.0), ("34.4s", 34.4), ("soon", None), (7, None)])
-def test_the_body_says_how_long_to_wait(delay: Json, seconds: float | None) -> None:
+def test_the_retry_delay_is_read_from_the_body(delay: Json, seconds: float | None) -> None:
     info: Json = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}
     assert read(429, error(429, "RESOURCE_EXHAUSTED", info)).retry_after == seconds
 
 
-def test_a_header_is_heard_where_the_body_is_silent() -> None:
+def test_a_header_is_read_where_the_body_has_no_delay() -> None:
     assert read(429, error(429), retry_after="7").retry_after == 7
 
 
@@ -111,7 +111,7 @@ def test_any_body_is_an_error_of_its_status(body: bytes) -> None:
     assert found.message.isprintable()
 
 
-def test_an_error_that_is_just_words_is_its_message() -> None:
+def test_an_error_that_is_a_plain_string_is_its_message() -> None:
     assert read(400, b'{"error": "nope"}').message == "nope"
 
 
@@ -130,13 +130,13 @@ def test_an_error_that_is_just_words_is_its_message() -> None:
         (TimedOut("late"), 504, "DEADLINE_EXCEEDED"),
     ],
 )
-def test_our_errors_have_googles_shape(given: GroundwireError, status: int, name: str) -> None:
-    told = DIALECT.encode_error(given, REPLY)
-    assert told.status == status
-    assert at(told.body, "error", "code") == status
-    assert at(told.body, "error", "message") == given.message
-    assert at(told.body, "error", "status") == name
-    assert at(told.body, "error", "details", 0, "reason") == given.code
+def test_encoded_errors_have_googles_shape(given: GroundwireError, status: int, name: str) -> None:
+    encoded = DIALECT.encode_error(given, REPLY)
+    assert encoded.status == status
+    assert at(encoded.body, "error", "code") == status
+    assert at(encoded.body, "error", "message") == given.message
+    assert at(encoded.body, "error", "status") == name
+    assert at(encoded.body, "error", "details", 0, "reason") == given.code
 
 
 def test_where_the_fault_is_and_how_long_to_wait_are_details() -> None:
@@ -152,7 +152,7 @@ def test_where_the_fault_is_and_how_long_to_wait_are_details() -> None:
     "given",
     [QuotaExhausted("spent"), RateLimited("slow", retry_after=2.0), Interrupted("cut"), NotFound("gone")],
 )
-def test_our_errors_are_understood_by_our_like(given: UpstreamError) -> None:
-    told = DIALECT.encode_error(given, REPLY)
-    found = DIALECT.decode_error(told.status, dump_json(told.body).encode(), {})
+def test_errors_of_groundwire_are_decoded_by_groundwire(given: UpstreamError) -> None:
+    encoded = DIALECT.encode_error(given, REPLY)
+    found = DIALECT.decode_error(encoded.status, dump_json(encoded.body).encode(), {})
     assert (type(found), found.message, found.retry_after) == (type(given), given.message, given.retry_after)

@@ -1,4 +1,4 @@
-"""Where an answer comes from: places in bytes, pages over many chunks, all kinds of half-said things."""
+"""Grounding: byte offsets, pages across chunks, and incomplete metadata."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_thoughts_and_calls_between_texts_do_not_count() -> None:
     assert cited(whole(body)) == [("Tokio auch.", ["https://b.test"])]
 
 
-def test_a_segment_that_is_off_is_placed_where_its_text_stands_once() -> None:
+def test_a_wrong_offset_is_corrected_where_the_text_is_unique() -> None:
     off = support(CITY, SECOND, 1)
     segment = at(off, "segment")
     assert isinstance(segment, dict)
@@ -108,7 +108,7 @@ def test_a_segment_that_is_off_is_placed_where_its_text_stands_once() -> None:
     ],
     ids=str,
 )
-def test_a_segment_without_an_unmistakable_place_cites_the_whole_answer(segment: Json) -> None:
+def test_a_segment_without_a_unique_position_cites_the_whole_answer(segment: Json) -> None:
     answer = whole(grounded("Nile and Nile.", {"segment": segment, "groundingChunkIndices": [0]}))
     assert cited(answer) == [(None, ["https://a.test"])]
     assert warned(answer) == ["citation_unplaced"]
@@ -175,7 +175,7 @@ def test_chunks_that_are_all_sent_again_are_the_same_chunks() -> None:
 
 
 @pytest.mark.parametrize("index", [3, 99, -1])
-def test_an_index_that_leads_nowhere_is_dropped_and_said(index: int) -> None:
+def test_an_invalid_index_is_dropped_with_a_warning(index: int) -> None:
     answer = whole(
         grounded("One. Two.", support("One. Two.", "One.", 0, index), support("One. Two.", "Two.", index))
     )
@@ -183,7 +183,7 @@ def test_an_index_that_leads_nowhere_is_dropped_and_said(index: int) -> None:
     assert warned(answer) == ["citation_without_source"]
 
 
-def test_chunks_that_say_little_keep_their_number() -> None:
+def test_sparse_chunks_keep_their_index() -> None:
     chunks: list[Json] = [
         {},
         None,
@@ -213,7 +213,7 @@ def test_other_kinds_of_chunks_are_sources_too_and_come_back_whole() -> None:
     assert at(body, "candidates", 0, "groundingMetadata", "groundingChunks") == chunks
 
 
-def test_the_domain_is_told_or_is_the_title_of_a_redirect() -> None:
+def test_the_domain_is_given_or_is_the_title_of_a_redirect() -> None:
     redirect = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/xyz"
     chunks: list[Json] = [
         web(redirect + "1", "nasa.gov"),
@@ -227,7 +227,7 @@ def test_the_domain_is_told_or_is_the_title_of_a_redirect() -> None:
     assert at(body, "candidates", 0, "groundingMetadata", "groundingChunks") == chunks
 
 
-def test_an_address_with_blanks_can_be_used() -> None:
+def test_a_url_with_spaces_can_be_used() -> None:
     chunks: list[Json] = [web("https://www.google.com/search?q=weather+in+San Francisco, CA", "Weather")]
     answer = whole(grounded("Mild.", support("Mild.", "Mild.", 0), chunks=chunks))
     assert answer.sources[0].url == "https://www.google.com/search?q=weather+in+San%20Francisco,%20CA"
@@ -246,7 +246,7 @@ def test_quotes_never_repeat_the_answer() -> None:
     assert [item.quote for item in answer.citations[0].evidence] == [""]
 
 
-def test_a_link_that_stands_for_its_source_is_a_marker() -> None:
+def test_a_link_in_place_of_its_source_is_a_marker() -> None:
     text = "Rivers flow ([a.test](https://a.test))."
     answer = whole(grounded(text, support(text, "([a.test](https://a.test))", 0), support(text, "Rivers", 1)))
     assert [citation.anchor for citation in answer.citations] == ["claim", "marker"]
@@ -270,7 +270,7 @@ def test_queries_without_pages_are_a_search_that_grounds_nothing() -> None:
 
 
 @pytest.mark.parametrize("metadata", [{}, None, {"webSearchQueries": [""]}, {"retrievalMetadata": {}}])
-def test_metadata_that_says_nothing_is_no_search(metadata: Json) -> None:
+def test_empty_metadata_is_not_a_search(metadata: Json) -> None:
     answer = whole(chunk({"text": "Paris."}, finishReason="STOP", groundingMetadata=metadata))
     assert answer.parts == (Text("Paris."),)
 
@@ -284,7 +284,7 @@ def test_pages_found_and_not_cited_are_results_of_the_search() -> None:
     ]
 
 
-def test_the_search_is_told_after_the_text_and_before_it_is_settled() -> None:
+def test_the_search_is_emitted_after_the_text_and_before_it_is_settled() -> None:
     events = events_of(grounded("One.", support("One.", "One.", 0), webSearchQueries=["q"]))
     assert [type(event).__name__ for event in events] == [
         "Started",
@@ -355,19 +355,19 @@ def test_each_page_is_one_chunk_whatever_mentions_it() -> None:
     assert at(candidate, "groundingMetadata", "webSearchQueries") == ["q"]
 
 
-def test_a_citation_without_a_place_leaves_its_page_and_is_told_in_the_extension() -> None:
+def test_a_citation_without_a_span_lists_its_page_and_is_in_the_extension() -> None:
     citation = Citation(None, (Evidence(Source("https://a.test", "A")),))
     body = DIALECT.encode_response(Answer((Text("One"),), (citation,), finish="stop"), REPLY)
     assert at(body, "candidates", 0, "groundingMetadata") == {"groundingChunks": [web("https://a.test", "A")]}
     assert at(body, "groundwire", "citations", 0, "start") is None
 
 
-def test_a_source_without_any_name_cannot_be_told() -> None:
+def test_a_source_without_any_name_cannot_be_encoded() -> None:
     nameless = Citation(Span(0, 3), (Evidence(Source("")),))
     assert "groundingMetadata" not in encoded(Text("One"), citations=(nameless,))
 
 
-def test_pages_opened_are_told_with_how_it_went() -> None:
+def test_opened_pages_are_emitted_with_their_status() -> None:
     answer = Answer(
         (
             SearchCall("1", kind="open", url="https://a.test"),

@@ -1,4 +1,4 @@
-"""The official client reads what the encoders write, and the request reader reads what it writes."""
+"""The official client reads encoded responses, and its requests are decoded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from google import genai
 from google.genai import errors, types
 
 from groundwire.dialects.gemini import DIALECT
-from groundwire.dialects.gemini.stream import Encoder
+from groundwire.dialects.gemini.encoder import Encoder
 from groundwire.dialects.json import dump_json
 from groundwire.errors import Overloaded, RateLimited
 from groundwire.model import (
@@ -45,7 +45,7 @@ CLAIM = "Tokio mehr."
 PAGE = Source("https://a.test/tokio", "Tokio")
 
 
-def told() -> list[Event]:
+def sample_events() -> list[Event]:
     start = TEXT.index(CLAIM)
     return [
         Started("x", "m"),
@@ -71,18 +71,18 @@ def client(answer: Callable[[httpx2.Request], httpx2.Response]) -> genai.Client:
     )
 
 
-def answering(status: int, body: bytes, kind: str = "application/json") -> genai.Client:
+def client_for(status: int, body: bytes, kind: str = "application/json") -> genai.Client:
     return client(lambda _: httpx2.Response(status, content=body, headers={"content-type": kind}))
 
 
 def stream_of(events: Iterable[Event]) -> genai.Client:
     encoder = Encoder(REPLY)
     data = b"".join(encoder.feed(event) for event in events) + encoder.ping() + encoder.close()
-    return answering(200, data, encoder.content_type)
+    return client_for(200, data, encoder.content_type)
 
 
 def whole_of(answer: Answer) -> genai.Client:
-    return answering(200, dump_json(DIALECT.encode_response(answer, REPLY)).encode())
+    return client_for(200, dump_json(DIALECT.encode_response(answer, REPLY)).encode())
 
 
 def check_grounding(metadata: types.GroundingMetadata | None) -> None:
@@ -104,7 +104,7 @@ def check_grounding(metadata: types.GroundingMetadata | None) -> None:
 
 
 def test_a_whole_answer_is_read_with_its_grounding() -> None:
-    response = whole_of(assemble(told())).models.generate_content(model="gemini-x", contents="q")
+    response = whole_of(assemble(sample_events())).models.generate_content(model="gemini-x", contents="q")
     assert response.text == TEXT
     assert response.candidates is not None
     check_grounding(response.candidates[0].grounding_metadata)
@@ -116,7 +116,7 @@ def test_a_whole_answer_is_read_with_its_grounding() -> None:
 
 
 def test_a_stream_is_read_word_by_word_with_its_grounding_at_the_end() -> None:
-    chunks = list(stream_of(told()).models.generate_content_stream(model="gemini-x", contents="q"))
+    chunks = list(stream_of(sample_events()).models.generate_content_stream(model="gemini-x", contents="q"))
     assert "".join(chunk.text or "" for chunk in chunks) == TEXT
     thoughts = [
         part.text
@@ -149,9 +149,9 @@ def test_function_calls_are_read(is_stream: bool) -> None:
 
 
 def test_an_error_answer_is_an_error_of_the_client() -> None:
-    told = DIALECT.encode_error(RateLimited("slow down", retry_after=2.0), REPLY)
+    encoded = DIALECT.encode_error(RateLimited("slow down", retry_after=2.0), REPLY)
     with pytest.raises(errors.ClientError) as caught:
-        answering(told.status, dump_json(told.body).encode()).models.generate_content(
+        client_for(encoded.status, dump_json(encoded.body).encode()).models.generate_content(
             model="gemini-x", contents="q"
         )
     assert (caught.value.code, caught.value.status, caught.value.message) == (
@@ -173,7 +173,7 @@ def test_an_error_amid_a_stream_is_an_error_of_the_client() -> None:
     assert (caught.value.code, caught.value.message) == (503, "busy")
 
 
-def test_what_the_client_asks_is_understood() -> None:
+def test_the_request_of_the_official_client_is_decoded() -> None:
     asked: list[httpx2.Request] = []
 
     def answer(request: httpx2.Request) -> httpx2.Response:

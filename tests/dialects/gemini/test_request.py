@@ -1,4 +1,4 @@
-"""Requests: turns, tools, limits, in both spellings, and what is left unsaid."""
+"""Requests: contents, tools, limits and thinking, in both spellings, and what is unsupported."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 
 from groundwire.dialects.gemini import DIALECT
-from groundwire.dialects.gemini.proto import snake_case
+from groundwire.dialects.proto_json import snake_case
 from groundwire.errors import ClientWireError
 from groundwire.model import (
     Citation,
@@ -34,6 +34,7 @@ from groundwire.model import (
     ToolChoice,
     ToolResult,
 )
+from groundwire.model.request import Effort
 from groundwire.model.value import replace
 from tests.dialects.gemini.bodies import at, chunk, decode, encode, web, whole
 
@@ -185,9 +186,9 @@ def test_everything_is_read() -> None:
     ]
 
 
-def test_said_again_it_is_the_same_body() -> None:
-    body, unsaid = encode(DIALECT.decode_request(FULL))
-    assert unsaid == ()
+def test_encoded_again_it_is_the_same_body() -> None:
+    body, unsupported = encode(DIALECT.decode_request(FULL))
+    assert unsupported == ()
     tools = body.pop("tools")
     expected = {**FULL}
     declared = expected.pop("tools")
@@ -221,7 +222,7 @@ def _object(value: Json) -> JsonObject:
     return value
 
 
-def test_both_spellings_may_stand_in_one_body() -> None:
+def test_both_spellings_may_occur_in_one_body() -> None:
     request = decode(
         tools=[{"googleSearch": {"timeRangeFilter": {"start_time": "a", "endTime": "b"}}}],
         toolConfig={"retrievalConfig": {"lat_lng": {"latitude": 1, "longitude": 2}, "language_code": "de"}},
@@ -273,13 +274,13 @@ def test_instructions_come_in_several_forms(system: Json) -> None:
         ),
     ],
 )
-def test_a_mistake_is_named_with_its_place(body: JsonObject, path: str) -> None:
+def test_an_error_names_the_json_path(body: JsonObject, path: str) -> None:
     with pytest.raises(ClientWireError) as caught:
         DIALECT.decode_request(body)
     assert caught.value.path == path
 
 
-def test_the_name_of_the_model_stays_in_the_address() -> None:
+def test_the_model_name_stays_in_the_url() -> None:
     request = decode(model="models/gemini-x")
     assert (request.model, request.extras) == ("", {})
     body, _ = encode(replace(ASK, model="gemini-x", stream=True))
@@ -342,7 +343,7 @@ def history(*messages: Message, model: str = "") -> JsonObject:
     return body
 
 
-def test_results_of_others_are_named_after_their_call_and_stand_in_one_turn() -> None:
+def test_foreign_results_are_named_after_their_call_and_are_in_one_turn() -> None:
     calls = Message("assistant", (ToolCall("x1", "weather", '{"city":"Köln"}'), ToolCall("x2", "clock")))
     body = history(
         calls,
@@ -381,7 +382,7 @@ def test_results_of_others_are_named_after_their_call_and_stand_in_one_turn() ->
 @pytest.mark.parametrize(
     ("model", "is_signed"), [("gemini-2.5-flash", False), ("gemini-3-pro-preview", True), ("", False)]
 )
-def test_calls_that_nobody_signed_get_a_sign_where_one_is_demanded(model: str, is_signed: bool) -> None:
+def test_unsigned_calls_get_a_signature_where_one_is_required(model: str, is_signed: bool) -> None:
     calls = Message("assistant", (ToolCall("x1", "a"), ToolCall("x2", "b")))
     parts = at(history(calls, model=model), "contents", 1, "parts")
     assert isinstance(parts, list)
@@ -417,7 +418,7 @@ def test_an_answer_of_its_own_goes_back_as_it_came() -> None:
     assert at(body, "toolConfig") == {"includeServerSideToolInvocations": True}
 
 
-def test_an_answer_of_others_goes_back_with_its_sources_readable() -> None:
+def test_an_answer_of_another_provider_is_sent_back_with_readable_sources() -> None:
     page = Source("https://a.test/nile", "Nile")
     message = Message(
         "assistant",
@@ -440,7 +441,7 @@ def test_an_answer_of_others_goes_back_with_its_sources_readable() -> None:
     assert "secret" not in json.dumps(parts)
 
 
-def test_early_instructions_are_the_system_and_later_ones_stay_in_their_place() -> None:
+def test_early_instructions_are_the_system_and_later_ones_stay_in_order() -> None:
     request = Request(
         (
             Message("developer", (Text("Be kind."),)),
@@ -454,7 +455,7 @@ def test_early_instructions_are_the_system_and_later_ones_stay_in_their_place() 
     assert at(body, "contents", 1) == {"role": "user", "parts": [{"text": "Now be brief."}]}
 
 
-def test_what_belongs_to_others_is_left_out_and_named() -> None:
+def test_foreign_parts_are_left_out_and_named() -> None:
     request = Request(
         (
             Message("user", (Text("Hi"), Opaque("anthropic_messages", {"type": "document"}))),
@@ -463,9 +464,9 @@ def test_what_belongs_to_others_is_left_out_and_named() -> None:
         tools=(OpaqueTool("openai_responses", {"type": "file_search"}),),
         previous_id="r0",
     )
-    body, unsaid = encode(request)
+    body, unsupported = encode(request)
     assert body == {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
-    assert unsaid == ("opaque_tools", "opaque_parts", "previous_id")
+    assert unsupported == ("opaque_tools", "opaque_parts", "previous_id")
 
 
 def test_only_instructions_are_still_a_request() -> None:
@@ -489,7 +490,7 @@ def test_what_a_user_sends_is_read_part_by_part() -> None:
     assert at(encode(request)[0], "contents") == contents
 
 
-def test_pictures_go_inline_or_by_address() -> None:
+def test_images_are_sent_inline_or_by_url() -> None:
     request = Request(
         (Message("user", (Image("image/png", "aGk="), Image(url="https://a.test/x.webp?s=1"))),)
     )
@@ -498,3 +499,64 @@ def test_pictures_go_inline_or_by_address() -> None:
         {"inlineData": {"mimeType": "image/png", "data": "aGk="}},
         {"fileData": {"mimeType": "image/webp", "fileUri": "https://a.test/x.webp?s=1"}},
     ]
+
+
+EFFORTS: tuple[tuple[str, Effort, JsonObject, bool], ...] = (
+    ("gemini-2.5-flash", "none", {"thinkingBudget": 0}, True),
+    ("gemini-2.5-pro", "none", {"thinkingBudget": 128}, False),
+    ("gemini-2.5-flash", "low", {"thinkingBudget": 1024}, True),
+    ("gemini-3-flash", "none", {"thinkingLevel": "MINIMAL"}, False),
+    ("gemini-3-pro", "minimal", {"thinkingLevel": "LOW"}, False),
+    ("gemini-3-flash", "medium", {"thinkingLevel": "MEDIUM"}, True),
+    ("models/gemini-3.5-flash", "max", {"thinkingLevel": "HIGH"}, False),
+    ("", "high", {"thinkingLevel": "HIGH"}, True),
+)
+
+
+@pytest.mark.parametrize(("model", "effort", "config", "is_exact"), EFFORTS)
+def test_effort_is_encoded_as_the_model_expects(
+    model: str, effort: Effort, config: JsonObject, is_exact: bool
+) -> None:
+    body, unsupported = encode(replace(ASK, model=model, reasoning=ReasoningOptions(effort)))
+    assert at(body, "generationConfig", "thinkingConfig") == config
+    assert unsupported == (() if is_exact else ("reasoning",))
+
+
+@pytest.mark.parametrize(
+    ("config", "options"),
+    [
+        ({"thinkingBudget": 0}, ReasoningOptions("none")),
+        ({"thinkingBudget": "512"}, ReasoningOptions(budget_tokens=512)),
+        ({"thinkingBudget": -1}, None),
+        ({"thinkingLevel": "low", "includeThoughts": False}, ReasoningOptions("low", visible=False)),
+        ({"thinkingLevel": "ULTRA"}, None),
+        ({}, None),
+    ],
+)
+def test_thinking_is_read(config: JsonObject, options: ReasoningOptions | None) -> None:
+    request = decode(generationConfig={"thinkingConfig": config})
+    assert request.reasoning == options
+    body, _ = encode(replace(request, model="gemini-2.5-flash" if "thinkingBudget" in config else ""))
+    if config:
+        again = DIALECT.decode_request(body)
+        assert (again.reasoning, again.extras) == (request.reasoning, request.extras)
+
+
+def test_a_native_schema_is_kept_and_decoded() -> None:
+    schema: JsonObject = {"type": "ARRAY", "items": {"type": "INTEGER"}, "min_items": "2"}
+    config: JsonObject = {"responseMimeType": "application/json", "responseSchema": schema}
+    request = decode(generationConfig=config)
+    assert request.output == OutputFormat({"type": "array", "items": {"type": "integer"}, "minItems": 2})
+    body, _ = encode(request)
+    assert at(body, "generationConfig") == config
+
+
+def test_output_that_is_not_json_is_kept_for_its_own_dialect() -> None:
+    config: JsonObject = {
+        "responseMimeType": "text/x.enum",
+        "responseSchema": {"type": "STRING", "enum": ["a"]},
+    }
+    request = decode(generationConfig=config)
+    assert request.output is None
+    body, _ = encode(request)
+    assert at(body, "generationConfig") == config

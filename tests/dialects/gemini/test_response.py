@@ -1,4 +1,4 @@
-"""Whole answers: parts, signatures, calls, server tools, counts and ends."""
+"""Whole responses: parts, signatures, calls, server tools, usage and finish reasons."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_answer_starts_with_the_names_of_the_wire() -> None:
     assert events[-1] == Finished("stop")
 
 
-def test_neighbouring_pieces_are_one_part_and_others_part_them() -> None:
+def test_consecutive_pieces_are_one_part_and_other_parts_separate_them() -> None:
     body = ended(
         {"text": "Let me ", "thought": True},
         {"text": "think.", "thought": True},
@@ -166,7 +166,7 @@ def test_a_server_tool_is_a_search_with_its_parts_kept_whole() -> None:
     assert whole(again).parts == answer.parts
 
 
-def test_a_server_tool_is_heard_at_once_and_answered_when_its_pages_are_known() -> None:
+def test_a_server_tool_call_is_emitted_at_once_and_its_result_when_its_pages_are_known() -> None:
     metadata: JsonObject = {"groundingChunks": [web("https://a.test", "A")]}
     chunks = [
         chunk(TOOL_CALL, {"text": ""}),
@@ -202,7 +202,7 @@ def test_a_search_whose_response_never_came_still_gets_its_pages() -> None:
     assert [source.url for source in answer.sources] == ["https://a.test"]
 
 
-def test_pages_opened_by_a_server_tool_are_not_told_twice() -> None:
+def test_pages_opened_by_a_server_tool_are_not_emitted_twice() -> None:
     call: JsonObject = {
         "toolCall": {"toolType": "URL_CONTEXT", "id": "u1", "args": {"urls": ["https://a.test"]}}
     }
@@ -228,7 +228,7 @@ def test_server_tools_that_do_not_search_are_opaque() -> None:
     )
 
 
-def test_a_null_is_no_data() -> None:
+def test_a_null_is_not_data() -> None:
     body = ended({"text": None, "functionCall": {"name": "clock"}}, {"text": None})
     assert [type(part) for part in whole(body).parts] == [ToolCall]
 
@@ -269,7 +269,7 @@ def test_a_continuation_is_offered_only_with_its_token() -> None:
         ("length", "MAX_TOKENS"),
     ],
 )
-def test_ends_of_others_become_the_nearest(reason: FinishReason, name: str) -> None:
+def test_foreign_finish_reasons_become_the_nearest(reason: FinishReason, name: str) -> None:
     body = DIALECT.encode_response(Answer((Text("x"),), finish=reason, detail="own words"), REPLY)
     assert at(body, "candidates", 0, "finishReason") == name
     assert at(body, "candidates", 0, "finishMessage") == "own words"
@@ -318,7 +318,7 @@ def test_a_whole_body_that_names_no_end_has_one_all_the_same() -> None:
     assert (answer.text, answer.finish, answer.error) == ("x", "other", None)
 
 
-def test_an_error_in_the_place_of_an_answer_is_an_error() -> None:
+def test_an_error_instead_of_an_answer_is_an_error() -> None:
     events = DIALECT.decode_response({"error": {"code": 503, "message": "busy", "status": "UNAVAILABLE"}})
     assert events == [Failed(Overloaded("busy", upstream_code="UNAVAILABLE"))]
 
@@ -383,7 +383,7 @@ def test_arguments_that_are_no_object_are_handed_on() -> None:
     ]
 
 
-def test_a_body_of_ours_names_the_answer_and_the_model_asked_for() -> None:
+def test_an_encoded_body_names_the_answer_and_the_requested_model() -> None:
     body = DIALECT.encode_response(Answer((Text("x"),), finish="stop", model="other"), REPLY)
     assert (body["responseId"], body["modelVersion"]) == ("abc", "gemini-x")
     assert at(body, "candidates", 0) == {

@@ -1,4 +1,4 @@
-"""Search declarations: every spelling read, every option said or named as unsaid."""
+"""Search declarations: every spelling is decoded, every option is encoded or named as unsupported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read(*tools: Json, config: Json = None) -> Request:
 
 def said(search: SearchOptions) -> tuple[JsonObject, tuple[str, ...]]:
     encoded = DIALECT.encode_request(replace(ASK, search=search))
-    return encoded.body, encoded.unsaid
+    return encoded.body, encoded.unsupported
 
 
 @pytest.mark.parametrize("tool", [{"googleSearch": {}}, {"google_search": {}}])
@@ -72,7 +72,7 @@ def _object(value: Json) -> JsonObject:
     return value
 
 
-def test_one_search_is_the_search_and_another_beside_it_is_kept() -> None:
+def test_the_first_search_is_the_search_and_another_one_is_kept() -> None:
     request = read({"googleSearch": {}, "urlContext": {}}, {"enterpriseWebSearch": {}})
     assert request.search == SearchOptions()
     assert request.tools == (
@@ -95,10 +95,10 @@ def test_tools_that_do_not_search_turn_nothing_on() -> None:
     ]
 
 
-def test_a_time_range_has_both_its_ends_or_is_unsaid() -> None:
-    body, unsaid = said(SearchOptions(since=SINCE, until=UNTIL))
+def test_a_time_range_needs_both_ends_or_is_unsupported() -> None:
+    body, unsupported = said(SearchOptions(since=SINCE, until=UNTIL))
     assert at(body, "tools", 0, "googleSearch") == {"timeRangeFilter": {"startTime": SINCE, "endTime": UNTIL}}
-    assert unsaid == ()
+    assert unsupported == ()
     assert said(SearchOptions(since=SINCE)) == (said(SearchOptions())[0], ("since",))
     assert said(SearchOptions(until=UNTIL)) == (said(SearchOptions())[0], ("until",))
     assert said(SearchOptions(since=SINCE, until=UNTIL, extras=VERTEX))[1] == ("since", "until")
@@ -106,11 +106,11 @@ def test_a_time_range_has_both_its_ends_or_is_unsaid() -> None:
 
 def test_domains_can_be_left_out_on_vertex_alone() -> None:
     blocked = SearchOptions(blocked_domains=("a.test", "b.test"))
-    body, unsaid = said(blocked)
-    assert (at(body, "tools"), unsaid) == ([{"googleSearch": {}}], ("blocked_domains",))
-    body, unsaid = said(replace(blocked, extras=VERTEX))
+    body, unsupported = said(blocked)
+    assert (at(body, "tools"), unsupported) == ([{"googleSearch": {}}], ("blocked_domains",))
+    body, unsupported = said(replace(blocked, extras=VERTEX))
     assert at(body, "tools") == [{"googleSearch": {"excludeDomains": ["a.test", "b.test"]}}]
-    assert unsaid == ()
+    assert unsupported == ()
 
 
 def test_domains_left_out_are_blocked_domains() -> None:
@@ -132,19 +132,21 @@ def test_domains_left_out_are_blocked_domains() -> None:
         (SearchOptions(location=Location(latitude=1.0)), "location"),
     ],
 )
-def test_what_has_no_place_is_named(options: SearchOptions, name: str) -> None:
+def test_unsupported_options_are_named(options: SearchOptions, name: str) -> None:
     assert said(options) == (said(SearchOptions())[0], (name,))
 
 
-def test_where_the_asker_is_goes_beside_the_tools() -> None:
-    body, unsaid = said(SearchOptions(location=Location("DE", latitude=0.0, longitude=6.9), language="de"))
+def test_the_location_goes_into_the_tool_config() -> None:
+    body, unsupported = said(
+        SearchOptions(location=Location("DE", latitude=0.0, longitude=6.9), language="de")
+    )
     assert at(body, "toolConfig") == {
         "retrievalConfig": {"latLng": {"latitude": 0.0, "longitude": 6.9}, "languageCode": "de"}
     }
-    assert unsaid == ()
+    assert unsupported == ()
 
 
-def test_a_place_without_a_search_is_kept_as_it_was() -> None:
+def test_a_location_without_a_search_is_kept_verbatim() -> None:
     config: JsonObject = {"retrievalConfig": {"latLng": {"latitude": 1, "longitude": 2}}}
     request = read({"googleMaps": {}}, config=config)
     assert request.search is None

@@ -1,4 +1,4 @@
-"""Streams in both directions: framing, order, errors midway, and what clients must never see."""
+"""Streams in both directions: framing, order, errors midway, and what clients must never receive."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 
 from groundwire.dialects.gemini import DIALECT
-from groundwire.dialects.gemini.stream import Encoder, JsonArrayEncoder
+from groundwire.dialects.gemini.encoder import Encoder, JsonArrayEncoder
 from groundwire.errors import AuthRejected, Interrupted, Overloaded, RateLimited, UpstreamWireError
 from groundwire.model import (
     Citation,
@@ -65,11 +65,11 @@ def test_a_json_array_is_the_same_stream(size: int) -> None:
     assert decoded(array, size) == events_of(ONE, TWO)
 
 
-def test_a_bare_body_in_the_place_of_a_stream_is_an_answer() -> None:
+def test_a_json_body_instead_of_a_stream_is_an_answer() -> None:
     assert assemble(decoded(json.dumps(TWO).encode())).text == "liegt am Rhein."
 
 
-def test_the_end_is_told_when_nothing_more_can_come() -> None:
+def test_the_end_is_emitted_when_nothing_more_can_follow() -> None:
     decoder = DIALECT.decoder()
     events = decoder.feed(f"data: {json.dumps(TWO)}\n\n".encode())
     assert not any(isinstance(event, Finished) for event in events)
@@ -78,7 +78,7 @@ def test_the_end_is_told_when_nothing_more_can_come() -> None:
     assert decoder.close() == [TextSettled(0), UsageSeen(Usage(1)), Finished("stop")]
 
 
-def test_a_stream_without_an_end_was_cut_and_keeps_what_it_said() -> None:
+def test_a_stream_without_an_end_is_interrupted_and_keeps_its_text() -> None:
     metadata: JsonObject = {
         "groundingChunks": [web("https://a.test", "A")],
         "groundingSupports": [support("Köln ", "Köln", 0)],
@@ -104,7 +104,7 @@ def test_an_error_in_an_array_is_one_failure() -> None:
     assert events == [Failed(AuthRejected("bad key", upstream_code="API_KEY_INVALID"))]
 
 
-def test_a_broken_chunk_leaves_what_was_said_before() -> None:
+def test_a_broken_chunk_keeps_earlier_text() -> None:
     metadata: JsonObject = {
         "groundingChunks": [web("https://a.test", "A")],
         "groundingSupports": [support("Köln ", "Köln", 0)],
@@ -127,7 +127,7 @@ def test_chunks_of_other_candidates_are_passed_over() -> None:
     )
 
 
-def test_words_go_out_as_they_come_and_the_rest_at_the_end() -> None:
+def test_text_is_sent_as_it_comes_and_the_rest_at_the_end() -> None:
     encoder = Encoder(REPLY)
     assert encoder.feed(Started("x", "m")) == b""
     first = encoder.feed(TextDelta(0, "Köln "))
@@ -171,7 +171,7 @@ def test_thoughts_pictures_and_own_parts_are_parts() -> None:
     ]
 
 
-def test_a_call_goes_out_whole_and_in_its_place() -> None:
+def test_a_call_is_sent_whole_and_in_order() -> None:
     events: list[Event] = [
         TextDelta(0, "Moment."),
         ToolCallDelta(1, "a", "weather"),
@@ -191,7 +191,7 @@ def test_a_call_goes_out_whole_and_in_its_place() -> None:
     ]
 
 
-def test_a_call_is_not_torn_apart_by_words_between_its_pieces() -> None:
+def test_a_call_is_not_split_by_text_between_its_fragments() -> None:
     events: list[Event] = [
         ToolCallDelta(0, "a", "weather", '{"city":'),
         TextDelta(1, "Moment."),
@@ -202,7 +202,7 @@ def test_a_call_is_not_torn_apart_by_words_between_its_pieces() -> None:
     assert (call, others) == ({"functionCall": {"id": "a", "name": "weather", "args": {"city": "Köln"}}}, [])
 
 
-def test_a_call_cut_short_by_an_error_is_never_told() -> None:
+def test_a_call_cut_short_by_an_error_is_never_emitted() -> None:
     chunks = sent([ToolCallDelta(0, "a", "rm", '{"path": "/'), Failed(Overloaded("gone"))])
     assert [list(item) for item in chunks] == [["error"]]
 
@@ -218,7 +218,7 @@ def test_a_signature_goes_with_its_part(is_first: bool) -> None:
     assert parts == expected
 
 
-def test_signed_parts_of_a_server_tool_are_told_as_they_came() -> None:
+def test_signed_parts_of_a_server_tool_are_sent_verbatim() -> None:
     call: JsonObject = {
         "toolCall": {"toolType": "GOOGLE_SEARCH_WEB", "id": "t1", "args": {"queries": ["q"]}},
         "thoughtSignature": "YQ==",
@@ -239,7 +239,7 @@ def test_signed_parts_of_a_server_tool_are_told_as_they_came() -> None:
     assert streamed(*again).parts == streamed(*chunks).parts
 
 
-def test_no_server_tool_is_made_up_for_a_search_of_others() -> None:
+def test_no_server_tool_part_is_invented_for_a_foreign_search() -> None:
     events: list[Event] = [
         SearchCalled(0, SearchCall("s", ("nile",), extras={"anthropic_messages": {}})),
         SearchReturned(1, SearchResult("s", (PAGE,), extras={"anthropic_messages": {}})),
@@ -254,7 +254,7 @@ def test_no_server_tool_is_made_up_for_a_search_of_others() -> None:
     }
 
 
-def test_citations_hold_their_words_though_parts_came_out_of_order() -> None:
+def test_citations_keep_their_text_though_parts_arrived_out_of_order() -> None:
     events: list[Event] = [
         TextDelta(1, "liegt am Rhein."),
         TextDelta(0, "Köln "),
@@ -267,7 +267,7 @@ def test_citations_hold_their_words_though_parts_came_out_of_order() -> None:
 
 
 @pytest.mark.parametrize("span", [Span(-1, 3), Span(3, 1), Span(0, 999), Span(999, 1000)])
-def test_impossible_places_are_no_places(span: Span) -> None:
+def test_impossible_offsets_give_no_span(span: Span) -> None:
     chunks = sent([TextDelta(0, "x y z"), Cited(Citation(span, (Evidence(PAGE),))), Finished()])
     metadata = at(chunks[-1], "candidates", 0, "groundingMetadata")
     assert metadata == {"groundingChunks": [web("https://a.test", "A")]}

@@ -1,4 +1,4 @@
-"""Functions, which of them may be called, and the search beside them."""
+"""Function tools, tool choice, and search together with functions."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_how_functions_are_called_is_a_choice_of_tools(
     tools: list[Json] = [{"functionDeclarations": [{"name": "weather"}, {"name": "clock"}]}]
     request = decode(tools=tools, toolConfig={"functionCallingConfig": calling})
     assert request.tool_choice == choice
-    body, unsaid = encode(request)
-    assert unsaid == ()
+    body, unsupported = encode(request)
+    assert unsupported == ()
     if choice is not None:
         again = _object(at(body, "toolConfig", "functionCallingConfig"))
         assert again == {**calling, "mode": str(calling["mode"]).upper()}
@@ -61,13 +61,13 @@ def test_arguments_always_come_whole() -> None:
 
 
 @pytest.mark.parametrize("mode", ["search", "required", "function"])
-def test_nothing_is_said_of_functions_where_none_is_declared(mode: str) -> None:
+def test_the_function_config_is_left_out_where_none_is_declared(mode: str) -> None:
     choice = {"search": ToolChoice("search"), "required": ToolChoice("required")}.get(
         mode, ToolChoice("function", "f")
     )
-    body, unsaid = encode(replace(ASK, search=SearchOptions(), tool_choice=choice))
+    body, unsupported = encode(replace(ASK, search=SearchOptions(), tool_choice=choice))
     assert "toolConfig" not in body
-    assert unsaid == ("tool_choice",)
+    assert unsupported == ("tool_choice",)
 
 
 def test_who_wants_no_tools_gets_no_search() -> None:
@@ -106,8 +106,8 @@ def test_search_and_functions_together_need_a_flag() -> None:
 
 
 def test_a_strict_schema_cannot_be_demanded() -> None:
-    _, unsaid = encode(replace(ASK, tools=(replace(WEATHER, strict=True),)))
-    assert unsaid == ("strict",)
+    _, unsupported = encode(replace(ASK, tools=(replace(WEATHER, strict=True),)))
+    assert unsupported == ("strict",)
 
 
 def test_schemas_are_read_alike_under_either_name() -> None:

@@ -1,4 +1,4 @@
-"""Chunks that are not web pages: documents without an address, places on a map, chunks that name nothing."""
+"""Grounding chunks that are not web pages: documents without a URL, map places, empty chunks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def evidence_of(answer: Answer) -> list[Evidence]:
         ({"documentName": "projects/p/documents/d", "text": "30 days"}, "projects/p/documents/d"),
     ],
 )
-def test_a_document_without_a_web_address_is_known_by_its_name(fields: JsonObject, title: str) -> None:
+def test_a_document_without_a_web_url_is_known_by_its_name(fields: JsonObject, title: str) -> None:
     answer = whole(grounded([document(**fields)], support(TEXT, FIRST, 0)))
     [item] = evidence_of(answer)
     assert (item.source.url, item.source.title, item.quote) == ("", title, "30 days")
@@ -53,7 +53,7 @@ def test_each_passage_of_a_document_is_kept_for_the_claim_it_supports() -> None:
     assert [item.quote for item in evidence_of(whole(body))] == ["30 days", "paid"]
 
 
-def test_a_source_of_another_provider_without_an_address_is_written_as_a_document() -> None:
+def test_a_source_of_another_provider_without_a_url_is_encoded_as_a_document() -> None:
     source = Source("", "The almanac", "cited", ("30 days",))
     citation = Citation(Span(0, len(FIRST)), (Evidence(source),))
     body = DIALECT.encode_response(Answer((Text(TEXT),), (citation,), finish="stop"), REPLY)
@@ -61,7 +61,7 @@ def test_a_source_of_another_provider_without_an_address_is_written_as_a_documen
     assert chunks == [document(title="The almanac", text="30 days")]
 
 
-def test_places_on_a_map_are_pages_and_their_queries_are_queries() -> None:
+def test_map_places_are_pages_and_their_queries_are_queries() -> None:
     place: JsonObject = {
         "maps": {"uri": "https://maps.google.com/?cid=1", "title": "Joe’s", "placeId": "places/1"}
     }
@@ -129,7 +129,7 @@ def test_the_grounding_metadata_of_a_stream_is_put_together() -> None:
 
 
 @pytest.mark.parametrize("reason", ["SAFETY", "PROHIBITED_CONTENT", "A_REASON_TO_COME"])
-def test_a_blocked_prompt_ends_as_filtered_and_says_why(reason: str) -> None:
+def test_a_blocked_prompt_ends_as_filtered_with_the_reason(reason: str) -> None:
     body: JsonObject = {"promptFeedback": {"blockReason": reason}, "modelVersion": "m", "responseId": "r"}
     for answer in (whole(body), streamed(body), streamed({**body, "candidates": []})):
         assert (answer.finish, answer.detail, answer.error) == ("filtered", reason, None)

@@ -1,4 +1,4 @@
-"""Small interactions of our own making, whole and as a stream."""
+"""Small hand-written interactions, whole and as a stream."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def stream(*frames: JsonObject) -> bytes:
     return "".join(named).encode() + b"event: done\ndata: [DONE]\n\n"
 
 
-def told(data: bytes) -> list[Event]:
+def decode_events(data: bytes) -> list[Event]:
     """The events a stream tells."""
     decoder = DIALECT.decoder()
     return [*decoder.feed(data), *decoder.close()]

@@ -1,4 +1,4 @@
-"""Annotations: bytes, checked; and what has no place is kept without one."""
+"""Annotations: byte offsets are checked; citations without a valid span are kept without one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.dialects.gemini_interactions.bodies import (
     CREATED,
     cites,
     completed,
+    decode_events,
     delta,
     interaction,
     read,
@@ -20,7 +21,6 @@ from tests.dialects.gemini_interactions.bodies import (
     stop,
     stream,
     text_step,
-    told,
 )
 
 A, B = "https://a.example/", "https://b.example/"
@@ -60,13 +60,13 @@ def test_sources_of_one_span_are_one_citation() -> None:
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 99), (5, 2), (-1, 3), (2, 10**9)])
-def test_an_impossible_place_is_none_and_told(low: int, high: int) -> None:
+def test_an_impossible_offset_is_dropped_with_a_warning(low: int, high: int) -> None:
     answer = read(interaction(text_step("Wet. Dry.", cites(A, low, high))))
     assert words(answer) == [(None, [A])]
     assert [warning.code for warning in answer.warnings] == ["citation_unplaced"]
 
 
-def test_no_place_at_all_is_a_citation_of_the_whole() -> None:
+def test_an_annotation_without_offsets_cites_the_whole_answer() -> None:
     answer = read(interaction(text_step("Wet.", cites(A, None, None))))
     assert words(answer) == [(None, [A])]
     assert not answer.warnings
@@ -86,7 +86,7 @@ def blocks(step: JsonObject) -> list[Json]:
     return content
 
 
-def test_annotations_that_come_early_or_in_portions_are_placed_when_the_text_is_complete() -> None:
+def test_annotations_that_come_early_or_in_portions_are_resolved_when_the_text_is_complete() -> None:
     data = stream(
         CREATED,
         start(0, type="model_output"),
@@ -97,10 +97,10 @@ def test_annotations_that_come_early_or_in_portions_are_placed_when_the_text_is_
         stop(0),
         completed(),
     )
-    assert words(assemble(told(data))) == [("Wet.", [A]), ("Dry.", [B])]
+    assert words(assemble(decode_events(data))) == [("Wet.", [A]), ("Dry.", [B])]
 
 
-def test_places_and_files_are_sources_too_and_go_back_as_they_came() -> None:
+def test_map_places_and_files_are_sources_and_are_sent_back_verbatim() -> None:
     place: JsonObject = {
         "type": "place_citation",
         "name": "Louvre",
@@ -122,14 +122,14 @@ def test_places_and_files_are_sources_too_and_go_back_as_they_came() -> None:
     assert '"gs://b/a.pdf"' in str(again).replace("'", '"')
 
 
-def test_the_domain_behind_a_redirect_is_the_title() -> None:
+def test_the_domain_of_a_redirect_is_the_title() -> None:
     url = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/x"
     answer = read(interaction(text_step("Wet.", cites(url, 0, 4, "sap.com"))))
     assert answer.sources[0].domain == "sap.com"
     assert read(interaction(text_step("Wet.", cites(A, 0, 4, "sap.com")))).sources[0].domain == ""
 
 
-def test_unsafe_addresses_are_dropped_and_titles_kept() -> None:
+def test_unsafe_urls_are_dropped_and_titles_kept() -> None:
     answer = read(interaction(text_step("Wet.", cites("javascript:x", 0, 4, "Bad"))))
     assert [(source.url, source.title) for source in answer.sources] == [("", "Bad")]
 
@@ -153,7 +153,7 @@ def test_neighbouring_texts_are_one_text_with_all_their_citations() -> None:
     assert words(read(body)) == [("One.", [A]), ("Two.", [A])]
 
 
-def test_a_source_without_an_address_is_written_as_a_file_that_has_a_name() -> None:
+def test_a_source_without_a_url_is_encoded_as_a_named_file() -> None:
     citation = Citation(Span(0, 4), (Evidence(Source("", "The almanac", "cited")),))
     body = DIALECT.encode_response(Answer((Text("Wet."),), (citation,), finish="stop"), Reply())
     assert '"url": ""' not in json.dumps(body)

@@ -79,15 +79,15 @@ def test_recorded_errors_of_the_older_form_are_read(
     assert error.message == document["error"]["message"]
 
 
-def test_the_body_says_how_long_to_wait() -> None:
+def test_the_retry_delay_is_read_from_the_body() -> None:
     detail = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"}
-    told: JsonObject = {
+    error: JsonObject = {
         "code": 429,
         "status": "RESOURCE_EXHAUSTED",
         "message": "x",
         "details": [dict(detail)],
     }
-    assert failed(429, {"error": told}).retry_after == 34.4
+    assert failed(429, {"error": error}).retry_after == 34.4
     words: JsonObject = {"code": "rate_limit_exceeded", "message": "Please retry in 48.9s."}
     assert failed(429, {"error": words}).retry_after == 48.9
 

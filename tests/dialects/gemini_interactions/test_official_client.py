@@ -1,4 +1,4 @@
-"""Google's own client reads what we write, and asks what we read."""
+"""Google's own client reads encoded responses, and its requests are decoded."""
 
 from __future__ import annotations
 

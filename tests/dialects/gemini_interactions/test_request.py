@@ -61,7 +61,7 @@ def again(body: JsonObject) -> JsonObject:
         [{"role": "user", "content": [{"type": "text", "text": "Hi?"}]}],
     ],
 )
-def test_a_question_may_be_put_in_many_ways(value: Json) -> None:
+def test_a_question_may_have_many_forms(value: Json) -> None:
     assert asked(input=value).messages == (Message("user", (Text("Hi?"),)),)
 
 
@@ -95,7 +95,7 @@ def test_turns_of_an_earlier_revision_are_read() -> None:
     ]
 
 
-def test_results_of_one_turn_stand_in_one_message_wherever_they_were() -> None:
+def test_results_of_one_turn_are_in_one_message_wherever_they_were() -> None:
     results: list[Json] = [
         {"type": "function_result", "call_id": "a", "result": {"content": [1]}},
         {
@@ -163,7 +163,7 @@ def test_functions_and_other_tools_go_through() -> None:
     assert encode(request).body["tools"] == tools
 
 
-def test_every_search_option_is_named_as_unsaid() -> None:
+def test_every_search_option_is_named_as_unsupported() -> None:
     options = SearchOptions(
         ("a.example",),
         ("b.example",),
@@ -177,7 +177,7 @@ def test_every_search_option_is_named_as_unsaid() -> None:
         live=False,
     )
     encoded = encode(Request((Message("user", (Text("?"),)),), "m", search=options))
-    assert encoded.unsaid == (
+    assert encoded.unsupported == (
         *("allowed_domains", "blocked_domains", "location", "language", "since", "until"),
         *("max_uses", "max_sources", "context_size", "live"),
     )
@@ -218,7 +218,7 @@ def test_tool_choices_go_through(wire: Json, choice: ToolChoice | None) -> None:
     assert encode(request).body["generation_config"] == {"tool_choice": wire}
 
 
-def test_what_cannot_be_forced_or_said_is_named() -> None:
+def test_unsupported_choices_and_options_are_named() -> None:
     request = Request(
         (Message("user", (Text("?"), Opaque("openai_chat", {}))),),
         "m",
@@ -228,8 +228,8 @@ def test_what_cannot_be_forced_or_said_is_named() -> None:
         limits=Limits(top_k=3),
         reasoning=ReasoningOptions("none"),
     )
-    unsaid = encode(request).unsaid
-    assert set(unsaid) == {"opaque_parts", "opaque_tools", "tool_choice", "top_k", "reasoning"}
+    unsupported = encode(request).unsupported
+    assert set(unsupported) == {"opaque_parts", "opaque_tools", "tool_choice", "top_k", "reasoning"}
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_all_other_fields_go_through() -> None:
     assert encode(request).body == body
 
 
-def test_an_agent_is_asked_by_its_name() -> None:
+def test_an_agent_is_requested_by_its_name() -> None:
     body: JsonObject = {"agent": "deep-research", "input": "Hi?", "agent_config": {"type": "deep-research"}}
     assert decode(body).model == "deep-research"
     assert again(body) == body
@@ -321,7 +321,7 @@ def test_history_of_another_provider_is_readable() -> None:
         ),
     ],
 )
-def test_a_callers_mistake_is_named_by_its_place(body: JsonObject, path: str) -> None:
+def test_a_client_error_names_the_json_path(body: JsonObject, path: str) -> None:
     with pytest.raises(ClientWireError) as caught:
         decode(body)
     assert caught.value.path == path

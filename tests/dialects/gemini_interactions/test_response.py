@@ -1,4 +1,4 @@
-"""Whole interactions: steps, endings, counts."""
+"""Whole interactions: steps, statuses, usage."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from groundwire.dialects.base import Reply
 from groundwire.dialects.gemini_interactions import DIALECT
-from groundwire.dialects.gemini_interactions.interaction import timestamp
+from groundwire.dialects.gemini_interactions.encoder import timestamp
 from groundwire.errors import Overloaded, QuotaExhausted, RateLimited, UpstreamError, UpstreamWireError
 from groundwire.model import (
     Answer,
@@ -65,7 +65,7 @@ def test_sound_in_an_answer_is_opaque_and_divides_the_text() -> None:
     assert read(again(interaction({"type": "model_output", "content": blocks}))) == answer
 
 
-def test_what_the_user_said_is_no_part_of_the_answer() -> None:
+def test_user_input_is_not_part_of_the_answer() -> None:
     said: JsonObject = {"type": "user_input", "content": [{"type": "text", "text": "Hello?"}]}
     assert read(interaction(said, text_step("Hi."))).text == "Hi."
 
@@ -77,7 +77,7 @@ def test_a_thought_shows_its_summary_and_keeps_its_signature() -> None:
     assert thought == Reasoning("Hm. Aha.", {"gemini_interactions": {"signature": "c2ln"}})
 
 
-def test_a_thought_that_says_nothing_is_none() -> None:
+def test_an_empty_thought_is_dropped() -> None:
     assert read(interaction({"type": "thought"})).parts == ()
 
 
@@ -131,7 +131,7 @@ def test_pages_opened_by_one_call_go_back_as_one_call() -> None:
     assert again(interaction(*OPENED))["steps"] == list(OPENED)
 
 
-def test_pages_found_by_others_are_listed_in_the_result() -> None:
+def test_pages_found_by_other_providers_are_listed_in_the_result() -> None:
     page = Source("https://a.example/", "A")
     parts = (SearchCall("s", ("nile",)), SearchResult("s", (page,), suggestions="<b>"))
     body = DIALECT.encode_response(Answer(parts, finish="stop"), Reply())
@@ -176,7 +176,7 @@ def test_a_status_is_an_ending(status: str, reason: FinishReason, detail: str) -
     assert (read(body).finish, read(body).detail) == (reason, detail)
 
 
-def test_a_blocked_output_is_an_ending_and_what_came_stands() -> None:
+def test_a_blocked_output_is_a_finish_reason_and_earlier_text_is_kept() -> None:
     errors: list[Json] = [{"code": "prohibited_content", "message": "Blocked."}]
     answer = read(interaction(text_step("Hi."), status="failed", errors=errors))
     assert (answer.text, answer.finish, answer.detail) == ("Hi.", "filtered", "prohibited_content")
@@ -191,7 +191,7 @@ def test_a_blocked_output_is_an_ending_and_what_came_stands() -> None:
         ([], UpstreamError),
     ],
 )
-def test_a_failed_interaction_is_an_error_and_what_came_stands(
+def test_a_failed_interaction_is_an_error_and_earlier_text_is_kept(
     errors: list[Json], kind: type[UpstreamError]
 ) -> None:
     answer = read(interaction(text_step("Hi."), status="failed", errors=errors))
@@ -207,13 +207,13 @@ def test_a_failed_answer_is_written_with_what_came() -> None:
     assert read(body).error == Overloaded("busy", upstream_code="service_unavailable")
 
 
-def test_an_error_in_the_place_of_an_interaction_is_one() -> None:
+def test_an_error_instead_of_an_interaction_is_an_error() -> None:
     answer = read({"error": {"code": 503, "message": "busy", "status": "UNAVAILABLE"}})
     assert answer.error == Overloaded("busy", upstream_code="unavailable")
 
 
 @pytest.mark.parametrize("body", [{}, {"candidates": []}, {"status": 3}, {"status": "completed", "steps": 1}])
-def test_what_is_no_interaction_is_the_providers_fault(body: JsonObject) -> None:
+def test_a_body_that_is_not_an_interaction_is_the_providers_fault(body: JsonObject) -> None:
     with pytest.raises(UpstreamWireError):
         DIALECT.decode_response(body)
 
@@ -224,7 +224,7 @@ def test_searches_are_counted_where_the_provider_counts_them() -> None:
     assert read(interaction(usage=usage)).usage == Usage(input_tokens=15, tool_tokens=5, searches=2)
 
 
-def test_counts_nobody_told_are_not_written() -> None:
+def test_unknown_counts_are_not_encoded() -> None:
     body = DIALECT.encode_response(Answer((Text("Hi."),), finish="stop"), Reply())
     assert "usage" not in body
 

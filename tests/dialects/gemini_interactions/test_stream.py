@@ -1,4 +1,4 @@
-"""Streams, read and written."""
+"""Streams, decoded and encoded."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ from tests.dialects.gemini_interactions.bodies import (
     CREATED,
     cites,
     completed,
+    decode_events,
     delta,
     interaction,
     read,
@@ -49,7 +50,6 @@ from tests.dialects.gemini_interactions.bodies import (
     stop,
     stream,
     text_step,
-    told,
 )
 
 A = "https://a.example/"
@@ -75,7 +75,7 @@ def kinds(written: Sequence[JsonObject]) -> list[str]:
     return [str(frame["event_type"]).removeprefix("interaction.") for frame in written]
 
 
-def test_a_stream_tells_what_the_whole_tells() -> None:
+def test_a_stream_gives_the_same_answer_as_the_whole_body() -> None:
     data = stream(
         CREATED,
         start(0, type="thought"),
@@ -118,7 +118,7 @@ def test_a_stream_tells_what_the_whole_tells() -> None:
         usage={"total_input_tokens": 3},
         service_tier="standard",
     )
-    assert assemble(told(data)) == read(whole)
+    assert assemble(decode_events(data)) == read(whole)
 
 
 def test_steps_are_kept_apart_by_their_index() -> None:
@@ -133,16 +133,18 @@ def test_steps_are_kept_apart_by_their_index() -> None:
         stop(0),
         completed(),
     )
-    assert assemble(told(data)).text == "One text."
+    assert assemble(decode_events(data)).text == "One text."
 
 
 def test_arguments_may_come_whole_with_the_start() -> None:
     data = stream(CREATED, start(0, type="function_call", id="c", name="f", arguments={"x": 1}), stop(0))
-    assert assemble(told(data)).parts == (ToolCall("c", "f", '{"x":1}'),)
+    assert assemble(decode_events(data)).parts == (ToolCall("c", "f", '{"x":1}'),)
 
 
 def test_a_delta_without_a_start_is_not_lost() -> None:
-    assert assemble(told(stream(CREATED, delta(7, type="text", text="Hi."), completed()))).text == "Hi."
+    assert (
+        assemble(decode_events(stream(CREATED, delta(7, type="text", text="Hi."), completed()))).text == "Hi."
+    )
 
 
 def test_unknown_events_and_deltas_are_passed_over() -> None:
@@ -150,53 +152,53 @@ def test_unknown_events_and_deltas_are_passed_over() -> None:
     data = stream(
         CREATED, odd, start(0, type="thought"), delta(0, type="thought_smell", smell=1), stop(0), completed()
     )
-    answer = assemble(told(data))
+    answer = assemble(decode_events(data))
     assert (answer.parts, answer.finish) == ((), "stop")
 
 
-def test_steps_that_come_only_with_the_end_are_told() -> None:
+def test_steps_that_arrive_only_with_the_end_are_emitted() -> None:
     data = stream(CREATED, completed(steps=[text_step("Hi.")]))
-    assert assemble(told(data)).text == "Hi."
+    assert assemble(decode_events(data)).text == "Hi."
 
 
-def test_an_error_event_ends_the_stream_and_what_came_stands() -> None:
+def test_an_error_event_ends_the_stream_and_earlier_text_is_kept() -> None:
     error: JsonObject = {
         "event_type": "error",
         "error": {"code": "gateway_timeout", "message": "Deadline expired."},
     }
-    events = told(stream(CREATED, delta(0, type="text", text="Hi."), error, completed()))
+    events = decode_events(stream(CREATED, delta(0, type="text", text="Hi."), error, completed()))
     assert events[-1] == Failed(TimedOut("Deadline expired.", upstream_code="gateway_timeout"))
     assert events[-2] == TextSettled(0)
 
 
-def test_an_error_event_that_says_blocked_is_an_ending() -> None:
+def test_an_error_event_for_blocked_output_is_a_finish_reason() -> None:
     error: JsonObject = {"event_type": "error", "error": {"code": "safety", "message": "Blocked."}}
-    assert told(stream(CREATED, error))[-1] == Finished("filtered", "safety")
+    assert decode_events(stream(CREATED, error))[-1] == Finished("filtered", "safety")
 
 
 def test_a_bare_error_body_is_read() -> None:
     body = b'[{"error": {"code": 503, "message": "busy", "status": "UNAVAILABLE"}}]'
-    assert told(body) == [Failed(Overloaded("busy", upstream_code="unavailable"))]
+    assert decode_events(body) == [Failed(Overloaded("busy", upstream_code="unavailable"))]
 
 
 def test_a_bare_interaction_is_read() -> None:
-    events = told(json.dumps(interaction(text_step("Hi."))).encode())
+    events = decode_events(json.dumps(interaction(text_step("Hi."))).encode())
     assert assemble(events) == read(interaction(text_step("Hi.")))
 
 
 def test_a_stream_that_just_ends_was_cut() -> None:
-    events = told(stream(CREATED, delta(0, type="text", text="Hi.")))
+    events = decode_events(stream(CREATED, delta(0, type="text", text="Hi.")))
     assert isinstance(events[-1], Failed)
     assert isinstance(events[-1].error, Interrupted)
 
 
-def test_a_last_status_stands_for_an_end_that_did_not_come() -> None:
+def test_the_last_status_replaces_a_missing_end() -> None:
     update: JsonObject = {
         "event_type": "interaction.status_update",
         "interaction_id": "v1_a",
         "status": "cancelled",
     }
-    events = told(stream(CREATED, delta(0, type="text", text="Hi."), update))
+    events = decode_events(stream(CREATED, delta(0, type="text", text="Hi."), update))
     assert events[-2:] == [TextSettled(0), Finished("other", "cancelled")]
 
 
@@ -212,7 +214,7 @@ def test_a_last_status_stands_for_an_end_that_did_not_come() -> None:
 )
 def test_a_known_field_of_the_wrong_type_is_the_providers_fault(frame: JsonObject) -> None:
     data = f"data: {json.dumps(frame)}\n\n".encode()
-    events = told(data)
+    events = decode_events(data)
     assert isinstance(events[-1], Failed)
     assert isinstance(events[-1].error, UpstreamWireError)
 
@@ -247,13 +249,13 @@ def test_text_goes_out_at_once_and_its_annotations_when_something_else_begins() 
     }
 
 
-def test_citations_that_come_before_their_text_or_at_the_end_are_placed() -> None:
+def test_citations_before_their_text_or_at_the_end_get_spans() -> None:
     before: list[Event] = [Started(), CITED, TextDelta(0, "Wet. Dry."), TextSettled(0), Finished()]
     after: list[Event] = [Started(), TextDelta(0, "Wet. Dry."), CITED, Finished()]
     assert frames(before) == frames(after)
 
 
-def test_a_text_that_is_not_settled_stays_open_while_others_come_and_go() -> None:
+def test_an_unsettled_text_stays_open_while_other_steps_come_and_go() -> None:
     written = frames(
         [
             Started(),
@@ -281,7 +283,7 @@ def test_a_citation_that_comes_too_late_keeps_its_source() -> None:
         Finished(),
     ]
     encoder = DIALECT.encoder(Reply("a", "m"))
-    answer = assemble(told(b"".join(encoder.feed(event) for event in events)))
+    answer = assemble(decode_events(b"".join(encoder.feed(event) for event in events)))
     assert answer.text == "Wet."
     assert [(item.span, item.evidence[0].source.url) for item in answer.citations] == [(None, A)]
 
@@ -296,7 +298,7 @@ def test_function_calls_may_be_interleaved_and_named_late() -> None:
         Finished("tool_calls"),
     ]
     encoder = DIALECT.encoder(Reply("a", "m"))
-    answer = assemble(told(b"".join(encoder.feed(event) for event in events)))
+    answer = assemble(decode_events(b"".join(encoder.feed(event) for event in events)))
     assert answer.parts == (ToolCall("c1", "g", "{}"), ToolCall("c0", "f", '{"a":1}'))
 
 
@@ -318,7 +320,7 @@ def test_signatures_go_back_with_their_steps() -> None:
     ]
 
 
-def test_what_belongs_to_another_dialect_is_not_told() -> None:
+def test_foreign_opaque_parts_are_not_encoded() -> None:
     events: list[Event] = [Started(), PartAdded(0, Opaque("anthropic_messages", {"type": "x"})), Finished()]
     assert kinds(frames(events)) == ["created", "status_update", "completed"]
 
@@ -329,7 +331,7 @@ def test_an_error_closes_what_is_open_and_ends_the_stream() -> None:
     assert written[-1]["error"] == {"code": "service_unavailable", "message": "busy"}
 
 
-def test_warnings_stand_on_the_last_event() -> None:
+def test_warnings_are_on_the_last_event() -> None:
     warning = Warned("x", "y")
     told_warnings = {"version": 1, "warnings": [{"code": "x", "message": "y"}]}
     finished = frames([Started(), warning, Finished()])[-1]["interaction"]

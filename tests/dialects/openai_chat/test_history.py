@@ -240,7 +240,7 @@ def test_images_of_the_assistant_come_back_only_if_this_dialect_made_them() -> N
     assert encoded["content"] == [{"type": "audio", "audio": {"id": "a"}}]
     assert encoded["refusal"] == "No."
     foreign = Request((Message("assistant", (Image(url="https://a.example/b.png"), Text("x"))),))
-    assert DIALECT.encode_request(foreign).unsaid == ("images",)
+    assert DIALECT.encode_request(foreign).unsupported == ("images",)
 
 
 def test_a_failed_result_is_marked_in_its_text() -> None:

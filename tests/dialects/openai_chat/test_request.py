@@ -67,7 +67,7 @@ def test_limits_and_everything_else_come_back() -> None:
     assert request.search is None
     encoded = DIALECT.encode_request(request)
     assert encoded.body == body
-    assert encoded.unsaid == ()
+    assert encoded.unsupported == ()
 
 
 def test_a_single_stop_sequence_may_be_a_string() -> None:

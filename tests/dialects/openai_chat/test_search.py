@@ -144,7 +144,7 @@ def test_every_form_gives_the_same_options_and_comes_back(body: JsonObject, expe
     assert request.search.language == expected.language
     encoded = DIALECT.encode_request(request)
     assert encoded.body == body
-    assert encoded.unsaid == ()
+    assert encoded.unsupported == ()
 
 
 @pytest.mark.parametrize(

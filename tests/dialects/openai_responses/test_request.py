@@ -94,7 +94,7 @@ def test_foreign_tools_and_options_are_named_as_unsupported() -> None:
         limits=Limits(stop=("END",), top_k=3),
         reasoning=ReasoningOptions(budget_tokens=99),
     )
-    assert DIALECT.encode_request(request).unsaid == ("opaque_tools", "reasoning", "stop", "top_k")
+    assert DIALECT.encode_request(request).unsupported == ("opaque_tools", "reasoning", "stop", "top_k")
 
 
 def test_unknown_fields_are_encoded_for_this_dialect() -> None:

@@ -184,7 +184,7 @@ def test_unsupported_options_are_named() -> None:
         max_sources=3,
         location=Location(latitude=1.0, longitude=2.0),
     )
-    assert DIALECT.encode_request(Request((), search=search)).unsaid == (
+    assert DIALECT.encode_request(Request((), search=search)).unsupported == (
         "language",
         "location",
         "max_sources",
@@ -195,7 +195,7 @@ def test_unsupported_options_are_named() -> None:
 
 def test_cache_only_access_is_unsupported_by_openrouter() -> None:
     search = SearchOptions(live=False, extras={NATIVE: {"type": "openrouter:web_search"}})
-    assert DIALECT.encode_request(Request((), search=search)).unsaid == ("live",)
+    assert DIALECT.encode_request(Request((), search=search)).unsupported == ("live",)
 
 
 def test_two_declarations_are_merged() -> None:

@@ -45,7 +45,7 @@ def body_of(error: GroundwireError) -> JsonObject:
         ("NEVER_HEARD_OF", "Web search failed."),
     ],
 )
-def test_every_code_has_words(code: str, display: str) -> None:
+def test_every_code_has_a_display_text(code: str, display: str) -> None:
     assert body_of(of_tool(UpstreamError("HTTP 500"), code)) == {
         "llmContent": f"Error: {display}\n\nDetails: HTTP 500",
         "returnDisplay": display,

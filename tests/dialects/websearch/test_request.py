@@ -1,4 +1,4 @@
-"""Calls of the tools."""
+"""Tool calls."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_an_argument_of_the_wrong_kind_is_refused_by_name(name: str, value: Json
         DIALECT.decode_request({"query": "x", name: value})
 
 
-def test_what_is_no_part_of_a_tool_call_is_named() -> None:
+def test_what_a_tool_call_cannot_carry_is_named() -> None:
     question = Message("user", (Text("Nile?"), Image("image/png", "AAAA")))
     request = Request(
         (Message("user", (Text("Hi."),)), Message("assistant", (Text("Hello."),)), question),
@@ -130,6 +130,6 @@ def test_what_is_no_part_of_a_tool_call_is_named() -> None:
         tools=(FunctionTool("f", strict=True),),
         search=SearchOptions(location=Location(latitude=48.1, longitude=11.6)),
     )
-    body, unsaid = DIALECT.encode_request(request)
+    body, unsupported = DIALECT.encode_request(request)
     assert body == {"query": "Nile?"}
-    assert set(unsaid) == {"system", "messages", "tools", "strict", "location"}
+    assert set(unsupported) == {"system", "messages", "tools", "strict", "location"}

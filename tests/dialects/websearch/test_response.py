@@ -1,4 +1,4 @@
-"""The result, to the letter of its contract, and back."""
+"""The result, exactly as the contract has it, encoded and decoded."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def check(answer: Answer, reply: Reply = NILE) -> Answer:
     return after
 
 
-def test_a_cited_answer_is_told_to_the_letter() -> None:
+def test_a_cited_answer_is_encoded_exactly() -> None:
     answer = said("The Nile is long. So is the Amazon.", (0, 17, A), (18, 35, A), (18, 35, B))
     assert write(answer) == {
         "llmContent": 'Web search results for "nile":\n\n'
@@ -97,7 +97,7 @@ def test_an_answer_without_sources_has_neither_list() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n\t"])
-def test_an_answer_without_words_found_nothing(text: str) -> None:
+def test_an_answer_without_text_found_nothing(text: str) -> None:
     body = write(said(text, A))
     assert body == {
         "llmContent": 'No search results or information found for query: "nile"',
@@ -119,7 +119,7 @@ def test_what_was_found_is_listed_if_nothing_is_cited() -> None:
     assert after.sources == found
 
 
-def test_a_source_without_an_address_is_known_by_its_name() -> None:
+def test_a_source_without_a_url_is_known_by_its_name() -> None:
     body = write(said("Long.", (0, 5, C)))
     assert body["sources"] == [{"web": {"title": "The almanac"}}]
     assert str(body["llmContent"]).endswith("Long.[1]\n\nSources:\n[1] The almanac")
@@ -130,7 +130,7 @@ def test_a_source_without_an_address_is_known_by_its_name() -> None:
     "query",
     ['say "hi"', 'a":\n\nb', "line\nline", '" returned.', "", "[1]", "\n\nSources:\n[1] x", 'x" returned'],
 )
-def test_any_query_is_told_from_the_answer(query: str) -> None:
+def test_any_query_can_be_separated_from_the_answer(query: str) -> None:
     after = check(said("Long. Wide.", (0, 5, A)), asking(query))
     assert [search.query for search in after.searches] == ([query] if query else [])
 
@@ -207,7 +207,7 @@ def test_a_listed_source_without_a_number_is_cited_for_the_whole() -> None:
     check(said("Long.", A, B))
 
 
-def test_links_that_stand_for_sources_become_numbers() -> None:
+def test_links_in_place_of_sources_become_numbers() -> None:
     text = "Long ([a.example](https://a.example/)). Wide."
     citation = Citation(Span(5, 38), (Evidence(A),), "marker")
     answer = Answer((Text(text),), (citation,), finish="stop")
@@ -215,21 +215,21 @@ def test_links_that_stand_for_sources_become_numbers() -> None:
     check(answer)
 
 
-def test_commentary_and_answer_stand_apart_and_are_told_apart() -> None:
+def test_commentary_and_answer_are_separated_and_can_be_told_apart() -> None:
     parts = (Text("I look.", "commentary"), Text("Long.", "final_answer"))
     answer = Answer(parts, (Citation(Span(7, 12), (Evidence(A),)),), finish="stop")
     assert "I look.\n\nLong.[1]" in str(write(answer)["llmContent"])
     assert [part for part in check(answer).parts if isinstance(part, Text)] == list(parts)
 
 
-def test_impossible_places_keep_their_source() -> None:
+def test_impossible_offsets_keep_their_source() -> None:
     after = read(write(said("Long.", (3, 99, A), (-2, 2, B))))
     assert project(after, Feature.CITATIONS) == set()
     assert {source.url for source in after.sources} == {A.url, B.url}
     assert after.text == "Long."
 
 
-def test_warnings_are_told_and_read() -> None:
+def test_warnings_are_encoded_and_decoded() -> None:
     answer = Answer((Text("Long [1]."),), (), warnings=(Warned("x", "y"),), finish="stop")
     assert read(write(answer)).warnings == (Warned("x", "y"),)
     check(answer)
@@ -245,7 +245,7 @@ def test_the_domain_of_a_source_without_a_title_is_kept() -> None:
 @pytest.mark.parametrize(
     "body", [{}, {"llmContent": 3}, {"llmContent": "x", "sources": 1}, {"returnDisplay": "x"}]
 )
-def test_what_is_no_result_is_the_providers_fault(body: JsonObject) -> None:
+def test_a_body_that_is_not_a_result_is_the_providers_fault(body: JsonObject) -> None:
     with pytest.raises(UpstreamWireError):
         DIALECT.decode_response(body)
 

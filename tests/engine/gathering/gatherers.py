@@ -8,7 +8,6 @@ from pathlib import Path
 from groundwire.engine.crawl.outcomes import Gathered, Outcome, Scope, Skipped
 from groundwire.engine.crawl.pace import Pace
 from groundwire.engine.crawl.sources import Gathering, What
-
 from groundwire.errors import Unreachable
 from groundwire.transport.fetch import Fetched, Fetcher
 

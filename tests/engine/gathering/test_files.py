@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+
 from groundwire.engine.crawl.addresses import address_of
 from groundwire.engine.crawl.files import LARGEST_FILE
 from groundwire.engine.crawl.outcomes import Gathered, Scope
 from groundwire.engine.crawl.sources import collection_of, recognise
-
 from groundwire.errors import RequestError
 from tests.engine.gathering.gatherers import gather, reasons, urls
 from tests.engine.reading import samples

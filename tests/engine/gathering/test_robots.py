@@ -5,9 +5,10 @@ from __future__ import annotations
 from urllib.robotparser import RobotFileParser
 
 import pytest
-from groundwire.engine.crawl.robots import ALL, NOTHING, parse_robots
 from hypothesis import given
 from hypothesis import strategies as st
+
+from groundwire.engine.crawl.robots import ALL, NOTHING, parse_robots
 
 RFC = """User-Agent: *
 Disallow: *.gif$

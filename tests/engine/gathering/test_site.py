@@ -8,10 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
 from groundwire.engine.crawl.outcomes import Gathered, Scope, Skipped
 from groundwire.engine.crawl.pace import Pace
 from groundwire.engine.crawl.sources import Gathering
-
 from tests.engine.gathering.gatherers import gather, quick, reasons, urls
 from tests.engine.gathering.website import Answer, Site, page
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gzip
 
 import pytest
+
 from groundwire.engine.crawl.outcomes import Scope
 from groundwire.engine.crawl.sitemap import Sitemap, looks_like_sitemap, parse_sitemap
-
 from tests.engine.gathering.gatherers import gather, reasons, urls
 from tests.engine.gathering.website import Answer, Site, page
 

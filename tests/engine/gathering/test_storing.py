@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+
 from groundwire.engine.crawl.outcomes import Gathered, Outcome, Skipped
 from groundwire.engine.crawl.storing import SkippedFor, Storing, Tally
-
 from groundwire.engine.index.open import open_index
 from groundwire.engine.pages import Page
 from groundwire.errors import ConfigError

@@ -10,10 +10,10 @@ import warnings
 from pathlib import Path
 
 import pytest
-from groundwire.engine.crawl.outcomes import Gathered
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from groundwire.engine.crawl.outcomes import Gathered
 from tests.engine.gathering.gatherers import gather, reasons, urls
 from tests.engine.reading.samples import ARTICLE, ARTICLE_TEXT, pdf
 

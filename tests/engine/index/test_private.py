@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from groundwire.engine.crawl.frontier import Frontier
 
+from groundwire.engine.crawl.frontier import Frontier
 from groundwire.engine.index.open import open_index
 from groundwire.engine.pages import Page
 

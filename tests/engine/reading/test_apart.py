@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 
 import pytest
-from groundwire.engine.read.apart import PageReader, read_apart
 from pypdf import PdfWriter
 
 from groundwire.engine.engines.hits import Hit
 from groundwire.engine.engines.opening import Opener
 from groundwire.engine.engines.web import WebEngine
 from groundwire.engine.read import Document, apart, read
+from groundwire.engine.read.apart import PageReader, read_apart
 from groundwire.errors import GroundwireError, NotFound
 from groundwire.transport.fetch import Fetched
 from groundwire.transport.workers import WorkerLost, WorkerPool

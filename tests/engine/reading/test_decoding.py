@@ -5,9 +5,9 @@ from __future__ import annotations
 import codecs
 
 import pytest
-from groundwire.engine.read.decoding import decode
 
 from groundwire.engine.read import read_bytes
+from groundwire.engine.read.decoding import decode
 
 SAID = "Grüße – „Köln“ €"
 

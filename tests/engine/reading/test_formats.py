@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from groundwire.engine.read.formats import kind_of, media_type_of
 
 from groundwire.engine.read import Document, read
+from groundwire.engine.read.formats import kind_of, media_type_of
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import re
 from typing import NamedTuple
 
 from groundwire.model import Json
-from tests.contracts.strictness import Violation, need
+from tests.contracts.strict_parser import Violation, need
 
 _LINE = re.compile("\r\n|\n|\r")
 _ENDS = {

@@ -15,7 +15,7 @@ from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
 from tests.contracts.mutators import mutate, mutate_json
 from tests.contracts.samples import REPLY, SAMPLES
-from tests.contracts.strictness import strict_json
+from tests.contracts.strict_parser import strict_json
 from tests.contracts.test_dialect_garbage import golden
 from tests.faces.gateway.ends import check_end
 from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from groundwire.model import JsonObject
-from tests.contracts.strictness import strict_json
-from tests.contracts.strictness import text as string
+from tests.contracts.strict_parser import strict_json
+from tests.contracts.strict_parser import text as string
 
 Leaving: TypeAlias = Literal["fin", "rst"]
 

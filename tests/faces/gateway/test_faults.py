@@ -21,7 +21,7 @@ from groundwire.testing.answers import error_body, told
 from groundwire.testing.script import Dribble, Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
-from tests.contracts.strictness import events
+from tests.contracts.strict_parser import events
 from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
 from tests.faces.gateway.sdk_readers import Clients
 from tests.faces.gateway.serving import holding, run, serving, speaking

@@ -103,9 +103,9 @@ def test_a_client_that_sends_no_citations_back_is_noticed(
 
 def test_what_clients_do_not_send_back_is_documented() -> None:
     page = (ROOT / "docs" / "losses.md").read_text("utf-8")
-    forgetful = [dialect(name) for name in INBOUND if dialect(name).forgotten]
+    forgetful = [dialect(name) for name in INBOUND if dialect(name).not_resent]
     assert [speaker.name for speaker in forgetful] == ["gemini"]
-    assert all(speaker.forgotten in page for speaker in forgetful)
+    assert all(speaker.not_resent in page for speaker in forgetful)
 
 
 def read_well(recording: Recording) -> Read:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contracts.strictness import Violation
+from tests.contracts.strict_parser import Violation
 from tests.faces.gateway.ends import check_end
 from tests.faces.gateway.kills import stream_of
 from tests.faces.gateway.mutants import Mutant, ask_all, broken_body, broken_stream, fault_in

@@ -117,7 +117,7 @@ def with_citations(recordings: Iterable[Recording]) -> list[Recording]:
 def readable(inbound: str, rendering: Rendering, said: Answer) -> set[str]:
     """The cited addresses that a client of this dialect sends back."""
     speaker = dialect(inbound)
-    if rendering == "structured" and speaker.forgotten:
+    if rendering == "structured" and speaker.not_resent:
         return set()
     whole = rendering != "structured" or Feature.UNPLACED not in speaker.losses
     return {

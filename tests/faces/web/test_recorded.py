@@ -17,8 +17,14 @@ from groundwire.model.value import replace
 from groundwire.store.base import Agent
 from groundwire.testing.script import Dribble, Script, ScriptedResponse
 from groundwire.testing.upstream import Upstream
-from tests.contracts.recorded.catalogue import READERS, Recording, find_recording, recordings_of, told_by
-from tests.contracts.recorded.told import Mention, Told, place_of_link
+from tests.contracts.recorded.catalogue import (
+    READERS,
+    Recording,
+    find_recording,
+    recorded_answer,
+    recordings_of,
+)
+from tests.contracts.recorded.facts import RecordedAnswer, RecordedCitation, find_link
 from tests.faces.gateway.matrix import response_of
 from tests.faces.gateway.serving import speaking
 from tests.faces.web.browsing import Browsing, Page, watched
@@ -33,8 +39,10 @@ MOST = 2
 def citing(dialect: str) -> list[Recording]:
     """Recordings with citations, streams first, those that say most before others."""
     every = (one for one in recordings_of("stream", "body") if one.dialect == dialect)
-    found = [one for one in every if told_by(one).mentions]
-    return sorted(found, key=lambda one: (one.kind != "stream", -len(told_by(one).mentions), one.name))
+    found = [one for one in every if recorded_answer(one).citations]
+    return sorted(
+        found, key=lambda one: (one.kind != "stream", -len(recorded_answer(one).citations), one.name)
+    )
 
 
 def recording(name: str) -> Recording:
@@ -78,22 +86,22 @@ async def looking(browsing: Browsing, folder: Path) -> AsyncIterator[tuple[Upstr
         assert (seen.errors, seen.strangers, seen.dialogs) == ([], [], [])
 
 
-def mentions(told: Told) -> list[Mention]:
+def mentions(told: RecordedAnswer) -> list[RecordedCitation]:
     """Who is cited where. What was told without a place has that of a link to it, if there is one."""
     return [
-        one._replace(place=place_of_link(told.text, 0, 0, one.url))
-        if one.placeless and f"]({one.url})" in told.text
+        one._replace(span=find_link(told.text, 0, 0, one.url))
+        if one.without_span and f"]({one.url})" in told.text
         else one
-        for one in told.mentions
+        for one in told.citations
     ]
 
 
-def markers(told: Told) -> list[Mention]:
+def markers(told: RecordedAnswer) -> list[RecordedCitation]:
     """Mentions whose place is the link itself, or a number in brackets."""
     return [
         one
         for one in mentions(told)
-        if one.place and _is_marker(told.text[one.place[0] : one.place[1]], one.url)
+        if one.span and _is_marker(told.text[one.span[0] : one.span[1]], one.url)
     ]
 
 
@@ -101,10 +109,10 @@ def _is_marker(fragment: str, url: str) -> bool:
     return f"]({url}" in fragment or re.fullmatch(r"\[\d+\]", fragment) is not None
 
 
-def expected_chips(told: Told) -> set[tuple[str, str]]:
+def expected_chips(told: RecordedAnswer) -> set[tuple[str, str]]:
     """The letters before each chip, and the page it leads to."""
     links = markers(told)
-    spans = sorted({one.place for one in links if one.place})
+    spans = sorted({one.span for one in links if one.span})
 
     def before(point: int) -> str:
         pieces, position = [], 0
@@ -116,26 +124,26 @@ def expected_chips(told: Told) -> set[tuple[str, str]]:
         return said("".join([*pieces, told.text[position:point]]))
 
     return {
-        (before(one.place[0] if one in links else one.place[1]), page_of(one.url))
+        (before(one.span[0] if one in links else one.span[1]), page_of(one.url))
         for one in mentions(told)
-        if one.place
+        if one.span
     }
 
 
-def queries_of(told: Told) -> list[str]:
+def queries_of(told: RecordedAnswer) -> list[str]:
     every = told.queries
     if every is None:
         every = [query for call in told.calls if call.kind == "search" for query in call.subjects]
     return list(dict.fromkeys(" ".join(query.split()) for query in every if query.strip()))
 
 
-def faults(shown: Shown, told: Told) -> Iterable[str]:
+def faults(shown: Shown, told: RecordedAnswer) -> Iterable[str]:
     """Everything the page shows otherwise than the wire says it."""
     chips = {(chip.before, page_of(chip.href)) for chip in shown.chips}
     for letters, page in chips ^ expected_chips(told):
         yield f"chip of {page} behind …{letters[-40:]}: {'not ' * ((letters, page) not in chips)}shown"
-    pages = {page_of(one.url) for one in told.mentions}
-    unplaced = {page_of(one.url) for one in mentions(told) if not one.place}
+    pages = {page_of(one.url) for one in told.citations}
+    unplaced = {page_of(one.url) for one in mentions(told) if not one.span}
     cited = shown.groups.get("Cited", [])
     if {page_of(href) for _, href in cited} != pages or len(cited) != len(pages):
         yield f"cited: {cited}"
@@ -162,8 +170,8 @@ def faults(shown: Shown, told: Told) -> Iterable[str]:
         yield f"text: {shown.text}"
 
 
-def _without(text: str, links: Iterable[Mention]) -> str:
-    for start, end in sorted({one.place for one in links if one.place}, reverse=True):
+def _without(text: str, links: Iterable[RecordedCitation]) -> str:
+    for start, end in sorted({one.span for one in links if one.span}, reverse=True):
         text = text[:start] + text[end:]
     return text
 
@@ -184,7 +192,7 @@ def test_recorded_answers_are_shown_as_their_providers_meant_them(
                 shown = await ask(page, here, dialect)
                 assert shown.state == "done"
                 assert shown.chips or shown.whole
-                wrong[one.name] = [*faults(shown, told_by(one))]
+                wrong[one.name] = [*faults(shown, recorded_answer(one))]
             assert {name: items for name, items in wrong.items() if items} == {}
 
     browsing.run(run())
@@ -201,17 +209,17 @@ def test_what_had_come_when_a_stream_broke_is_shown_and_marked(browsing: Browsin
             shown = await ask(page, here, whole.dialect)
             assert shown.state == "interrupted"
             assert shown.ending.startswith("Interrupted")
-            assert said(told_by(whole).text).startswith(said(shown.text))
+            assert said(recorded_answer(whole).text).startswith(said(shown.text))
             placed = {(chip.before, page_of(chip.href)) for chip in shown.chips}
             assert len(placed) > 1
-            assert placed <= expected_chips(told_by(whole))
+            assert placed <= expected_chips(recorded_answer(whole))
             for name in ("responses-stream-error-flat", "responses-stream-failed-rate-limit"):
                 one = recording(f"synthetic/{name}.sse")
                 upstream.script = Script((played(one),))
                 shown = await ask(page, here, one.dialect)
                 assert shown.state == "failed"
                 assert len(shown.ending) > len("This did not work ")
-                assert said(shown.text) == said(told_by(one).text)
+                assert said(shown.text) == said(recorded_answer(one).text)
                 assert shown.groups["Found, not cited"]
 
     browsing.run(run())
@@ -242,7 +250,7 @@ def test_an_answer_that_leans_on_nothing_says_so(browsing: Browsing, tmp_path: P
                 upstream.script = Script((played(one),))
                 shown = await ask(page, here, one.dialect)
                 assert (shown.state, shown.ungrounded, shown.chips) == ("done", True, [])
-                assert said(shown.text) == said(told_by(one).text)
+                assert said(shown.text) == said(recorded_answer(one).text)
             refused = recording("gemini/blocked-no-candidates.json")
             upstream.script = Script((played(refused),))
             shown = await ask(page, here, refused.dialect)
@@ -260,7 +268,7 @@ def test_searches_that_google_suggests_are_links_to_google_and_nothing_else(
         async with looking(browsing, tmp_path) as (upstream, here, page):
             for name in ("search-stream-2.5-flash-prism.sse", "interactions-google-search.events.jsonl"):
                 one = recording(f"gemini/{name}")
-                (html,) = told_by(one).suggestions
+                (html,) = recorded_answer(one).suggestions
                 wanted = re.findall(r'<a class="chip" href="([^"]*)">([^<]*)</a>', html)
                 upstream.script = Script((played(one),))
                 shown = await ask(page, here, one.dialect)

@@ -1,11 +1,11 @@
 """Anthropic Messages, API versions 2023-06-01 and 2026-10-21."""
 
-from groundwire.dialects.anthropic_messages.ending import LOSSES
+from groundwire.dialects.anthropic_messages.decoder import Decoder
+from groundwire.dialects.anthropic_messages.encoder import LOSSES, Encoder
 from groundwire.dialects.anthropic_messages.errors import decode_error, encode_error
-from groundwire.dialects.anthropic_messages.request import decode_request, encode_request, keyed
-from groundwire.dialects.anthropic_messages.response import answering, decode_response, encode_response
+from groundwire.dialects.anthropic_messages.request import decode_request, encode_request, with_key
+from groundwire.dialects.anthropic_messages.response import decode_response, encode_response, for_request
 from groundwire.dialects.anthropic_messages.search import NAME
-from groundwire.dialects.anthropic_messages.stream import Decoder, Encoder
 from groundwire.dialects.anthropic_messages.usage import usage_of
 from groundwire.dialects.base import Dialect
 
@@ -23,6 +23,6 @@ DIALECT = Dialect(
     decode_error=decode_error,
     encode_error=encode_error,
     losses=LOSSES,
-    answering=answering,
-    keyed=keyed,
+    for_request=for_request,
+    with_key=with_key,
 )

@@ -1,15 +1,16 @@
-"""Errors and the ends of answers.
+"""Errors and stop reasons.
 
-`{"type":"error","error":{"type","message"},"request_id"}`, with an HTTP status or, once a stream has begun,
-as an `error` event. Clients read `error.type`, so every error of ours is told by one of Anthropic's.
+An error is `{"type":"error","error":{"type","message"},"request_id"}`, with an HTTP status or, once a
+stream has begun, as an `error` event. Clients read `error.type`, so every error is sent with one of
+Anthropic's types.
 """
 
 from __future__ import annotations
 
 from groundwire.dialects.base import ErrorBody, Headers, Reply
+from groundwire.dialects.error_tables import request_id, retry_after
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import load_json
-from groundwire.dialects.retry import request_id, retry_after
 from groundwire.errors import (
     AuthRejected,
     GroundwireError,
@@ -25,7 +26,7 @@ from groundwire.errors import (
 )
 from groundwire.model import FinishReason, Json, JsonObject
 
-_CLASSES: dict[str, type[UpstreamError]] = {
+_ERROR_CLASSES: dict[str, type[UpstreamError]] = {
     "invalid_request_error": Refused,
     "authentication_error": AuthRejected,
     "billing_error": QuotaExhausted,
@@ -38,7 +39,7 @@ _CLASSES: dict[str, type[UpstreamError]] = {
     "overloaded_error": Overloaded,
 }
 
-_TYPES: dict[int, str] = {
+_ERROR_TYPES: dict[int, str] = {
     400: "invalid_request_error",
     401: "authentication_error",
     402: "billing_error",
@@ -75,15 +76,15 @@ STOP_REASONS: dict[FinishReason, str] = {
 
 
 def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
-    """An error answer."""
+    """Decode an HTTP error response."""
     try:
         document = as_object(load_json(body, UpstreamWireError))
     except UpstreamWireError:
         document = {}
     detail = as_object(document.get("error"))
     kind, message = _text(detail.get("type")), _text(detail.get("message"))
-    # `request_too_large` and friends keep their meaning whatever the status; unknown types go by status.
-    return _CLASSES.get(kind, upstream_error_class(status))(
+    # Known types decide, whatever the status; unknown types are classified by status.
+    return _ERROR_CLASSES.get(kind, upstream_error_class(status))(
         message or _excerpt(body) or f"HTTP {status}",
         status=status,
         upstream_code=kind,
@@ -93,22 +94,22 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
 
 
 def decode_stream_error(detail: JsonObject) -> UpstreamError:
-    """The `error` object of an event inside a stream."""
+    """Decode the `error` object of an event inside a stream."""
     kind = _text(detail.get("type"))
-    return _CLASSES.get(kind, Overloaded)(_text(detail.get("message")) or kind, upstream_code=kind)
+    return _ERROR_CLASSES.get(kind, Overloaded)(_text(detail.get("message")) or kind, upstream_code=kind)
 
 
 def encode_error(error: GroundwireError, reply: Reply) -> ErrorBody:
-    """Any error of ours, in Anthropic's words."""
+    """Encode any error as an HTTP error response."""
     body = encode_error_event(error)
     body["request_id"] = f"req_{reply.id}"
     return ErrorBody(529 if error.status_hint == 503 else error.status_hint, body)
 
 
 def encode_error_event(error: GroundwireError) -> JsonObject:
-    """The same for the inside of a stream."""
+    """Encode any error as an event inside a stream."""
     blames_client = 400 <= error.status_hint < 500
-    kind = _TYPES.get(error.status_hint, "invalid_request_error" if blames_client else "api_error")
+    kind = _ERROR_TYPES.get(error.status_hint, "invalid_request_error" if blames_client else "api_error")
     return {"type": "error", "error": {"type": kind, "message": error.message}}
 
 

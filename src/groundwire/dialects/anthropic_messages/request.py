@@ -1,6 +1,7 @@
-"""Requests: messages, a system text beside them, tools and their choice.
+"""Request bodies: messages, system text, tools, tool choice and limits.
 
-Same-dialect requests keep `thinking`, `output_config` and every unknown field as the caller wrote them.
+Requests that stay in this dialect keep `thinking`, `output_config` and every unknown field as the client sent
+them.
 """
 
 from __future__ import annotations
@@ -8,21 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from groundwire.dialects.anthropic_messages.messages import decode_messages, encode_messages
-from groundwire.dialects.anthropic_messages.parts import rest_of
-from groundwire.dialects.anthropic_messages.search import (
-    NAME,
-    TOOL_NAME,
-    decode_search,
-    encode_search,
-    is_search_tool,
+from groundwire.dialects.anthropic_messages.history import decode_messages, encode_messages
+from groundwire.dialects.anthropic_messages.search import NAME, decode_search, is_search_tool
+from groundwire.dialects.anthropic_messages.tools import (
+    block_extras,
+    decode_choice,
+    decode_tool,
+    encode_choice,
+    encode_tools,
 )
 from groundwire.dialects.base import DEFAULT_KEY, Dialect, Encoded
 from groundwire.dialects.fields import Fields
 from groundwire.errors import ClientWireError
 from groundwire.model import (
-    FunctionTool,
-    Json,
     JsonObject,
     Limits,
     Message,
@@ -31,35 +30,32 @@ from groundwire.model import (
     OutputFormat,
     ReasoningOptions,
     Request,
-    SearchOptions,
     Text,
-    Tool,
-    ToolChoice,
 )
 from groundwire.model.request import Effort
 from groundwire.model.value import replace
 
 DEFAULT_MAX_TOKENS = 8192
 
-_KNOWN = (
+_REQUEST_FIELDS = (
     *("model", "messages", "system", "tools", "tool_choice", "max_tokens", "stop_sequences", "stream"),
     *("temperature", "top_p", "top_k"),
 )
+
 _EFFORTS: frozenset[Effort] = frozenset({"low", "medium", "high", "xhigh", "max"})
-_MODES = {"auto": "auto", "any": "required", "none": "none"}
 
 
-def keyed(language: Dialect, key: bytes) -> Dialect:
-    """The dialect that knows its own blocks, signed with this key, when a client sends them back."""
-    return replace(language, decode_request=partial(decode_request, key=key))
+def with_key(dialect: Dialect, key: bytes) -> Dialect:
+    """The dialect that reads blocks signed with this key when a client sends them back."""
+    return replace(dialect, decode_request=partial(decode_request, key=key))
 
 
 def decode_request(body: JsonObject, key: bytes = DEFAULT_KEY) -> Request:
-    """A caller's body."""
+    """Decode a client's request body."""
     fields = Fields.of(body, ClientWireError)
     tools = list(fields.objs("tools"))
     search = next((decode_search(tool) for tool in tools if is_search_tool(tool)), None)
-    extras = fields.rest(*_KNOWN)
+    extras = fields.rest(*_REQUEST_FIELDS)
     choice = fields.obj("tool_choice")
     kept_choice = choice.rest("type", "name")
     if kept_choice:
@@ -68,8 +64,8 @@ def decode_request(body: JsonObject, key: bytes = DEFAULT_KEY) -> Request:
         messages=tuple(decode_messages(fields.objs("messages"), key)),
         model=fields.text("model"),
         system=_decode_system(fields),
-        tools=tuple(_decode_tool(tool) for tool in tools if not is_search_tool(tool)),
-        tool_choice=_decode_choice(choice, search),
+        tools=tuple(decode_tool(tool) for tool in tools if not is_search_tool(tool)),
+        tool_choice=decode_choice(choice, search),
         search=search,
         limits=Limits(
             fields.integer("max_tokens"),
@@ -86,60 +82,38 @@ def decode_request(body: JsonObject, key: bytes = DEFAULT_KEY) -> Request:
 
 
 def encode_request(request: Request) -> Encoded:
-    """The body for the real API. It takes no sampling settings since 2026-10-21."""
+    """Encode a body for the real API, which takes no sampling settings since 2026-10-21."""
     kept = dict(request.extras.get(NAME, {}))
     kept_choice = kept.pop("tool_choice", None)
-    head, turns = _split_head(request)
+    system, turns = _split_system(request)
     body: JsonObject = {
         "model": request.model,
         "max_tokens": request.limits.max_output_tokens or DEFAULT_MAX_TOKENS,
         "messages": list(encode_messages(turns)),
     }
-    if head:
-        body["system"] = [{"type": "text", "text": text.text, **text.extras.get(NAME, {})} for text in head]
-    tools, unsaid = _encode_tools(request)
+    if system:
+        body["system"] = [{"type": "text", "text": text.text, **text.extras.get(NAME, {})} for text in system]
+    tools, unsupported = encode_tools(request)
     if tools:
         body["tools"] = tools
-    choice = _encode_choice(request.tool_choice)
+    choice = encode_choice(request.tool_choice)
     if choice:
         body["tool_choice"] = {**choice, **(kept_choice if isinstance(kept_choice, dict) else {})}
     if request.limits.stop:
         body["stop_sequences"] = list(request.limits.stop)
     if request.stream:
         body["stream"] = True
-    body.update(_encode_effort(request))
+    body.update(_encode_reasoning(request))
     body.update(kept)
-    return Encoded(body, (*unsaid, *_unsaid(request)))
+    return Encoded(body, (*unsupported, *_unsupported(request)))
 
 
 def _decode_system(fields: Fields) -> tuple[Text, ...]:
     if isinstance(fields.get("system"), str):
         return (Text(fields.text("system")),)
-    return tuple(Text(block.text("text"), extras=rest_of(block, "text")) for block in fields.objs("system"))
-
-
-def _decode_tool(tool: Fields) -> Tool:
-    if tool.text("type", "custom") != "custom":
-        return OpaqueTool(NAME, tool.raw)
-    known = ("type", "name", "description", "input_schema", "strict")
-    rest = tool.rest(*known)
-    return FunctionTool(
-        tool.text("name"),
-        tool.text("description"),
-        tool.obj("input_schema").raw if tool.has("input_schema") else None,
-        tool.flag("strict"),
-        {NAME: rest} if rest else {},
+    return tuple(
+        Text(block.text("text"), extras=block_extras(block, "text")) for block in fields.objs("system")
     )
-
-
-def _decode_choice(choice: Fields, search: SearchOptions | None) -> ToolChoice | None:
-    kind, name = choice.text("type"), choice.text("name")
-    if kind == "tool":
-        return ToolChoice("search") if search and name == TOOL_NAME else ToolChoice("function", name)
-    match _MODES.get(kind):
-        case "auto" | "required" | "none" as mode:
-            return ToolChoice(mode)
-    return None
 
 
 def _decode_reasoning(fields: Fields) -> ReasoningOptions | None:
@@ -160,52 +134,16 @@ def _decode_output(fields: Fields) -> OutputFormat | None:
     return OutputFormat(form.obj("schema").raw) if form.text("type") == "json_schema" else None
 
 
-def _split_head(request: Request) -> tuple[tuple[Text, ...], tuple[Message, ...]]:
-    """Instructions at the front belong in `system`; later ones stay where they are."""
+def _split_system(request: Request) -> tuple[tuple[Text, ...], tuple[Message, ...]]:
+    """Leading instructions belong in `system`; later ones stay where they are."""
     turns = list(request.messages)
-    head = list(request.system)
+    system = list(request.system)
     while turns and turns[0].role in ("system", "developer"):
-        head.extend(part for part in turns.pop(0).parts if isinstance(part, Text))
-    return tuple(head), tuple(turns)
+        system.extend(part for part in turns.pop(0).parts if isinstance(part, Text))
+    return tuple(system), tuple(turns)
 
 
-def _encode_tools(request: Request) -> tuple[list[Json], tuple[str, ...]]:
-    tools: list[Json] = []
-    for tool in request.tools:
-        if isinstance(tool, FunctionTool):
-            tools.append(_encode_function(tool))
-        elif tool.dialect == NAME:
-            tools.append(tool.data)
-    if request.search is None:
-        return tools, ()
-    declaration = encode_search(request.search)
-    return [*tools, declaration.body], declaration.unsaid
-
-
-def _encode_function(tool: FunctionTool) -> JsonObject:
-    body: JsonObject = {"name": tool.name}
-    if tool.description:
-        body["description"] = tool.description
-    body["input_schema"] = tool.parameters if tool.parameters is not None else {"type": "object"}
-    if tool.strict is not None:
-        body["strict"] = tool.strict
-    return {**body, **tool.extras.get(NAME, {})}
-
-
-def _encode_choice(choice: ToolChoice | None) -> JsonObject:
-    match choice:
-        case ToolChoice("search"):
-            return {"type": "tool", "name": TOOL_NAME}
-        case ToolChoice("function", name):
-            return {"type": "tool", "name": name}
-        case ToolChoice("required"):
-            return {"type": "any"}
-        case ToolChoice(mode):
-            return {"type": mode}
-    return {}
-
-
-def _encode_effort(request: Request) -> JsonObject:
+def _encode_reasoning(request: Request) -> JsonObject:
     body: JsonObject = {}
     config: JsonObject = {}
     options = request.reasoning
@@ -227,7 +165,7 @@ def _encode_effort(request: Request) -> JsonObject:
     return body
 
 
-def _unsaid(request: Request) -> Iterator[str]:
+def _unsupported(request: Request) -> Iterator[str]:
     limits = request.limits
     yield from (name for name in ("temperature", "top_p", "top_k") if getattr(limits, name) is not None)
     if request.previous_id:

@@ -1,4 +1,4 @@
-"""Usage: Anthropic counts cached input apart, canonical input holds all that was read."""
+"""Usage: Anthropic reports cached input separately; canonical `input_tokens` includes it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from groundwire.model import JsonObject, Usage
 
 
 def decode_usage(usage: Fields) -> Usage:
-    """The counts of a message so far."""
-    fresh = usage.count("input_tokens")
+    """Decode the counts of a message so far."""
+    uncached = usage.count("input_tokens")
     cached = usage.count("cache_read_input_tokens")
     written = usage.count("cache_creation_input_tokens")
     server = usage.obj("server_tool_use")
     return Usage(
-        input_tokens=None if fresh is None else fresh + (cached or 0) + (written or 0),
+        input_tokens=None if uncached is None else uncached + (cached or 0) + (written or 0),
         output_tokens=usage.count("output_tokens"),
         cached_tokens=cached,
         cache_write_tokens=written,
@@ -25,18 +25,18 @@ def decode_usage(usage: Fields) -> Usage:
 
 
 def usage_of(body: JsonObject) -> Usage | None:
-    """What a whole answer has cost, if it says so."""
+    """The usage of a whole response body, if it has one."""
     usage = Fields(body, UpstreamWireError).obj("usage")
     return decode_usage(usage) if usage.raw else None
 
 
-def encode_usage(usage: Usage, searched: int = 0) -> JsonObject:
-    """The same, with the numbers clients rely on always there.
+def encode_usage(usage: Usage, written_searches: int = 0) -> JsonObject:
+    """Encode usage, with the counts that clients rely on always present.
 
-    There are no fewer searches than were written as blocks: some providers count none, others several
-    queries as one.
+    There are at least as many searches as were written as blocks: some providers count none, others count
+    several queries as one.
     """
-    searches = max(usage.searches or 0, searched)
+    searches = max(usage.searches or 0, written_searches)
     cached, stored = usage.cached_tokens or 0, usage.cache_write_tokens or 0
     body: JsonObject = {
         "input_tokens": max(0, (usage.input_tokens or 0) - cached - stored),

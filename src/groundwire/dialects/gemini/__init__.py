@@ -1,12 +1,12 @@
 """Gemini: generateContent and streamGenerateContent, of the Developer API and of Vertex AI."""
 
 from groundwire.dialects.base import Dialect
+from groundwire.dialects.gemini.decoder import Decoder
+from groundwire.dialects.gemini.encoder import LOSSES, NOT_RESENT, Encoder
 from groundwire.dialects.gemini.errors import decode_error, encode_error
-from groundwire.dialects.gemini.losses import FORGOTTEN, LOSSES
-from groundwire.dialects.gemini.proto import NAME
 from groundwire.dialects.gemini.request import decode_request, encode_request
 from groundwire.dialects.gemini.response import decode_response, encode_response
-from groundwire.dialects.gemini.stream import Decoder, Encoder
+from groundwire.dialects.gemini.search import NAME
 from groundwire.dialects.gemini.usage import usage_of
 
 __all__ = ["DIALECT"]
@@ -23,5 +23,5 @@ DIALECT = Dialect(
     decode_error=decode_error,
     encode_error=encode_error,
     losses=LOSSES,
-    forgotten=FORGOTTEN,
+    not_resent=NOT_RESENT,
 )

@@ -1,8 +1,8 @@
-"""Errors and ends: `{"error": {code, message, status, details}}`, and why a candidate stopped.
+"""Errors and finish reasons: `{"error": {code, message, status, details}}`, and why a candidate stopped.
 
-A refused key is HTTP 400 INVALID_ARGUMENT; only the reason in its details tells. A 429 has no Retry-After
-header: the delay stands in the details, as `"48s"` or `"34.4s"`. Streams without `alt=sse` wrap the error in
-an array, and a stream that was opened with 200 may hold an error object instead of a chunk.
+A refused key is HTTP 400 INVALID_ARGUMENT; only the reason in its details tells it apart. A 429 has no
+Retry-After header: the delay is in the details, as `"48s"` or `"34.4s"`. Streams without `alt=sse` wrap the
+error in an array, and a stream that was opened with 200 may contain an error object instead of a chunk.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 
 from groundwire.dialects.base import ErrorBody, Headers, Reply
+from groundwire.dialects.error_tables import request_id, retry_after
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import load_json
-from groundwire.dialects.retry import request_id, retry_after
 from groundwire.errors import (
     AuthRejected,
     GroundwireError,
@@ -32,7 +32,7 @@ from groundwire.errors import (
 )
 from groundwire.model import FinishReason, Json, JsonObject
 
-_BY_REASON: dict[str, type[UpstreamError]] = {
+_CLASSES_BY_REASON: dict[str, type[UpstreamError]] = {
     "API_KEY_INVALID": AuthRejected,
     "API_KEY_EXPIRED": AuthRejected,
     "API_KEY_SERVICE_BLOCKED": AuthRejected,
@@ -46,9 +46,10 @@ _BY_REASON: dict[str, type[UpstreamError]] = {
     "BILLING_DISABLED": QuotaExhausted,
     "RESOURCE_QUOTA_EXCEEDED": QuotaExhausted,
     "RATE_LIMIT_EXCEEDED": RateLimited,
-    **{kind.code: kind for kind in (QuotaExhausted, Interrupted, Unreachable)},  # told by one of us
+    **{kind.code: kind for kind in (QuotaExhausted, Interrupted, Unreachable)},  # sent by groundwire itself
 }
-_BY_STATUS: dict[str, type[UpstreamError]] = {
+
+_CLASSES_BY_STATUS: dict[str, type[UpstreamError]] = {
     "INVALID_ARGUMENT": Refused,
     "FAILED_PRECONDITION": Refused,
     "OUT_OF_RANGE": Refused,
@@ -66,6 +67,7 @@ _BY_STATUS: dict[str, type[UpstreamError]] = {
     "UNAVAILABLE": Overloaded,
     "UNKNOWN": Overloaded,
 }
+
 _STATUS_NAMES = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
@@ -81,7 +83,7 @@ _STATUS_NAMES = {
     504: "DEADLINE_EXCEEDED",
 }
 
-# IMAGE_* and NO_IMAGE come from models that draw; CONTINUATION is a limit of one request's tokens.
+# IMAGE_* and NO_IMAGE come from image models; CONTINUATION is a token limit of one request.
 FINISH_REASONS: dict[str, FinishReason] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
@@ -104,6 +106,7 @@ FINISH_REASONS: dict[str, FinishReason] = {
     "TOO_MANY_TOOL_CALLS": "other",
     "UNEXPECTED_TOOL_CALL": "other",
 }
+
 _FINISH_NAMES: dict[FinishReason, str] = {
     "stop": "STOP",
     "tool_calls": "STOP",
@@ -113,22 +116,22 @@ _FINISH_NAMES: dict[FinishReason, str] = {
     "refused": "SAFETY",
     "other": "OTHER",
 }
-# Official clients answer CONTINUATION with the token that came with it; without one they go round in circles.
-_NOT_REPEATED = frozenset({"STOP", "MAX_TOKENS", "CONTINUATION"})
 
+# Official clients answer CONTINUATION with the token that came with it; without one they loop forever.
+_NOT_FORWARDED = frozenset({"STOP", "MAX_TOKENS", "CONTINUATION"})
 _DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 def encode_finish(reason: FinishReason | None, detail: str) -> str:
-    """A finishReason: the wire's own word where the answer kept it."""
-    if detail not in _NOT_REPEATED and reason is not None and FINISH_REASONS.get(detail) == reason:
+    """Encode a finishReason: Google's own where the answer kept it."""
+    if detail not in _NOT_FORWARDED and reason is not None and FINISH_REASONS.get(detail) == reason:
         return detail
     return _FINISH_NAMES[reason or "other"]
 
 
 def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
-    """The error in an HTTP answer, whatever its body."""
+    """Decode an HTTP error response, whatever its body."""
     try:
         value = load_json(body, UpstreamWireError)
     except UpstreamWireError:
@@ -140,7 +143,7 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
 
 
 def error_in(value: Json) -> JsonObject | None:
-    """The error object of a body or chunk, bare or wrapped in an array."""
+    """Find the error object of a body or chunk, bare or wrapped in an array."""
     if isinstance(value, list):
         return next((found for item in value if (found := error_in(item)) is not None), None)
     error = as_object(value).get("error")
@@ -150,7 +153,7 @@ def error_in(value: Json) -> JsonObject | None:
 
 
 def read_error(error: JsonObject, status: int | None, headers: Headers) -> UpstreamError:
-    """An error object as the error it means; `status` is None inside a stream."""
+    """Decode an error object; `status` is None inside a stream."""
     code = error.get("code")
     number = code if type(code) is int else 500
     kind, name = _classify(error, status or number)
@@ -158,7 +161,7 @@ def read_error(error: JsonObject, status: int | None, headers: Headers) -> Upstr
         _text(error.get("message")) or f"the provider answered with status {status or number}",
         status=status,
         upstream_code=name,
-        retry_after=_first(_delay(error), retry_after(headers)),
+        retry_after=_first_not_none(_retry_delay(error), retry_after(headers)),
         request_id=request_id(headers),
     )
 
@@ -167,16 +170,16 @@ def _classify(error: JsonObject, status: int) -> tuple[type[UpstreamError], str]
     name = _text(error.get("status"))
     for detail in _details(error):
         reason = _text(detail.get("reason"))
-        if reason in _BY_REASON:
-            return _BY_REASON[reason], reason
-    kind = _BY_STATUS.get(name) or upstream_error_class(status)
-    if kind is RateLimited and any(map(_is_spent, _details(error))):
+        if reason in _CLASSES_BY_REASON:
+            return _CLASSES_BY_REASON[reason], reason
+    kind = _CLASSES_BY_STATUS.get(name) or upstream_error_class(status)
+    if kind is RateLimited and any(map(_is_quota_used_up, _details(error))):
         kind = QuotaExhausted
     return kind, name or str(error.get("code") or "")[:20]
 
 
-def _is_spent(detail: JsonObject) -> bool:
-    """Is this the quota of a day, or one of nothing at all? A short wait helps with neither."""
+def _is_quota_used_up(detail: JsonObject) -> bool:
+    """Whether this is a daily quota or a quota of zero: a short wait helps with neither."""
     violations = detail.get("violations")
     return any(
         "PerDay" in _text(violation.get("quotaId")) or violation.get("quotaValue") == "0"
@@ -185,7 +188,7 @@ def _is_spent(detail: JsonObject) -> bool:
     )
 
 
-def _delay(error: JsonObject) -> float | None:
+def _retry_delay(error: JsonObject) -> float | None:
     for detail in _details(error):
         match = _DELAY.fullmatch(_text(detail.get("retryDelay")))
         if match:
@@ -209,7 +212,7 @@ def _plain_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
 
 
 def encode_error(error: GroundwireError, _reply: Reply) -> ErrorBody:
-    """Any error in Google's shape."""
+    """Encode any error."""
     status = error.status_hint
     return ErrorBody(
         status,
@@ -240,7 +243,7 @@ def _encode_details(error: GroundwireError) -> Iterator[Json]:
         yield {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{delay}s"}
 
 
-def _first(*values: float | None) -> float | None:
+def _first_not_none(*values: float | None) -> float | None:
     return next((value for value in values if value is not None), None)
 
 

@@ -1,19 +1,19 @@
-"""Counts. The wire counts prompt, tool input, candidates and thoughts apart; ours are sums of those.
+"""Usage: the wire counts prompt, tool input, candidates and thoughts separately; canonical counts are sums.
 
-`promptTokenCount` includes what came from a cache. Every chunk of a stream repeats the counts so far; the
-last one holds. There is no counter of searches.
+`promptTokenCount` includes cached tokens. Every chunk of a stream repeats the counts so far; the last one
+is final. There is no counter of searches.
 """
 
 from __future__ import annotations
 
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.gemini.proto import read_body
+from groundwire.dialects.proto_json import read_body
 from groundwire.errors import UpstreamWireError
 from groundwire.model import JsonObject, Usage
 
 
 def decode_usage(fields: Fields) -> Usage:
-    """The counts of a `usageMetadata`."""
+    """Decode a `usageMetadata`."""
     tools = fields.count("toolUsePromptTokenCount")
     thoughts = fields.count("thoughtsTokenCount")
     return Usage(
@@ -26,16 +26,16 @@ def decode_usage(fields: Fields) -> Usage:
 
 
 def usage_of(body: JsonObject) -> Usage | None:
-    """What a whole answer has cost, if it says so."""
+    """The usage of a whole response body, if it has one."""
     usage = read_body(body, UpstreamWireError).obj("usageMetadata")
     return decode_usage(usage) if usage.raw else None
 
 
 def encode_usage(usage: Usage) -> JsonObject:
-    """A `usageMetadata`, empty if nothing was counted."""
+    """Encode a `usageMetadata`; empty if nothing was counted."""
     counts = {
-        "promptTokenCount": _without(usage.input_tokens, usage.tool_tokens),
-        "candidatesTokenCount": _without(usage.output_tokens, usage.reasoning_tokens),
+        "promptTokenCount": _difference(usage.input_tokens, usage.tool_tokens),
+        "candidatesTokenCount": _difference(usage.output_tokens, usage.reasoning_tokens),
         "totalTokenCount": _total(usage.input_tokens, usage.output_tokens),
         "thoughtsTokenCount": usage.reasoning_tokens,
         "toolUsePromptTokenCount": usage.tool_tokens,
@@ -45,9 +45,9 @@ def encode_usage(usage: Usage) -> JsonObject:
 
 
 def _total(*counts: int | None) -> int | None:
-    told = [count for count in counts if count is not None]
-    return sum(told) if told else None
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
-def _without(whole: int | None, part: int | None) -> int | None:
+def _difference(whole: int | None, part: int | None) -> int | None:
     return None if whole is None else max(0, whole - (part or 0))

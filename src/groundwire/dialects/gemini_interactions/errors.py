@@ -1,9 +1,9 @@
-"""Errors and endings.
+"""Errors and the status of an interaction.
 
 An error is `{"error": {"code": "rate_limit_exceeded", "message": …}}` with a snake_case code, the same as
-body and as `error` event; gateways before the API answer with Google's older form (`code` a number, `status`
-`RESOURCE_EXHAUSTED`, `details`). Some codes say that a filter blocked the output: that is an ending, not a
-failure. An interaction that ended badly lists its `errors` beside its `status`.
+body and as `error` event. Google's front ends answer with the older form (`code` a number, `status`
+`RESOURCE_EXHAUSTED`, `details`). Some codes mean that a filter blocked the output: that is a finish reason,
+not a failure. An interaction that did not complete lists its `errors` next to its `status`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from groundwire.dialects.base import ErrorBody, Headers, Reply
+from groundwire.dialects.error_tables import request_id, retry_after
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import load_json
-from groundwire.dialects.retry import request_id, retry_after
 from groundwire.errors import (
     AuthRejected,
     ClientWireError,
@@ -37,7 +37,7 @@ from groundwire.errors import (
 )
 from groundwire.model import FinishReason, JsonObject
 
-_CLASSES: Mapping[str, type[UpstreamError]] = {
+_ERROR_CLASSES: Mapping[str, type[UpstreamError]] = {
     "invalid_request": Refused,
     "invalid_argument": Refused,
     "failed_precondition": Refused,
@@ -66,7 +66,7 @@ _CLASSES: Mapping[str, type[UpstreamError]] = {
     "gateway_timeout": TimedOut,
 }
 
-_BLOCKED = frozenset(
+_BLOCKED_CODES = frozenset(
     {
         "safety",
         "recitation",
@@ -82,7 +82,7 @@ _BLOCKED = frozenset(
     }
 )
 
-_CODES: Mapping[type[GroundwireError], str] = {
+_ERROR_CODES: Mapping[type[GroundwireError], str] = {
     RequestError: "invalid_request",
     ClientWireError: "invalid_request",
     MissingCredential: "authentication",
@@ -96,7 +96,7 @@ _CODES: Mapping[type[GroundwireError], str] = {
     Unreachable: "service_unavailable",
 }
 
-_CODES_BY_STATUS: Mapping[int, str] = {
+_ERROR_CODES_BY_STATUS: Mapping[int, str] = {
     401: "authentication",
     402: "payment_required",
     403: "permission_denied",
@@ -106,17 +106,18 @@ _CODES_BY_STATUS: Mapping[int, str] = {
     503: "service_unavailable",
     504: "gateway_timeout",
 }
-"""For errors that are known by their status alone; any other 4xx blames the request."""
+"""For errors that are known by their status only; any other 4xx is an invalid request."""
 
 _PAUSED = "requires_continuation"
 
-_REASONS: Mapping[str, FinishReason] = {
+_FINISH_REASONS: Mapping[str, FinishReason] = {
     "completed": "stop",
     "requires_action": "tool_calls",
     "incomplete": "length",
     "budget_exceeded": "length",
     _PAUSED: "pause",
 }
+
 _STATUSES: Mapping[FinishReason, str] = {
     "stop": "completed",
     "tool_calls": "requires_action",
@@ -126,50 +127,50 @@ _STATUSES: Mapping[FinishReason, str] = {
     "refused": "failed",
     "other": "incomplete",
 }
-# Endings that only the provider's own word tells apart.
-_OWN_STATUSES = frozenset({"cancelled", "budget_exceeded", _PAUSED})
 
+# Statuses that only the provider itself sends.
+_PROVIDER_STATUSES = frozenset({"cancelled", "budget_exceeded", _PAUSED})
 _RETRY = re.compile(r"retry in (\d{1,9}(?:\.\d{1,9})?)s", re.IGNORECASE)
 _DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
-class Ending(NamedTuple):
-    """Why an interaction ended, and in whose words."""
+class InteractionEnd(NamedTuple):
+    """Why an interaction ended, and the provider's own status or code."""
 
     reason: FinishReason
     detail: str = ""
 
 
-def decode_ending(status: str, errors: list[Fields], *, called: bool) -> Ending | UpstreamError:
-    """What a status means, with the errors recorded beside it; `called` tells of function calls.
+def decode_end(status: str, errors: list[Fields], *, has_calls: bool) -> InteractionEnd | UpstreamError:
+    """Decode a status and the errors listed with it.
 
-    An answer with function calls waits for the client even where its status says `completed`.
+    An answer with function calls waits for the client even if its status is `completed`.
     """
     error = decode_error_object(errors[-1]) if errors else None
     code = error.upstream_code if error else ""
-    if code in _BLOCKED:
-        return Ending("filtered", code)
+    if code in _BLOCKED_CODES:
+        return InteractionEnd("filtered", code)
     if status == "failed":
         return error or UpstreamError("the interaction failed")
     if status == "incomplete" and code:
-        return Ending("pause") if code == _PAUSED else Ending("other", code)
-    if status == "completed" and called:
-        return Ending("tool_calls")
-    reason = _REASONS.get(status, "other")
-    return Ending(reason, "" if _STATUSES[reason] == status else status)
+        return InteractionEnd("pause") if code == _PAUSED else InteractionEnd("other", code)
+    if status == "completed" and has_calls:
+        return InteractionEnd("tool_calls")
+    reason = _FINISH_REASONS.get(status, "other")
+    return InteractionEnd(reason, "" if _STATUSES[reason] == status else status)
 
 
-def encode_ending(reason: FinishReason | None, detail: str) -> JsonObject:
-    """`status`, and `errors` where it says too little.
+def encode_status(reason: FinishReason | None, detail: str) -> JsonObject:
+    """Encode `status`, and `errors` where the status is not specific enough.
 
-    Clients know six statuses and fail on others, so those are used only if the provider itself used them.
+    Clients know six statuses and fail on others, so others are sent only if the provider itself used them.
     """
-    if detail in _OWN_STATUSES:
+    if detail in _PROVIDER_STATUSES:
         return {"status": detail}
     body: JsonObject = {"status": _STATUSES[reason or "other"]}
     if reason in ("filtered", "refused"):
-        code = detail if detail in _BLOCKED else "content_blocked"
+        code = detail if detail in _BLOCKED_CODES else "content_blocked"
         body["errors"] = [{"code": code, "message": detail or "The output was blocked."}]
     elif reason == "pause":
         body["errors"] = [{"code": _PAUSED, "message": "The turn was paused and can be continued."}]
@@ -179,41 +180,41 @@ def encode_ending(reason: FinishReason | None, detail: str) -> JsonObject:
 
 
 def encode_error_object(error: GroundwireError) -> JsonObject:
-    """`code` and `message`."""
-    code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), "")
+    """Encode any error as `code` and `message`."""
+    code = next((_ERROR_CODES[kind] for kind in type(error).__mro__ if kind in _ERROR_CODES), "")
     if not code:
         other = "invalid_request" if 400 <= error.status_hint < 500 else "api_error"
-        code = _CODES_BY_STATUS.get(error.status_hint, other)
+        code = _ERROR_CODES_BY_STATUS.get(error.status_hint, other)
     return {"code": code, "message": error.message}
 
 
 def is_blocked(error: UpstreamError) -> bool:
-    """Does this error say that a filter blocked the output?"""
-    return error.upstream_code in _BLOCKED
+    """Whether this error means that a filter blocked the output."""
+    return error.upstream_code in _BLOCKED_CODES
 
 
 def decode_error_object(error: Fields, status: int | None = None) -> UpstreamError:
-    """The error an object tells, in either form."""
-    code = _code_of(error)
-    message = error.text("message") or code or "the provider told no reason"
-    if code in _CLASSES:
-        kind = _CLASSES[code]
-    elif code in _BLOCKED:
+    """Decode an error object in either form."""
+    code = _error_code(error)
+    message = error.text("message") or code or "the provider gave no reason"
+    if code in _ERROR_CLASSES:
+        kind = _ERROR_CLASSES[code]
+    elif code in _BLOCKED_CODES:
         kind = Refused
     else:
         kind = UpstreamError if status is None else upstream_error_class(status)
-    return kind(message, status=status, upstream_code=code, retry_after=_delay_of(error))
+    return kind(message, status=status, upstream_code=code, retry_after=_retry_delay(error))
 
 
 def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
-    """The error of an HTTP answer."""
+    """Decode an HTTP error response."""
     try:
         document = load_json(body, UpstreamWireError)
         if isinstance(document, list) and document:
-            document = document[0]  # without `alt=sse` the older form stands in a list
+            document = document[0]  # without `alt=sse` the older form is in a list
         error = decode_error_object(Fields.of(document, UpstreamWireError).obj("error"), status)
     except WireError:
-        excerpt = _CONTROL.sub(" ", body[:800].decode("utf-8", "replace")).strip()[:200]
+        excerpt = _CONTROL_CHARACTERS.sub(" ", body[:800].decode("utf-8", "replace")).strip()[:200]
         error = upstream_error_class(status)(excerpt or f"HTTP {status}", status=status)
     delay = retry_after(headers)
     error.retry_after = error.retry_after if delay is None else delay
@@ -221,16 +222,16 @@ def decode_error(status: int, body: bytes, headers: Headers) -> UpstreamError:
     return error
 
 
-def encode_error(error: GroundwireError, reply: Reply) -> ErrorBody:  # noqa: ARG001 (the reply is not named in errors)
-    """An error before the first event."""
+def encode_error(error: GroundwireError, reply: Reply) -> ErrorBody:  # noqa: ARG001 (errors have no id)
+    """Encode any error as an HTTP error response."""
     return ErrorBody(error.status_hint, {"error": encode_error_object(error)})
 
 
-def _code_of(error: Fields) -> str:
-    """The most telling of its names: a reason among the details, the status, the code."""
+def _error_code(error: Fields) -> str:
+    """The most specific code: a reason in the details, the status, or the code."""
     for detail in error.objs("details"):
         reason = detail.get("reason")
-        if isinstance(reason, str) and reason.lower() in _CLASSES:
+        if isinstance(reason, str) and reason.lower() in _ERROR_CLASSES:
             return reason.lower()
         if "PerDay" in str(detail.get("violations")):
             return "quota_exceeded"
@@ -239,7 +240,7 @@ def _code_of(error: Fields) -> str:
     return named.rpartition("/")[2].lower()
 
 
-def _delay_of(error: Fields) -> float | None:
+def _retry_delay(error: Fields) -> float | None:
     for detail in error.objs("details"):
         delay = detail.get("retryDelay")
         if isinstance(delay, str) and (match := _DELAY.fullmatch(delay)):

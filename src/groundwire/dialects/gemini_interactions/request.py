@@ -1,7 +1,7 @@
-"""What is asked: `model` or `agent`, `input`, tools, and `generation_config`.
+"""Request bodies: `model` or `agent`, `input`, tools, and `generation_config`.
 
-A system instruction is one string. Output formats are `response_format`, one or a list of
-`{type: "text", mime_type, schema}`, or, from earlier clients, the bare JSON schema.
+A system instruction is one string. Output formats are `response_format`, one or a list of `{type: "text",
+mime_type, schema}`, or, from earlier clients, the bare JSON schema.
 """
 
 from __future__ import annotations
@@ -10,9 +10,14 @@ from collections.abc import Mapping
 
 from groundwire.dialects.base import Encoded
 from groundwire.dialects.fields import Fields, as_object
-from groundwire.dialects.gemini_interactions.input import decode_input, encode_input
-from groundwire.dialects.gemini_interactions.parts import NAME, own
-from groundwire.dialects.gemini_interactions.search import decode_tools, encode_tools
+from groundwire.dialects.gemini_interactions.history import decode_input, encode_input
+from groundwire.dialects.gemini_interactions.search import NAME, own_extras
+from groundwire.dialects.gemini_interactions.tools import (
+    decode_choice,
+    decode_tools,
+    encode_choice,
+    encode_tools,
+)
 from groundwire.errors import ClientWireError
 from groundwire.model import (
     Json,
@@ -23,11 +28,10 @@ from groundwire.model import (
     Request,
     StoredContext,
     Text,
-    ToolChoice,
 )
-from groundwire.model.request import Effort, ToolMode
+from groundwire.model.request import Effort
 
-_KNOWN = (
+_REQUEST_FIELDS = (
     "model",
     "input",
     "tools",
@@ -38,7 +42,8 @@ _KNOWN = (
     "response_format",
     "response_mime_type",
 )
-_CONFIG = (
+
+_CONFIG_FIELDS = (
     "max_output_tokens",
     "stop_sequences",
     "temperature",
@@ -48,10 +53,10 @@ _CONFIG = (
     "thinking_summaries",
     "tool_choice",
 )
-_FORMATS = frozenset({"text", "audio", "image", "video"})
-_JSON = "application/json"
-
+_FORMAT_TYPES = frozenset({"text", "audio", "image", "video"})
+_JSON_TYPE = "application/json"
 _EFFORTS: Mapping[str, Effort] = {"minimal": "minimal", "low": "low", "medium": "medium", "high": "high"}
+
 _LEVELS: Mapping[Effort, str] = {
     "minimal": "minimal",
     "low": "low",
@@ -60,12 +65,10 @@ _LEVELS: Mapping[Effort, str] = {
     "xhigh": "high",
     "max": "high",
 }
-_MODES: Mapping[str, ToolMode] = {"auto": "auto", "none": "none", "any": "required"}
-_CHOICES: Mapping[ToolMode, str] = {"auto": "auto", "none": "none", "required": "any"}
 
 
 def decode_request(body: JsonObject) -> Request:
-    """A caller's body."""
+    """Decode a client's request body."""
     fields = Fields.of(body, ClientWireError)
     model = fields.text("model") or fields.text("agent")
     if not model:
@@ -77,8 +80,11 @@ def decode_request(body: JsonObject) -> Request:
     tools, search = decode_tools(fields.objs("tools"))
     system = fields.text("system_instruction")
     output, formats = _decode_output(fields)
-    choice, rest = _decode_choice(config)
-    extras = fields.rest(*_KNOWN) | formats
+    choice = decode_choice(config)
+    rest = config.rest(*_CONFIG_FIELDS)
+    if choice is None and config.has("tool_choice"):
+        rest["tool_choice"] = config.get("tool_choice")
+    extras = fields.rest(*_REQUEST_FIELDS) | formats
     if rest:
         extras["generation_config"] = rest
     return Request(
@@ -104,21 +110,21 @@ def _decode_stored(fields: Fields) -> StoredContext | None:
 
 
 def encode_request(request: Request) -> Encoded:
-    """A body for the provider."""
-    extras = dict(own(request.extras))
+    """Encode a request body for the provider."""
+    extras = dict(own_extras(request.extras))
     is_agent = extras.pop("agent", None) == request.model
     body: JsonObject = {"agent" if is_agent else "model": request.model}
-    conversation, unsaid = encode_input(request.messages)
+    conversation, unsupported = encode_input(request.messages)
     if conversation:
         body["input"] = conversation
-    tools, unsaid_tools = encode_tools(request)
+    tools, unsupported_tools = encode_tools(request)
     if tools:
         body["tools"] = list[Json](tools)
     system = [part.text for part in request.system]
     system += (message.text for message in request.messages if message.role in ("system", "developer"))
     if any(system):
         body["system_instruction"] = "\n\n".join(filter(None, system))
-    config, unsaid_config = _encode_config(request, as_object(extras.pop("generation_config", None)))
+    config, unsupported_config = _encode_config(request, as_object(extras.pop("generation_config", None)))
     if config:
         body["generation_config"] = config
     formats = _encode_output(request.output, extras.pop("response_format", None))
@@ -128,7 +134,9 @@ def encode_request(request: Request) -> Encoded:
         body["previous_interaction_id"] = request.previous_id
     if request.stream:
         body["stream"] = True
-    return Encoded(body | extras, tuple(dict.fromkeys([*unsaid, *unsaid_tools, *unsaid_config])))
+    return Encoded(
+        body | extras, tuple(dict.fromkeys([*unsupported, *unsupported_tools, *unsupported_config]))
+    )
 
 
 def _decode_limits(config: Fields) -> Limits:
@@ -148,58 +156,36 @@ def _decode_reasoning(config: Fields) -> ReasoningOptions | None:
     return None if effort is None and visible is None else ReasoningOptions(effort, visible=visible)
 
 
-def _decode_choice(config: Fields) -> tuple[ToolChoice | None, JsonObject]:
-    """The choice, and what of the configuration has no canonical form."""
-    rest = config.rest(*_CONFIG)
-    choice = config.get("tool_choice")
-    if isinstance(choice, str) and choice in _MODES:
-        return ToolChoice(_MODES[choice]), rest
-    if isinstance(choice, dict):
-        allowed = config.obj("tool_choice").obj("allowed_tools")
-        names = allowed.texts("tools")
-        if allowed.text("mode") == "any" and len(names) == 1:
-            return ToolChoice("function", names[0]), rest
-    if choice is not None:
-        rest["tool_choice"] = choice
-    return None, rest
-
-
 def _encode_config(request: Request, rest: JsonObject) -> tuple[JsonObject, list[str]]:
     limits = request.limits
-    said: JsonObject = {
+    fields: JsonObject = {
         "max_output_tokens": limits.max_output_tokens,
         "stop_sequences": list(limits.stop) or None,
         "temperature": limits.temperature,
         "top_p": limits.top_p,
     }
-    unsaid = ["top_k"] if limits.top_k is not None else []
+    unsupported = ["top_k"] if limits.top_k is not None else []
     reasoning = request.reasoning
     if reasoning is not None:
-        said["thinking_level"] = _LEVELS.get(reasoning.effort) if reasoning.effort else None
+        fields["thinking_level"] = _LEVELS.get(reasoning.effort) if reasoning.effort else None
         if reasoning.visible is not None:
-            said["thinking_summaries"] = "auto" if reasoning.visible else "none"
+            fields["thinking_summaries"] = "auto" if reasoning.visible else "none"
         if reasoning.budget_tokens is not None or reasoning.effort == "none":
-            unsaid.append("reasoning")
+            unsupported.append("reasoning")
     choice = request.tool_choice
     if choice is not None:
-        said["tool_choice"] = _encode_choice(choice)
+        fields["tool_choice"] = encode_choice(choice)
         if choice.mode == "search":
-            unsaid.append("tool_choice")
-    return {name: value for name, value in said.items() if value is not None} | rest, unsaid
-
-
-def _encode_choice(choice: ToolChoice) -> Json:
-    if choice.mode == "function":
-        return {"allowed_tools": {"mode": "any", "tools": [choice.name]}}
-    return _CHOICES.get(choice.mode)
+            unsupported.append("tool_choice")
+    return {name: value for name, value in fields.items() if value is not None} | rest, unsupported
 
 
 def _decode_output(fields: Fields) -> tuple[OutputFormat | None, JsonObject]:
-    """JSON output, and formats of other kinds as they stand."""
+    """Decode JSON output; formats of other kinds are returned verbatim."""
     mime_type = fields.text("response_mime_type")
     value = fields.get("response_format")
     if value is None:
-        return (OutputFormat() if mime_type == _JSON else None), {}
+        return (OutputFormat() if mime_type == _JSON_TYPE else None), {}
     is_list = isinstance(value, list)
     formats = list(fields.objs("response_format")) if is_list else [fields.obj("response_format")]
     output: OutputFormat | None = None
@@ -214,9 +200,9 @@ def _decode_output(fields: Fields) -> tuple[OutputFormat | None, JsonObject]:
 
 def _decode_format(item: Fields) -> OutputFormat | None:
     kind = item.get("type")
-    if not (isinstance(kind, str) and kind in _FORMATS):
+    if not (isinstance(kind, str) and kind in _FORMAT_TYPES):
         return OutputFormat(item.raw)
-    if kind == "text" and item.text("mime_type") == _JSON:
+    if kind == "text" and item.text("mime_type") == _JSON_TYPE:
         return OutputFormat(item.obj("schema").raw if item.has("schema") else None)
     return None
 
@@ -224,7 +210,7 @@ def _decode_format(item: Fields) -> OutputFormat | None:
 def _encode_output(output: OutputFormat | None, others: Json) -> Json:
     if output is None:
         return others
-    body: JsonObject = {"type": "text", "mime_type": _JSON}
+    body: JsonObject = {"type": "text", "mime_type": _JSON_TYPE}
     if output.schema is not None:
         body["schema"] = output.schema
     return [body, *others] if isinstance(others, list) else body

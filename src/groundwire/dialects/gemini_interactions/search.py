@@ -1,72 +1,28 @@
-"""Tools: `google_search` with its `search_types`, functions, and all others, which stay opaque.
+"""The `google_search` tool declaration, and what search steps share on the wire.
 
-There are no options for domains, time, place or language.
+There are no options for domains, time, location or language.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+from groundwire.dialects.base import Encoded
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.gemini_interactions.parts import NAME, own
-from groundwire.model import FunctionTool, JsonObject, OpaqueTool, Request, SearchOptions, Tool
+from groundwire.model import Extras, Json, JsonObject, SearchOptions, Source
 
-_SEARCH = "google_search"
-
-
-def decode_tools(tools: Iterable[Fields]) -> tuple[tuple[Tool, ...], SearchOptions | None]:
-    """The tools that are not web search, and how to search, if at all."""
-    others: list[Tool] = []
-    search: SearchOptions | None = None
-    for tool in tools:
-        kind = tool.text("type")
-        if kind == _SEARCH:
-            rest = tool.rest("type")
-            search = SearchOptions(extras={NAME: rest} if rest else {})
-        elif kind == "function":
-            others.append(_decode_function(tool))
-        else:
-            others.append(OpaqueTool(NAME, tool.raw))
-    return tuple(others), search
+NAME = "gemini_interactions"
+SEARCH_TOOL = "google_search"
+MARK: Extras = {NAME: {}}
+"""Marks a value as made by this dialect."""
 
 
-def encode_tools(request: Request) -> tuple[list[JsonObject], list[str]]:
-    """The tools, and the names of what could not be said."""
-    tools: list[JsonObject] = []
-    unsaid: list[str] = []
-    if request.search is not None:
-        tools.append({"type": _SEARCH, **own(request.search.extras)})
-        unsaid += _unsaid_options(request.search)
-    for tool in request.tools:
-        if isinstance(tool, FunctionTool):
-            tools.append(_encode_function(tool))
-            unsaid += ["strict"] if tool.strict else []
-        elif tool.dialect == NAME:
-            tools.append(tool.data)
-        else:
-            unsaid.append("opaque_tools")
-    return tools, unsaid
+def decode_search(tool: Fields) -> SearchOptions:
+    """Decode a search declaration; its fields (`search_types`, …) have no canonical meaning."""
+    rest = tool.rest("type")
+    return SearchOptions(extras={NAME: rest} if rest else {})
 
 
-def _decode_function(tool: Fields) -> FunctionTool:
-    name = tool.text("name")
-    if not name:
-        raise tool.fault("a function needs a name", "name")
-    rest = tool.rest("type", "name", "description", "parameters")
-    parameters = tool.obj("parameters").raw if tool.has("parameters") else None
-    return FunctionTool(name, tool.text("description"), parameters, extras={NAME: rest} if rest else {})
-
-
-def _encode_function(tool: FunctionTool) -> JsonObject:
-    body: JsonObject = {"type": "function", "name": tool.name}
-    if tool.description:
-        body["description"] = tool.description
-    if tool.parameters is not None:
-        body["parameters"] = tool.parameters
-    return body | own(tool.extras)
-
-
-def _unsaid_options(search: SearchOptions) -> list[str]:
+def encode_search(search: SearchOptions) -> Encoded:
+    """Encode search options as a declaration, and name the options it has no field for."""
     options: dict[str, object] = {
         "allowed_domains": search.allowed_domains,
         "blocked_domains": search.blocked_domains,
@@ -79,4 +35,35 @@ def _unsaid_options(search: SearchOptions) -> list[str]:
         "context_size": search.context_size,
         "live": search.live is False,  # Google's search is always live
     }
-    return [name for name, value in options.items() if value]
+    return Encoded(
+        {"type": SEARCH_TOOL, **own_extras(search.extras)},
+        tuple(name for name, value in options.items() if value),
+    )
+
+
+def marked_extras(rest: JsonObject) -> Extras:
+    """Extras with the mark of this dialect and the fields of `rest` that are not empty."""
+    given: JsonObject = {key: value for key, value in rest.items() if value is not None and value != ""}
+    return {NAME: given} if given else MARK
+
+
+def own_extras(extras: Extras) -> JsonObject:
+    """The extras of this dialect."""
+    return extras.get(NAME, {})
+
+
+def encode_queries(queries: tuple[str, ...]) -> JsonObject:
+    """Encode the `arguments` of a search call."""
+    return {"queries": list(queries)} if queries else {}
+
+
+def encode_result_items(sources: tuple[Source, ...], suggestions: str) -> list[Json]:
+    """Encode the `result` of a search."""
+    items: list[Json] = [{"search_suggestions": suggestions}] if suggestions else []
+    items += (with_title({"url": source.url} if source.url else {}, source) for source in sources)
+    return items
+
+
+def with_title(item: JsonObject, source: Source) -> JsonObject:
+    """Add the title of a source to its result item, if it has one."""
+    return item | {"title": source.title} if source.title else item

@@ -1,6 +1,6 @@
-"""Counts: `total_input_tokens` leaves out what tools read, `total_output_tokens` what was thought.
+"""Usage: `total_input_tokens` excludes tool input, `total_output_tokens` excludes thoughts.
 
-Recorded sums bear it out: total = input + output + tool use + thought.
+Recorded sums confirm it: total = input + output + tool use + thought.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from groundwire.dialects.fields import Fields
 from groundwire.errors import UpstreamWireError
 from groundwire.model import JsonObject, Usage
 
-_SEARCH = "google_search"
+_SEARCH_TOOL = "google_search"
 
 
 def decode_usage(body: Fields) -> Usage:
-    """The counts of an interaction."""
+    """Decode the usage of an interaction."""
     thought = _count(body, "total_thought_tokens")
     tools = _count(body, "total_tool_use_tokens")
     return Usage(
@@ -27,13 +27,13 @@ def decode_usage(body: Fields) -> Usage:
 
 
 def usage_of(body: JsonObject) -> Usage | None:
-    """What a whole answer has cost, if it says so."""
+    """The usage of a whole response body, if it has one."""
     usage = Fields(body, UpstreamWireError).obj("usage")
     return decode_usage(usage) if usage.raw else None
 
 
 def encode_usage(usage: Usage) -> JsonObject:
-    """The counts that are known."""
+    """Encode the known counts."""
     counts: dict[str, int | None] = {
         "total_tokens": _plus(usage.input_tokens, usage.output_tokens),
         "total_input_tokens": _minus(usage.input_tokens, usage.tool_tokens),
@@ -44,7 +44,7 @@ def encode_usage(usage: Usage) -> JsonObject:
     }
     body: JsonObject = {name: count for name, count in counts.items() if count is not None}
     if usage.searches is not None:
-        body["grounding_tool_count"] = [{"type": _SEARCH, "count": usage.searches}]
+        body["grounding_tool_count"] = [{"type": _SEARCH_TOOL, "count": usage.searches}]
     return body
 
 
@@ -61,7 +61,7 @@ def _searches(body: Fields) -> int | None:
 
 
 def _counts_searches(item: Fields) -> bool:
-    return item.text("type") == _SEARCH
+    return item.text("type") == _SEARCH_TOOL
 
 
 def _plus(count: int | None, more: int | None) -> int | None:

@@ -99,7 +99,7 @@ class Decoder(StreamDecoder):
         answer = Fields.of(body, UpstreamWireError)
         if not answer.items("choices") and not answer.has("error") and answer.get("object") != "error":
             raise answer.fault("expected a choice", "choices")
-        self.look(body)
+        self.audit(body)
         self.on_chunk(answer)
         self.finish()
         events, self._events = self._events, []
@@ -178,7 +178,7 @@ class Decoder(StreamDecoder):
             return
         content = message.get("content")
         if isinstance(content, str) and len(content) > self._stripper.taken:
-            received = self.transcript.text(self._text_part)
+            received = self.text_buffer.text(self._text_part)
             if content.startswith(received) or len(received) < self._stripper.taken:
                 self._emit_text(content[self._stripper.taken :])
         self._on_steps(message)
@@ -315,7 +315,7 @@ class Decoder(StreamDecoder):
         for search in self._searches.pending():
             self._emit_search(search)
         self.settle()
-        if not (self._finish_reason or len(self.transcript) or self._call_parts):
+        if not (self._finish_reason or len(self.text_buffer) or self._call_parts):
             self.emit(Failed(Interrupted("the response ended before it had any content")))
             return
         reason, detail = decode_finish(self._finish_reason, self._native_reason)
@@ -345,7 +345,7 @@ class Decoder(StreamDecoder):
                     self._reasoning_part, reasoning_extras(self._reasoning_field, self._details.whole())
                 )
             )
-        text = self.transcript.text(self._text_part)
+        text = self.text_buffer.text(self._text_part)
         if text and (files := self._sources.files()):
             self.emit(ExtrasSeen(self._text_part, {NAME: {"annotations": files}}))
         for event in resolve_citations(
@@ -353,7 +353,7 @@ class Decoder(StreamDecoder):
         ):
             self.emit(event)
         for part in (self._text_part, self._refusal_part):
-            if self.transcript.text(part):
+            if self.text_buffer.text(part):
                 self.emit(TextSettled(part))
         if self._usage is not None:
             self.emit(UsageSeen(self._usage))

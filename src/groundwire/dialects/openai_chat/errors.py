@@ -12,8 +12,8 @@ import re
 from typing import NamedTuple
 
 from groundwire.dialects.base import ErrorBody, Headers, Reply
+from groundwire.dialects.error_tables import request_id, retry_after
 from groundwire.dialects.json import load_json
-from groundwire.dialects.retry import request_id, retry_after
 from groundwire.errors import (
     AuthRejected,
     GroundwireError,

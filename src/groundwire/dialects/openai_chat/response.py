@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.extras import extend
+from groundwire.dialects.extras import add_extension
 from groundwire.dialects.features import Feature
 from groundwire.dialects.openai_chat.decoder import Decoder
 from groundwire.dialects.openai_chat.errors import encode_error_object, encode_finish
@@ -87,7 +87,7 @@ def add_found_pages(body: JsonObject, answer: Answer) -> JsonObject:
     }
     if found:
         body["search_results"] = [encode_page(source) for source in found.values()]
-    return extend(body, answer, LOSSES)
+    return add_extension(body, answer, LOSSES)
 
 
 def _encode_message(answer: Answer, reply: Reply) -> JsonObject:

@@ -837,7 +837,7 @@ class TextPartReader:
     @property
     def text(self) -> str:
         """The text so far."""
-        return self._decoder.transcript.text(self.part)
+        return self._decoder.text_buffer.text(self.part)
 
     @property
     def is_waiting(self) -> bool:
@@ -851,7 +851,7 @@ class TextPartReader:
     def take_certain(self) -> list[Citation]:
         """Take the citations whose span is certain by now, with offsets in the part."""
         text = self.text
-        total = len(self._decoder.transcript)
+        total = len(self._decoder.text_buffer)
         found: list[Citation] = []
         for annotation in self._due(len(text), total):
             if len(found) >= MAX_EVIDENCE:
@@ -884,7 +884,7 @@ class TextPartReader:
         if span is None or max(span.start, self.start) != self.start + annotation.start:
             return None
         if self.is_last:
-            span = Span(span.start, min(span.end, len(self._decoder.transcript)))
+            span = Span(span.start, min(span.end, len(self._decoder.text_buffer)))
         return span if 0 <= span.start < span.end else None
 
     def _resolve(self, annotation: UrlCitation, text: str) -> list[Citation]:

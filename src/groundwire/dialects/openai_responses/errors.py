@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 
 from groundwire.dialects.base import ErrorBody, Headers, Reply
+from groundwire.dialects.error_tables import request_id, retry_after
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import load_json
-from groundwire.dialects.retry import request_id, retry_after
 from groundwire.errors import (
     AuthRejected,
     ClientWireError,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from groundwire.dialects.base import Reply
-from groundwire.dialects.extras import FIELD, VERSION, extend
+from groundwire.dialects.extras import FIELD, VERSION, add_extension
 from groundwire.dialects.features import Feature
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.openai_responses.decoder import Decoder
@@ -79,7 +79,7 @@ def decode_response(body: JsonObject) -> list[Event]:
     if not any(fields.has(key) for key in ("output", "outputs", "status", "error", "detail")):
         raise fields.fault("expected a list of items", "output")
     decoder = Decoder()
-    decoder.look(body)
+    decoder.audit(body)
     decoder.read_response(fields)
     return decoder.feed(b"")
 
@@ -144,12 +144,12 @@ def _status(answer: Answer) -> tuple[str, str]:
 
 def add_citations_extension(body: JsonObject, answer: Answer) -> JsonObject:
     """Add all citations as an extension, whether or not the output has them."""
-    return extend(body, answer, {*LOSSES, Feature.CITATIONS})
+    return add_extension(body, answer, {*LOSSES, Feature.CITATIONS})
 
 
 def _add_response_extensions(body: JsonObject, answer: Answer) -> JsonObject:
     # Without text there is no part to attach an annotation to.
-    body = extend(body, answer, LOSSES if answer.text else {*LOSSES, Feature.UNPLACED})
+    body = add_extension(body, answer, LOSSES if answer.text else {*LOSSES, Feature.UNPLACED})
     has_searched = any(isinstance(part, SearchCall | SearchResult) for part in answer.parts)
     if has_searched and not answer.citations and "](http" in answer.text:
         # Otherwise a reader would take the links of the text for citations, as with the Codex backend.

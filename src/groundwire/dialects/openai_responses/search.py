@@ -45,7 +45,7 @@ from groundwire.model import (
 )
 from groundwire.model.parts import SearchKind
 from groundwire.model.request import ContextSize
-from groundwire.model.source_merge import SourceMerge
+from groundwire.model.source import SourceMerge
 from groundwire.model.value import replace, value
 from groundwire.text.urls import safe_address
 

@@ -1,4 +1,4 @@
-"""The options of the unified tool, which are named as the canonical ones."""
+"""Search options of the unified tool; they have the names of the canonical ones."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from groundwire.dialects.fields import Fields
 from groundwire.model import JsonObject, Location, SearchOptions
 from groundwire.model.request import ContextSize
 
-_PLACE = ("country", "region", "city", "timezone")
+_LOCATION_FIELDS = ("country", "region", "city", "timezone")
+
 OPTIONS = (
-    *("allowed_domains", "blocked_domains", *_PLACE, "language"),
+    *("allowed_domains", "blocked_domains", *_LOCATION_FIELDS, "language"),
     *("since", "until", "max_uses", "max_sources", "context_size", "live"),
 )
 
 
 def encode_search(search: SearchOptions) -> JsonObject:
-    """The options as arguments, those not said among them."""
-    place = search.location or Location()
+    """Encode all options as arguments; those not set are empty."""
+    location = search.location or Location()
     return {
         "allowed_domains": list(search.allowed_domains),
         "blocked_domains": list(search.blocked_domains),
-        **{name: getattr(place, name) for name in _PLACE},
+        **{name: getattr(location, name) for name in _LOCATION_FIELDS},
         "language": search.language,
         "since": search.since,
         "until": search.until,
@@ -33,13 +34,13 @@ def encode_search(search: SearchOptions) -> JsonObject:
 
 
 def decode_search(fields: Fields) -> SearchOptions:
-    """The arguments as options."""
-    country, region, city, timezone = (fields.text(name).strip() for name in _PLACE)
-    place = Location(country, region, city, timezone)
+    """Decode the arguments to options."""
+    country, region, city, timezone = (fields.text(name).strip() for name in _LOCATION_FIELDS)
+    location = Location(country, region, city, timezone)
     return SearchOptions(
         allowed_domains=_decode_domains(fields, "allowed_domains"),
         blocked_domains=_decode_domains(fields, "blocked_domains"),
-        location=place if place != Location() else None,
+        location=location if location != Location() else None,
         language=fields.text("language").strip(),
         since=fields.text("since").strip(),
         until=fields.text("until").strip(),
@@ -67,3 +68,6 @@ def _decode_size(fields: Fields) -> ContextSize | None:
     if value and value not in sizes:
         raise fields.fault(f"expected one of {', '.join(sizes)}", "context_size")
     return sizes.get(value)
+
+
+NAME = "websearch"

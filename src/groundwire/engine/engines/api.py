@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import NO_SECRET, Credential, Secret
+from groundwire.dialects.error_tables import request_id, retry_after
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import load_json
-from groundwire.dialects.retry import request_id, retry_after
 from groundwire.engine.engines.hits import Hit
 from groundwire.engine.engines.opening import Opener
 from groundwire.engine.pages import Found

@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.redact import UnshownHeaders
+from groundwire.dialects.error_tables import retry_after
 from groundwire.dialects.fields import Fields
-from groundwire.dialects.retry import retry_after
 from groundwire.engine.engines.api import DOMAIN_LISTS, ApiEngineRow, Ask, Problem
 from groundwire.engine.engines.hits import Hit, hit_of, plain
 from groundwire.engine.engines.wording import shortened, with_sites

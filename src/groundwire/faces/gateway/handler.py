@@ -76,7 +76,7 @@ def parse_request(
     said = load_json(body, ClientWireError)
     if not isinstance(said, dict):
         raise ClientWireError("expected a JSON object")
-    request = language.keyed(language, key).decode_request(as_object(said))
+    request = language.with_key(language, key).decode_request(as_object(said))
     request = replace(
         request,
         model=form.model or request.model,
@@ -256,6 +256,6 @@ async def _opened(batches: Batches, told: ResponseInfo) -> Batches:
 def _encoder(exchange: RequestContext) -> StreamEncoder:
     if not exchange.form.array:
         return exchange.language.encoder(exchange.reply)
-    from groundwire.dialects.gemini.stream import JsonArrayEncoder  # noqa: PLC0415  one form of one dialect
+    from groundwire.dialects.gemini.encoder import JsonArrayEncoder  # noqa: PLC0415  one form of one dialect
 
     return JsonArrayEncoder(exchange.reply)
