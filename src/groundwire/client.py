@@ -48,9 +48,8 @@ from groundwire.providers.successor import CurrentModel
 from groundwire.routing.failover import Plan, Router
 from groundwire.routing.health import Health
 from groundwire.routing.resolve import AUTO, plan_for, ranked, resolve, substituted
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Http
-from groundwire.transport.threads import is_running, run_apart
+from groundwire.transport.http import Deadlines, Http
+from groundwire.transport.threads import is_loop_running, run_in_loop_thread
 from groundwire.wiring import ENGINES, Ask, EngineFactory, LazyMapping, ProviderStatus
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ class Groundwire:
                 return await groundwire.asearch(query, provider=provider, model=model, options=options)
 
         # Connections belong to one event loop, so the thread gets its own.
-        return run_apart(lambda: ask(self._copy())) if is_running() else asyncio.run(ask(self))
+        return run_in_loop_thread(lambda: ask(self._copy())) if is_loop_running() else asyncio.run(ask(self))
 
     def _copy(self) -> Groundwire:
         copy = Groundwire(self.config, env=self._env)

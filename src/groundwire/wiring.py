@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from groundwire.engine.knowledge import Report
     from groundwire.engine.pages import Engine, Page
     from groundwire.engine.read.apart import PageReader
-    from groundwire.transport.safe_fetch import GuardedFetcher
+    from groundwire.transport.safe_fetch import SafeFetcher
 
 Ask: TypeAlias = Callable[[Request], Batches]
 
@@ -67,7 +67,7 @@ class EngineFactory:
         self.report: Report | None = None
         """Told how far the embedded index is while it is made."""
         self._made: dict[str, Engine] = {}
-        self._fetcher: GuardedFetcher | None = None
+        self._fetcher: SafeFetcher | None = None
         self._reader: PageReader | None = None
 
     @property
@@ -195,12 +195,12 @@ class EngineFactory:
             self._reader = PageReader()
         return Opener(admits, fetcher=self.fetcher(), read=self._reader)
 
-    def fetcher(self) -> GuardedFetcher:
+    def fetcher(self) -> SafeFetcher:
         """The only way out to pages of strangers."""
-        from groundwire.transport.safe_fetch import GuardedFetcher  # noqa: PLC0415  made when asked
+        from groundwire.transport.safe_fetch import SafeFetcher  # noqa: PLC0415  made when asked
 
         if self._fetcher is None:
-            self._fetcher = GuardedFetcher()
+            self._fetcher = SafeFetcher()
         return self._fetcher
 
     def _row(self, name: str) -> ApiEngineRow:

@@ -161,7 +161,7 @@ def test_a_file_that_may_not_be_read_is_told(world: World, monkeypatch: pytest.M
         raise PermissionError(13, "Permission denied")
 
     # The administrator may read everything, so the refusal is acted.
-    monkeypatch.setattr("groundwire.config.files.os.open", refuse)
+    monkeypatch.setattr("groundwire.files.text_file.os.open", refuse)
     monkeypatch.setattr("groundwire.config.load.read_opencode", lambda *_: OpenCode({}, {}, ()))
     assert world.refusal() == f"{path} cannot be read: Permission denied; make it readable or remove it"
 

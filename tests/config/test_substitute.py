@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.config.jsonc import Malformed
 from groundwire.config.substitute import substitute
 from groundwire.errors import ConfigError
+from groundwire.files.jsonc import Malformed
 from tests.config.world import World, geminisearch, websearch, write
 from tests.growth import LINEAR, growth
 

@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TypeAlias
 
-from groundwire.transport.connections import Connections
 from groundwire.transport.http import Http
-from groundwire.transport.http1.connect import Connector, LookUp
+from groundwire.transport.http1.connect import Connector, ResolveHost
 from groundwire.transport.http1.pool import Pool
+from groundwire.transport.response import HttpConnections
 
 HERE = "127.0.0.1"
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -110,7 +110,7 @@ async def _carried(reader: StreamReader, writer: StreamWriter) -> None:
         await writer.drain()
 
 
-def names(**addresses: Sequence[str]) -> LookUp:
+def names(**addresses: Sequence[str]) -> ResolveHost:
     """A resolver by the book; underscores stand for dots."""
     book = {name.replace("_", "."): found for name, found in addresses.items()}
 
@@ -124,11 +124,11 @@ def names(**addresses: Sequence[str]) -> LookUp:
 
 @asynccontextmanager
 async def client(
-    look_up: LookUp | None = None, tls: ssl.SSLContext | None = None, **env: str
+    look_up: ResolveHost | None = None, tls: ssl.SSLContext | None = None, **env: str
 ) -> AsyncIterator[Http]:
     """A client with a resolver and a trust of its own."""
     async with Http(env) as http:
-        http._connections = Connections()
+        http._connections = HttpConnections()
         http._connections._pool = Pool(Connector(look_up, tls), 30.0)
         yield http
 

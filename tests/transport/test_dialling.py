@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from groundwire.errors import GroundwireError, TimedOut, Unreachable
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Call, Http
-from groundwire.transport.http1.connect import Resolver, first_of
+from groundwire.transport.http import Deadlines, Http, HttpRequest
+from groundwire.transport.http1.connect import Resolver, first_connected
 from groundwire.transport.http1.connection import Connection
 from tests.transport.bounded import run
 from tests.transport.certificates import certificate
@@ -29,7 +28,7 @@ DEAD, DEAF = "127.0.0.8", "127.0.0.9"
 
 
 async def asked(http: Http, url: str, deadlines: Deadlines = PATIENT, method: str = "GET") -> bytes:
-    async with http.open(Call(method, url, {}), deadlines) as exchange:
+    async with http.open(HttpRequest(method, url, {}), deadlines) as exchange:
         return await exchange.body()
 
 
@@ -78,7 +77,7 @@ def at_once() -> asyncio.Event:
 def test_the_next_address_is_dialled_as_soon_as_one_is_dead() -> None:
     async def main() -> None:
         dials = Dials()
-        line = await first_of(
+        line = await first_connected(
             [dials.dead("a"), dials.dead("b"), dials.alive("c", at_once()), dials.dead("d")]
         )
         assert line._transport is dials.wires["c"]
@@ -90,7 +89,9 @@ def test_the_next_address_is_dialled_as_soon_as_one_is_dead() -> None:
 def test_the_next_address_is_dialled_beside_one_that_is_silent_and_who_is_late_is_hung_up_on() -> None:
     async def main() -> None:
         dials = Dials()
-        line = await first_of([dials.alive("deaf"), dials.alive("stubborn"), dials.alive("c", at_once())])
+        line = await first_connected(
+            [dials.alive("deaf"), dials.alive("stubborn"), dials.alive("c", at_once())]
+        )
         assert line._transport is dials.wires["c"]
         while "stubborn" not in dials.wires or not dials.wires["stubborn"].is_cut:
             await asyncio.sleep(0)
@@ -103,7 +104,7 @@ def test_the_next_address_is_dialled_beside_one_that_is_silent_and_who_is_late_i
 def test_the_silent_one_may_still_be_the_first() -> None:
     async def main() -> None:
         dials, ready = Dials(), asyncio.Event()
-        dialling = asyncio.ensure_future(first_of([dials.alive("slow", ready), dials.alive("deaf")]))
+        dialling = asyncio.ensure_future(first_connected([dials.alive("slow", ready), dials.alive("deaf")]))
         while dials.begun != ["slow", "deaf"]:
             await asyncio.sleep(0.01)
         ready.set()
@@ -116,9 +117,9 @@ def test_where_nobody_is_the_last_error_is_told() -> None:
     async def main() -> None:
         dials = Dials()
         with pytest.raises(OSError, match="b"):
-            await first_of([dials.dead("a"), dials.dead("b")])
+            await first_connected([dials.dead("a"), dials.dead("b")])
         with pytest.raises(OSError, match="no address"):
-            await first_of([])
+            await first_connected([])
 
     run(main())
 
@@ -127,7 +128,7 @@ def test_who_cannot_be_trusted_is_not_replaced_by_another() -> None:
     async def main() -> None:
         dials = Dials()
         with pytest.raises(ssl.SSLError):
-            await first_of([dials.dead("a", ssl.SSLError()), dials.alive("b", at_once())])
+            await first_connected([dials.dead("a", ssl.SSLError()), dials.alive("b", at_once())])
         assert dials.begun == ["a"]
 
     run(main())
@@ -137,7 +138,7 @@ def test_who_stops_dialling_stops_all_of_it() -> None:
     async def main() -> None:
         dials = Dials()
         async with nothing_left():
-            dialling = asyncio.ensure_future(first_of([dials.alive("a"), dials.alive("stubborn")]))
+            dialling = asyncio.ensure_future(first_connected([dials.alive("a"), dials.alive("stubborn")]))
             while dials.begun != ["a", "stubborn"]:
                 await asyncio.sleep(0.01)
             dialling.cancel()
@@ -427,7 +428,7 @@ def test_who_reads_late_reads_all_that_came_before_the_end(
             nothing_left(),
             serving(hasty, tls=tls if scheme == "https" else None) as port,
             client(names(www_example_com=[HERE]), trusting) as http,
-            http.open(Call("GET", f"{scheme}://{SITE}:{port}/", {}), PATIENT) as exchange,
+            http.open(HttpRequest("GET", f"{scheme}://{SITE}:{port}/", {}), PATIENT) as exchange,
         ):
             await gone.wait()
             assert len(await exchange.body()) == 1_000_000

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.errors import ConfigError
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Call, Http
-from groundwire.transport.http1.origin import NoProxy, Origin, authority_of, place_of, proxy_door
-from groundwire.transport.weburl import NoAddress
+from groundwire.transport.http import Deadlines, Http, HttpRequest
+from groundwire.transport.http1.origin import InvalidProxy, Origin, authority_of, parse_proxy, parse_target
+from groundwire.transport.weburl import InvalidUrl
 from tests.transport.bounded import run
 
 PROXY = "http://proxy.example:3128"
@@ -41,7 +40,7 @@ PROXY = "http://proxy.example:3128"
     ],
 )
 def test_an_address_leads_to_a_door(url: str, door: Origin, host: str, target: str) -> None:
-    place = place_of(url)
+    place = parse_target(url)
     assert (place.door, place.host, place.target, place.authorization) == (door, host, target, "")
 
 
@@ -61,21 +60,21 @@ def test_an_address_leads_to_a_door(url: str, door: Origin, host: str, target: s
     ],
 )
 def test_name_and_password_are_told_and_stand_nowhere_else(secret: str, told: bytes) -> None:
-    place = place_of(f"https://{secret}@a.example/x?y=@z")
+    place = parse_target(f"https://{secret}@a.example/x?y=@z")
     assert place.authorization == f"Basic {b64encode(told).decode()}"
     assert (place.door, place.host, place.target) == (
         Origin("a.example", 443, "a.example"),
         "a.example",
         "/x?y=@z",
     )
-    assert proxy_door(f"http://{secret}@a.example:1") == (Origin("a.example", 1), place.authorization)
+    assert parse_proxy(f"http://{secret}@a.example:1") == (Origin("a.example", 1), place.authorization)
 
 
 def test_only_a_proxy_that_passes_it_on_in_the_open_is_told_the_whole_address() -> None:
-    assert place_of("http://a.example/x?y", PROXY).target == "http://a.example/x?y"
-    assert place_of("http://[::1]:81/x", PROXY).target == "http://[::1]:81/x"
-    assert place_of("https://a.example/x?y", PROXY).target == "/x?y"
-    assert place_of("https://a.example/", PROXY).door == Origin("a.example", 443, "a.example", PROXY)
+    assert parse_target("http://a.example/x?y", PROXY).target == "http://a.example/x?y"
+    assert parse_target("http://[::1]:81/x", PROXY).target == "http://[::1]:81/x"
+    assert parse_target("https://a.example/x?y", PROXY).target == "/x?y"
+    assert parse_target("https://a.example/", PROXY).door == Origin("a.example", 443, "a.example", PROXY)
     assert authority_of(Origin("::1", 443)) == "[::1]:443"
 
 
@@ -85,8 +84,8 @@ ODD = st.text(st.sampled_from("abAB019.:/?#@[]%\\ \t\r\n\0é\u2028\u212a\ud800-_
 @given(st.sampled_from(["http://", "https://", "http:", "", "HTTP://a", "http://a.example/"]), ODD)
 def test_whatever_leads_somewhere_can_be_written_on_one_line(scheme: str, rest: str) -> None:
     try:
-        place = place_of(scheme + rest)
-    except NoAddress:
+        place = parse_target(scheme + rest)
+    except InvalidUrl:
         return
     for text in (place.host, place.target, place.authorization.removeprefix("Basic ")):
         assert text.isascii()
@@ -99,14 +98,14 @@ def test_whatever_leads_somewhere_can_be_written_on_one_line(scheme: str, rest: 
     "proxy", ["http://", "http://[::1", "http://a:port", "http://a b/", "http://\ud800@a"]
 )
 def test_a_proxy_that_is_none_is_a_matter_of_configuration(proxy: str) -> None:
-    with pytest.raises(NoProxy):
-        proxy_door(proxy)
+    with pytest.raises(InvalidProxy):
+        parse_proxy(proxy)
 
     async def main() -> None:
         async with Http({"ALL_PROXY": proxy}) as http:
             for url in ("http://a.example/", "https://a.example/"):
                 with pytest.raises(ConfigError, match="must be given as an http address"):
-                    async with http.open(Call("GET", url, {}), Deadlines()):
+                    async with http.open(HttpRequest("GET", url, {}), Deadlines()):
                         pass
 
     run(main())
@@ -117,7 +116,7 @@ def test_where_a_body_ends_is_not_the_callers_to_say(name: str) -> None:
     async def main() -> None:
         async with Http({}) as http:
             with pytest.raises(ConfigError, match="cannot be written"):
-                async with http.open(Call("POST", "http://127.0.0.1:9/", {name: "5"}), Deadlines()):
+                async with http.open(HttpRequest("POST", "http://127.0.0.1:9/", {name: "5"}), Deadlines()):
                     pass
 
     run(main())

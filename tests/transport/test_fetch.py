@@ -10,8 +10,8 @@ import pytest
 from groundwire.errors import FetchRefused, GroundwireError, TimedOut, Unreachable
 from groundwire.testing.script import Script, ScriptedResponse
 from groundwire.transport.fetch import Fetched
-from groundwire.transport.safe_fetch import GuardedFetcher
-from groundwire.transport.ssrf import REFUSED, Rules
+from groundwire.transport.safe_fetch import SafeFetcher
+from groundwire.transport.ssrf import REFUSED, SsrfPolicy
 from tests.transport.bounded import run
 from tests.transport.canaries import FORBIDDEN_HOST, Names, Web, page, small_web
 from tests.transport.certificates import certificate
@@ -65,8 +65,8 @@ def test_none_of_the_addresses_reaches_anybody_and_all_refusals_are_alike() -> N
             # On the very port where somebody listens, which is allowed, and with the real resolver.
             urls = [f"http://{host}:{web.port}/" for host in HOSTS]
             urls += (url.replace(HERE, f"{HERE}:{web.port}") for url in FORMS)
-            rules = Rules(ports=frozenset({80, 443, web.port}))
-            async with GuardedFetcher(rules) as web.fetcher:
+            rules = SsrfPolicy(ports=frozenset({80, 443, web.port}))
+            async with SafeFetcher(rules) as web.fetcher:
                 told = {(await refusal(web, url)).message for url in urls}
             assert web.upstream.connections == 0
             return told
@@ -76,7 +76,7 @@ def test_none_of_the_addresses_reaches_anybody_and_all_refusals_are_alike() -> N
 
 def test_without_rules_loopback_is_refused_as_everything_else() -> None:
     async def main() -> None:
-        async with small_web(page()) as web, GuardedFetcher() as fetcher:
+        async with small_web(page()) as web, SafeFetcher() as fetcher:
             for url in (web.url(), f"http://localhost:{web.port}/", "http://127.0.0.1/"):
                 with pytest.raises(FetchRefused, match=REFUSED):
                     await fetcher.get(url)
@@ -227,12 +227,12 @@ def test_the_second_address_of_a_name_is_tried_where_the_first_does_not_answer()
     async def main() -> None:
         async with small_web(page()) as web:
             closed = "127.0.0.3"
-            rules = Rules(trusted=frozenset({(SITE, web.port)}))
+            rules = SsrfPolicy(trusted=frozenset({(SITE, web.port)}))
             names = Names(www_example_com=[[closed, HERE]], silent_example_com=[[closed]])
-            async with GuardedFetcher(rules, resolve=names) as fetcher:
+            async with SafeFetcher(rules, resolve=names) as fetcher:
                 assert (await fetcher.get(web.url("/", SITE))).status == 200
-            rules = Rules(trusted=frozenset({("silent.example.com", web.port)}))
-            async with GuardedFetcher(rules, resolve=names) as fetcher:
+            rules = SsrfPolicy(trusted=frozenset({("silent.example.com", web.port)}))
+            async with SafeFetcher(rules, resolve=names) as fetcher:
                 with pytest.raises(Unreachable, match=r"cannot reach silent\.example\.com"):
                     await fetcher.get(web.url("/", "silent.example.com"))
 
@@ -258,7 +258,7 @@ def test_one_deadline_spans_names_hops_and_bytes() -> None:
                 with pytest.raises(TimedOut):
                     await web.fetcher.get(web.url())
                 await web.upstream.closed()
-        async with GuardedFetcher(resolve=never, seconds=0.1) as fetcher:
+        async with SafeFetcher(resolve=never, seconds=0.1) as fetcher:
             with pytest.raises(TimedOut):
                 await fetcher.get("http://www.example.com/")
 
@@ -311,14 +311,14 @@ def test_a_certificate_must_be_for_the_name_though_the_ip_address_is_dialled(tmp
     async def main() -> None:
         server = await asyncio.start_server(answer, HERE, 0, ssl=serving)
         port = server.sockets[0].getsockname()[1]
-        rules = Rules(ports=frozenset({port}), trusted=frozenset({(HERE, port)}))
+        rules = SsrfPolicy(ports=frozenset({port}), trusted=frozenset({(HERE, port)}))
         names = Names(www_example_com=[[HERE]], other_example_com=[[HERE]])
-        async with server, GuardedFetcher(rules, resolve=names, tls=trusting) as fetcher:
+        async with server, SafeFetcher(rules, resolve=names, tls=trusting) as fetcher:
             assert (await fetcher.get(f"https://{SITE}:{port}/")).body == b"ok"
             for host in ("other.example.com", HERE):
                 with pytest.raises(Unreachable, match="certificate"):
                     await fetcher.get(f"https://{host}:{port}/")
-            async with GuardedFetcher(rules, resolve=names) as strict:
+            async with SafeFetcher(rules, resolve=names) as strict:
                 with pytest.raises(Unreachable, match="certificate"):
                     await strict.get(f"https://{SITE}:{port}/")
         while len(asyncio.all_tasks()) > 1:  # the server has not yet noticed who hung up on it

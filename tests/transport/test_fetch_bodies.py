@@ -11,7 +11,7 @@ import pytest
 
 from groundwire.errors import FetchRefused, TimedOut, Unreachable, UpstreamWireError
 from groundwire.testing.script import Script, ScriptedResponse
-from groundwire.transport.decoders import Unpacker
+from groundwire.transport.decoders import BodyDecoder
 from groundwire.transport.fetch import Fetched, fetch_all
 from tests.transport.bounded import run
 from tests.transport.canaries import page, small_web
@@ -54,7 +54,7 @@ def test_a_packed_body_may_come_in_pieces(size: int) -> None:
         (gzip.compress(TEXT, mtime=0) * 2, "gzip", TEXT * 2),
         (BARE_DEFLATE, "deflate", TEXT),
     ):
-        unpacker = Unpacker(encoding, 10_000)
+        unpacker = BodyDecoder(encoding, 10_000)
         for at in range(0, len(packed), size):
             unpacker.feed(packed[at : at + size])
         assert unpacker.close() == expected
@@ -106,7 +106,7 @@ def test_a_bomb_is_defused_before_it_fills_the_memory(encoding: str) -> None:
 
 
 def test_packing_that_never_comes_to_anything_is_bounded_too() -> None:
-    unpacker = Unpacker("gzip", 100_000)
+    unpacker = BodyDecoder("gzip", 100_000)
     with pytest.raises(UpstreamWireError, match="larger"):  # noqa: PT012
         for _ in range(100_000):
             unpacker.feed(gzip.compress(b"", mtime=0))

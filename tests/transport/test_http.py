@@ -22,8 +22,7 @@ from groundwire.model.value import replace
 from groundwire.testing.script import Cut, Dribble, Framing, Script, ScriptedResponse, text_response
 from groundwire.testing.upstream import Upstream
 from groundwire.transport import response as exchanges
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Call, Http
+from groundwire.transport.http import Deadlines, Http, HttpRequest
 from groundwire.transport.response import Response
 from tests.transport.bounded import run
 
@@ -35,8 +34,8 @@ NEVER = float("inf")
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
-def call(upstream: Upstream, path: str = "/x", body: bytes = b"{}") -> Call:
-    return Call("POST", upstream.url + path, {"x-key": "k"}, body)
+def call(upstream: Upstream, path: str = "/x", body: bytes = b"{}") -> HttpRequest:
+    return HttpRequest("POST", upstream.url + path, {"x-key": "k"}, body)
 
 
 @asynccontextmanager
@@ -209,7 +208,7 @@ def test_an_address_that_is_none_is_a_matter_of_configuration(url: str) -> None:
     async def main() -> None:
         async with Http({}) as http:
             with pytest.raises(ConfigError, match="base_url"):
-                async with http.open(Call("POST", url, {}), PATIENT):
+                async with http.open(HttpRequest("POST", url, {}), PATIENT):
                     pass
 
     run(main())
@@ -218,7 +217,7 @@ def test_an_address_that_is_none_is_a_matter_of_configuration(url: str) -> None:
 def test_a_header_that_cannot_be_sent_is_a_matter_of_configuration() -> None:
     async def main() -> None:
         async with Upstream(ScriptedResponse()) as upstream, Http({}) as http:
-            broken = Call("POST", upstream.url, {"x-key": "top\r\nsecret: x"})
+            broken = HttpRequest("POST", upstream.url, {"x-key": "top\r\nsecret: x"})
             with pytest.raises(ConfigError, match="cannot be written") as caught:
                 async with http.open(broken, PATIENT):
                     pass

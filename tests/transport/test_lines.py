@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from groundwire.errors import GroundwireError, Interrupted, TimedOut, Unreachable
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Call, Http
+from groundwire.transport.http import Deadlines, Http, HttpRequest
 from groundwire.transport.http1.connect import Connector
 from groundwire.transport.http1.connection import AHEAD, Connection, IncompleteBody, RemoteDisconnected
 from groundwire.transport.http1.origin import Origin
@@ -28,11 +27,11 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 PATIENT = Deadlines(connect=10, first_byte=10, idle=10, total=20)
 
 
-def call(port: int, method: str = "GET", path: str = "/") -> Call:
-    return Call(method, f"http://{HERE}:{port}{path}", {})
+def call(port: int, method: str = "GET", path: str = "/") -> HttpRequest:
+    return HttpRequest(method, f"http://{HERE}:{port}{path}", {})
 
 
-async def asked(http: Http, what: Call, deadlines: Deadlines = PATIENT) -> bytes:
+async def asked(http: Http, what: HttpRequest, deadlines: Deadlines = PATIENT) -> bytes:
     async with http.open(what, deadlines) as exchange:
         return await exchange.body()
 
@@ -358,7 +357,7 @@ def test_an_answer_that_comes_before_all_was_said_is_heard(angry: bool) -> None:
 
     async def main() -> None:
         async with nothing_left(), serving(talk) as port, Http({}) as http:
-            order = Call("POST", f"http://{HERE}:{port}/", {}, b"x" * 8_000_000)
+            order = HttpRequest("POST", f"http://{HERE}:{port}/", {}, b"x" * 8_000_000)
             async with http.open(order, PATIENT) as exchange:
                 assert (exchange.status, await exchange.body()) == (413, b"no")
             heard_it.set()

@@ -7,8 +7,7 @@ import pytest
 from groundwire.errors import ConfigError, Unreachable
 from groundwire.testing.script import Script, ScriptedResponse, json_response
 from groundwire.testing.upstream import Upstream
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Call, Http
+from groundwire.transport.http import Deadlines, Http, HttpRequest
 from groundwire.transport.proxies import proxy_for
 from tests.transport.bounded import run
 
@@ -71,7 +70,9 @@ def test_a_call_goes_through_the_proxy_with_its_credentials_and_nothing_else_doe
             env = {"HTTP_PROXY": f"http://me:sesame@127.0.0.1:{port}"}
             async with Http(env) as http:
                 for url in ("http://provider.example/v1/x?y=1", f"{proxy.url}/direct"):
-                    async with http.open(Call("POST", url, {"x-key": "k"}, b"{}"), Deadlines()) as exchange:
+                    async with http.open(
+                        HttpRequest("POST", url, {"x-key": "k"}, b"{}"), Deadlines()
+                    ) as exchange:
                         assert await exchange.body() == b'{"ok":1}'
             through, direct = proxy.requests
             assert through.target == "http://provider.example/v1/x?y=1"
@@ -96,7 +97,7 @@ def test_a_proxy_that_fails_is_told_as_such(script: Script, words: str) -> None:
             env = {"HTTPS_PROXY": proxy.url.replace("http://", "http://me:sesame1234@")}
             async with Http(env) as http:
                 with pytest.raises(Unreachable, match=words) as caught:
-                    async with http.open(Call("POST", "https://provider.example/", {}), Deadlines()):
+                    async with http.open(HttpRequest("POST", "https://provider.example/", {}), Deadlines()):
                         pass
             assert "sesame" not in str(caught.value)
 

@@ -15,8 +15,7 @@ import uvicorn
 from aiohttp import web
 
 from groundwire.errors import Interrupted
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Call, Http
+from groundwire.transport.http import Deadlines, Http, HttpRequest
 from groundwire.transport.response import Response
 from tests.transport.bounded import run
 from tests.transport.certificates import certificate
@@ -158,7 +157,9 @@ def server(request: pytest.FixtureRequest) -> Serving:
 async def open_at(
     http: Http, port: int, path: str, method: str = "GET", body: bytes = b"", scheme: str = "http"
 ) -> AsyncIterator[Response]:
-    async with http.open(Call(method, f"{scheme}://{HERE}:{port}{path}", {}, body), PATIENT) as exchange:
+    async with http.open(
+        HttpRequest(method, f"{scheme}://{HERE}:{port}{path}", {}, body), PATIENT
+    ) as exchange:
         yield exchange
 
 

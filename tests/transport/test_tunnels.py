@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.errors import GroundwireError, TimedOut, Unreachable, UpstreamWireError
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Call, Http
-from groundwire.transport.http1.connect import LookUp
+from groundwire.transport.http import Deadlines, Http, HttpRequest
 from tests.transport.bounded import run
 from tests.transport.certificates import certificate
 from tests.transport.leftovers import nothing_left
@@ -43,7 +41,7 @@ def tls(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
 
 
 async def asked(http: Http, url: str = f"https://{SITE}/x?y=1", deadlines: Deadlines = PATIENT) -> bytes:
-    async with http.open(Call("POST", url, {"x-key": "k"}, b"{}"), deadlines) as exchange:
+    async with http.open(HttpRequest("POST", url, {"x-key": "k"}, b"{}"), deadlines) as exchange:
         return await exchange.body()
 
 

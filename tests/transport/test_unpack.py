@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.errors import UpstreamWireError
-from groundwire.transport.decoders import Inflater
+from groundwire.transport.decoders import Decompressor
 from tests.transport.test_bodies import PLACES, cut
 
 TEXTS = st.binary(max_size=200) | st.binary(min_size=1, max_size=3).map(lambda text: text * 2000)
@@ -31,7 +31,7 @@ PACKED = [
 
 def unpacked(encoding: str, pieces: list[bytes], most: int) -> bytes | None:
     """What comes out, in portions; None if it cannot be unpacked."""
-    inflater = Inflater(encoding)
+    inflater = Decompressor(encoding)
     out = b""
     try:
         for piece in pieces:

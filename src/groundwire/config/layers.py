@@ -47,7 +47,7 @@ class Source:
 
 def read_file(text: str, path: str, context: Context, own_file: str = "") -> tuple[Layer, Source]:
     """The settings of a TOML file."""
-    from groundwire.config.toml import line_of, parse_toml  # noqa: PLC0415  many users have no file
+    from groundwire.files.toml import line_of, parse_toml  # noqa: PLC0415  many users have no file
 
     source = Source(path, lambda key: f"{path}:{line_of(text, key)}: {dotted(key)}", own_file)
     return read_table(parse_toml(text, path), source, context), source

@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping
 
 from groundwire.config import paths
 from groundwire.config.environment import read_environment
-from groundwire.config.files import read_text
 from groundwire.config.keys import Path, dotted
 from groundwire.config.kinds import Context
 from groundwire.config.layers import Entry, Layer, check_providers, defined, read_file, read_flags
@@ -32,6 +31,7 @@ from groundwire.config.schema import (
 from groundwire.credentials.redact import redact_patterns
 from groundwire.credentials.secret import PLACEHOLDER
 from groundwire.errors import ConfigError
+from groundwire.files.text_file import read_text
 from groundwire.model import Json, Location, SearchOptions
 from groundwire.model.value import replace
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from groundwire.config.files import read_text
 from groundwire.config.keys import Path
 from groundwire.config.layers import Entry, Layer
 from groundwire.config.opencode_files import Place, managed_dir, places
 from groundwire.credentials.secret import is_sendable
 from groundwire.errors import ConfigError
+from groundwire.files.text_file import read_text
 from groundwire.model import Json, JsonObject
 from groundwire.model.value import value
 

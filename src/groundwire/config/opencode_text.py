@@ -12,14 +12,14 @@ import os
 import re
 from collections.abc import Mapping
 
-from groundwire.config.files import position, read_text
-from groundwire.config.jsonc import Malformed, parse_jsonc
 from groundwire.config.opencode_files import Place
 from groundwire.config.paths import resolved
 from groundwire.config.substitute import Resolve, substitute
 from groundwire.credentials.lookup import Places, defined_variables
 from groundwire.credentials.redact import redact_patterns
 from groundwire.errors import ConfigError
+from groundwire.files.jsonc import Malformed, parse_jsonc
+from groundwire.files.text_file import position, read_text
 from groundwire.model import JsonObject
 
 _OF_A_MODEL = re.compile(r"(?!.*(?:KEY|TOKEN|SECRET|PASS|AUTH|CRED)).*MODEL.*", re.IGNORECASE)

@@ -16,8 +16,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from groundwire.config.jsonc import Malformed
 from groundwire.errors import ConfigError
+from groundwire.files.jsonc import Malformed
 
 MAX_SIZE = 4 * 1024 * 1024
 

@@ -24,11 +24,11 @@ import hashlib
 import os
 from contextlib import suppress
 
-from groundwire.credentials.files import PRIVATE, read_document, sync_directory
 from groundwire.credentials.secret import NO_SECRET, Secret, Tokens, sendable
 from groundwire.credentials.stores import json_object
 from groundwire.dialects.json import dump_json
 from groundwire.errors import ConfigError
+from groundwire.files.text_file import PRIVATE, read_document, sync_directory
 from groundwire.model import Json, JsonObject
 from groundwire.model.value import value
 

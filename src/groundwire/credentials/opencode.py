@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-from groundwire.credentials.files import Document, read_document
 from groundwire.credentials.jwt import account_id
 from groundwire.credentials.secret import Credential, Tokens, sendable
-from groundwire.credentials.splice import Edit
 from groundwire.credentials.stores import Places, Shelf, json_object, loose_warnings
 from groundwire.errors import ConfigError
+from groundwire.files.json_edit import Edit
+from groundwire.files.text_file import Document, read_document
 from groundwire.model import JsonObject
 from groundwire.model.value import replace
 

@@ -14,10 +14,10 @@ import re
 import shlex
 from collections.abc import Mapping
 
-from groundwire.credentials.files import Document, read_document, write_atomically
 from groundwire.credentials.secret import Credential, Secret, sendable
 from groundwire.credentials.stores import Places, Shelf
 from groundwire.errors import ConfigError
+from groundwire.files.text_file import Document, read_document, write_atomically
 
 FILE_NAME = "credentials.toml"
 ORIGIN = "groundwire's credentials file"
@@ -72,7 +72,7 @@ async def store_key(config_dir: str, name: str, key: Secret | None) -> bool:
 
     The file is replaced in one step, readable by its owner alone. Other entries and comments stay.
     """
-    from groundwire.credentials.locks import locked  # noqa: PLC0415  only for who writes
+    from groundwire.files.lock import locked  # noqa: PLC0415  only for who writes
 
     path = os.path.join(config_dir, FILE_NAME)
     try:

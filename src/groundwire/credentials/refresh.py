@@ -24,7 +24,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 from groundwire.credentials.journal import Journal, digest
-from groundwire.credentials.locks import locked, uninterrupted
 from groundwire.credentials.oauth import TOKEN_URL, read_refresh_answer, refresh_request
 from groundwire.credentials.secret import NO_SECRET, Credential, Secret, Tokens
 from groundwire.credentials.sessions import (
@@ -44,6 +43,7 @@ from groundwire.errors import (
     UpstreamError,
     UpstreamWireError,
 )
+from groundwire.files.lock import locked, uninterrupted
 from groundwire.model.value import replace, value
 
 Send: TypeAlias = Callable[[str, Mapping[str, str], bytes], Awaitable[tuple[int, bytes]]]

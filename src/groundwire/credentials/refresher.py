@@ -11,11 +11,11 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 
-from groundwire.credentials.locks import uninterrupted
 from groundwire.credentials.oauth import TOKEN_URL
 from groundwire.credentials.refresh import PACE, Apart, Pace, Send, ensure_fresh, renew_refused
 from groundwire.credentials.secret import Credential, Secret
 from groundwire.errors import TimedOut
+from groundwire.files.lock import uninterrupted
 
 
 class Refresher:

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from groundwire.credentials.codex import ENTRY as CODEX_ENTRY
 from groundwire.credentials.codex import codex_edits, parse_codex
-from groundwire.credentials.files import Document, read_document, write_atomically
 from groundwire.credentials.opencode import FILE as OPENCODE_FILE
 from groundwire.credentials.opencode import opencode_edits, parse_opencode
 from groundwire.credentials.secret import Credential, Tokens
-from groundwire.credentials.splice import Edit, splice
 from groundwire.credentials.stores import Shelf
 from groundwire.errors import AuthRejected
+from groundwire.files.json_edit import Edit, splice
+from groundwire.files.text_file import Document, read_document, write_atomically
 from groundwire.model.value import replace
 
 

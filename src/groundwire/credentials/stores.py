@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from groundwire.credentials.files import Document
 from groundwire.credentials.secret import Credential
 from groundwire.dialects.json import load_json
 from groundwire.errors import ClientWireError, WireError
+from groundwire.files.text_file import Document
 from groundwire.model import JsonObject
 from groundwire.model.value import value
 

@@ -23,9 +23,8 @@ from pathlib import Path
 from groundwire.credentials.refresh import Apart, Errand, Send, run_errand
 from groundwire.credentials.refresh_worker import decode_errand, decode_trouble, encode_errand, encode_trouble
 from groundwire.errors import GroundwireError
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Call, Http
-from groundwire.transport.process import Command, detached
+from groundwire.transport.http import Deadlines, Http, HttpRequest
+from groundwire.transport.process import ProcessCommand, run_detached
 
 _MODULE = "groundwire.providers.openai_session"
 _ROOT = str(Path(__file__).resolve().parents[2])
@@ -38,7 +37,7 @@ def sender(http: Http) -> Send:
     """A way to the login service over these connections."""
 
     async def send(url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
-        async with http.open(Call("POST", url, headers, body), _DEADLINES) as exchange:
+        async with http.open(HttpRequest("POST", url, headers, body), _DEADLINES) as exchange:
             return exchange.status, await exchange.body()
 
     return send
@@ -53,8 +52,8 @@ def apart(env: Mapping[str, str]) -> Apart | None:
     argv = (sys.executable, "-P", "-m", _MODULE)
 
     async def run(errand: Errand, lock: int) -> GroundwireError | None:
-        command = Command(argv, {**passed, "PYTHONPATH": _ROOT}, "/", encode_errand(errand))
-        return decode_trouble(await detached(command, lock))
+        command = ProcessCommand(argv, {**passed, "PYTHONPATH": _ROOT}, "/", encode_errand(errand))
+        return decode_trouble(await run_detached(command, lock))
 
     return run
 

@@ -15,7 +15,13 @@ from groundwire.store.migrations import COMPONENT, ON_POSTGRES, WORDS_SINCE
 from groundwire.store.rows import Row, Values
 from groundwire.store.sql import SqlStore
 from groundwire.transport.migrations import Migration
-from groundwire.transport.postgres import REFUSED_VALUES, Connection, Connections, closed_on_error, migrate
+from groundwire.transport.postgres import (
+    REFUSED_VALUES,
+    PostgresConnection,
+    PostgresPool,
+    closed_on_error,
+    migrate,
+)
 
 ANSWER_SECONDS = 12.0
 """A little more than the server itself allows a statement: beyond it the server hangs."""
@@ -27,7 +33,7 @@ _NAMED = re.compile(r":([a-z_]+)")
 
 def open_postgres(address: str, steps: Sequence[Migration] = ON_POSTGRES) -> SqlStore:
     """The store in the database at an address (`postgresql://…`)."""
-    connections = Connections(address, ANSWER_SECONDS)
+    connections = PostgresPool(address, ANSWER_SECONDS)
     with closed_on_error(connections):
         migrate(connections, COMPONENT, steps)
         store = SqlStore(PostgresDatabase(connections), POSTGRES, LEASES)
@@ -39,7 +45,7 @@ def open_postgres(address: str, steps: Sequence[Migration] = ON_POSTGRES) -> Sql
 class PostgresDatabase:
     """Connections, each of which carries out one transaction at a time."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: PostgresPool) -> None:
         self._connections = connections
 
     @contextmanager
@@ -68,7 +74,7 @@ class PostgresDatabase:
 class PostgresTransaction:
     """Statements on a connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: PostgresConnection) -> None:
         self._connection = connection
 
     def rows(self, statement: LiteralString, values: Values) -> list[Row]:

@@ -7,7 +7,7 @@ import logging
 
 from groundwire.errors import GroundwireError
 from groundwire.store.base import Store
-from groundwire.transport.threads import in_thread
+from groundwire.transport.threads import run_in_thread
 
 log = logging.getLogger("groundwire.store")
 
@@ -33,7 +33,7 @@ class StoreProbe:
 
     async def _check(self) -> str:
         try:
-            await in_thread(self._store.check, "groundwire-probe")
+            await run_in_thread(self._store.check, "groundwire-probe")
         except GroundwireError as error:
             log.warning("the store does not answer: %s", error.message)
             return "the store does not answer"

@@ -15,7 +15,7 @@ _GZIP, _ZLIB, _RAW = 31, 15, -15
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
-class Inflater:
+class Decompressor:
     """Packed bytes go in; what they hold comes out, no more at once than is asked for."""
 
     __slots__ = ("_is_full", "_machine", "_packed", "_window")
@@ -61,11 +61,11 @@ class Inflater:
         return True
 
 
-class Unpacker:
+class BodyDecoder:
     """Collects a body. What comes in is bounded as well: nothing may be packed to nothing for ever."""
 
     def __init__(self, encoding: str, limit: int) -> None:
-        self._inflater = Inflater(encoding)
+        self._inflater = Decompressor(encoding)
         self._limit = limit
         self._taken = 0
         self._unpacked = bytearray()

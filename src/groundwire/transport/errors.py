@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from groundwire.errors import ConfigError, GroundwireError, Unreachable, UpstreamWireError
 from groundwire.transport.http1.connect import ProxyRefused, ProxyUnreachable
 from groundwire.transport.http1.connection import IncompleteBody, RemoteDisconnected
-from groundwire.transport.http1.origin import NoProxy
+from groundwire.transport.http1.origin import InvalidProxy
 from groundwire.transport.http1.parser import ProtocolError
-from groundwire.transport.weburl import NoAddress
+from groundwire.transport.weburl import InvalidUrl
 
 
-def trouble(error: Exception, host: str) -> GroundwireError:
+def connection_error(error: Exception, host: str) -> GroundwireError:
     """What an error before the answer means."""
     match error:
-        case NoAddress():
+        case InvalidUrl():
             return ConfigError(f"{host!r} is no web address; check the base_url")
         case ProxyRefused(status=status):
             return Unreachable(f"the proxy does not lead to {host}: HTTP {status}")
-        case NoProxy():
+        case InvalidProxy():
             return ConfigError(f"the proxy for {host} must be given as an http address")
         case ProxyUnreachable(cause=cause):
             return Unreachable(f"cannot reach the proxy for {host}: {reason_of(cause)}")
@@ -43,7 +43,7 @@ _REASONS: Mapping[type[Exception], str] = {
 }
 
 
-def reason_of(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """What an error says, without the address that some of them name."""
     for kind, reason in _REASONS.items():
         if isinstance(error, kind):

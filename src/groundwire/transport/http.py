@@ -14,16 +14,33 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from groundwire.model.value import value
-from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.proxies import proxies_in, proxy_among
 
 if TYPE_CHECKING:
-    from groundwire.transport.connections import Connections
-    from groundwire.transport.response import Response
+    from groundwire.transport.response import HttpConnections, Response
+
+MAX_ANSWER = 64 * 1024 * 1024
+"""Some hundred thousand tokens told one by one, with pictures among them."""
 
 
 @value
-class Call:
+class Deadlines:
+    """`first_byte` runs until the headers are there, connecting included; `idle` from one read to the next;
+    `total` over everything.
+
+    A provider that dribbles bytes resets `idle`, never `total`.
+    """
+
+    connect: float = 5.0
+    first_byte: float = 120.0
+    idle: float = 90.0
+    total: float = 600.0
+    largest: int = MAX_ANSWER
+    """Bytes of the answer, unpacked."""
+
+
+@value
+class HttpRequest:
     """What to send where."""
 
     method: str
@@ -37,7 +54,7 @@ class Http:
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self._proxies = proxies_in(os.environ if env is None else env)
-        self._connections: Connections | None = None
+        self._connections: HttpConnections | None = None
 
     async def __aenter__(self) -> Http:
         return self
@@ -52,14 +69,14 @@ class Http:
         if self._connections is not None:
             await self._connections.aclose()
 
-    def open(self, call: Call, deadlines: Deadlines) -> AbstractAsyncContextManager[Response]:
+    def open(self, call: HttpRequest, deadlines: Deadlines) -> AbstractAsyncContextManager[Response]:
         """Send a call; inside the block its answer can be read."""
         proxy = proxy_among(self._proxies, call.url)
         return self._opened().open(call, deadlines, proxy)
 
-    def _opened(self) -> Connections:
+    def _opened(self) -> HttpConnections:
         if self._connections is None:
-            from groundwire.transport.connections import Connections  # noqa: PLC0415  with the first call
+            from groundwire.transport.response import HttpConnections  # noqa: PLC0415  with the first call
 
-            self._connections = Connections()
+            self._connections = HttpConnections()
         return self._connections

@@ -6,15 +6,68 @@ is bounded: for a free connection, for a new one, and for the answer to a statem
 
 from __future__ import annotations
 
+import os
 import select
+import socket
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from threading import BoundedSemaphore, Lock
+from contextlib import ExitStack, contextmanager, suppress
+from math import inf
+from threading import BoundedSemaphore, Condition, Lock, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any, LiteralString, TypeAlias, TypeVar
 
 from groundwire.errors import ConfigError, GroundwireError
 from groundwire.transport.migrations import Migration
-from groundwire.transport.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from psycopg.abc import PQGen
+
+
+class Watchdog:
+    """One daemon thread for any number of sockets, started with the first deadline."""
+
+    def __init__(self) -> None:
+        self._begin()
+        # A worker that was forked has neither the thread nor the sockets that were watched.
+        os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        self._changed = Condition()
+        self._due: dict[object, tuple[float, int]] = {}
+        self._thread: Thread | None = None
+
+    @contextmanager
+    def limit(self, fileno: int, seconds: float) -> Iterator[None]:
+        """Shut the socket down if the block lasts longer. It must not be closed inside the block."""
+        entry = object()
+        with self._changed:
+            if self._thread is None:
+                self._thread = Thread(target=self._watch, name="groundwire-watchdog", daemon=True)
+                self._thread.start()
+            self._due[entry] = (monotonic() + seconds, fileno)
+            self._changed.notify()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._due.pop(entry, None)
+
+    def _watch(self) -> None:
+        with self._changed:
+            while True:
+                now = monotonic()
+                for entry, (due, fileno) in tuple(self._due.items()):
+                    if due <= now:
+                        del self._due[entry]
+                        _shut_down(fileno)
+                nearest = min((due for due, _ in self._due.values()), default=inf)
+                self._changed.wait(None if nearest == inf else max(0.0, nearest - monotonic()))
+
+
+def _shut_down(fileno: int) -> None:
+    with suppress(OSError), socket.socket(fileno=os.dup(fileno)) as copy:
+        copy.shutdown(socket.SHUT_RDWR)
+
 
 try:
     import psycopg
@@ -22,11 +75,9 @@ try:
 except ImportError:
     raise ConfigError("PostgreSQL needs a driver: pip install 'groundwire[postgres]'") from None
 
-if TYPE_CHECKING:
-    from psycopg.abc import PQGen
 
 Row: TypeAlias = tuple[object, ...]
-Connection: TypeAlias = psycopg.Connection[Row]
+PostgresConnection: TypeAlias = psycopg.Connection[Row]
 REFUSED_VALUES = (psycopg.DataError, psycopg.IntegrityError)
 """What the database raises for a value that it does not take."""
 T = TypeVar("T")
@@ -58,7 +109,7 @@ class _LimitedConnection(psycopg.Connection[Row]):
 _SCHEMA_LOCK = int.from_bytes(b"groundwi")
 
 
-class Connections:
+class PostgresPool:
     """Connections to one database, opened when needed and kept for the next call."""
 
     def __init__(self, address: str, limit: float = ANSWER_SECONDS) -> None:
@@ -69,7 +120,7 @@ class Connections:
         self._room = BoundedSemaphore(CONNECTIONS)
 
     @contextmanager
-    def statements(self, *, limited: bool = True) -> Iterator[Connection]:
+    def statements(self, *, limited: bool = True) -> Iterator[PostgresConnection]:
         """A connection on which every statement is a transaction of its own."""
         with self._free(), _told():
             connection = self._taken() or self._opened()
@@ -80,7 +131,7 @@ class Connections:
                 self._returned(connection)
 
     @contextmanager
-    def transaction(self, *, limited: bool = True) -> Iterator[Connection]:
+    def transaction(self, *, limited: bool = True) -> Iterator[PostgresConnection]:
         """A connection for the time of one transaction, which is committed unless something is raised."""
         with self.statements(limited=limited) as connection, connection.transaction():
             yield connection
@@ -125,7 +176,7 @@ class Connections:
 
 
 @contextmanager
-def closed_on_error(connections: Connections) -> Iterator[None]:
+def closed_on_error(connections: PostgresPool) -> Iterator[None]:
     """Whoever cannot be made keeps nothing open."""
     with ExitStack() as undo:
         undo.callback(connections.close)
@@ -133,7 +184,7 @@ def closed_on_error(connections: Connections) -> Iterator[None]:
         undo.pop_all()
 
 
-def migrate(connections: Connections, component: str, steps: Sequence[Migration]) -> int:
+def migrate(connections: PostgresPool, component: str, steps: Sequence[Migration]) -> int:
     """Bring a component's tables to the newest version, and say which that is.
 
     Any number of processes may try at once: one does it, the others wait and find it done.
@@ -152,7 +203,7 @@ def migrate(connections: Connections, component: str, steps: Sequence[Migration]
     return newest
 
 
-def _apply(connections: Connections, component: str, step: Migration) -> None:
+def _apply(connections: PostgresPool, component: str, step: Migration) -> None:
     # Without a limit: a large table takes its time, and others wait here until it is done.
     with connections.transaction(limited=False) as connection:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [_SCHEMA_LOCK])
@@ -177,7 +228,7 @@ CREATE TABLE IF NOT EXISTS groundwire_migrations (
 """
 
 
-def _version(connection: Connection, component: str) -> int:
+def _version(connection: PostgresConnection, component: str) -> int:
     exists = connection.execute("SELECT to_regclass('groundwire_migrations') IS NOT NULL").fetchone()
     if exists != (True,):
         return 0
@@ -198,7 +249,7 @@ def _complete(address: str) -> str:
         raise ConfigError("the address of the PostgreSQL database cannot be read") from None
 
 
-def _is_alive(connection: Connection) -> bool:
+def _is_alive(connection: PostgresConnection) -> bool:
     """Nobody hung up: on an idle connection there is something to read only when the server said goodbye."""
     if connection.closed:
         return False

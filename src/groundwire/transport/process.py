@@ -4,7 +4,7 @@ A command is a list of arguments, never a line for a shell; it gets the environm
 input it is given and nothing else. It leads a process group of its own, and whatever ends its run (the last
 line, the deadline, too much output, a cancelled caller, a generator closed half-way) ends the whole group:
 SIGTERM, then SIGKILL after a moment. What leaves the group (`setsid`) is out of reach from here; who must
-hold that too starts the command in a sandbox with a process space of its own. `detached` is the opposite:
+hold that too starts the command in a sandbox with a process space of its own. `run_detached` is the opposite:
 what it starts is left to itself whatever becomes of us.
 
 Built on the loop's transports, without tasks: what comes in is kept by a protocol, bounded, and read by
@@ -35,7 +35,7 @@ _GONE = 1.0
 
 
 @value
-class Command:
+class ProcessCommand:
     """What to start, and everything it will know."""
 
     argv: tuple[str, ...]
@@ -45,7 +45,7 @@ class Command:
 
 
 @value
-class Bounds:
+class ProcessLimits:
     """How long a command may run (seconds), and how much it may say (bytes)."""
 
     seconds: float = 60.0
@@ -56,7 +56,7 @@ class Bounds:
 
 
 @value
-class Resources:
+class ResourceLimits:
     """What a command may use; None where nothing is said."""
 
     cpu_seconds: int | None = None
@@ -65,18 +65,18 @@ class Resources:
     """Counted over all processes of the user (of the sandbox, where it has users of its own)."""
 
 
-def limited(argv: tuple[str, ...], resources: Resources, prlimit: str) -> tuple[str, ...]:
+def with_resource_limits(argv: tuple[str, ...], resources: ResourceLimits, prlimit: str) -> tuple[str, ...]:
     """The same command with limits that hold for all it starts; as it is where `prlimit` is not installed."""
     said = {"cpu": resources.cpu_seconds, "fsize": resources.file_bytes, "nproc": resources.processes}
     limits = tuple(f"--{name}={limit}" for name, limit in said.items() if limit is not None)
     return (prlimit, "--core=0", *limits, *argv) if prlimit else argv
 
 
-class Running:
+class RunningProcess:
     """A command that has been started."""
 
     def __init__(
-        self, transport: asyncio.SubprocessTransport, watch: _Watch, bounds: Bounds, ends: float
+        self, transport: asyncio.SubprocessTransport, watch: _Watch, bounds: ProcessLimits, ends: float
     ) -> None:
         self.pid = transport.get_pid()
         self._transport = transport
@@ -176,11 +176,11 @@ class Running:
             os.killpg(self.pid, number)
 
 
-_USUAL = Bounds()
+_USUAL = ProcessLimits()
 
 
 @asynccontextmanager
-async def running(command: Command, bounds: Bounds = _USUAL) -> AsyncIterator[Running]:
+async def start_process(command: ProcessCommand, bounds: Bounds = _USUAL) -> AsyncIterator[RunningProcess]:
     """Start a command; when the block is left, nothing of it runs any more."""
     _check(command)
     ends = asyncio.get_running_loop().time() + bounds.seconds
@@ -192,7 +192,7 @@ async def running(command: Command, bounds: Bounds = _USUAL) -> AsyncIterator[Ru
         await started.stop()
 
 
-async def _started(command: Command, bounds: Bounds, ends: float) -> _Started:
+async def _started(command: ProcessCommand, bounds: ProcessLimits, ends: float) -> _Started:
     starting = asyncio.ensure_future(
         asyncio.get_running_loop().subprocess_exec(
             lambda: _Watch(bounds),
@@ -219,7 +219,7 @@ async def _started(command: Command, bounds: Bounds, ends: float) -> _Started:
     return _Started(transport, watch, bounds, ends)
 
 
-async def detached(command: Command, descriptor: int) -> bytes:
+async def run_detached(command: ProcessCommand, descriptor: int) -> bytes:
     """The output of a command that inherits a descriptor, belongs to no terminal, and runs to its end
     whether we wait for it or not."""
     _check(command)
@@ -253,7 +253,7 @@ async def detached(command: Command, descriptor: int) -> bytes:
     return await told
 
 
-class _Started(Running):
+class _Started(RunningProcess):
     """A command whose input is still to be given."""
 
     def feed(self, data: bytes) -> None:
@@ -266,7 +266,7 @@ class _Started(Running):
 class _Watch(asyncio.SubprocessProtocol):
     """Keeps what the command says, up to the bounds, and what became of it."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: ProcessLimits) -> None:
         self.kept = {_STDOUT: bytearray(), _STDERR: bytearray()}
         self.open = {_STDOUT, _STDERR}
         self.code: int | None = None
@@ -313,7 +313,7 @@ class _Watch(asyncio.SubprocessProtocol):
                 cast("asyncio.ReadTransport", pipe).pause_reading()
 
 
-def _check(command: Command) -> None:
+def _check(command: ProcessCommand) -> None:
     """Refuse what no command can be started with, before anything is started."""
     if not command.argv or not command.argv[0]:
         raise InvalidArguments("there is no command to start")

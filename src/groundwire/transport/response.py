@@ -7,13 +7,15 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 
 from groundwire.errors import Interrupted, TimedOut, UpstreamWireError
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.decoders import Inflater
-from groundwire.transport.errors import reason_of
+from groundwire.transport.decoders import ENCODINGS, Decompressor
+from groundwire.transport.errors import connection_error
+from groundwire.transport.http import Deadlines, HttpRequest
+from groundwire.transport.http1.connect import Connector
 from groundwire.transport.http1.connection import Connection, IncompleteBody
-from groundwire.transport.http1.origin import Origin
-from groundwire.transport.http1.parser import ProtocolError, ResponseHead
-from groundwire.transport.http1.pool import Pool
+from groundwire.transport.http1.origin import Origin, Target, parse_proxy, parse_target
+from groundwire.transport.http1.parser import ProtocolError, ResponseHead, encode_request
+from groundwire.transport.http1.pool import ConnectTimeout, Pool
+from groundwire.transport.proxies import host_of
 
 _PIECE = 32 * 1024
 """Bytes that are given on at once: a client who does not read makes us hold some multiple of it."""
@@ -67,7 +69,7 @@ class Response:
         self.status = head.status
         self.headers = head.headers
         encoding = head.headers.get("content-encoding")
-        self._inflater = Inflater(encoding) if encoding else None
+        self._inflater = Decompressor(encoding) if encoding else None
 
     async def next(self) -> bytes:
         """The next bytes, empty at the end. What came before the connection broke is told before that is.
@@ -161,7 +163,7 @@ class Response:
         finally:
             self._since = 0.0
 
-    async def _unpacked(self, inflater: Inflater) -> bytes:
+    async def _unpacked(self, inflater: Decompressor) -> bytes:
         data = inflater.feed(b"", _PIECE)
         while not data and (packed := self._line.read_now(_PIECE) or await self._received()):
             data = inflater.feed(packed, _PIECE)
@@ -181,3 +183,78 @@ class Response:
             self._line.give_up(TimeoutError())
         else:
             self._wait()
+
+
+_KEEP_ALIVE = 30.0
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+_OURS = frozenset({"connection", "content-length", "transfer-encoding", "upgrade"})
+"""Where a body ends is said once, and by who sends it."""
+_USUAL = (("user-agent", "groundwire"), ("accept", "*/*"), ("accept-encoding", ENCODINGS))
+
+
+class HttpConnections:
+    """The pools of one event loop."""
+
+    def __init__(self) -> None:
+        self._pool = Pool(Connector(), _KEEP_ALIVE)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        self._pool.close()
+        await asyncio.sleep(0)  # what was cut is closed when the loop comes to it
+
+    def open(self, call: HttpRequest, deadlines: Deadlines, proxy: str | None) -> _Opening:
+        """Send a call; inside the block its answer can be read."""
+        return _Opening(self._pool, call, deadlines, proxy or "")
+
+
+class _Opening:
+    """A call that is made with a block: written out, because a generator for each costs more."""
+
+    __slots__ = ("_call", "_deadlines", "_exchange", "_pool", "_proxy")
+
+    def __init__(self, pool: Pool, call: HttpRequest, deadlines: Deadlines, proxy: str) -> None:
+        self._pool = pool
+        self._call = call
+        self._deadlines = deadlines
+        self._proxy = proxy
+        self._exchange: Response | None = None
+
+    async def __aenter__(self) -> Response:
+        call, deadlines = self._call, self._deadlines
+        ends = asyncio.get_running_loop().time() + deadlines.total
+        try:
+            place = parse_target(call.url, self._proxy)
+            data = encode_call(call, place)
+            async with asyncio.timeout(min(deadlines.first_byte, deadlines.total)):
+                line, head = await self._pool.begin(place.door, call.method, data, deadlines.connect)
+        except ConnectTimeout:
+            raise TimedOut(f"no connection to {host_of(call.url)} in time") from None
+        except TimeoutError:
+            raise TimedOut(f"no answer from {host_of(call.url)} in time") from None
+        except (OSError, ValueError) as error:
+            raise connection_error(error, host_of(call.url)) from None
+        self._exchange = Response(self._pool, place.door, line, head, deadlines, ends)
+        return self._exchange
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._exchange is not None:
+            self._exchange.close()
+
+
+def encode_call(call: HttpRequest, place: Target) -> bytes:
+    """A call as it goes over the wire; raises `ValueError` if it cannot be written."""
+    given = {name.lower() for name in call.headers}
+    if not _OURS.isdisjoint(given):
+        raise ValueError("a header is not the caller's to set")
+    headers = (
+        [("host", place.host), *call.headers.items()] if "host" not in given else [*call.headers.items()]
+    )
+    headers += [(name, text) for name, text in _USUAL if name not in given]
+    if place.authorization and "authorization" not in given:
+        headers.append(("authorization", place.authorization))
+    if place.door.proxy and not place.door.name and (who := parse_proxy(place.door.proxy)[1]):
+        headers.append(("proxy-authorization", who))
+    if call.body or call.method in _WITH_BODY:
+        headers.append(("content-length", str(len(call.body))))
+    return encode_request(call.method, place.target, headers) + call.body

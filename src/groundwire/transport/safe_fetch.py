@@ -16,15 +16,15 @@ from types import TracebackType
 from typing import NoReturn
 
 from groundwire.errors import GroundwireError, TimedOut, Unreachable, UpstreamWireError
-from groundwire.transport.decoders import ENCODINGS, Unpacker
-from groundwire.transport.errors import trouble
+from groundwire.transport.decoders import ENCODINGS, BodyDecoder
+from groundwire.transport.errors import connection_error
 from groundwire.transport.fetch import Fetched, media_of
-from groundwire.transport.http1.connect import Connector, LookUp, addresses_of
+from groundwire.transport.http1.connect import Connector, resolve_host
 from groundwire.transport.http1.connection import Connection, RemoteDisconnected
 from groundwire.transport.http1.origin import Origin
 from groundwire.transport.http1.parser import ProtocolError, ResponseHead, encode_request, length_in
 from groundwire.transport.http1.pool import ConnectTimeout, Pool
-from groundwire.transport.ssrf import PUBLIC, Rules, judge, may_dial, refused
+from groundwire.transport.ssrf import PUBLIC, check_url, fetch_refused, may_connect
 from groundwire.transport.weburl import IpAddress, WebUrl
 
 HOPS = 5
@@ -39,14 +39,14 @@ _PIECE = 64 * 1024
 _UNKNOWN = "application/octet-stream"
 
 
-class GuardedFetcher:
+class SafeFetcher:
     """A `Fetcher`. Rules, resolver and `tls` are for who tests, or fetches from a network of their own."""
 
     def __init__(
         self,
         rules: Rules = PUBLIC,
         *,
-        resolve: LookUp = addresses_of,
+        resolve: LookUp = resolve_host,
         seconds: float = SECONDS,
         tls: SSLContext | None = None,
     ) -> None:
@@ -55,7 +55,7 @@ class GuardedFetcher:
         self._seconds = seconds
         self._pool = Pool(Connector(_no_names, tls), _KEEP_ALIVE)
 
-    async def __aenter__(self) -> GuardedFetcher:
+    async def __aenter__(self) -> SafeFetcher:
         return self
 
     async def __aexit__(
@@ -70,7 +70,7 @@ class GuardedFetcher:
 
     async def get(self, url: str, *, accept: str = "text/html", limit: int = 2_000_000) -> Fetched:
         """The page, whatever its status; `accept` lists the media types that are read."""
-        parts = judge(url, self._rules)
+        parts = check_url(url, self._rules)
         try:
             async with asyncio.timeout(self._seconds):
                 for _ in range(HOPS + 1):
@@ -78,10 +78,10 @@ class GuardedFetcher:
                         target = _target(head)
                         if target is None:
                             return await _read(parts, line, head, accept, limit)
-                    parts = judge(target, self._rules, base=parts)
+                    parts = check_url(target, self._rules, base=parts)
         except TimeoutError:
             raise TimedOut("the page did not come in time") from None
-        raise refused()
+        raise fetch_refused()
 
     @asynccontextmanager
     async def _opened(self, parts: WebUrl, accept: str) -> AsyncIterator[tuple[Connection, ResponseHead]]:
@@ -103,9 +103,9 @@ class GuardedFetcher:
             except ConnectTimeout:
                 failed = TimedOut(f"no connection to {parts.host} in time")
             except (ProtocolError, RemoteDisconnected, SSLError) as error:
-                raise trouble(error, parts.host) from None
+                raise connection_error(error, parts.host) from None
             except OSError as error:
-                failed = trouble(error, parts.host)
+                failed = connection_error(error, parts.host)
         raise failed
 
     async def _addresses(self, parts: WebUrl) -> list[IpAddress]:
@@ -118,15 +118,15 @@ class GuardedFetcher:
             except OSError:
                 raise Unreachable(f"{parts.host} cannot be found") from None
             except ValueError:
-                raise refused() from None
-        if not all(may_dial(parts, ip, self._rules) for ip in found):
-            raise refused()
+                raise fetch_refused() from None
+        if not all(may_connect(parts, ip, self._rules) for ip in found):
+            raise fetch_refused()
         return found[:_DIALLED]
 
 
 async def _no_names(_: str) -> NoReturn:
     """Only IP addresses are dialled; a name that came so far was judged by nobody."""
-    raise refused()
+    raise fetch_refused()
 
 
 def _target(head: ResponseHead) -> str | None:
@@ -152,7 +152,7 @@ async def _read(parts: WebUrl, line: Connection, head: ResponseHead, accept: str
 
 
 async def _body(line: Connection, headers: Mapping[str, str], limit: int) -> bytes:
-    unpacker = Unpacker(headers.get("content-encoding", ""), limit)
+    unpacker = BodyDecoder(headers.get("content-encoding", ""), limit)
     if (length_in(headers) or 0) > limit:
         raise UpstreamWireError(f"the body is larger than {limit} bytes")
     try:

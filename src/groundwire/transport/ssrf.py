@@ -1,7 +1,7 @@
 """Which addresses of strangers may be fetched: those of public web pages, and no others.
 
-Judged twice: the address as it is written (`judge`), before any name is looked up, and each socket address a
-name leads to (`may_dial`), before it is dialled. An own table says what is not public: `ipaddress.is_global`
+Judged twice: the address as it is written (`check_url`), before any name is looked up, and each socket address a
+name leads to (`may_connect`), before it is dialled. An own table says what is not public: `ipaddress.is_global`
 lets through tunnels to this machine, multicast and metadata services. Every refusal has the same words, so
 that nobody can map our network by asking.
 """
@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 from groundwire.errors import FetchRefused
 from groundwire.model.value import value
-from groundwire.transport.weburl import IpAddress, NoAddress, WebUrl, join, parse
+from groundwire.transport.weburl import InvalidUrl, IpAddress, WebUrl, join, parse
 
 REFUSED = "this address is not fetched: only public web pages are"
 
@@ -86,7 +86,7 @@ _LOCAL_NAMES = frozenset(
 
 
 @value
-class Rules:
+class SsrfPolicy:
     """What is allowed beyond the public web, by its user alone: an intranet that is to be indexed, a test.
 
     `trusted` holds hosts with ports: names, which may then lead anywhere, and IP addresses.
@@ -96,29 +96,29 @@ class Rules:
     trusted: frozenset[tuple[str, int]] = frozenset()
 
 
-PUBLIC = Rules()
+PUBLIC = SsrfPolicy()
 
 
-def refused() -> FetchRefused:
+def fetch_refused() -> FetchRefused:
     """The one answer to all that is not allowed."""
     return FetchRefused(REFUSED)
 
 
-def judge(url: str, rules: Rules = PUBLIC, base: WebUrl | None = None) -> WebUrl:
+def check_url(url: str, rules: Rules = PUBLIC, base: WebUrl | None = None) -> WebUrl:
     """The parts of an address that may be fetched, so far as its text tells; raises `FetchRefused`.
 
     With a base it is a reference on that page, as redirects are.
     """
     try:
         parts = parse(url) if base is None else join(base, url)
-    except NoAddress:
-        raise refused() from None
+    except InvalidUrl:
+        raise fetch_refused() from None
     if (parts.host, parts.port) not in rules.trusted and not _is_allowed(parts, rules):
-        raise refused()
+        raise fetch_refused()
     return parts
 
 
-def may_dial(parts: WebUrl, ip: IpAddress, rules: Rules = PUBLIC) -> bool:
+def may_connect(parts: WebUrl, ip: IpAddress, rules: Rules = PUBLIC) -> bool:
     """May a connection be made to this socket address, found for that host?"""
     return not rules.trusted.isdisjoint({(parts.host, parts.port), (str(ip), parts.port)}) or is_public(ip)
 
@@ -134,7 +134,7 @@ def is_public(ip: IpAddress | str) -> bool:
     return ip in _NAT64 or (ip in _GLOBAL_V6 and not any(ip in network for network in _DENIED_V6))
 
 
-def _is_allowed(parts: WebUrl, rules: Rules) -> bool:
+def _is_allowed(parts: WebUrl, rules: SsrfPolicy) -> bool:
     if parts.port not in rules.ports:
         return False
     if parts.ip is not None:

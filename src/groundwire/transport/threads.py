@@ -16,7 +16,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def in_thread(call: Callable[[], T], name: str = "groundwire") -> T:
+async def run_in_thread(call: Callable[[], T], name: str = "groundwire") -> T:
     """What the call returns, or what it raises."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
@@ -55,7 +55,7 @@ class _Carried:
         return error is not None
 
 
-def is_running() -> bool:
+def is_loop_running() -> bool:
     """Does an event loop run in this thread?"""
     try:
         asyncio.get_running_loop()
@@ -64,7 +64,7 @@ def is_running() -> bool:
     return True
 
 
-def run_apart(main: Callable[[], Coroutine[object, object, T]]) -> T:
+def run_in_loop_thread(main: Callable[[], Coroutine[object, object, T]]) -> T:
     """The result of a coroutine that runs in a thread with an event loop of its own.
 
     An interrupt (Ctrl-C, a notebook's stop button) cancels it.

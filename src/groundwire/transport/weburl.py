@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
 _KEPT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/%|[]^")
 
 
-class NoAddress(ValueError):
+class InvalidUrl(ValueError):
     """This is no address of a web page."""
 
 
@@ -62,16 +62,16 @@ def bracketed(host: str) -> str:
 
 
 def parse(text: str) -> WebUrl:
-    """The parts of an address; raises `NoAddress`."""
+    """The parts of an address; raises `InvalidUrl`."""
     text = _cleaned(text)
     scheme = _SCHEME.match(text)
     if scheme is None:
-        raise NoAddress("it has no scheme")
+        raise InvalidUrl("it has no scheme")
     return _parsed(scheme[1].lower(), text[scheme.end() :].lstrip("/"))
 
 
 def join(base: WebUrl, text: str) -> WebUrl:
-    """Where a reference on a page leads; raises `NoAddress`."""
+    """Where a reference on a page leads; raises `InvalidUrl`."""
     text = _cleaned(text)
     if _SCHEME.match(text):
         return parse(text)
@@ -93,23 +93,23 @@ def join(base: WebUrl, text: str) -> WebUrl:
 def _cleaned(text: str) -> str:
     text = text.strip(_CONTROLS_AND_SPACE).translate(_VANISHING)
     if len(text) > LONGEST:
-        raise NoAddress("it is too long")
+        raise InvalidUrl("it is too long")
     head, mark, tail = text.partition("#")[0].partition("?")
     return head.replace("\\", "/") + mark + tail
 
 
 def _parsed(scheme: str, rest: str) -> WebUrl:
     if scheme not in PORTS:
-        raise NoAddress("it is not of the web")
+        raise InvalidUrl("it is not of the web")
     parts = _PARTS.match(rest)
     authority, path, query = parts.groups("") if parts else ("", "", "")
     found = _HOST_AND_PORT.fullmatch(authority)
     if "@" in authority or found is None:
-        raise NoAddress("there is something beside its host")
+        raise InvalidUrl("there is something beside its host")
     host, ip = _host(found[1])
     port = int(found[2] or PORTS[scheme])
     if not 0 < port < 65536:
-        raise NoAddress("there is no such port")
+        raise InvalidUrl("there is no such port")
     return WebUrl(scheme, host, port, _encoded(path or "/") + _encoded(query, "?"), ip)
 
 
@@ -118,16 +118,16 @@ def _host(text: str) -> tuple[str, IpAddress | None]:
         try:
             ip: IpAddress = IPv6Address(text[1:-1])
         except AddressValueError:
-            raise NoAddress("its host is no IPv6 address") from None
+            raise InvalidUrl("its host is no IPv6 address") from None
         if "%" in text:
-            raise NoAddress("zones belong to one machine")
+            raise InvalidUrl("zones belong to one machine")
         return str(ip), ip
     name = _ascii(text).removesuffix(".")
     if _NUMBER.fullmatch(name.rpartition(".")[2]):
         ip = _ipv4(name)
         return str(ip), ip
     if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
-        raise NoAddress("its host is no name")
+        raise InvalidUrl("its host is no name")
     return name, None
 
 
@@ -136,7 +136,7 @@ def _ascii(text: str) -> str:
     try:
         text = unquote_to_bytes(text).decode() if "%" in text else text
     except UnicodeError:
-        raise NoAddress("its host is not text") from None
+        raise InvalidUrl("its host is not text") from None
     if text.isascii():
         return text.lower()
     import idna  # noqa: PLC0415  has large tables, and few hosts need them
@@ -144,7 +144,7 @@ def _ascii(text: str) -> str:
     try:
         return idna.encode(text, uts46=True).decode("ascii").lower()
     except UnicodeError:  # what the package raises is one
-        raise NoAddress("its host is no name") from None
+        raise InvalidUrl("its host is no name") from None
 
 
 def _ipv4(name: str) -> IPv4Address:
@@ -152,7 +152,7 @@ def _ipv4(name: str) -> IPv4Address:
     numbers = [_number(part) for part in name.split(".")]
     *first, last = numbers
     if len(numbers) > 4 or any(number > 255 for number in first) or last >= 256 ** (5 - len(numbers)):
-        raise NoAddress("its host is no IPv4 address")
+        raise InvalidUrl("its host is no IPv4 address")
     return IPv4Address(sum(number << 8 * (3 - index) for index, number in enumerate(first)) + last)
 
 
@@ -162,7 +162,7 @@ def _number(text: str) -> int:
             return int(text[2:] or "0", 16)
         return int(text, 8 if len(text) > 1 and text[0] == "0" else 10)
     except ValueError:
-        raise NoAddress("its host is no IPv4 address") from None
+        raise InvalidUrl("its host is no IPv4 address") from None
 
 
 def _encoded(text: str, also: str = "") -> str:
@@ -175,7 +175,7 @@ def _encoded(text: str, also: str = "") -> str:
             for sign in text
         )
     except UnicodeError:
-        raise NoAddress("it holds half a character") from None
+        raise InvalidUrl("it holds half a character") from None
 
 
 def _without_dots(path: str) -> str:

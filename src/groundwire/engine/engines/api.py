@@ -30,8 +30,7 @@ from groundwire.errors import (
 )
 from groundwire.model import SearchOptions
 from groundwire.model.value import value
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Call, Http
+from groundwire.transport.http import Deadlines, Http, HttpRequest
 
 if TYPE_CHECKING:
     from groundwire.transport.response import Response
@@ -64,7 +63,7 @@ class Problem:
     message: str = ""
 
 
-Request: TypeAlias = Callable[[Ask], Call]
+Request: TypeAlias = Callable[[Ask], HttpRequest]
 ParseResponse: TypeAlias = Callable[[Fields], tuple[Hit, ...]]
 Explain: TypeAlias = Callable[[Fields], Problem]
 Wait: TypeAlias = Callable[[Mapping[str, str]], "float | None"]

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from groundwire.credentials.files import lock_file
 from groundwire.errors import TimedOut
+from groundwire.files.text_file import lock_file
 
 _PAUSE = 0.02
 

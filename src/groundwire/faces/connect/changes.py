@@ -13,8 +13,8 @@ from itertools import permutations
 from typing import Literal, TypeAlias
 
 from groundwire.errors import ConfigError
-from groundwire.faces.connect import env_edit, jsonc_edit, toml_edit
 from groundwire.faces.connect.files import Before, delete, read, write
+from groundwire.files import env_edit, json_edit, toml_edit
 from groundwire.model import Json
 from groundwire.model.value import replace, value
 
@@ -131,7 +131,7 @@ def _put(text: str, change: Change, entry: Json) -> str:
     if change.form == "env":
         return env_edit.put(text, change.path[0], str(entry))
     with _placed(change.file):
-        return jsonc_edit.put(text, change.path, entry)
+        return json_edit.put(text, change.path, entry)
 
 
 def _removed(text: str, old: str, change: Change) -> str:
@@ -149,7 +149,7 @@ def _removed(text: str, old: str, change: Change) -> str:
             (depth for depth, _ in enumerate(change.path) if _at(old, change.path[: depth + 1]) is None),
             len(change.path),
         )
-        return mark + jsonc_edit.remove(text, change.path, kept)
+        return mark + json_edit.remove(text, change.path, kept)
 
 
 def _says(text: str, change: Change) -> bool:
@@ -172,7 +172,7 @@ def _entry(text: str, change: Change) -> Json:
 
 
 def _at(text: str, path: Sequence[str]) -> Json:
-    return jsonc_edit.value_at(_unmarked(text)[1], path)
+    return json_edit.value_at(_unmarked(text)[1], path)
 
 
 def _unmarked(text: str) -> tuple[str, str]:

@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from groundwire.credentials.files import PRIVATE, lock_file, read_document, write_atomically
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ClientWireError, ConfigError
 from groundwire.faces.gateway.access import fingerprint
+from groundwire.files.text_file import PRIVATE, lock_file, read_document, write_atomically
 from groundwire.model import Json, JsonObject
 from groundwire.model.value import replace, value
 

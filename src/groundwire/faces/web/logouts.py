@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from groundwire.credentials.files import PRIVATE, write_atomically
+from groundwire.files.text_file import PRIVATE, write_atomically
 
 FILE = "page-logouts"
 _LARGEST = 256 * 1024

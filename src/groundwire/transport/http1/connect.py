@@ -16,11 +16,11 @@ from itertools import chain, zip_longest
 from typing import TypeAlias
 
 from groundwire.transport.http1.connection import Connection
-from groundwire.transport.http1.origin import Origin, authority_of, proxy_door
+from groundwire.transport.http1.origin import Origin, authority_of, parse_proxy
 from groundwire.transport.http1.parser import encode_request
-from groundwire.transport.threads import in_thread
+from groundwire.transport.threads import run_in_thread
 
-LookUp: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
+ResolveHost: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
 """From a name to its IP addresses, best first; raises `OSError`."""
 
 _PATIENCE = 0.25
@@ -47,7 +47,7 @@ class ProxyUnreachable(OSError):
 class Connector:
     """Opens lines."""
 
-    def __init__(self, look_up: LookUp | None = None, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, look_up: ResolveHost | None = None, tls: ssl.SSLContext | None = None) -> None:
         self._look_up = look_up or Resolver()
         self._tls = tls
 
@@ -61,7 +61,7 @@ class Connector:
         addresses = [door.host] if _is_ip(door.host) else await self._look_up(door.host)
         if len(addresses) == 1:
             return await self._dialled(addresses[0], door)
-        return await first_of([partial(self._dialled, ip, door) for ip in addresses])
+        return await first_connected([partial(self._dialled, ip, door) for ip in addresses])
 
     async def _dialled(self, ip: str, door: Origin) -> Connection:
         tls = self._context() if door.name else None
@@ -71,7 +71,7 @@ class Connector:
         return line
 
     async def _through_proxy(self, door: Origin) -> Connection:
-        proxy, who = proxy_door(door.proxy)
+        proxy, who = parse_proxy(door.proxy)
         try:
             line = await self._direct(proxy)
         except OSError as error:
@@ -117,7 +117,7 @@ class Resolver:
         until, asking = self._known.get(host, (0.0, None))
         if asking is None or now >= until:
             self._known = {name: kept for name, kept in self._known.items() if kept[0] > now}
-            asking = asyncio.create_task(addresses_of(host))
+            asking = asyncio.create_task(resolve_host(host))
             asking.add_done_callback(partial(self._answered, host))
             self._known[host] = now + _MEMORY, asking
         return await asyncio.shield(asking)  # who leaves does not take the answer with them
@@ -127,16 +127,16 @@ class Resolver:
             self._known.pop(host, None)
 
 
-async def addresses_of(host: str) -> list[str]:
+async def resolve_host(host: str) -> list[str]:
     """What this machine's resolver says, both kinds of addresses in turns."""
-    found = await in_thread(lambda: socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
+    found = await run_in_thread(lambda: socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
     six = [str(entry[4][0]) for entry in found if entry[0] == socket.AF_INET6]
     four = [str(entry[4][0]) for entry in found if entry[0] == socket.AF_INET]
     first, second = (four, six) if found[0][0] == socket.AF_INET else (six, four)
     return [ip for ip in dict.fromkeys(chain(*zip_longest(first, second))) if ip]
 
 
-async def first_of(dials: Sequence[Callable[[], Awaitable[Connection]]]) -> Connection:
+async def first_connected(dials: Sequence[Callable[[], Awaitable[Connection]]]) -> Connection:
     """The first line that comes about; raises what the last one failed with."""
     waiting = list(dials)
     running: set[asyncio.Future[Connection]] = set()

@@ -7,10 +7,10 @@ from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
 from groundwire.model.value import value
-from groundwire.transport.weburl import NoAddress, WebUrl, bracketed, parse
+from groundwire.transport.weburl import InvalidUrl, WebUrl, bracketed, parse
 
 
-class NoProxy(ValueError):
+class InvalidProxy(ValueError):
     """What is named as a proxy is no address of one."""
 
 
@@ -42,8 +42,8 @@ class Target:
 
 
 @lru_cache(maxsize=256)
-def place_of(url: str, proxy: str = "") -> Target:
-    """Where an address leads; raises `NoAddress`."""
+def parse_target(url: str, proxy: str = "") -> Target:
+    """Where an address leads; raises `InvalidUrl`."""
     bare, secret = _apart(url)
     parts = _parsed(bare)
     is_secure = parts.scheme == "https"
@@ -53,12 +53,12 @@ def place_of(url: str, proxy: str = "") -> Target:
     return Target(door, parts.netloc, target, secret)
 
 
-def proxy_door(url: str) -> tuple[Origin, str]:
-    """The door of a proxy, and what it wants to hear of who we are; raises `NoProxy`."""
+def parse_proxy(url: str) -> tuple[Origin, str]:
+    """The door of a proxy, and what it wants to hear of who we are; raises `InvalidProxy`."""
     try:
-        place = place_of(url)
-    except NoAddress:
-        raise NoProxy from None
+        place = parse_target(url)
+    except InvalidUrl:
+        raise InvalidProxy from None
     return place.door, place.authorization
 
 
@@ -86,5 +86,5 @@ def _apart(url: str) -> tuple[str, str]:
     try:
         told = unquote_to_bytes(secret if ":" in secret else f"{secret}:")
     except UnicodeError:
-        raise NoAddress("its password is not text") from None
+        raise InvalidUrl("its password is not text") from None
     return f"{scheme}://{host}{rest[end:]}", f"Basic {b64encode(told).decode()}"

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.credentials.locks import locked, uninterrupted
 from groundwire.errors import ConfigError, TimedOut
+from groundwire.files.lock import locked, uninterrupted
 
 HOLDER = """
 import asyncio, sys
-from groundwire.credentials.locks import locked
+from groundwire.files.lock import locked
 async def main():
     async with locked(sys.argv[1], 5, 0.01):
         print("held", flush=True)

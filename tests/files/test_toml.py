@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from groundwire.config.toml import line_of
+from groundwire.files.toml import line_of
 
 TEXT = '''\
 # comment = "no"

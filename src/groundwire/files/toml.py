@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from groundwire.config.files import position
 from groundwire.config.keys import Path
 from groundwire.errors import ConfigError
+from groundwire.files.text_file import position
 
 _AT = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _TOKEN = re.compile(

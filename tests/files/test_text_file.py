@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.credentials.files import MAX_SIZE, Document, read_document, write_atomically
 from groundwire.errors import ConfigError
+from groundwire.files.text_file import MAX_SIZE, Document, read_document, write_atomically
 
 
 @pytest.fixture

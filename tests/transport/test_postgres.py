@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from groundwire.transport.watchdog import Watchdog
+from groundwire.transport.postgres import Watchdog
 
 LONG = 60.0
 

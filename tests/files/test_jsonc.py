@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.config.jsonc import Malformed, parse_jsonc
+from groundwire.files.jsonc import Malformed, parse_jsonc
 from groundwire.model import Json
 from tests.growth import LINEAR, growth
 

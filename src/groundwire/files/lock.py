@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from groundwire.credentials.files import PRIVATE, lock_file
 from groundwire.errors import ConfigError, TimedOut
+from groundwire.files.text_file import PRIVATE, lock_file
 
 T = TypeVar("T")
 

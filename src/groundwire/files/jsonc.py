@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from typing import NoReturn
 
-from groundwire.config.files import position
 from groundwire.errors import ConfigError
+from groundwire.files.text_file import position
 from groundwire.model import Json
 
 MAX_DEPTH = 128

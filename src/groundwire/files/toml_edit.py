@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, cast
 
-from groundwire.config.toml import parse_toml
 from groundwire.errors import ConfigError
+from groundwire.files.toml import parse_toml
 from groundwire.model import Json
 
 _TOKEN = re.compile(
