@@ -100,7 +100,7 @@ async def with_transport(base: str) -> dict[str, float]:
 
         async def hold(release: asyncio.Event, held: Callable[[], None]) -> None:
             async with http.open(HttpRequest("POST", f"{base}/open", {}, BODY), deadlines) as exchange:
-                await exchange.head()
+                await exchange.peek()
                 held()
                 await release.wait()
 

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 from groundwire.config.load import load
 from groundwire.config.options import checked_options
 from groundwire.config.schema import DEFAULT_ORDER, Config
-from groundwire.credentials.lookup import Finding, Lookup, Places, explain, find
+from groundwire.credentials.lookup import Lookup, LookupContext, LookupResult, explain, find
 from groundwire.credentials.oauth import token_url
 from groundwire.credentials.redact import Redactor
-from groundwire.credentials.refresher import Refresher
 from groundwire.credentials.secret import Credential, Secret
+from groundwire.credentials.session import Refresher
 from groundwire.errors import GroundwireError, InvalidQuery, MissingCredential
 from groundwire.model import (
     Answer,
@@ -66,7 +66,7 @@ class Groundwire:
         self._env = dict(os.environ if env is None else env)
         home = self._env.get("HOME") or str(Path.home())
         self.config = config if config is not None else load(self._env, home, str(Path.cwd()))
-        self._places = Places(self._env, home, self.config.config_dir)
+        self._places = LookupContext(self._env, home, self.config.config_dir)
         self._redactor = Redactor()
         self._http = Http(self._env)
         self._refresher = Refresher(
@@ -221,7 +221,7 @@ class Groundwire:
         lookups = {name: row.lookups for name, row in self._rows.items()} | self._engines.lookups()
         return tuple(name for name, places in lookups.items() if Lookup("own", name) in places)
 
-    def findings(self, name: str) -> list[Finding]:
+    def findings(self, name: str) -> list[LookupResult]:
         """What every place that may hold a provider's credential answers."""
         if name in self._engines.names:
             return self._engines.findings(name)

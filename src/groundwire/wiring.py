@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from groundwire.config.schema import Config
-from groundwire.credentials.lookup import Finding, Lookup, Places, explain, find
+from groundwire.credentials.lookup import Lookup, LookupContext, LookupResult, explain, find
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential
 from groundwire.engine.engines.registry import API_ENGINES, api_engine
@@ -57,7 +57,7 @@ class EngineFactory:
     """Knows all engines by name, and holds what they share."""
 
     def __init__(
-        self, config: Config, env: Mapping[str, str], http: Http, redactor: Redactor, places: Places
+        self, config: Config, env: Mapping[str, str], http: Http, redactor: Redactor, places: LookupContext
     ) -> None:
         self._config = config
         self._env = env
@@ -135,7 +135,7 @@ class EngineFactory:
         """Where the keys of engines may be."""
         return {name: self._row(name).lookups for name in self.names if name not in _TITLES}
 
-    def findings(self, name: str) -> list[Finding]:
+    def findings(self, name: str) -> list[LookupResult]:
         """What every place that may hold an engine's key answers."""
         return [] if name in _TITLES else explain(self._row(name).lookups, self._places)
 

@@ -49,7 +49,7 @@ def test_a_lock_says_what_it_needs() -> None:
     done = run_without_posix(
         "from pathlib import Path\n"
         "from tempfile import TemporaryDirectory\n"
-        "from groundwire.engine.index.lock import locked\n"
+        "from groundwire.files.lock import locked\n"
         "from groundwire.errors import ConfigError\n"
         "with TemporaryDirectory() as folder:\n"
         "    try:\n"

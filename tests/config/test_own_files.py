@@ -263,7 +263,7 @@ def test_a_provider_of_ones_own_is_known_everywhere_once_described(world: World)
 
 def test_a_provider_that_a_package_brings_is_known(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("groundwire.config.layers.installed", lambda: frozenset({"extra"}))
-    monkeypatch.setattr("groundwire.config.environment.installed", lambda: frozenset({"extra"}))
+    monkeypatch.setattr("groundwire.config.layers.installed", lambda: frozenset({"extra"}))
     world.user("order = ['extra']\n[providers.extra]\nmodel = 'm'")
     config = world.load({"GROUNDWIRE_EXTRA_BASE_URL": "https://extra.example"})
     assert config.provider("extra") == ProviderSettings(base_url="https://extra.example", model="m")

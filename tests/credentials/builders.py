@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import parse_qs
 
-from groundwire.credentials.lookup import Lookup, Places, find
-from groundwire.credentials.refresh import Pace
+from groundwire.credentials.lookup import Lookup, LookupContext, find
 from groundwire.credentials.secret import Credential
+from groundwire.credentials.session import RefreshTimeouts
 
-QUICK = Pace(lock=5.0, answer=5.0, rival=0.05, grace=5.0, poll=0.005)
+QUICK = RefreshTimeouts(lock=5.0, answer=5.0, rival=0.05, grace=5.0, poll=0.005)
 SESSIONS = {
     "opencode": (Lookup("opencode", "openai", "oauth"),),
     "codex": (Lookup("codex", "tokens", "oauth"),),
@@ -25,8 +25,8 @@ def jwt(payload: Mapping[str, object]) -> str:
     return ".".join([*(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts), "c2ln"])
 
 
-def places(home: Path, **env: str) -> Places:
-    return Places(env, str(home), str(home / ".config" / "groundwire"))
+def places(home: Path, **env: str) -> LookupContext:
+    return LookupContext(env, str(home), str(home / ".config" / "groundwire"))
 
 
 def opencode_file(home: Path) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.credentials.journal import Entry, Journal
+from groundwire.credentials.journal import JournalEntry, Journal
 from groundwire.credentials.secret import Secret, Tokens
 from groundwire.errors import ConfigError
 
@@ -25,20 +25,20 @@ def journal(folder: Path) -> Journal:
 
 
 def test_without_a_journal_nothing_is_known(tmp_path: Path) -> None:
-    assert journal(tmp_path).about(OLD, 0.0) == Entry()
+    assert journal(tmp_path).about(OLD, 0.0) == JournalEntry()
 
 
 def test_a_question_an_answer_and_a_refusal_are_told_about_their_token_alone(tmp_path: Path) -> None:
     book = journal(tmp_path)
     book.ask(OLD)
-    assert journal(tmp_path).about(OLD, 0.0) == Entry(asked=True)
+    assert journal(tmp_path).about(OLD, 0.0) == JournalEntry(asked=True)
     book.keep(OLD, TOKENS)
-    assert journal(tmp_path).about(OLD, 0.0) == Entry(asked=True, tokens=TOKENS)
-    assert journal(tmp_path).about(Secret("r-2"), 0.0) == Entry()
+    assert journal(tmp_path).about(OLD, 0.0) == JournalEntry(asked=True, tokens=TOKENS)
+    assert journal(tmp_path).about(Secret("r-2"), 0.0) == JournalEntry()
     book.ask(OLD)
     book.refuse(OLD, "invalid_grant", 1000.0)
-    assert journal(tmp_path).about(OLD, 1899.0) == Entry(asked=True, refused="invalid_grant")
-    assert journal(tmp_path).about(OLD, 1900.0) == Entry(asked=True)
+    assert journal(tmp_path).about(OLD, 1899.0) == JournalEntry(asked=True, refused="invalid_grant")
+    assert journal(tmp_path).about(OLD, 1900.0) == JournalEntry(asked=True)
     book.clear()
     assert os.listdir(tmp_path) == []
 
@@ -85,12 +85,12 @@ def test_an_answer_that_was_written_and_not_cut_to_size_counts(
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"spent":7}', "\0\0\0"])
 def test_a_torn_journal_says_nothing(tmp_path: Path, text: str) -> None:
     path(tmp_path).write_text(text)
-    assert journal(tmp_path).about(OLD, 0.0) == Entry()
+    assert journal(tmp_path).about(OLD, 0.0) == JournalEntry()
 
 
 def test_what_cannot_be_read_says_nothing_and_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     path(tmp_path).mkdir()
-    assert journal(tmp_path).about(OLD, 0.0) == Entry()
+    assert journal(tmp_path).about(OLD, 0.0) == JournalEntry()
     with pytest.raises(ConfigError, match=r"cannot be written .* its new tokens would be lost"):
         journal(tmp_path).ask(OLD)
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from groundwire.errors import ConfigError, TimedOut
-from groundwire.files.lock import locked, uninterrupted
+from groundwire.files.lock import locked, locked_async
 
 HOLDER = """
 import asyncio, sys
-from groundwire.files.lock import locked
+from groundwire.files.lock import locked_async
 async def main():
-    async with locked(sys.argv[1], 5, 0.01):
+    async with locked_async(sys.argv[1], 5, 0.01):
         print("held", flush=True)
         sys.stdin.read()
 asyncio.run(main())
@@ -32,7 +32,7 @@ def test_holders_take_turns_and_the_loop_goes_on_meanwhile(tmp_path: Path) -> No
 
     async def hold() -> None:
         nonlocal inside, most
-        async with locked(str(tmp_path / "a"), 5, 0.005):
+        async with locked_async(tmp_path / "a.lock", 5, 0.005):
             inside += 1
             most = max(most, inside)
             await asyncio.sleep(0)
@@ -46,14 +46,14 @@ def test_holders_take_turns_and_the_loop_goes_on_meanwhile(tmp_path: Path) -> No
 
 
 def test_a_process_that_is_killed_leaves_the_lock_free(tmp_path: Path) -> None:
-    store = str(tmp_path / "a")
-    command = [sys.executable, "-c", HOLDER, store]
+    path = str(tmp_path / "a.lock")
+    command = [sys.executable, "-c", HOLDER, path]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:  # noqa: S603
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
 
-        async def take(patience: float) -> None:
-            async with locked(store, patience, 0.01):
+        async def take(timeout: float) -> None:
+            async with locked_async(path, timeout, 0.01):
                 pass
 
         with pytest.raises(TimedOut, match=r"another process has held .*a\.lock for 0\.05 s"):
@@ -66,7 +66,7 @@ def test_the_lock_file_is_private_whatever_the_umask_and_stays(tmp_path: Path) -
     before = os.umask(0)
 
     async def main() -> None:
-        async with locked(str(tmp_path / "a"), 1, 0.01):
+        async with locked_async(tmp_path / "a.lock", 1, 0.01):
             pass
 
     try:
@@ -96,7 +96,7 @@ def test_a_lock_file_removed_by_a_stranger_does_not_let_two_in(
     monkeypatch.setattr(os, "fstat", fstat)
 
     async def main() -> None:
-        async with locked(str(tmp_path / "a"), 5, 0.01):
+        async with locked_async(tmp_path / "a.lock", 5, 0.01):
             assert path.exists()
 
     asyncio.run(main())
@@ -108,10 +108,10 @@ def test_a_lock_that_cannot_be_made_is_an_error_that_says_what_to_do(tmp_path: P
     (tmp_path / "b.lock").symlink_to(tmp_path / "elsewhere")
 
     async def main(name: str) -> None:
-        async with locked(str(tmp_path / name), 1, 0.01):
+        async with locked_async(tmp_path / name, 1, 0.01):
             pass
 
-    for name in ("a", "b", "none/c"):
+    for name in ("a.lock", "b.lock", "none/c.lock"):
         with pytest.raises(ConfigError, match=r"cannot be locked .* make its directory writable"):
             asyncio.run(main(name))
     assert not (tmp_path / "elsewhere").exists()
@@ -124,67 +124,16 @@ def test_a_file_system_without_locks_is_an_error(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(fcntl, "flock", refuse)
 
     async def main() -> None:
-        async with locked(str(tmp_path / "a"), 1, 0.01):
+        async with locked_async(tmp_path / "a.lock", 1, 0.01):
             pass
 
     with pytest.raises(ConfigError, match="No locks available"):
         asyncio.run(main())
 
 
-def test_a_cancelled_caller_leaves_when_the_work_is_done() -> None:
-    done = []
-
-    async def main() -> None:
-        go = asyncio.Event()
-
-        async def work() -> None:
-            await go.wait()
-            done.append("work")
-
-        task = asyncio.ensure_future(uninterrupted(work(), 5))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        task.cancel()
-        asyncio.get_running_loop().call_later(0.01, go.set)
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        done.append("left")
-
-    asyncio.run(main())
-    assert done == ["work", "left"]
-
-
-def test_the_grace_of_a_cancelled_caller_ends() -> None:
-    async def main() -> None:
-        task = asyncio.ensure_future(uninterrupted(asyncio.sleep(60), 0.01))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(task, 5)
-
-    asyncio.run(main())
-
-
-def test_work_that_fails_after_its_caller_left_is_no_loose_end(caplog: pytest.LogCaptureFixture) -> None:
-    async def main() -> None:
-        async def work() -> None:
-            await asyncio.sleep(0.01)
-            raise ValueError("nobody hears")
-
-        task = asyncio.ensure_future(uninterrupted(work(), 5))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(main())
-    assert caplog.text == ""
-
-
-def test_the_result_and_the_error_of_the_work_are_its_callers() -> None:
-    async def fail() -> None:
-        raise ValueError("heard")
-
-    assert asyncio.run(uninterrupted(asyncio.sleep(0, "result"), 1)) == "result"
-    with pytest.raises(ValueError, match="heard"):
-        asyncio.run(uninterrupted(fail(), 1))
+def test_a_thread_waits_for_the_lock_and_not_longer_than_it_may(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    with locked(path, 1), pytest.raises(TimedOut, match="another process has held"), locked(path, 0.01):
+        pass
+    with locked(path, 1):
+        pass

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.errors import ConfigError
-from groundwire.files.text_file import MAX_SIZE, Document, read_document, write_atomically
+from groundwire.files.text_file import MAX_SIZE, TextFile, read_checked, write_private
 
 
 @pytest.fixture
@@ -29,13 +29,13 @@ def test_a_private_file_is_read_without_complaint(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text("text ü")
     path.chmod(0o600)
-    assert read_document(str(path)) == Document(str(path), "text ü")
+    assert read_checked(str(path)) == TextFile(str(path), "text ü")
 
 
 @pytest.mark.parametrize("missing", ["none", "none/below", "file/below"])
 def test_no_file_is_no_document(tmp_path: Path, missing: str) -> None:
     (tmp_path / "file").touch()
-    assert read_document(str(tmp_path / missing)) is None
+    assert read_checked(str(tmp_path / missing)) is None
 
 
 @pytest.mark.parametrize("loose", [0o640, 0o604, 0o644, 0o620, 0o666])
@@ -43,17 +43,17 @@ def test_a_mode_that_lets_others_in_is_told(tmp_path: Path, loose: int) -> None:
     path = tmp_path / "a"
     path.touch()
     path.chmod(loose)
-    found = read_document(str(path))
+    found = read_checked(str(path))
     assert found is not None
-    assert found.loose == (f"is open to other users (mode {loose:04o})",)
+    assert found.unsafe == (f"is open to other users (mode {loose:04o})",)
 
 
 def test_a_symbolic_link_is_told_and_resolved(tmp_path: Path) -> None:
     (tmp_path / "real").write_text("x")
     (tmp_path / "real").chmod(0o600)
     (tmp_path / "link").symlink_to("real")
-    found = read_document(str(tmp_path / "link"))
-    assert found == Document(str(tmp_path / "real"), "x", ("is a symbolic link",))
+    found = read_checked(str(tmp_path / "link"))
+    assert found == TextFile(str(tmp_path / "real"), "x", ("is a symbolic link",))
 
 
 def test_a_file_of_another_user_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,9 +64,9 @@ def test_a_file_of_another_user_is_told(tmp_path: Path, monkeypatch: pytest.Monk
         os.chown(path, 12345, 12345)
     else:
         monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    found = read_document(str(path))
+    found = read_checked(str(path))
     assert found is not None
-    assert found.loose == ("belongs to another user",)
+    assert found.unsafe == ("belongs to another user",)
 
 
 def test_what_is_not_a_readable_file_is_an_error_that_says_so(tmp_path: Path) -> None:
@@ -82,16 +82,16 @@ def test_what_is_not_a_readable_file_is_an_error_that_says_so(tmp_path: Path) ->
         "loop": "cannot be read",
     }.items():
         with pytest.raises(ConfigError, match=reason):
-            read_document(str(tmp_path / name))
+            read_checked(str(tmp_path / name))
 
 
 @pytest.mark.usefixtures("careless")
 def test_what_is_written_is_private_even_if_the_process_is_careless(tmp_path: Path) -> None:
     path = tmp_path / "a"
-    write_atomically(str(path), "one")
+    write_private(str(path), "one")
     assert (path.read_text(), mode(path)) == ("one", 0o600)
     path.chmod(0o666)
-    write_atomically(str(path), "two")
+    write_private(str(path), "two")
     assert (path.read_text(), mode(path)) == ("two", 0o600)
     assert os.listdir(tmp_path) == ["a"]
 
@@ -101,7 +101,7 @@ def test_what_a_crash_left_behind_is_used_up_by_the_next_write(tmp_path: Path) -
     left = tmp_path / "a.groundwire-tmp"
     left.write_text("a longer text that was never finished")
     left.chmod(0o666)
-    write_atomically(str(tmp_path / "a"), "new")
+    write_private(str(tmp_path / "a"), "new")
     assert (tmp_path / "a").read_text() == "new"
     assert mode(tmp_path / "a") == 0o600
     assert not left.exists()
@@ -112,20 +112,20 @@ def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
     victim.write_text("untouched")
     (tmp_path / "a.groundwire-tmp").symlink_to(victim)
     with pytest.raises(OSError, match="symbolic"):
-        write_atomically(str(tmp_path / "a"), "new")
+        write_private(str(tmp_path / "a"), "new")
     assert victim.read_text() == "untouched"
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a"
-    write_atomically(str(path), "old")
+    write_private(str(path), "old")
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        write_atomically(str(path), "new")
+        write_private(str(path), "new")
     assert path.read_text() == "old"
 
 
@@ -134,5 +134,5 @@ def test_an_administrator_does_not_take_the_file_from_its_user(tmp_path: Path) -
     path = tmp_path / "a"
     path.touch()
     os.chown(path, 12345, 12346)
-    write_atomically(str(path), "new")
+    write_private(str(path), "new")
     assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12346)

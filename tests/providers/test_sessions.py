@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from groundwire.credentials.lookup import find
-from groundwire.credentials.refresher import Refresher
 from groundwire.credentials.secret import Credential
+from groundwire.credentials.session import Refresher
 from groundwire.errors import AuthRejected, Interrupted, Overloaded
 from groundwire.model import Source
 from groundwire.model.value import replace

@@ -46,7 +46,7 @@ def python(code: str, *arguments: str, stdin: bytes = b"") -> ProcessCommand:
     return ProcessCommand((PYTHON, "-IS", "-c", code, *arguments), {"LANG": "C.UTF-8"}, "/", stdin)
 
 
-def output_of(command: ProcessCommand, bounds: Bounds = USUAL) -> tuple[list[bytes], int, bytes]:
+def output_of(command: ProcessCommand, bounds: ProcessLimits = USUAL) -> tuple[list[bytes], int, bytes]:
     async def main() -> tuple[list[bytes], int, bytes]:
         async with start_process(command, bounds) as process:
             lines = [line async for line in process.lines()]

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from groundwire.config import kinds
 from groundwire.config.kinds import Kind
 from groundwire.dialects.registry import DIALECTS
+from groundwire.model import Json, JsonObject
 from groundwire.model.value import value
 
 Path: TypeAlias = tuple[str, ...]
@@ -171,3 +172,36 @@ def _is_bare(name: str) -> bool:
 def _quoted(name: str) -> str:
     safe = name.encode("unicode_escape").decode("ascii") if not name.isprintable() else name
     return f'"{safe}"'
+
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+_PROJECT_RULES = {
+    "free": "",
+    "off": " A project's file can only switch it off.",
+    "never": " Not in a project's file.",
+}
+
+
+def json_schema() -> JsonObject:
+    """The schema of `config.toml`."""
+    return {"$schema": DRAFT, "title": "groundwire", **_node_schema(ROOT)}
+
+
+def _node_schema(node: Node) -> JsonObject:
+    return _key_schema(node) if isinstance(node, Key) else _table_schema(node)
+
+
+def _key_schema(key: Key) -> JsonObject:
+    return {"description": key.about + _PROJECT_RULES[key.project], **key.kind.schema}
+
+
+def _table_schema(table: Table) -> JsonObject:
+    properties: dict[str, Json] = {name: _node_schema(member) for name, member in table.members.items()}
+    others: Json = False if table.others is None else _node_schema(table.others)
+    return {
+        "description": table.about,
+        "type": "object",
+        **({"properties": properties} if properties else {}),
+        "additionalProperties": others,
+    }

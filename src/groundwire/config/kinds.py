@@ -9,13 +9,48 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-from groundwire.config import moments
 from groundwire.config.paths import resolved
 from groundwire.errors import ConfigError
 from groundwire.model import Json, JsonObject
 from groundwire.model.value import value
+
+Edge: TypeAlias = Literal["start", "end"]
+
+_AGO = re.compile(r"([1-9][0-9]{0,4})([hdwmy])")
+_UNIT_SECONDS = {"h": 3600, "d": 86400, "w": 7 * 86400, "m": 30 * 86400, "y": 365 * 86400}
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+TIME_EXPECTED = "a time such as 7d (h, d, w, m, y), 2026-01-31 or 2026-01-31T12:00:00Z"
+
+
+def parse_time(text: str, now: float, edge: Edge = "start") -> str:
+    """RFC 3339 in UTC. A day without a time means its first second, or with `edge="end"` its last."""
+    try:
+        return _parse_time(text.strip(), now, edge)
+    except (ValueError, OverflowError):
+        raise ConfigError(f"expected {TIME_EXPECTED}") from None
+
+
+def format_time(now: float) -> str:
+    """A time as RFC 3339, in UTC."""
+    from datetime import UTC, datetime  # noqa: PLC0415  few ask for a time
+
+    return datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _parse_time(text: str, now: float, edge: Edge) -> str:
+    from datetime import UTC, datetime, time, timedelta  # noqa: PLC0415  few ask for a time
+
+    if ago := _AGO.fullmatch(text):
+        found = datetime.fromtimestamp(now, UTC) - timedelta(seconds=int(ago[1]) * _UNIT_SECONDS[ago[2]])
+    else:
+        found = datetime.fromisoformat(text)
+    if _DAY.fullmatch(text) and edge == "end":
+        found = datetime.combine(found, time(23, 59, 59))
+    found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    return found.isoformat(timespec="seconds").replace("+00:00", "Z")
+
 
 MAX_DOMAINS = 100
 PROVIDER_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
@@ -121,11 +156,11 @@ def _path(item: object, context: Context) -> Json:
     return resolved(item, context.base, context.home)
 
 
-def _moment(edge: moments.Edge) -> Read:
+def _time(edge: Edge) -> Read:
     def read(item: object, context: Context) -> Json:
         # TOML has dates and times of its own.
         text = item.isoformat() if hasattr(item, "isoformat") else item
-        return moments.moment(text, context.now, edge) if isinstance(text, str) else None
+        return parse_time(text, context.now, edge) if isinstance(text, str) else None
 
     return read
 
@@ -199,8 +234,8 @@ SECONDS_OR_NONE = Kind(
 COUNT = Kind("a whole number from 1", {"type": "integer", "minimum": 1}, _count)
 FLAG = Kind("true or false", {"type": "boolean"}, _flag)
 PATH = Kind("the path of a directory", _STRING, _path)
-SINCE = Kind(moments.EXPECTS, _STRING, _moment("start"))
-UNTIL = Kind(moments.EXPECTS, _STRING, _moment("end"))
+SINCE = Kind(TIME_EXPECTED, _STRING, _time("start"))
+UNTIL = Kind(TIME_EXPECTED, _STRING, _time("end"))
 BASE_URL = Kind(
     "an address that starts with https://", {"type": "string", "pattern": "^https?://[^?#@]+$"}, _base_url
 )

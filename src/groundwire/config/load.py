@@ -14,10 +14,17 @@ import time
 from collections.abc import Callable, Mapping
 
 from groundwire.config import paths
-from groundwire.config.environment import read_environment
 from groundwire.config.keys import Path, dotted
 from groundwire.config.kinds import Context
-from groundwire.config.layers import Entry, Layer, check_providers, defined, read_file, read_flags
+from groundwire.config.layers import (
+    Entry,
+    Layer,
+    check_providers,
+    defined,
+    read_environment,
+    read_file,
+    read_flags,
+)
 from groundwire.config.opencode import OpenCode, read_opencode
 from groundwire.config.schema import (
     DEFAULT_ORDER,

@@ -9,17 +9,113 @@ model, never a key: at most it names a variable that holds a Gemini key anyway, 
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from groundwire.config.keys import Path
 from groundwire.config.layers import Entry, Layer
-from groundwire.config.opencode_files import Place, managed_dir, places
+from groundwire.config.paths import opencode_config_dir, resolved
 from groundwire.credentials.secret import is_sendable
 from groundwire.errors import ConfigError
 from groundwire.files.text_file import read_text
 from groundwire.model import Json, JsonObject
-from groundwire.model.value import value
+from groundwire.model.value import replace, value
+
+INLINE = "OPENCODE_CONFIG_CONTENT"
+NAMES = ("opencode.json", "opencode.jsonc")
+
+_MANAGED = {"darwin": "/Library/Application Support/opencode", "win32": r"C:\ProgramData\opencode"}
+
+
+@value
+class ConfigFile:
+    """A file of OpenCode's, or the variable that stands for one."""
+
+    path: str
+    project: bool = False
+    inside: str = ""
+    """For a project's file: the directory it may insert files from."""
+    named: str = ""
+    """The variable that names the file; then it should exist."""
+    text: str | None = None
+    """The text of a variable; then `path` is where relative paths start."""
+
+    @property
+    def origin(self) -> str:
+        """For people."""
+        return self.path if self.text is None else f"environment {INLINE}"
+
+
+def managed_dir(platform: str = sys.platform) -> str:
+    """Where an administrator puts a configuration that nobody overrides."""
+    return _MANAGED.get(platform, "/etc/opencode")
+
+
+def config_files(env: Mapping[str, str], home: str, cwd: str, managed: str) -> list[ConfigFile]:
+    """Every place that may hold something, in the order of merging."""
+    theirs = {place.path for place in _own(env, home, cwd, managed)}
+    found: dict[str, ConfigFile] = {}
+    for place in _all(env, home, cwd, managed):
+        # A directory can be both the user's own and above the current one: then it is the user's.
+        trusted = replace(place, project=False) if place.project and place.path in theirs else place
+        found.setdefault(f"{place.path}{INLINE if place.text is not None else ''}", trusted)
+    return list(found.values())
+
+
+def _all(env: Mapping[str, str], home: str, cwd: str, managed: str) -> Iterator[ConfigFile]:
+    root = _worktree(cwd)
+    above = _above(cwd, root)
+    free = env.get("OPENCODE_DISABLE_PROJECT_CONFIG", "").lower() not in ("1", "true")
+    yield from _global(env, home, cwd)
+    if free:
+        for directory in reversed(above):
+            yield from _project(directory, root or directory)
+        for directory in above:
+            yield from _project(os.path.join(directory, ".opencode"), root or directory)
+    yield from _directories(env, home, cwd)
+    if inline := env.get(INLINE, ""):
+        yield ConfigFile(cwd, text=inline)
+    yield from (ConfigFile(os.path.join(managed, name)) for name in NAMES)
+
+
+def _own(env: Mapping[str, str], home: str, cwd: str, managed: str) -> Iterator[ConfigFile]:
+    yield from _global(env, home, cwd)
+    yield from _directories(env, home, cwd)
+    yield from (ConfigFile(os.path.join(managed, name)) for name in NAMES)
+
+
+def _global(env: Mapping[str, str], home: str, cwd: str) -> Iterator[ConfigFile]:
+    directory = opencode_config_dir(env, home)
+    yield from (ConfigFile(os.path.join(directory, name)) for name in ("config.json", *NAMES))
+    if named := env.get("OPENCODE_CONFIG", ""):
+        yield ConfigFile(resolved(named, cwd, home), named="OPENCODE_CONFIG")
+
+
+def _directories(env: Mapping[str, str], home: str, cwd: str) -> Iterator[ConfigFile]:
+    directories = [os.path.join(home, ".opencode")]
+    if named := env.get("OPENCODE_CONFIG_DIR", ""):
+        directories.append(resolved(named, cwd, home))
+    yield from (ConfigFile(os.path.join(directory, name)) for directory in directories for name in NAMES)
+
+
+def _project(directory: str, inside: str) -> Iterator[ConfigFile]:
+    yield from (ConfigFile(os.path.join(directory, name), project=True, inside=inside) for name in NAMES)
+
+
+def _worktree(cwd: str) -> str:
+    """The root of the git worktree; a submodule's or a linked worktree's `.git` is a file. Empty without."""
+    return next((path for path in _above(cwd, "") if os.path.exists(os.path.join(path, ".git"))), "")
+
+
+def _above(cwd: str, root: str) -> list[str]:
+    """The directory itself and those above it, up to a root."""
+    found = [os.path.normpath(cwd)]
+    while found[-1] != root and os.path.dirname(found[-1]) != found[-1]:
+        found.append(os.path.dirname(found[-1]))
+    return found
+
 
 MODELS: Mapping[str, tuple[str, ...]] = {
     "google": ("gemini",),
@@ -62,7 +158,7 @@ class _Found(NamedTuple):
 def read_opencode(env: Mapping[str, str], home: str, cwd: str, managed: str = "") -> OpenCode:
     """Everything of OpenCode's that concerns us."""
     warnings: list[str] = []
-    documents = list(_documents(places(env, home, cwd, managed or managed_dir()), env, home, warnings))
+    documents = list(_documents(config_files(env, home, cwd, managed or managed_dir()), env, home, warnings))
     models: dict[Path, Entry] = {}
     for name, ours in MODELS.items():
         entry = _model(documents, ("provider", name, "options", "websearch", "model"), warnings)
@@ -102,7 +198,7 @@ def _descend(body: JsonObject, path: Path) -> tuple[Path, Json] | None:
 
 
 def _documents(
-    found: Iterable[Place], env: Mapping[str, str], home: str, warnings: list[str]
+    found: Iterable[ConfigFile], env: Mapping[str, str], home: str, warnings: list[str]
 ) -> Iterator[Document]:
     for place in found:
         try:
@@ -116,7 +212,7 @@ def _documents(
         yield Document(place.origin, body, place.project)
 
 
-def _body(text: str, place: Place, env: Mapping[str, str], home: str) -> JsonObject:
+def _body(text: str, place: ConfigFile, env: Mapping[str, str], home: str) -> JsonObject:
     from groundwire.config.opencode_text import read_body  # noqa: PLC0415  for those who have OpenCode
 
     return read_body(text, place, env, home)

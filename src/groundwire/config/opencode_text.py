@@ -8,24 +8,110 @@ see that it was not given.
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
 
-from groundwire.config.opencode_files import Place
+from groundwire.config.opencode import ConfigFile
 from groundwire.config.paths import resolved
-from groundwire.config.substitute import Resolve, substitute
-from groundwire.credentials.lookup import Places, defined_variables
+from groundwire.credentials.lookup import LookupContext, defined_variables
 from groundwire.credentials.redact import redact_patterns
 from groundwire.errors import ConfigError
 from groundwire.files.jsonc import Malformed, parse_jsonc
 from groundwire.files.text_file import position, read_text
 from groundwire.model import JsonObject
 
+MAX_SIZE = 4 * 1024 * 1024
+
+Resolve: TypeAlias = Callable[[str], str | None]
+"""What stands in a token's place; None leaves the token as it is."""
+
+_VARIABLE = re.compile(r"\{env:([^}]+)\}")
+_FILE = re.compile(r"\{file:([^}]+)\}")
+_COMMENT = re.compile(r"[^\S\n]*//")
+
+
+class Substituted(NamedTuple):
+    """A text after substitution, and the way back."""
+
+    text: str
+    origin: Callable[[int], int]
+    """The offset in the file that an offset in `text` comes from."""
+
+
+def substitute(text: str, variable: Resolve, content: Resolve) -> Substituted:
+    """Replace variables, then files. `content` raises `ConfigError` for a file that cannot be read."""
+
+    def back(offset: int) -> Malformed:
+        return Malformed("what is inserted here is too large", text, offset)
+
+    first = _replace(text, ((match, variable(match[1])) for match in _all(_VARIABLE, text)), back)
+
+    def files() -> Iterator[tuple[re.Match[str], str | None]]:
+        for match in _outside_comments(first.text):
+            try:
+                found = content(match[1])
+            except ConfigError as error:
+                raise Malformed(error.message, text, first.origin(match.start())) from None
+            yield match, None if found is None else _escaped(found.strip())
+
+    second = _replace(first.text, files(), lambda offset: back(first.origin(offset)))
+    return Substituted(second.text, lambda offset: first.origin(second.origin(offset)))
+
+
+def _all(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    # Nothing can match behind the last brace; looking there would take quadratic time.
+    return pattern.finditer(text, 0, text.rfind("}") + 1)
+
+
+def _outside_comments(text: str) -> Iterator[re.Match[str]]:
+    """The file tokens, but for those in lines that begin with a comment."""
+    line = seen = 0
+    for match in _all(_FILE, text):
+        line = max(text.rfind("\n", seen, match.start()) + 1, line)
+        seen = match.start()
+        if not _COMMENT.match(text, line, match.start()):
+            yield match
+
+
+def _replace(
+    text: str, tokens: Iterator[tuple[re.Match[str], str | None]], too_large: Callable[[int], Malformed]
+) -> Substituted:
+    pieces: list[str] = []
+    starts, sources, ends = [0], [0], [len(text)]
+    cursor = size = 0
+    for match, replacement in tokens:
+        if replacement is None:
+            continue
+        pieces += (text[cursor : match.start()], replacement)
+        size += match.start() - cursor + len(replacement)
+        if size > MAX_SIZE:
+            raise too_large(match.start())
+        cursor = match.end()
+        # Everything inside a replacement comes from the start of its token.
+        starts += (size - len(replacement), size)
+        sources += (match.start(), cursor)
+        ends += (match.start(), len(text))
+    pieces.append(text[cursor:])
+
+    def origin(offset: int) -> int:
+        at = bisect_right(starts, offset) - 1
+        return min(sources[at] + offset - starts[at], ends[at])
+
+    return Substituted("".join(pieces), origin)
+
+
+def _escaped(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
 _OF_A_MODEL = re.compile(r"(?!.*(?:KEY|TOKEN|SECRET|PASS|AUTH|CRED)).*MODEL.*", re.IGNORECASE)
 
 
-def read_body(text: str, place: Place, env: Mapping[str, str], home: str) -> JsonObject:
+def read_body(text: str, place: ConfigFile, env: Mapping[str, str], home: str) -> JsonObject:
     """The object in a text; `ConfigError` with the place, the line and the column where there is none."""
     try:
         return _parsed(text, place, env, home)
@@ -34,7 +120,7 @@ def read_body(text: str, place: Place, env: Mapping[str, str], home: str) -> Jso
         raise ConfigError(f"{place.origin}:{line}:{column}: {error.reason}") from None
 
 
-def _parsed(text: str, place: Place, env: Mapping[str, str], home: str) -> JsonObject:
+def _parsed(text: str, place: ConfigFile, env: Mapping[str, str], home: str) -> JsonObject:
     variables = _few_variables(env) if place.project else _all_variables(env, home)
     done = substitute(text, variables, _files(place, home))
     try:
@@ -55,7 +141,7 @@ def _all_variables(env: Mapping[str, str], home: str) -> Resolve:
         if name in env:
             return env[name]
         if defined is None:
-            found = defined_variables(Places(env, home, ""))
+            found = defined_variables(LookupContext(env, home, ""))
             defined = {name: item.secret.reveal() for name, item in found.items()}
         return defined.get(name, "")
 
@@ -70,7 +156,7 @@ def _few_variables(env: Mapping[str, str]) -> Resolve:
     return resolve
 
 
-def _files(place: Place, home: str) -> Resolve:
+def _files(place: ConfigFile, home: str) -> Resolve:
     base = os.path.dirname(place.path) if place.text is None else place.path
 
     def content(path: str) -> str | None:

@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from typing import cast
 
 from groundwire.config.keys import SEARCH, Key
-from groundwire.config.kinds import Context
-from groundwire.config.moments import written
+from groundwire.config.kinds import Context, format_time
 from groundwire.errors import ConfigError, InvalidArguments
 from groundwire.model import Location, SearchOptions
 from groundwire.model.value import field_names, replace
@@ -35,7 +34,7 @@ def checked_options(options: object, now: float) -> SearchOptions:
     checked = replace(options, **found)
     if checked.since and not checked.until:
         # Some providers take a period with both its ends, or none at all.
-        checked = replace(checked, until=written(now))
+        checked = replace(checked, until=format_time(now))
     if checked.since and checked.since > checked.until:
         raise InvalidArguments(f"since: {checked.since} is later than until, {checked.until}")
     check_domains(checked)

@@ -28,7 +28,7 @@ from groundwire.credentials.secret import NO_SECRET, Secret, Tokens, sendable
 from groundwire.credentials.stores import json_object
 from groundwire.dialects.json import dump_json
 from groundwire.errors import ConfigError
-from groundwire.files.text_file import PRIVATE, read_document, sync_directory
+from groundwire.files.text_file import PRIVATE, read_checked, sync_directory
 from groundwire.model import Json, JsonObject
 from groundwire.model.value import value
 
@@ -37,7 +37,7 @@ _REMEMBER_REFUSAL = 15 * 60.0
 
 
 @value
-class Entry:
+class JournalEntry:
     """What the journal says about one refresh token."""
 
     asked: bool = False
@@ -57,18 +57,18 @@ class Journal:
         self._path = f"{store}.groundwire-pending"
         self._descriptor = -1
 
-    def about(self, refresh: Secret, now: float) -> Entry:
+    def about(self, refresh: Secret, now: float) -> JournalEntry:
         """What an earlier process left about a token."""
         try:
-            document = read_document(self._path)
+            document = read_checked(self._path)
         except ConfigError:
-            return Entry()
+            return JournalEntry()
         body = (document and json_object(document)) or {}
         if body.get("spent") != digest(refresh):
-            return Entry()
+            return JournalEntry()
         until = body.get("refused_until")
         refused = isinstance(until, int | float) and now < until
-        return Entry(
+        return JournalEntry(
             asked=True,
             tokens=_read_tokens(body),
             refused=str(body.get("refused", "")) if refused else "",

@@ -11,15 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from groundwire.credentials.codex import read_codex
-from groundwire.credentials.opencode import read_opencode
-from groundwire.credentials.own import read_own
 from groundwire.credentials.secret import Credential, CredentialKind, is_sendable, sendable
-from groundwire.credentials.stores import Places, Shelf
+from groundwire.credentials.stores import LookupContext, StoreContents, read_codex, read_opencode, read_own
 from groundwire.errors import ConfigError
 from groundwire.model.value import value
 
-__all__ = ["Finding", "Lookup", "Places", "defined_variables", "explain", "find"]
+__all__ = ["Lookup", "LookupContext", "LookupResult", "defined_variables", "explain", "find"]
 
 LookupKind: TypeAlias = Literal["environment", "own", "opencode", "codex"]
 
@@ -35,7 +32,7 @@ class Lookup:
 
 
 @value
-class Finding:
+class LookupResult:
     """What one place answered, without the secret."""
 
     place: str
@@ -55,22 +52,22 @@ class _Answer(NamedTuple):
     fatal: bool = False
 
 
-class _Shelves:
+class _Stores:
     """The stores of one look around, each read at most once."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: LookupContext) -> None:
         self.places = places
-        self._read: dict[str, Shelf] = {}
+        self._read: dict[str, StoreContents] = {}
 
-    def __getitem__(self, kind: str) -> Shelf:
+    def __getitem__(self, kind: str) -> StoreContents:
         if kind not in self._read:
             self._read[kind] = _STORES[kind](self.places)
         return self._read[kind]
 
 
-def find(lookups: Iterable[Lookup], places: Places) -> Credential | None:
+def find(lookups: Iterable[Lookup], places: LookupContext) -> Credential | None:
     """The first credential found. Raises `ConfigError` about something of the user's own that is broken."""
-    shelves = _Shelves(places)
+    shelves = _Stores(places)
     for lookup in lookups:
         answer = _ask(lookup, shelves)
         if answer.fatal:
@@ -80,23 +77,23 @@ def find(lookups: Iterable[Lookup], places: Places) -> Credential | None:
     return None
 
 
-def explain(lookups: Iterable[Lookup], places: Places) -> list[Finding]:
+def explain(lookups: Iterable[Lookup], places: LookupContext) -> list[LookupResult]:
     """What every place answers, in order, for people who wonder."""
-    shelves = _Shelves(places)
+    shelves = _Stores(places)
     return [_finding(_ask(lookup, shelves)) for lookup in lookups]
 
 
-def defined_variables(places: Places) -> dict[str, Credential]:
+def defined_variables(places: LookupContext) -> dict[str, Credential]:
     """Variables that OpenCode's `wellknown` records define and the environment does not."""
     found = read_opencode(places).variables
     return {name: item for name, item in found.items() if name not in places.env}
 
 
-def _ask(lookup: Lookup, shelves: _Shelves) -> _Answer:
+def _ask(lookup: Lookup, shelves: _Stores) -> _Answer:
     return _environment(lookup, shelves) if lookup.kind == "environment" else _store(lookup, shelves)
 
 
-def _environment(lookup: Lookup, shelves: _Shelves) -> _Answer:
+def _environment(lookup: Lookup, shelves: _Stores) -> _Answer:
     place = f"environment {lookup.name}"
     text = shelves.places.env.get(lookup.name, "").strip()
     if not text:
@@ -107,7 +104,7 @@ def _environment(lookup: Lookup, shelves: _Shelves) -> _Answer:
     return _Answer(place, Credential(sendable(text), "api", place), "a key")
 
 
-def _store(lookup: Lookup, shelves: _Shelves) -> _Answer:
+def _store(lookup: Lookup, shelves: _Stores) -> _Answer:
     shelf = shelves[lookup.kind]
     if shelf.problem:
         return _Answer(shelf.place, None, shelf.problem, shelf.warnings, fatal=lookup.kind == "own")
@@ -119,7 +116,7 @@ def _store(lookup: Lookup, shelves: _Shelves) -> _Answer:
     return _Answer(shelf.place, None, _why_not(lookup, shelf, found), shelf.warnings)
 
 
-def _why_not(lookup: Lookup, shelf: Shelf, found: tuple[Credential, ...]) -> str:
+def _why_not(lookup: Lookup, shelf: StoreContents, found: tuple[Credential, ...]) -> str:
     if shelf.missing:
         return "no such file"
     about = "" if lookup.kind == "codex" else f" for {lookup.name}"
@@ -129,11 +126,11 @@ def _why_not(lookup: Lookup, shelf: Shelf, found: tuple[Credential, ...]) -> str
     return f"has nothing{about}{passed}"
 
 
-def _finding(answer: _Answer) -> Finding:
+def _finding(answer: _Answer) -> LookupResult:
     found = answer.credential
     if found is None:
-        return Finding(answer.place, found=False, detail=answer.detail, warnings=answer.warnings)
-    return Finding(
+        return LookupResult(answer.place, found=False, detail=answer.detail, warnings=answer.warnings)
+    return LookupResult(
         answer.place,
         found=True,
         detail=answer.detail,
@@ -145,7 +142,7 @@ def _finding(answer: _Answer) -> Finding:
 
 _NOUNS: Mapping[str, str] = {"api": "a key", "oauth": "a session", "": "a credential"}
 
-_STORES: Mapping[str, Callable[[Places], Shelf]] = {
+_STORES: Mapping[str, Callable[[LookupContext], StoreContents]] = {
     "own": read_own,
     "opencode": read_opencode,
     "codex": read_codex,

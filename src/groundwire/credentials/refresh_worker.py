@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groundwire.credentials.refresh import Errand, Pace
+from groundwire.credentials.session import RefreshTask, RefreshTimeouts
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import (
     AuthRejected,
@@ -31,13 +31,15 @@ _UPSTREAM = (
 _KINDS = {kind.__name__: kind for kind in _UPSTREAM}
 
 
-def encode_errand(errand: Errand) -> bytes:
+def encode_task(errand: RefreshTask) -> bytes:
     """An errand for standard input."""
-    body: JsonObject = {name: getattr(errand, name) for name in field_names(Errand) if name != "pace"}
-    return dump_json({**body, "pace": [getattr(errand.pace, name) for name in field_names(Pace)]}).encode()
+    body: JsonObject = {name: getattr(errand, name) for name in field_names(RefreshTask) if name != "pace"}
+    return dump_json(
+        {**body, "pace": [getattr(errand.pace, name) for name in field_names(RefreshTimeouts)]}
+    ).encode()
 
 
-def decode_errand(data: bytes) -> Errand:
+def decode_task(data: bytes) -> RefreshTask:
     """The errand in a text; half of one, from somebody who was killed while writing, is an error."""
     match load_json(data, ClientWireError):
         case {
@@ -51,12 +53,14 @@ def decode_errand(data: bytes) -> Errand:
             "cut": bool(cut),
             "pace": [*pace],
         }:
-            paced = Pace(*(float(item) for item in pace if isinstance(item, int | float)))
-            return Errand(store, entry, origin, spends, url, float(now), float(until), cut=cut, pace=paced)
+            paced = RefreshTimeouts(*(float(item) for item in pace if isinstance(item, int | float)))
+            return RefreshTask(
+                store, entry, origin, spends, url, float(now), float(until), cut=cut, pace=paced
+            )
     raise ClientWireError("expected an errand")
 
 
-def encode_trouble(error: GroundwireError | None) -> bytes:
+def encode_outcome(error: GroundwireError | None) -> bytes:
     """What went wrong, for standard output; an empty object if nothing did."""
     if error is None:
         return b"{}"
@@ -68,7 +72,7 @@ def encode_trouble(error: GroundwireError | None) -> bytes:
     return dump_json(body).encode()
 
 
-def decode_trouble(data: bytes) -> GroundwireError | None:
+def decode_outcome(data: bytes) -> GroundwireError | None:
     """What a process apart said before it ended; nothing at all if it was killed."""
     try:
         said = load_json(data, UpstreamWireError)

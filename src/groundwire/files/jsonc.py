@@ -1,23 +1,25 @@
-"""JSON with comments and trailing commas, as OpenCode writes it.
+"""JSON with comments and trailing commas (JSONC), read in one pass, with the span of every member.
 
-One pass, one character never looked at twice, nesting bounded. What is refused is refused with its place,
-and without a word of the text, which may hold keys.
+The reader never looks at a character twice and bounds the nesting. An error names line and column and never
+quotes the text, which may hold keys.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NoReturn
+from typing import NamedTuple, NoReturn, TypeVar
 
 from groundwire.errors import ConfigError
 from groundwire.files.text_file import position
 from groundwire.model import Json
 
+T = TypeVar("T")
+
 MAX_DEPTH = 128
 
-_BLANK = re.compile(r"[ \t\r\n]*")
-_COMMENT_LINE = re.compile(r"//[^\r\n]*")
+_WHITESPACE = re.compile(r"[ \t\r\n]*")
+_LINE_COMMENT = re.compile(r"//[^\r\n]*")
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
@@ -28,7 +30,7 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Malformed(ConfigError):
-    """A text that is not JSON with comments. `offset` is where, `reason` why."""
+    """The text is not valid JSONC. `offset` is the position of the error, `reason` its description."""
 
     def __init__(self, reason: str, text: str, offset: int) -> None:
         line, column = position(text, offset)
@@ -37,8 +39,34 @@ class Malformed(ConfigError):
         self.offset = offset
 
 
+class Node(NamedTuple):
+    """A value with its span in the text. `members` is None unless the value is an object."""
+
+    value: Json
+    start: int
+    end: int
+    members: tuple[Member, ...] | None = None
+
+
+class Member(NamedTuple):
+    """A member of an object with the spans of its parts."""
+
+    name: str
+    start: int
+    """Offset of the name's opening quote."""
+    name_end: int
+    node: Node
+    comma: int
+    """Offset of the comma that follows; -1 if there is none."""
+
+
 def parse_jsonc(text: str) -> Json:
     """The value of a text; raises `Malformed`."""
+    return read_jsonc(text).value
+
+
+def read_jsonc(text: str) -> Node:
+    """The value of a text with the spans of all object members outside arrays; raises `Malformed`."""
     return _Reader(text).document()
 
 
@@ -48,22 +76,22 @@ class _Reader:
         self._at = 0
         self._depth = 0
 
-    def document(self) -> Json:
-        found = self._value()
+    def document(self) -> Node:
+        node = self._node()
         if self._next():
             self._fail("nothing may follow the value")
-        return found
+        return node
 
     def _fail(self, reason: str, offset: int | None = None) -> NoReturn:
         raise Malformed(reason, self._text, self._at if offset is None else offset)
 
     def _next(self) -> str:
-        """The character that comes after blanks and comments; empty at the end."""
+        """Skip whitespace and comments; the next character, or an empty string at the end."""
         text = self._text
         while True:
-            self._at = _end(_BLANK, text, self._at)
+            self._at = _match_end(_WHITESPACE, text, self._at)
             if text.startswith("//", self._at):
-                self._at = _end(_COMMENT_LINE, text, self._at)
+                self._at = _match_end(_LINE_COMMENT, text, self._at)
             elif text.startswith("/*", self._at):
                 end = text.find("*/", self._at + 2)
                 if end < 0:
@@ -72,23 +100,29 @@ class _Reader:
             else:
                 return text[self._at : self._at + 1]
 
-    def _value(self) -> Json:
-        sign = self._next()
-        if sign == "{":
-            return self._nested(self._object)
-        if sign == "[":
+    def _node(self) -> Node:
+        char = self._next()
+        start = self._at
+        if char == "{":
+            members = self._nested(self._object)
+            value: Json = {member.name: member.node.value for member in members}
+            return Node(value, start, self._at, members)
+        return Node(self._value(char), start, self._at)
+
+    def _value(self, char: str) -> Json:
+        if char == "[":
             return self._nested(self._array)
-        if sign == '"':
+        if char == '"':
             return self._string()
-        if sign == "-" or ("0" <= sign <= "9"):
+        if char == "-" or ("0" <= char <= "9"):
             return self._number()
         word = _WORD.match(self._text, self._at)
         if word is None or word[0] not in _WORDS:
-            self._fail("a value is expected here" if sign else "the text ends where a value is expected")
+            self._fail("a value is expected here" if char else "the text ends where a value is expected")
         self._at = word.end()
         return _WORDS[word[0]]
 
-    def _nested(self, read: Callable[[], Json]) -> Json:
+    def _nested(self, read: Callable[[], T]) -> T:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             self._fail(f"nested deeper than {MAX_DEPTH} levels")
@@ -97,34 +131,38 @@ class _Reader:
         self._depth -= 1
         return found
 
-    def _object(self) -> Json:
-        members: dict[str, Json] = {}
-        while self._next() != "}":
-            if self._next() != '"':
+    def _object(self) -> tuple[Member, ...]:
+        members: list[Member] = []
+        while (char := self._next()) != "}":
+            if char != '"':
                 self._fail('a name in double quotes, or "}", is expected here')
+            start = self._at
             name = self._string()
+            name_end = self._at
             if self._next() != ":":
                 self._fail('":" is expected here')
             self._at += 1
-            members[name] = self._value()
-            self._separator("}")
+            members.append(Member(name, start, name_end, self._node(), self._separator("}")))
         self._at += 1
-        return members
+        return tuple(members)
 
     def _array(self) -> Json:
         items: list[Json] = []
         while self._next() != "]":
-            items.append(self._value())
+            items.append(self._node().value)
             self._separator("]")
         self._at += 1
         return items
 
-    def _separator(self, end: str) -> None:
-        sign = self._next()
-        if sign == ",":
+    def _separator(self, end: str) -> int:
+        """Skip a comma; its offset, or -1 where the object or array ends."""
+        char = self._next()
+        if char == ",":
             self._at += 1
-        elif sign != end:
+            return self._at - 1
+        if char != end:
             self._fail(f'"," or "{end}" is expected here')
+        return -1
 
     def _number(self) -> Json:
         match = _NUMBER.match(self._text, self._at)
@@ -142,39 +180,39 @@ class _Reader:
         self._at += 1
         while True:
             plain = self._at
-            self._at = _end(_PLAIN, self._text, plain)
+            self._at = _match_end(_PLAIN, self._text, plain)
             pieces.append(self._text[plain : self._at])
-            sign = self._text[self._at : self._at + 1]
-            if sign == "\\":
+            char = self._text[self._at : self._at + 1]
+            if char == "\\":
                 pieces.append(self._escape())
-            elif sign == '"':
+            elif char == '"':
                 self._at += 1
-                return _paired("".join(pieces))
-            elif sign in ("", "\n", "\r"):
+                return _join_surrogates("".join(pieces))
+            elif char in ("", "\n", "\r"):
                 self._fail("this text is never closed by a double quote", start)
             else:
                 self._fail("a control character must be written as an escape")
 
     def _escape(self) -> str:
         start = self._at
-        sign = self._text[start + 1 : start + 2]
-        if sign == "u" and (digits := _HEX.match(self._text, start + 2)):
+        char = self._text[start + 1 : start + 2]
+        if char == "u" and (digits := _HEX.match(self._text, start + 2)):
             self._at = digits.end()
             return chr(int(digits[0], 16))
-        if sign not in _ESCAPES:
+        if char not in _ESCAPES:
             self._fail("this is not an escape that JSON knows")
         self._at = start + 2
-        return _ESCAPES[sign]
+        return _ESCAPES[char]
 
 
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Where a pattern that always matches ends."""
+def _match_end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """The end of a pattern that also matches the empty string."""
     match = pattern.match(text, at)
     return match.end() if match else at
 
 
-def _paired(text: str) -> str:
-    """Two escapes may be one character; half of a pair could never be written again."""
+def _join_surrogates(text: str) -> str:
+    """Join surrogate pairs written as two escapes; a lone surrogate, which cannot be encoded, is replaced."""
     if not _LONE_SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -43,8 +43,8 @@ Form: TypeAlias = Literal["", "body", "stream"]
 async def read_answer(language: Dialect, exchange: Response, *, verbatim: Form = "") -> Batches:
     """The answer when its first bytes are there. If it has the form `verbatim` also the bytes that told its
     events, ahead of them: in another form they are of no use to who asked, and are only read."""
-    head = await exchange.head()
-    if not head:
+    head = await exchange.peek()
+    if not peek:
         raise UpstreamWireError("the answer is empty")
     if head.startswith(b"<"):
         raise UpstreamWireError("a web page came in the place of an answer; check the base_url")
@@ -81,11 +81,11 @@ async def _read_stream(language: Dialect, exchange: Response) -> Batches:
     decoder = language.decoder()
     failure: GroundwireError | None = None
     try:
-        while chunk := await exchange.next():
+        while chunk := await exchange.read():
             if batch := decoder.feed(chunk):
                 yield batch
                 if isinstance(batch[-1], Finished | Failed):
-                    await exchange.settle()
+                    await exchange.drain()
                     return
     except GroundwireError as error:
         failure = error
@@ -100,7 +100,7 @@ async def _read_frames(language: Dialect, exchange: Response) -> Batches:
     splitter = Splitter()
     failure: GroundwireError | None = None
     try:
-        while not watch.over and (chunk := await exchange.next()):
+        while not watch.over and (chunk := await exchange.read()):
             if not (told_whole := splitter.feed(chunk)):
                 continue
             whole = without_unsafe_addresses(told_whole)
@@ -113,7 +113,7 @@ async def _read_frames(language: Dialect, exchange: Response) -> Batches:
             length, told = watch.look(whole)
             yield [Verbatim(whole[:length]), *told]
             if _has_ended(told):
-                behind = whole[length:] + splitter.rest + await exchange.settle()
+                behind = whole[length:] + splitter.rest + await exchange.drain()
                 if after := after_the_end(language, told[-1], behind):
                     yield [Verbatim(after)]
                 return

@@ -9,11 +9,10 @@ from functools import cache
 from typing import LiteralString
 
 from groundwire.store.base import RowRefused
-from groundwire.store.finding import POSTGRES
-from groundwire.store.leases import POSTGRES as LEASES
+from groundwire.store.full_text import POSTGRES
 from groundwire.store.migrations import COMPONENT, ON_POSTGRES, WORDS_SINCE
 from groundwire.store.rows import Row, Values
-from groundwire.store.sql import SqlStore
+from groundwire.store.sql import POSTGRES_LEASES, SqlStore
 from groundwire.transport.migrations import Migration
 from groundwire.transport.postgres import (
     REFUSED_VALUES,
@@ -36,7 +35,7 @@ def open_postgres(address: str, steps: Sequence[Migration] = ON_POSTGRES) -> Sql
     connections = PostgresPool(address, ANSWER_SECONDS)
     with closed_on_error(connections):
         migrate(connections, COMPONENT, steps)
-        store = SqlStore(PostgresDatabase(connections), POSTGRES, LEASES)
+        store = SqlStore(PostgresDatabase(connections), POSTGRES, POSTGRES_LEASES)
         if steps[-1].version >= WORDS_SINCE:
             store.fill_words()
     return store

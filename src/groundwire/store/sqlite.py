@@ -17,11 +17,10 @@ from typing import LiteralString
 
 from groundwire.errors import ConfigError, GroundwireError
 from groundwire.store.base import RowRefused
-from groundwire.store.finding import SQLITE
-from groundwire.store.leases import SQLITE as LEASES
+from groundwire.store.full_text import SQLITE
 from groundwire.store.migrations import COMPONENT, ON_SQLITE, WORDS_SINCE
 from groundwire.store.rows import Row, Values
-from groundwire.store.sql import SqlStore
+from groundwire.store.sql import SQLITE_LEASES, SqlStore
 from groundwire.transport.migrations import Migration
 
 PATIENCE = 30.0
@@ -48,7 +47,7 @@ _EXISTS: LiteralString = "SELECT 1 FROM sqlite_schema WHERE name = 'groundwire_m
 
 def open_sqlite(path: Path, steps: Sequence[Migration] = ON_SQLITE) -> SqlStore:
     """The store in a file, which is made if it is missing, for its owner's eyes only."""
-    store = SqlStore(SqliteDatabase(path, steps), SQLITE, LEASES)
+    store = SqlStore(SqliteDatabase(path, steps), SQLITE, SQLITE_LEASES)
     with ExitStack() as undo:
         undo.callback(store.close)
         if steps[-1].version >= WORDS_SINCE:

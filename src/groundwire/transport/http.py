@@ -1,12 +1,17 @@
-"""HTTP: what is asked, and by whom.
+"""HTTP client: requests, time limits, and the entry point `Http`.
 
-One `Http` holds the connection pools of a process. A call gives a `Response`: status and headers first, then
-bytes as they arrive, untouched. Leaving its context closes the connection, which is how a cancelled
-caller cancels the provider. Redirects are not followed: credentials go to the host that was configured.
+One `Http` holds the connection pool of an event loop. A request gives a `Response`: status and headers first,
+then bytes as they arrive. Leaving its context closes the connection, so a cancelled caller cancels the
+upstream request. Redirects are not followed: credentials go to the configured host only.
+
+TLS trust is the system's: certificates are verified by the default context of `ssl`, which uses the
+certificate store of the operating system (or `SSL_CERT_FILE` and `SSL_CERT_DIR`). No certificates are
+bundled.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
@@ -17,18 +22,19 @@ from groundwire.model.value import value
 from groundwire.transport.proxies import proxies_in, proxy_among
 
 if TYPE_CHECKING:
-    from groundwire.transport.response import HttpConnections, Response
+    from groundwire.transport.http1.pool import Pool
+    from groundwire.transport.response import Response
 
 MAX_ANSWER = 64 * 1024 * 1024
-"""Some hundred thousand tokens told one by one, with pictures among them."""
+"""Enough for some hundred thousand tokens streamed one by one, with images."""
 
 
 @value
 class Deadlines:
-    """`first_byte` runs until the headers are there, connecting included; `idle` from one read to the next;
-    `total` over everything.
+    """Time limits for each phase of a request, in seconds, and the limit for the size of its response.
 
-    A provider that dribbles bytes resets `idle`, never `total`.
+    `first_byte` runs until the response head is there, connecting included; `idle` from one read to the next;
+    `total` over everything. A provider that sends byte by byte resets `idle`, never `total`.
     """
 
     connect: float = 5.0
@@ -36,12 +42,12 @@ class Deadlines:
     idle: float = 90.0
     total: float = 600.0
     largest: int = MAX_ANSWER
-    """Bytes of the answer, unpacked."""
+    """Bytes of the body after decompression."""
 
 
 @value
 class HttpRequest:
-    """What to send where."""
+    """An HTTP request with an absolute URL."""
 
     method: str
     url: str
@@ -50,11 +56,11 @@ class HttpRequest:
 
 
 class Http:
-    """The connections of one process. The environment names proxies."""
+    """HTTP client with keep-alive. The environment names proxies."""
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self._proxies = proxies_in(os.environ if env is None else env)
-        self._connections: HttpConnections | None = None
+        self._pool: Pool | None = None
 
     async def __aenter__(self) -> Http:
         return self
@@ -66,17 +72,15 @@ class Http:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        if self._connections is not None:
-            await self._connections.aclose()
+        if self._pool is not None:
+            self._pool.close()
+            await asyncio.sleep(0)  # aborted transports are closed in the next iteration of the loop
 
-    def open(self, call: HttpRequest, deadlines: Deadlines) -> AbstractAsyncContextManager[Response]:
-        """Send a call; inside the block its answer can be read."""
-        proxy = proxy_among(self._proxies, call.url)
-        return self._opened().open(call, deadlines, proxy)
+    def open(self, request: HttpRequest, deadlines: Deadlines) -> AbstractAsyncContextManager[Response]:
+        """Send a request; the response can be read inside the block."""
+        # Imported with the first request: TLS takes long to import.
+        from groundwire.transport.response import OpenRequest, new_pool  # noqa: PLC0415
 
-    def _opened(self) -> HttpConnections:
-        if self._connections is None:
-            from groundwire.transport.response import HttpConnections  # noqa: PLC0415  with the first call
-
-            self._connections = HttpConnections()
-        return self._connections
+        if self._pool is None:
+            self._pool = new_pool()
+        return OpenRequest(self._pool, request, deadlines, proxy_among(self._proxies, request.url) or "")

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from groundwire.faces.connect.clients import CLIENTS, Surroundings
-from groundwire.faces.connect.ways import all_changes
 
 from groundwire.faces.cli.parsers import CLIENTS as NAMES
+from groundwire.faces.connect.clients import CLIENTS, ConnectContext, all_changes
 from groundwire.tools import TOOLS
 from tests.faces.connect.parsers import read_config
 from tests.faces.fakes import Bench
@@ -263,8 +262,8 @@ def test_opencode_with_comments_keeps_its_own_file(tmp_path: Path) -> None:
 def test_files_are_looked_for_where_the_platform_keeps_them(
     platform: str, env: dict[str, str], client: str, file: str
 ) -> None:
-    around = Surroundings(env, "/h", ("groundwire",), platform=platform)
-    assert all_changes(client, around)[0][0].file == file
+    context = ConnectContext(env, "/h", ("groundwire",), platform=platform)
+    assert all_changes(client, context)[0][0].file == file
 
 
 def test_custom_tools_have_the_exact_names_and_go_again(tmp_path: Path) -> None:

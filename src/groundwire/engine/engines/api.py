@@ -185,7 +185,7 @@ async def _refusal(row: ApiEngineRow, exchange: Response) -> GroundwireError:
         )
     if status in row.remedies:
         return ConfigError(row.remedies[status])
-    problem = _explained(row, await exchange.excerpt())
+    problem = _explained(row, await exchange.error_body())
     kind = row.codes.get(problem.code) or row.statuses.get(status) or upstream_error_class(status)
     return kind(
         f"{row.title}: {problem.message or f'HTTP {status}'}",

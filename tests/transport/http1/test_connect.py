@@ -18,32 +18,32 @@ from groundwire.transport.http1.connect import Resolver, first_connected
 from groundwire.transport.http1.connection import Connection
 from tests.transport.bounded import run
 from tests.transport.certificates import certificate
+from tests.transport.fake_transport import FakeTransport, connected
 from tests.transport.leftovers import nothing_left
-from tests.transport.serving import HERE, answering, client, names, request, serving, silent
-from tests.transport.wires import Wire, connected
+from tests.transport.raw_server import HERE, answering, client, names, request, serving, silent
 
 PATIENT = Deadlines(connect=10, first_byte=10, idle=10, total=20)
 SITE = "www.example.com"
 DEAD, DEAF = "127.0.0.8", "127.0.0.9"
 
 
-async def asked(http: Http, url: str, deadlines: Deadlines = PATIENT, method: str = "GET") -> bytes:
-    async with http.open(HttpRequest(method, url, {}), deadlines) as exchange:
-        return await exchange.body()
+async def fetch_body(http: Http, url: str, deadlines: Deadlines = PATIENT, method: str = "GET") -> bytes:
+    async with http.open(HttpRequest(method, url, {}), deadlines) as response:
+        return await response.body()
 
 
-async def trouble(http: Http, url: str, deadlines: Deadlines = PATIENT) -> GroundwireError:
+async def failure(http: Http, url: str, deadlines: Deadlines = PATIENT) -> GroundwireError:
     with pytest.raises(GroundwireError) as caught:
-        await asked(http, url, deadlines)
+        await fetch_body(http, url, deadlines)
     return caught.value
 
 
-class Dials:
-    """Dials that fail, hang, or come about when they are told to."""
+class Attempts:
+    """Attempts that fail, hang, or come about when they are told to."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
-        self.wires: dict[str, Wire] = {}
+        self.wires: dict[str, FakeTransport] = {}
         self.cancelled: list[str] = []
 
     def dead(self, name: str, error: Exception | None = None) -> Callable[[], asyncio.Task[Connection]]:
@@ -62,8 +62,8 @@ class Dials:
                 self.cancelled.append(name)
                 if name != "stubborn":
                     raise
-            line, self.wires[name] = connected()
-            return line
+            connection, self.wires[name] = connected()
+            return connection
 
         return lambda: asyncio.ensure_future(dial())
 
@@ -76,48 +76,50 @@ def at_once() -> asyncio.Event:
 
 def test_the_next_address_is_dialled_as_soon_as_one_is_dead() -> None:
     async def main() -> None:
-        dials = Dials()
-        line = await first_connected(
-            [dials.dead("a"), dials.dead("b"), dials.alive("c", at_once()), dials.dead("d")]
+        attempts = Attempts()
+        connection = await first_connected(
+            [attempts.dead("a"), attempts.dead("b"), attempts.alive("c", at_once()), attempts.dead("d")]
         )
-        assert line._transport is dials.wires["c"]
-        assert dials.begun == ["a", "b", "c"]
+        assert connection._transport is attempts.wires["c"]
+        assert attempts.begun == ["a", "b", "c"]
 
     run(main())
 
 
 def test_the_next_address_is_dialled_beside_one_that_is_silent_and_who_is_late_is_hung_up_on() -> None:
     async def main() -> None:
-        dials = Dials()
-        line = await first_connected(
-            [dials.alive("deaf"), dials.alive("stubborn"), dials.alive("c", at_once())]
+        attempts = Attempts()
+        connection = await first_connected(
+            [attempts.alive("deaf"), attempts.alive("stubborn"), attempts.alive("c", at_once())]
         )
-        assert line._transport is dials.wires["c"]
-        while "stubborn" not in dials.wires or not dials.wires["stubborn"].is_cut:
+        assert connection._transport is attempts.wires["c"]
+        while "stubborn" not in attempts.wires or not attempts.wires["stubborn"].is_cut:
             await asyncio.sleep(0)
-        assert sorted(dials.cancelled) == ["deaf", "stubborn"]
-        assert not dials.wires["c"].is_cut
+        assert sorted(attempts.cancelled) == ["deaf", "stubborn"]
+        assert not attempts.wires["c"].is_cut
 
     run(main())
 
 
 def test_the_silent_one_may_still_be_the_first() -> None:
     async def main() -> None:
-        dials, ready = Dials(), asyncio.Event()
-        dialling = asyncio.ensure_future(first_connected([dials.alive("slow", ready), dials.alive("deaf")]))
-        while dials.begun != ["slow", "deaf"]:
+        attempts, ready = Attempts(), asyncio.Event()
+        dialling = asyncio.ensure_future(
+            first_connected([attempts.alive("slow", ready), attempts.alive("deaf")])
+        )
+        while attempts.begun != ["slow", "deaf"]:
             await asyncio.sleep(0.01)
         ready.set()
-        assert (await dialling)._transport is dials.wires["slow"]
+        assert (await dialling)._transport is attempts.wires["slow"]
 
     run(main())
 
 
 def test_where_nobody_is_the_last_error_is_told() -> None:
     async def main() -> None:
-        dials = Dials()
+        attempts = Attempts()
         with pytest.raises(OSError, match="b"):
-            await first_connected([dials.dead("a"), dials.dead("b")])
+            await first_connected([attempts.dead("a"), attempts.dead("b")])
         with pytest.raises(OSError, match="no address"):
             await first_connected([])
 
@@ -126,25 +128,27 @@ def test_where_nobody_is_the_last_error_is_told() -> None:
 
 def test_who_cannot_be_trusted_is_not_replaced_by_another() -> None:
     async def main() -> None:
-        dials = Dials()
+        attempts = Attempts()
         with pytest.raises(ssl.SSLError):
-            await first_connected([dials.dead("a", ssl.SSLError()), dials.alive("b", at_once())])
-        assert dials.begun == ["a"]
+            await first_connected([attempts.dead("a", ssl.SSLError()), attempts.alive("b", at_once())])
+        assert attempts.begun == ["a"]
 
     run(main())
 
 
 def test_who_stops_dialling_stops_all_of_it() -> None:
     async def main() -> None:
-        dials = Dials()
+        attempts = Attempts()
         async with nothing_left():
-            dialling = asyncio.ensure_future(first_connected([dials.alive("a"), dials.alive("stubborn")]))
-            while dials.begun != ["a", "stubborn"]:
+            dialling = asyncio.ensure_future(
+                first_connected([attempts.alive("a"), attempts.alive("stubborn")])
+            )
+            while attempts.begun != ["a", "stubborn"]:
                 await asyncio.sleep(0.01)
             dialling.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await dialling
-        while not dials.wires["stubborn"].is_cut:
+        while not attempts.wires["stubborn"].is_cut:
             await asyncio.sleep(0)
 
     run(main())
@@ -171,7 +175,7 @@ def test_a_name_is_reached_where_it_answers(others: Sequence[str]) -> None:
             deaf(port),
             client(names(www_example_com=[*others, HERE])) as http,
         ):
-            assert await asked(http, f"http://{SITE}:{port}/") == b"ok"
+            assert await fetch_body(http, f"http://{SITE}:{port}/") == b"ok"
 
     run(main())
 
@@ -180,13 +184,13 @@ def test_a_name_that_answers_nowhere_leaves_nothing_behind() -> None:
     async def main() -> None:
         async with nothing_left(), serving(answering) as port, deaf(port):
             async with client(names(www_example_com=[DEAD, DEAF])) as http:
-                late = await trouble(http, f"http://{SITE}:{port}/", Deadlines(connect=0.4))
+                late = await failure(http, f"http://{SITE}:{port}/", Deadlines(connect=0.4))
                 assert type(late) is TimedOut
                 assert late.message == f"no connection to {SITE} in time"
             async with client(names(www_example_com=[DEAD, "127.0.0.7"])) as http:
-                dead = await trouble(http, f"http://{SITE}:{port}/")
+                dead = await failure(http, f"http://{SITE}:{port}/")
                 assert dead.message == f"cannot reach {SITE}: Connection refused"
-                unknown = await trouble(http, "http://nowhere.example/")
+                unknown = await failure(http, "http://nowhere.example/")
                 assert unknown.message == "cannot reach nowhere.example: Name or service not known"
 
     run(main())
@@ -195,10 +199,10 @@ def test_a_name_that_answers_nowhere_leaves_nothing_behind() -> None:
 def test_a_literal_address_is_dialled_as_it_is() -> None:
     async def main() -> None:
         async with serving(answering, host="::1") as port, client(names()) as http:
-            assert await asked(http, f"http://[::1]:{port}/") == b"ok"
-            assert await asked(http, f"http://[0:0::0:1]:{port}/") == b"ok"
+            assert await fetch_body(http, f"http://[::1]:{port}/") == b"ok"
+            assert await fetch_body(http, f"http://[0:0::0:1]:{port}/") == b"ok"
         async with serving(answering) as port, client(names()) as http:
-            assert await asked(http, f"http://0x7f.1:{port}/") == b"ok"
+            assert await fetch_body(http, f"http://0x7f.1:{port}/") == b"ok"
 
     run(main())
 
@@ -280,7 +284,7 @@ def test_a_look_up_that_failed_when_all_had_left_is_nobodys_error(resolver: Scri
 def test_a_program_does_not_wait_for_a_name_server_that_never_answers(resolver: ScriptedGetaddrinfo) -> None:
     async def main() -> None:
         async with client() as http:
-            assert type(await trouble(http, f"http://{SITE}/", Deadlines(connect=0.1))) is TimedOut
+            assert type(await failure(http, f"http://{SITE}/", Deadlines(connect=0.1))) is TimedOut
 
     asyncio.run(main())
     assert not resolver.go.is_set(), "it still waits"
@@ -317,12 +321,12 @@ def test_a_certificate_must_be_for_who_was_asked_for_and_still_hold(tmp_path: Pa
         async with nothing_left(), serving(answering, tls=tls) as port:
             async with client(book, trusting) as http:
                 for host in (SITE, HERE):
-                    assert await asked(http, f"https://{host}:{port}/") == b"ok"
-                told = [await trouble(http, f"https://other.example.com:{port}/")]
+                    assert await fetch_body(http, f"https://{host}:{port}/") == b"ok"
+                told = [await failure(http, f"https://other.example.com:{port}/")]
             async with client(book) as http:
-                told += [await trouble(http, f"https://{SITE}:{port}/")]
+                told += [await failure(http, f"https://{SITE}:{port}/")]
             async with serving(answering, tls=old) as other, client(book, trusting_old) as http:
-                told += [await trouble(http, f"https://{SITE}:{other}/")]
+                told += [await failure(http, f"https://{SITE}:{other}/")]
             for error in told:
                 assert type(error) is Unreachable
                 assert error.message.endswith(": its certificate cannot be trusted")
@@ -343,13 +347,13 @@ def test_a_port_where_nothing_is_encrypted_is_told_as_such(tmp_path: Path) -> No
         book = names(www_example_com=[HERE])
         async with nothing_left(), client(book, trusting) as http:
             async with serving(greeting) as port:
-                error = await trouble(http, f"https://{SITE}:{port}/")
+                error = await failure(http, f"https://{SITE}:{port}/")
                 assert error.message == f"cannot reach {SITE}: no secure connection is possible"
             async with serving(hung_up) as port:
-                error = await trouble(http, f"https://{SITE}:{port}/")
+                error = await failure(http, f"https://{SITE}:{port}/")
                 assert error.message == f"cannot reach {SITE}: it hung up"
             async with serving(answering, tls=tls) as port:
-                error = await trouble(http, f"http://{SITE}:{port}/")
+                error = await failure(http, f"http://{SITE}:{port}/")
                 assert error.message == f"cannot reach {SITE}: it hung up"
 
     run(main())
@@ -364,7 +368,7 @@ def test_who_leaves_while_dialling_or_shaking_hands_leaves_nothing_behind(tmp_pa
             for host in (SITE, "deaf.example.com", "many.example.com"):
                 for turns in (0, 1, 2, 3, 5, 200):
                     async with nothing_left(), client(book, trusting) as http:
-                        task = asyncio.ensure_future(asked(http, f"https://{host}:{port}/"))
+                        task = asyncio.ensure_future(fetch_body(http, f"https://{host}:{port}/"))
                         for _ in range(turns):
                             await asyncio.sleep(0.002 if turns > 5 else 0)
                         task.cancel()
@@ -380,7 +384,7 @@ def test_hands_that_are_never_shaken_are_a_connection_that_never_was(tmp_path: P
     async def main() -> None:
         async with nothing_left(), serving(silent) as port:
             async with client(names(www_example_com=[HERE]), trusting) as http:
-                error = await trouble(http, f"https://{SITE}:{port}/", Deadlines(connect=0.1))
+                error = await failure(http, f"https://{SITE}:{port}/", Deadlines(connect=0.1))
             assert error.message == f"no connection to {SITE} in time"
 
     run(main())
@@ -402,7 +406,7 @@ def test_a_body_may_end_with_an_encrypted_connection_which_is_then_gone(tmp_path
             client(names(www_example_com=[HERE]), trusting) as http,
         ):
             for _ in range(5):
-                assert await asked(http, f"https://{SITE}:{port}/", method="POST") == b"abc"
+                assert await fetch_body(http, f"https://{SITE}:{port}/", method="POST") == b"abc"
 
     run(main())
 
@@ -428,10 +432,10 @@ def test_who_reads_late_reads_all_that_came_before_the_end(
             nothing_left(),
             serving(hasty, tls=tls if scheme == "https" else None) as port,
             client(names(www_example_com=[HERE]), trusting) as http,
-            http.open(HttpRequest("GET", f"{scheme}://{SITE}:{port}/", {}), PATIENT) as exchange,
+            http.open(HttpRequest("GET", f"{scheme}://{SITE}:{port}/", {}), PATIENT) as response,
         ):
             await gone.wait()
-            assert len(await exchange.body()) == 1_000_000
+            assert len(await response.body()) == 1_000_000
 
     gone = asyncio.Event()
     run(main())
@@ -449,7 +453,7 @@ def test_an_encrypted_connection_is_kept_and_closed_like_any_other(tmp_path: Pat
     async def main() -> None:
         async with nothing_left(), serving(counted, tls=tls) as port:
             async with client(names(www_example_com=[HERE]), trusting) as http:
-                assert [await asked(http, f"https://{SITE}:{port}/{n}") for n in range(3)] == [b"ok"] * 3
+                assert [await fetch_body(http, f"https://{SITE}:{port}/{n}") for n in range(3)] == [b"ok"] * 3
             assert connections == 1
 
     run(main())

@@ -18,7 +18,7 @@ PROXY = "http://proxy.example:3128"
 
 
 @pytest.mark.parametrize(
-    ("url", "door", "host", "target"),
+    ("url", "origin", "host", "path"),
     [
         ("http://a.example", Origin("a.example", 80), "a.example", "/"),
         ("https://a.example/", Origin("a.example", 443, "a.example"), "a.example", "/"),
@@ -39,9 +39,9 @@ PROXY = "http://proxy.example:3128"
         ("http://a.example/?" + "q" * 20_000, Origin("a.example", 80), "a.example", "/?" + "q" * 20_000),
     ],
 )
-def test_an_address_leads_to_a_door(url: str, door: Origin, host: str, target: str) -> None:
-    place = parse_target(url)
-    assert (place.door, place.host, place.target, place.authorization) == (door, host, target, "")
+def test_an_address_leads_to_a_door(url: str, origin: Origin, host: str, path: str) -> None:
+    target = parse_target(url)
+    assert (target.origin, target.host, target.path, target.authorization) == (origin, host, path, "")
 
 
 @pytest.mark.parametrize(
@@ -60,21 +60,21 @@ def test_an_address_leads_to_a_door(url: str, door: Origin, host: str, target: s
     ],
 )
 def test_name_and_password_are_told_and_stand_nowhere_else(secret: str, told: bytes) -> None:
-    place = parse_target(f"https://{secret}@a.example/x?y=@z")
-    assert place.authorization == f"Basic {b64encode(told).decode()}"
-    assert (place.door, place.host, place.target) == (
+    target = parse_target(f"https://{secret}@a.example/x?y=@z")
+    assert target.authorization == f"Basic {b64encode(told).decode()}"
+    assert (target.origin, target.host, target.path) == (
         Origin("a.example", 443, "a.example"),
         "a.example",
         "/x?y=@z",
     )
-    assert parse_proxy(f"http://{secret}@a.example:1") == (Origin("a.example", 1), place.authorization)
+    assert parse_proxy(f"http://{secret}@a.example:1") == (Origin("a.example", 1), target.authorization)
 
 
 def test_only_a_proxy_that_passes_it_on_in_the_open_is_told_the_whole_address() -> None:
-    assert parse_target("http://a.example/x?y", PROXY).target == "http://a.example/x?y"
-    assert parse_target("http://[::1]:81/x", PROXY).target == "http://[::1]:81/x"
-    assert parse_target("https://a.example/x?y", PROXY).target == "/x?y"
-    assert parse_target("https://a.example/", PROXY).door == Origin("a.example", 443, "a.example", PROXY)
+    assert parse_target("http://a.example/x?y", PROXY).path == "http://a.example/x?y"
+    assert parse_target("http://[::1]:81/x", PROXY).path == "http://[::1]:81/x"
+    assert parse_target("https://a.example/x?y", PROXY).path == "/x?y"
+    assert parse_target("https://a.example/", PROXY).origin == Origin("a.example", 443, "a.example", PROXY)
     assert authority_of(Origin("::1", 443)) == "[::1]:443"
 
 
@@ -84,14 +84,14 @@ ODD = st.text(st.sampled_from("abAB019.:/?#@[]%\\ \t\r\n\0é\u2028\u212a\ud800-_
 @given(st.sampled_from(["http://", "https://", "http:", "", "HTTP://a", "http://a.example/"]), ODD)
 def test_whatever_leads_somewhere_can_be_written_on_one_line(scheme: str, rest: str) -> None:
     try:
-        place = parse_target(scheme + rest)
+        target = parse_target(scheme + rest)
     except InvalidUrl:
         return
-    for text in (place.host, place.target, place.authorization.removeprefix("Basic ")):
+    for text in (target.host, target.path, target.authorization.removeprefix("Basic ")):
         assert text.isascii()
         assert not any(sign <= " " for sign in text)
-    assert place.target.startswith("/")
-    assert "@" not in place.host
+    assert target.path.startswith("/")
+    assert "@" not in target.host
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundwire.config.moments import moment
+from groundwire.config.kinds import parse_time
 from groundwire.errors import ConfigError
 from tests.config.world import NOW
 
@@ -25,12 +25,12 @@ CASES = {
 
 @pytest.mark.parametrize("text", CASES)
 def test_times_become_rfc_3339(text: str) -> None:
-    assert moment(text, NOW) == CASES[text]
+    assert parse_time(text, NOW) == CASES[text]
 
 
 def test_a_day_ends_with_its_last_second() -> None:
-    assert moment("2026-01-31", NOW, "end") == "2026-01-31T23:59:59Z"
-    assert moment("2026-01-31T12:00:00Z", NOW, "end") == "2026-01-31T12:00:00Z"
+    assert parse_time("2026-01-31", NOW, "end") == "2026-01-31T23:59:59Z"
+    assert parse_time("2026-01-31T12:00:00Z", NOW, "end") == "2026-01-31T12:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_a_day_ends_with_its_last_second() -> None:
 )
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="expected a time such as 7d"):
-        moment(text, NOW)
+        parse_time(text, NOW)

@@ -1,4 +1,4 @@
-"""OpenCode's credentials."""
+"""Credential stores: our own file, OpenCode's and Codex CLI's."""
 
 from __future__ import annotations
 
@@ -8,14 +8,87 @@ from pathlib import Path
 import pytest
 
 from groundwire.credentials.lookup import Lookup, defined_variables, explain, find
-from groundwire.credentials.opencode import read_opencode
 from groundwire.credentials.secret import Credential, Secret
-from tests.credentials.builders import jwt, opencode_file, places, write_opencode, write_private
+from groundwire.credentials.stores import read_opencode
+from groundwire.errors import ConfigError
+from tests.credentials.builders import codex_file, jwt, opencode_file, places, write_opencode, write_private
+
+GEMINI = (Lookup("own", "gemini"),)
+
+
+def write_own(home: Path, text: str) -> Path:
+    return write_private(home / ".config" / "groundwire" / "credentials.toml", text)
+
+
+def test_a_key_is_found_under_its_provider(tmp_path: Path) -> None:
+    write_own(tmp_path, '[providers.gemini]\nkey = "g-1"\n[providers.openai]\nkey = "o-1"\n')
+    assert find(GEMINI, places(tmp_path)) == Credential(
+        Secret("g-1"), "api", "groundwire's credentials file", entry="gemini"
+    )
+    assert find((Lookup("own", "exa"),), places(tmp_path)) is None
+
+
+def test_without_the_file_nothing_is_found(tmp_path: Path) -> None:
+    assert find(GEMINI, places(tmp_path)) is None
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o644, 0o602])
+def test_a_file_that_others_can_open_is_refused(tmp_path: Path, mode: int) -> None:
+    path = write_own(tmp_path, '[providers.gemini]\nkey = "g-1-canary-key"\n')
+    path.chmod(mode)
+    with pytest.raises(ConfigError, match="open to other users") as caught:
+        find(GEMINI, places(tmp_path))
+    assert f"chmod 600 {path}" in caught.value.message
+    assert "g-1-canary-key" not in caught.value.message
+
+
+def test_a_symbolic_link_is_refused(tmp_path: Path) -> None:
+    path = write_own(tmp_path, '[providers.gemini]\nkey = "g-1"\n')
+    path.rename(tmp_path / "elsewhere.toml")
+    path.symlink_to(tmp_path / "elsewhere.toml")
+    with pytest.raises(ConfigError, match="symbolic link"):
+        find(GEMINI, places(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('[providers.gemini]\nkey = "canary-secret\n', r"line 2, column"),
+        ("providers = 3\n", "must be a table"),
+        ("[providers]\ngemini = 3\n", r"\[providers.gemini\] needs"),
+        ("[providers.gemini]\nkey = 3\n", r"\[providers.gemini\] needs"),
+        ('[providers.gemini]\nkey = "canary-secret with blanks"\n', r"\[providers.gemini\] needs"),
+    ],
+)
+def test_a_broken_file_is_told_with_its_place_and_without_its_secrets(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    path = write_own(tmp_path, text)
+    with pytest.raises(ConfigError, match=reason) as caught:
+        find(GEMINI, places(tmp_path))
+    assert str(path) in caught.value.message
+    assert "canary" not in caught.value.message
+
+
+def test_a_refused_file_is_explained_without_raising(tmp_path: Path) -> None:
+    write_own(tmp_path, "").chmod(0o644)
+    (finding,) = explain(GEMINI, places(tmp_path))
+    assert not finding.found
+    assert "chmod 600" in finding.detail
+
+
+def test_an_earlier_place_that_has_a_key_spares_the_file(tmp_path: Path) -> None:
+    write_own(tmp_path, "").chmod(0o644)
+    lookups = (Lookup("environment", "K"), *GEMINI)
+    found = find(lookups, places(tmp_path, K="k-1"))
+    assert found is not None
+    assert found.origin == "environment K"
+
 
 OAUTH = {"type": "oauth", "refresh": "r-1", "access": "a-1", "expires": 1790000000123}
 
 
-def test_a_key_is_found(tmp_path: Path) -> None:
+def test_a_key_of_opencode_is_found(tmp_path: Path) -> None:
     path = write_opencode(tmp_path, {"google": {"type": "api", "key": "g-1", "metadata": {"a": "b"}}})
     assert find((Lookup("opencode", "google", "api"),), places(tmp_path)) == Credential(
         Secret("g-1"), "api", "OpenCode's auth.json (google)", store=str(path), entry="google"
@@ -163,3 +236,82 @@ def test_a_loose_or_linked_file_is_read_with_a_warning(tmp_path: Path) -> None:
         f"OpenCode's auth.json ({tmp_path / 'real.json'}) is a symbolic link; {should}",
         f"OpenCode's auth.json ({tmp_path / 'real.json'}) is open to other users (mode 0644); {should}",
     )
+
+
+SESSION = (Lookup("codex", "tokens", "oauth"),)
+KEY = (Lookup("codex", "", "api"),)
+
+
+def write_codex(home: Path, body: object) -> Path:
+    return write_private(codex_file(home), json.dumps(body))
+
+
+def test_a_session_is_found_and_ends_when_its_token_does(tmp_path: Path) -> None:
+    access = jwt({"exp": 1790000000})
+    tokens = {"id_token": "i", "access_token": access, "refresh_token": "r", "account_id": "acc"}
+    path = write_codex(tmp_path, {"auth_mode": "chatgpt", "OPENAI_API_KEY": None, "tokens": tokens})
+    assert find(SESSION, places(tmp_path)) == Credential(
+        Secret(access),
+        "oauth",
+        "Codex CLI's auth.json",
+        "acc",
+        1790000000.0,
+        Secret("r"),
+        str(path),
+        "tokens",
+    )
+    assert find(KEY, places(tmp_path)) is None
+
+
+def test_the_account_may_stand_in_the_id_token_alone(tmp_path: Path) -> None:
+    id_token = jwt({"https://api.openai.com/auth": {"chatgpt_account_id": "acc"}})
+    write_codex(tmp_path, {"tokens": {"access_token": "opaque", "id_token": id_token, "account_id": None}})
+    found = find(SESSION, places(tmp_path))
+    assert found is not None
+    assert (found.account_id, found.expires, found.refresh) == ("acc", None, Secret(""))
+
+
+def test_a_key_of_codex_is_found(tmp_path: Path) -> None:
+    write_codex(tmp_path, {"OPENAI_API_KEY": "sk-1", "tokens": None})
+    found = find(KEY, places(tmp_path))
+    assert found is not None
+    assert (found.secret, found.kind) == (Secret("sk-1"), "api")
+    assert find(SESSION, places(tmp_path)) is None
+    (finding,) = explain(SESSION, places(tmp_path))
+    assert finding.detail == "has a key, not a session"
+
+
+def test_the_directory_can_be_moved(tmp_path: Path) -> None:
+    write_private(tmp_path / "other" / "auth.json", '{"OPENAI_API_KEY":"sk-1"}')
+    assert find(KEY, places(tmp_path, CODEX_HOME=str(tmp_path / "other"))) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        ("{", "is not a JSON object"),
+        ("[]", "is not a JSON object"),
+        ("{}", "has nothing"),
+        ('{"tokens":[]}', "has nothing"),
+        ('{"tokens":{"access_token":7}}', "has nothing"),
+        ('{"OPENAI_API_KEY":"two words"}', "has nothing"),
+    ],
+)
+def test_anything_else_has_nothing_and_says_why(tmp_path: Path, text: str, detail: str) -> None:
+    write_private(codex_file(tmp_path), text)
+    assert find(SESSION, places(tmp_path)) is None
+    (finding,) = explain(SESSION, places(tmp_path))
+    assert detail in finding.detail
+
+
+def test_a_directory_in_the_place_of_the_file_is_explained(tmp_path: Path) -> None:
+    codex_file(tmp_path).mkdir(parents=True)
+    (finding,) = explain(SESSION, places(tmp_path))
+    assert "is not a file" in finding.detail
+
+
+def test_a_loose_file_is_read_with_a_warning(tmp_path: Path) -> None:
+    write_codex(tmp_path, {"OPENAI_API_KEY": "sk-1"}).chmod(0o664)
+    found = find(KEY, places(tmp_path))
+    assert found is not None
+    assert "open to other users (mode 0664)" in found.warnings[0]

@@ -1,4 +1,4 @@
-"""Keeping a session fresh: one process, every way it can go."""
+"""Refreshing a session in one process: success, failure, cancellation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from groundwire.credentials.lookup import Lookup, find
-from groundwire.credentials.refresh import ensure_fresh, renew_refused
 from groundwire.credentials.secret import Credential, Secret
+from groundwire.credentials.session import Refresher, ensure_fresh, renew_refused, uninterrupted
 from groundwire.errors import AuthRejected, ConfigError, Overloaded, TimedOut, Unreachable, UpstreamWireError
 from groundwire.model.value import replace
 from tests.credentials.builders import (
@@ -475,3 +475,172 @@ def test_no_message_shows_a_token(tmp_path: Path) -> None:
         fresh(session(tmp_path, "codex"), Service(lambda _: (400, echo)))
     shown = f"{caught.value!r} {caught.value.__cause__!r} {vars(caught.value)}"
     assert not any(secret[at : at + 8] in shown for secret in secrets for at in range(len(secret) - 7))
+
+
+def inline(home: Path) -> Credential:
+    record = {"type": "oauth", "refresh": "r-0", "access": "a-0", "expires": 0}
+    where = places(home, OPENCODE_AUTH_CONTENT=json.dumps({"openai": record}))
+    found = find((Lookup("opencode", "openai", "oauth"),), where)
+    assert found is not None
+    return found
+
+
+def test_an_inline_session_is_refreshed_once_for_each_end_however_many_ask(tmp_path: Path) -> None:
+    rotation = Rotation("r-0", life=1000)
+    now = NOW
+    refresher = Refresher(Service(rotation.answer).send, lambda: now, url="https://x", pace=QUICK)
+    for turn in range(1, 4):
+
+        async def main() -> list[Credential]:
+            return await asyncio.gather(*(refresher.fresh(inline(tmp_path)) for _ in range(10)))
+
+        assert {item.secret for item in asyncio.run(main())} == {Secret(f"access-{turn:06d}")}
+        now += 1000
+    assert (rotation.rotations, rotation.reuses) == (3, 0)
+
+
+def test_a_refused_inline_token_is_renewed_once(tmp_path: Path) -> None:
+    rotation = Rotation("r-0", life=1000)
+    refresher = Refresher(Service(rotation.answer).send, lambda: NOW, pace=QUICK)
+
+    async def main() -> None:
+        first = await refresher.fresh(inline(tmp_path))
+        renewed = await asyncio.gather(*(refresher.after_refusal(first) for _ in range(5)))
+        assert {item.secret for item in renewed} == {Secret("access-000002")}
+        assert (await refresher.fresh(inline(tmp_path))).secret == Secret("access-000002")
+
+    asyncio.run(main())
+    assert (rotation.rotations, rotation.reuses) == (2, 0)
+
+
+def test_a_refresh_token_that_is_not_replaced_serves_again(tmp_path: Path) -> None:
+    now = NOW
+    answers = iter(("a-1", "a-2", "a-3"))
+
+    def same(_: bytes) -> tuple[int, bytes]:
+        return 200, json.dumps({"access_token": next(answers), "expires_in": 1000}).encode()
+
+    refresher = Refresher(Service(same).send, lambda: now, pace=QUICK)
+    for access in ("a-1", "a-2", "a-3"):
+        for _ in range(2):
+            assert asyncio.run(refresher.fresh(inline(tmp_path))).secret == Secret(access)
+        now += 1000
+
+
+def test_a_cancelled_search_does_not_lose_an_inline_session(tmp_path: Path) -> None:
+    rotation = Rotation("r-0", life=1000)
+
+    async def main() -> Credential:
+        spent, go = asyncio.Event(), asyncio.Event()
+
+        async def send(_: str, __: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
+            answer = rotation.answer(body)
+            spent.set()
+            await go.wait()
+            return answer
+
+        refresher = Refresher(send, lambda: NOW, pace=QUICK)
+        task = asyncio.ensure_future(refresher.fresh(inline(tmp_path)))
+        await asyncio.wait_for(spent.wait(), 5)
+        task.cancel()
+        go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return await refresher.fresh(inline(tmp_path))
+
+    assert asyncio.run(main()).secret == Secret("access-000001")
+    assert rotation.reuses == 0
+
+
+def test_who_waits_too_long_for_another_task_is_told(tmp_path: Path) -> None:
+    async def main() -> None:
+        async def send(*_: object) -> tuple[int, bytes]:
+            await asyncio.sleep(60)
+            return 200, b""
+
+        refresher = Refresher(send, lambda: NOW, pace=replace(QUICK, lock=0.01, grace=0.0))
+        stuck = asyncio.ensure_future(refresher.fresh(inline(tmp_path)))
+        await asyncio.sleep(0)
+        with pytest.raises(TimedOut, match="try again"):
+            await refresher.fresh(inline(tmp_path))
+        stuck.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await stuck
+
+    asyncio.run(main())
+
+
+def test_stored_sessions_and_keys_pass_through(tmp_path: Path) -> None:
+    path = write_session(tmp_path, "codex", "a-0", "r-0", NOW)
+    rotation = Rotation("r-0", life=5000)
+    refresher = Refresher(Service(rotation.answer).send, lambda: NOW, pace=QUICK)
+    key = Credential(Secret("k"), "api", "here")
+
+    async def main() -> None:
+        assert await refresher.fresh(key) is key
+        found = await refresher.fresh(session(tmp_path, "codex"))
+        assert found.secret == Secret("access-000001")
+        again = await refresher.after_refusal(found)
+        assert again.secret == Secret("access-000002")
+
+    asyncio.run(main())
+    assert stored_refresh(path) == "refresh-000002"
+
+
+def test_a_cancelled_caller_leaves_when_the_work_is_done() -> None:
+    done = []
+
+    async def main() -> None:
+        go = asyncio.Event()
+
+        async def work() -> None:
+            await go.wait()
+            done.append("work")
+
+        task = asyncio.ensure_future(uninterrupted(work(), 5))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        asyncio.get_running_loop().call_later(0.01, go.set)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        done.append("left")
+
+    asyncio.run(main())
+    assert done == ["work", "left"]
+
+
+def test_the_grace_of_a_cancelled_caller_ends() -> None:
+    async def main() -> None:
+        task = asyncio.ensure_future(uninterrupted(asyncio.sleep(60), 0.01))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(task, 5)
+
+    asyncio.run(main())
+
+
+def test_work_that_fails_after_its_caller_left_is_no_loose_end(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async def work() -> None:
+            await asyncio.sleep(0.01)
+            raise ValueError("nobody hears")
+
+        task = asyncio.ensure_future(uninterrupted(work(), 5))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert caplog.text == ""
+
+
+def test_the_result_and_the_error_of_the_work_are_its_callers() -> None:
+    async def fail() -> None:
+        raise ValueError("heard")
+
+    assert asyncio.run(uninterrupted(asyncio.sleep(0, "result"), 1)) == "result"
+    with pytest.raises(ValueError, match="heard"):
+        asyncio.run(uninterrupted(fail(), 1))

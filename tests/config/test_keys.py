@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.config.environment import variable_name
-from groundwire.config.jsonschema import schema
-from groundwire.config.keys import all_keys, dotted
+from groundwire.config.keys import all_keys, dotted, json_schema
+from groundwire.config.layers import variable_name
 from groundwire.config.schema import GatewaySettings, ProviderSettings
 from groundwire.model import JsonObject, Location, SearchOptions
 from groundwire.model.value import field_names
@@ -21,7 +20,7 @@ KEYS = [dotted(path) for path, _ in all_keys()]
 
 
 def at(*names: str) -> JsonObject:
-    found = schema()
+    found = json_schema()
     for name in names:
         inner = found[name]
         assert isinstance(inner, dict)

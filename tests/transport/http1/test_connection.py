@@ -11,15 +11,15 @@ import pytest
 from groundwire.errors import GroundwireError, Interrupted, TimedOut, Unreachable
 from groundwire.transport.http import Deadlines, Http, HttpRequest
 from groundwire.transport.http1.connect import Connector
-from groundwire.transport.http1.connection import AHEAD, Connection, IncompleteBody, RemoteDisconnected
+from groundwire.transport.http1.connection import READ_AHEAD, Connection, IncompleteBody, RemoteDisconnected
 from groundwire.transport.http1.origin import Origin
 from groundwire.transport.http1.parser import ProtocolError
 from groundwire.transport.http1.pool import Pool
 from tests.growth import LINEAR, growth
 from tests.transport.bounded import run
+from tests.transport.fake_transport import connected, is_refused, parse_response
 from tests.transport.leftovers import nothing_left
-from tests.transport.serving import HERE, OK, Talk, answering, request, reset, serving, silent, then_silent
-from tests.transport.wires import connected, heard, is_refused
+from tests.transport.raw_server import HERE, OK, Talk, answering, request, reset, serving, silent, then_silent
 
 SIZED = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n"
 ENDLESS = b"HTTP/1.1 200 OK\r\n\r\n"
@@ -31,17 +31,17 @@ def call(port: int, method: str = "GET", path: str = "/") -> HttpRequest:
     return HttpRequest(method, f"http://{HERE}:{port}{path}", {})
 
 
-async def asked(http: Http, what: HttpRequest, deadlines: Deadlines = PATIENT) -> bytes:
-    async with http.open(what, deadlines) as exchange:
-        return await exchange.body()
+async def fetch_body(http: Http, what: HttpRequest, deadlines: Deadlines = PATIENT) -> bytes:
+    async with http.open(what, deadlines) as response:
+        return await response.body()
 
 
 def test_an_answer_may_be_announced_before_it_comes() -> None:
     early = b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"
-    told = heard([CONTINUE + early + CONTINUE + OK])
+    told = parse_response([CONTINUE + early + CONTINUE + OK])
     assert (told.status, told.headers, told.body, told.end) == (200, {"content-length": "2"}, b"ok", "kept")
-    assert heard([bytes([byte]) for byte in CONTINUE + early + OK]) == told
-    assert heard([CONTINUE]).end == RemoteDisconnected.__name__
+    assert parse_response([bytes([byte]) for byte in CONTINUE + early + OK]) == told
+    assert parse_response([CONTINUE]).end == RemoteDisconnected.__name__
 
 
 def test_an_answer_that_is_announced_for_ever_is_refused() -> None:
@@ -54,43 +54,45 @@ def test_nobody_asked_for_another_protocol() -> None:
 
 def test_a_head_that_dribbles_in_is_not_read_from_its_beginning_each_time() -> None:
     def dribbled(size: int) -> None:
-        assert heard([b"HTTP/1.1 200 OK\r\na: ", *([b"x"] * size)]).end == RemoteDisconnected.__name__
+        assert (
+            parse_response([b"HTTP/1.1 200 OK\r\na: ", *([b"x"] * size)]).end == RemoteDisconnected.__name__
+        )
 
     assert growth(dribbled, 3000) < LINEAR
 
 
 @pytest.mark.parametrize("before", [b"", b"HTTP/1.1 2", b"HTTP/1.1 200 OK\r\na: b\r\n"])
 def test_an_end_before_the_answer_is_a_hang_up(before: bytes) -> None:
-    assert heard([before] if before else []).end == RemoteDisconnected.__name__
+    assert parse_response([before] if before else []).end == RemoteDisconnected.__name__
 
 
 @pytest.mark.parametrize("error", [None, ConnectionResetError(), TimeoutError()])
 @pytest.mark.parametrize("head", [SIZED, ENDLESS])
 def test_a_connection_that_breaks_is_told_after_what_came(head: bytes, error: Exception | None) -> None:
     async def main() -> None:
-        line, _ = connected()
-        line.data_received(head + b"abc")
-        line.connection_lost(error)
-        assert (await line.head()).status == 200
-        assert await line.read(2) == b"ab"
-        assert await line.read(2) == b"c"
+        connection, _ = connected()
+        connection.data_received(head + b"abc")
+        connection.connection_lost(error)
+        assert (await connection.read_head()).status == 200
+        assert await connection.read(2) == b"ab"
+        assert await connection.read(2) == b"c"
         for _ in range(2):
             with pytest.raises(type(error) if error else IncompleteBody):
-                await line.read(2)
-        assert not line.finish()
+                await connection.read(2)
+        assert not connection.finish()
 
     run(main())
 
 
 def test_a_body_that_ends_with_its_connection_leaves_no_line_to_use() -> None:
     async def main() -> None:
-        line, wire = connected()
-        line.data_received(ENDLESS + b"abc")
-        line.eof_received()
+        connection, wire = connected()
+        connection.data_received(ENDLESS + b"abc")
+        connection.eof_received()
         wire.is_cut = False  # a connection under TLS may take a while to close
-        assert [await line.read(9), await line.read(9)] == [b"abc", b""]
-        assert not line.finish()
-        assert not line.is_free()
+        assert [await connection.read(9), await connection.read(9)] == [b"abc", b""]
+        assert not connection.finish()
+        assert not connection.is_idle()
 
     run(main())
 
@@ -98,29 +100,29 @@ def test_a_body_that_ends_with_its_connection_leaves_no_line_to_use() -> None:
 @pytest.mark.parametrize("method", ["", "GET"], ids=["idle", "over"])
 def test_what_nobody_asked_for_ends_the_line_at_once(method: str) -> None:
     async def main() -> None:
-        line, wire = connected(method)
+        connection, wire = connected(method)
         if method:
-            line.data_received(OK)
-        line.data_received(OK)
+            connection.data_received(OK)
+        connection.data_received(OK)
         assert wire.is_cut
-        assert not line.is_free(), "also before the loop has come to closing it"
-        assert line.read_now(9) == (b"ok" if method else b"")
+        assert not connection.is_idle(), "also before the loop has come to closing it"
+        assert connection.read_now(9) == (b"ok" if method else b"")
 
     run(main())
 
 
 def test_a_line_that_was_left_hears_only_what_it_is_asked_for() -> None:
     async def main() -> None:
-        line, wire = connected()
-        line.data_received(OK)
-        assert line.finish()
-        assert line.is_free()
-        line.send("GET", b"")
-        assert not line.is_free()
-        line.data_received(b"HTTP/1.1 404 No\r\ncontent-length: 1\r\n\r\nx")
-        assert (await line.head()).status == 404
-        assert await line.read(9) == b"x"
-        assert line.finish()
+        connection, wire = connected()
+        connection.data_received(OK)
+        assert connection.finish()
+        assert connection.is_idle()
+        connection.send("GET", b"")
+        assert not connection.is_idle()
+        connection.data_received(b"HTTP/1.1 404 No\r\ncontent-length: 1\r\n\r\nx")
+        assert (await connection.read_head()).status == 404
+        assert await connection.read(9) == b"x"
+        assert connection.finish()
         assert not wire.is_cut
 
     run(main())
@@ -128,34 +130,34 @@ def test_a_line_that_was_left_hears_only_what_it_is_asked_for() -> None:
 
 def test_who_does_not_read_holds_little() -> None:
     async def main() -> None:
-        line, wire = connected()
-        line.data_received(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n")
+        connection, wire = connected()
+        connection.data_received(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n")
         taken = 0
         while wire.is_reading():
-            line.data_received(b"x" * 1000)
+            connection.data_received(b"x" * 1000)
             taken += 1000
-        assert AHEAD < taken <= 2 * AHEAD + 1000
+        assert READ_AHEAD < taken <= 2 * READ_AHEAD + 1000
         while not wire.is_reading():
-            taken -= len(line.read_now(1000))
-        assert 0 < taken <= AHEAD
-        line.eof_received()
+            taken -= len(connection.read_now(1000))
+        assert 0 < taken <= READ_AHEAD
+        connection.eof_received()
         while taken:
-            taken -= len(await line.read(1000))
+            taken -= len(await connection.read(1000))
         with pytest.raises(IncompleteBody):
-            await line.read(1000)
+            await connection.read(1000)
 
     run(main())
 
 
 def test_who_gives_up_is_told_after_what_came() -> None:
     async def main() -> None:
-        line, _ = connected()
-        line.data_received(SIZED + b"abc")
-        line.give_up(TimeoutError())
-        assert await line.read(9) == b"abc"
+        connection, _ = connected()
+        connection.data_received(SIZED + b"abc")
+        connection.fail(TimeoutError())
+        assert await connection.read(9) == b"abc"
         with pytest.raises(TimeoutError):
-            await line.read(9)
-        assert not line.finish()
+            await connection.read(9)
+        assert not connection.finish()
 
     run(main())
 
@@ -187,13 +189,13 @@ def test_a_line_closed_when_it_is_taken_is_replaced_where_asking_twice_does_no_h
     async def main() -> None:
         seen: list[bytes] = []
         async with nothing_left(), serving(once(then, seen)) as port, Http({}) as http:
-            assert [await asked(http, call(port)) for _ in range(2)] == [b"ok", b"ok"]
+            assert [await fetch_body(http, call(port)) for _ in range(2)] == [b"ok", b"ok"]
             assert len(seen) == 2
         seen.clear()
         async with nothing_left(), serving(once(then, seen)) as port, Http({}) as http:
-            await asked(http, call(port, "POST"))
+            await fetch_body(http, call(port, "POST"))
             with pytest.raises(Unreachable):
-                await asked(http, call(port, "POST"))
+                await fetch_body(http, call(port, "POST"))
             assert len(seen) == 1, "an order is not given twice"
 
     run(main())
@@ -214,10 +216,10 @@ def test_a_line_that_was_closed_or_spoken_on_while_it_rested_is_not_taken() -> N
         async with nothing_left(), serving(talk) as port, Http({}) as http:
             for path in ("/closes", "/speaks", "/resets", "/closes"):
                 left.clear()
-                await asked(http, call(port, "POST", path))
+                await fetch_body(http, call(port, "POST", path))
                 left.set()
-                ((_, line),) = next(iter(http._connections._pool._free.values()))  # type: ignore[union-attr]  # open
-                while line.is_free():
+                ((_, connection),) = next(iter(http._pool._idle.values()))  # type: ignore[union-attr]  # open
+                while connection.is_idle():
                     await asyncio.sleep(0)
 
     left = asyncio.Event()
@@ -244,9 +246,9 @@ def test_a_reset_is_told_in_every_phase(data: bytes) -> None:
         reset(writer)
 
     async def ask(http: Http, port: int) -> None:
-        async with http.open(call(port), PATIENT) as exchange:
+        async with http.open(call(port), PATIENT) as response:
             begun.set()
-            await exchange.body()
+            await response.body()
 
     async def main() -> GroundwireError:
         async with nothing_left(), serving(talk) as port, Http({}) as http:
@@ -261,20 +263,20 @@ def test_a_reset_is_told_in_every_phase(data: bytes) -> None:
 @pytest.mark.parametrize("data", PHASES.values(), ids=PHASES)
 def test_who_leaves_in_whatever_phase_leaves_nothing_behind(data: bytes) -> None:
     async def main() -> None:
-        heard_it = asyncio.Event()
+        received = asyncio.Event()
 
         async def talk(reader: StreamReader, writer: StreamWriter) -> None:
             await request(reader)
             writer.write(data)
             await writer.drain()
-            heard_it.set()
+            received.set()
             await silent(reader, writer)
             left.set()
 
         left = asyncio.Event()
         async with nothing_left(), serving(talk) as port, Http({}) as http:
-            task = asyncio.create_task(asked(http, call(port)))
-            await heard_it.wait()
+            task = asyncio.create_task(fetch_body(http, call(port)))
+            await received.wait()
             await asyncio.sleep(0.005)  # for it to arrive; nothing depends on whether it does
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -289,7 +291,7 @@ def test_time_that_runs_out_in_whatever_phase_leaves_nothing_behind(data: bytes)
     async def main() -> None:
         async with nothing_left(), serving(then_silent(data)) as port, Http({}) as http:
             with pytest.raises(TimedOut):
-                await asked(http, call(port), Deadlines(first_byte=0.1, idle=0.1))
+                await fetch_body(http, call(port), Deadlines(first_byte=0.1, idle=0.1))
 
     run(main())
 
@@ -302,12 +304,12 @@ def test_a_body_packed_in_an_unknown_way_leaves_no_connection_behind() -> None:
             nothing_left(),
             serving(then_silent(packed)) as port,
             Http({}) as http,
-            http.open(call(port), PATIENT) as exchange,
+            http.open(call(port), PATIENT) as response,
         ):
-            assert exchange.status == 503, "the status is told all the same"
+            assert response.status == 503, "the status is told all the same"
             with pytest.raises(Interrupted):
-                await exchange.body()
-            assert await exchange.excerpt() == b""
+                await response.body()
+            assert await response.error_body() == b""
 
     run(main())
 
@@ -322,11 +324,11 @@ def test_who_reads_on_after_leaving_reads_nothing_of_the_next_answer() -> None:
     async def main() -> None:
         async with serving(talk) as port, Http({}) as http:
             async with http.open(call(port), PATIENT) as first:
-                assert await first.next() == b"0"
+                assert await first.read() == b"0"
             async with http.open(call(port), PATIENT) as second:
                 with pytest.raises(GroundwireError):
-                    await first.next()
-                assert await second.next() == b"1"
+                    await first.read()
+                assert await second.read() == b"1"
 
     run(main())
 
@@ -334,12 +336,12 @@ def test_who_reads_on_after_leaving_reads_nothing_of_the_next_answer() -> None:
 def test_a_line_that_nobody_wants_for_a_while_is_closed() -> None:
     async def main() -> None:
         async with serving(answering) as port, nothing_left():
-            pool, door = Pool(Connector(), 0.05), Origin(HERE, port)
+            pool, origin = Pool(Connector(), 0.05), Origin(HERE, port)
             for _ in range(3):
-                line, _ = await pool.begin(door, "GET", b"GET / HTTP/1.1\r\n\r\n", 10)
-                assert await line.read(9) == b"ok"
-                pool.leave(door, line)
-            assert line.is_used, "it was the same"
+                connection, _ = await pool.send(origin, "GET", b"GET / HTTP/1.1\r\n\r\n", 10)
+                assert await connection.read(9) == b"ok"
+                pool.release(origin, connection)
+            assert connection.is_reused, "it was the same"
 
     run(main())
 
@@ -353,27 +355,27 @@ def test_an_answer_that_comes_before_all_was_said_is_heard(angry: bool) -> None:
         if angry:
             reset(writer)
         else:
-            await heard_it.wait()
+            await received.wait()
 
     async def main() -> None:
         async with nothing_left(), serving(talk) as port, Http({}) as http:
             order = HttpRequest("POST", f"http://{HERE}:{port}/", {}, b"x" * 8_000_000)
-            async with http.open(order, PATIENT) as exchange:
-                assert (exchange.status, await exchange.body()) == (413, b"no")
-            heard_it.set()
-            assert not http._connections._pool._free, "half a request is in it"  # type: ignore[union-attr]  # open
+            async with http.open(order, PATIENT) as response:
+                assert (response.status, await response.body()) == (413, b"no")
+            received.set()
+            assert not http._pool._idle, "half a request is in it"  # type: ignore[union-attr]  # open
 
-    heard_it = asyncio.Event()
+    received = asyncio.Event()
     run(main())
 
 
 def test_closing_the_client_breaks_what_is_read_and_keeps_nothing() -> None:
     async def read(http: Http, port: int) -> None:
-        async with http.open(call(port), PATIENT) as exchange:
-            assert await exchange.next() == b"abc"
+        async with http.open(call(port), PATIENT) as response:
+            assert await response.read() == b"abc"
             await http.aclose()
             with pytest.raises(Interrupted):
-                await exchange.next()
+                await response.read()
 
     async def main() -> None:
         for head in (SIZED, ENDLESS):
@@ -383,23 +385,25 @@ def test_closing_the_client_breaks_what_is_read_and_keeps_nothing() -> None:
     run(main())
 
 
-@pytest.mark.parametrize("wait", [Connection.head, lambda line: line.read(9)], ids=["head", "body"])
-def test_a_waiting_reader_is_woken_by_whatever_ends_the_line(
+@pytest.mark.parametrize(
+    "wait", [Connection.read_head, lambda connection: connection.read(9)], ids=["head", "body"]
+)
+def test_a_waiting_reader_is_woken_by_whatever_ends_the_connection(
     wait: Callable[[Connection], Awaitable[object]],
 ) -> None:
     async def main() -> None:
         ends: list[tuple[Callable[[Connection], object], type[Exception]]] = [
-            (lambda line: line.data_received(b"SSH-2.0\r\n"), ProtocolError),
-            (lambda line: line.eof_received(), RemoteDisconnected),
-            (lambda line: line.connection_lost(None), RemoteDisconnected),
-            (lambda line: line.connection_lost(ConnectionResetError()), ConnectionResetError),
-            (lambda line: line.give_up(TimeoutError()), TimeoutError),
+            (lambda connection: connection.data_received(b"SSH-2.0\r\n"), ProtocolError),
+            (lambda connection: connection.eof_received(), RemoteDisconnected),
+            (lambda connection: connection.connection_lost(None), RemoteDisconnected),
+            (lambda connection: connection.connection_lost(ConnectionResetError()), ConnectionResetError),
+            (lambda connection: connection.fail(TimeoutError()), TimeoutError),
         ]
         for end, kind in ends:
-            line, _ = connected()
-            waiting = asyncio.ensure_future(wait(line))
+            connection, _ = connected()
+            waiting = asyncio.ensure_future(wait(connection))
             await asyncio.sleep(0)
-            end(line)
+            end(connection)
             with pytest.raises(kind):
                 await waiting
 

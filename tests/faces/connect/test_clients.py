@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from groundwire.faces.connect.gateways import WAYS
+from groundwire.faces.connect.clients import GATEWAY_SPECS
 from groundwire.files.env_edit import put, remove, value_of
 from tests.faces.connect.parsers import read_config
 from tests.faces.connect.test_connect import connect, tree
@@ -55,7 +55,7 @@ def address_in(file: Path, client: str) -> Any:
 
 
 def test_every_client_with_an_address_of_its_own_is_tried() -> None:
-    assert list(WAYS) == list(FILES)
+    assert list(GATEWAY_SPECS) == list(FILES)
 
 
 @pytest.mark.parametrize("client", FILES)
@@ -95,7 +95,7 @@ def test_without_write_it_says_what_to_add_and_what_comes_next(client: str, tmp_
     code, out, err = connect(tmp_path, client, "--gateway", "--url", "http://gw.example:1/")
     assert (code, tree(tmp_path)) == (0, {})
     assert "http://gw.example:1" in out
-    assert WAYS[client].after in err
+    assert GATEWAY_SPECS[client].after in err
 
 
 @pytest.mark.parametrize("client", SHARED)

@@ -13,7 +13,6 @@ from typing import TypeAlias
 from groundwire.transport.http import Http
 from groundwire.transport.http1.connect import Connector, ResolveHost
 from groundwire.transport.http1.pool import Pool
-from groundwire.transport.response import HttpConnections
 
 HERE = "127.0.0.1"
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -128,8 +127,7 @@ async def client(
 ) -> AsyncIterator[Http]:
     """A client with a resolver and a trust of its own."""
     async with Http(env) as http:
-        http._connections = HttpConnections()
-        http._connections._pool = Pool(Connector(look_up, tls), 30.0)
+        http._pool = Pool(Connector(look_up, tls), 30.0)
         yield http
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.config.substitute import substitute
+from groundwire.config.opencode_text import substitute
 from groundwire.errors import ConfigError
 from groundwire.files.jsonc import Malformed
 from tests.config.world import World, geminisearch, websearch, write

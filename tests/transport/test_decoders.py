@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from groundwire.errors import UpstreamWireError
 from groundwire.transport.decoders import Decompressor
-from tests.transport.test_bodies import PLACES, cut
+from tests.transport.http1.test_parser import PLACES, cut
 
 TEXTS = st.binary(max_size=200) | st.binary(min_size=1, max_size=3).map(lambda text: text * 2000)
 MOST = st.integers(1, 500)
@@ -42,7 +42,7 @@ def unpacked(encoding: str, pieces: list[bytes], most: int) -> bytes | None:
                 data = inflater.feed(b"", most)
     except UpstreamWireError:
         return None
-    return out if inflater.is_whole else None
+    return out if inflater.is_complete else None
 
 
 @given(st.sampled_from(PACKED), TEXTS, PLACES, MOST)

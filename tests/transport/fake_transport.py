@@ -1,4 +1,4 @@
-"""A line without a network: what is told to it byte by byte, and what another parser makes of the same."""
+"""A connection without a network: bytes are fed to it, and what another parser makes of the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from groundwire.transport.http1.connection import Connection
 from groundwire.transport.http1.parser import ProtocolError
 
 
-class Wire(asyncio.Transport):
+class FakeTransport(asyncio.Transport):
     """Remembers what is done to it."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Wire(asyncio.Transport):
         return not self._is_paused
 
 
-class Heard(NamedTuple):
+class ParsedResponse(NamedTuple):
     """An answer, and what became of it: `kept` and `closed` speak of a connection whose answer is whole."""
 
     status: int
@@ -52,43 +52,43 @@ class Heard(NamedTuple):
     end: str
 
 
-def connected(method: str = "GET") -> tuple[Connection, Wire]:
-    """A line that waits for an answer."""
-    line, wire = Connection(), Wire()
-    line.connection_made(wire)
+def connected(method: str = "GET") -> tuple[Connection, FakeTransport]:
+    """A connection that waits for an answer."""
+    connection, wire = Connection(), FakeTransport()
+    connection.connection_made(wire)
     if method:
-        line.send(method, b"")
-    return line, wire
+        connection.send(method, b"")
+    return connection, wire
 
 
-def heard(pieces: Iterable[bytes], method: str = "GET") -> Heard:
-    """What a line makes of the bytes of a connection that then ends."""
-    return _in_loop(lambda: _heard(pieces, method))
+def parse_response(pieces: Iterable[bytes], method: str = "GET") -> ParsedResponse:
+    """What a connection makes of the bytes of a connection that then ends."""
+    return _in_loop(lambda: _parse_response(pieces, method))
 
 
-def _heard(pieces: Iterable[bytes], method: str) -> Heard:
-    line, wire = connected(method)
+def _parse_response(pieces: Iterable[bytes], method: str) -> ParsedResponse:
+    connection, wire = connected(method)
     for piece in pieces:
         if not wire.is_cut:
-            line.data_received(piece)
+            connection.data_received(piece)
     body = b""
-    while piece := line.read_now(1000):
+    while piece := connection.read_now(1000):
         body += piece
-    if line._head is None:
-        line.eof_received()
-        return Heard(0, {}, body, type(line._broken).__name__)
-    return Heard(line._head.status, dict(line._head.headers), body, _end(line))
+    if connection._head is None:
+        connection.eof_received()
+        return ParsedResponse(0, {}, body, type(connection._error).__name__)
+    return ParsedResponse(connection._head.status, dict(connection._head.headers), body, _end(connection))
 
 
-def _end(line: Connection) -> str:
-    if line.is_over:
-        return "kept" if line.finish() else "closed"
-    line.eof_received()
-    return "closed" if bool(line.is_over) else type(line._broken).__name__
+def _end(connection: Connection) -> str:
+    if connection.is_complete:
+        return "kept" if connection.finish() else "closed"
+    connection.eof_received()
+    return "closed" if bool(connection.is_complete) else type(connection._error).__name__
 
 
-def _in_loop(call: Callable[[], Heard]) -> Heard:
-    async def main() -> Heard:
+def _in_loop(call: Callable[[], ParsedResponse]) -> ParsedResponse:
+    async def main() -> ParsedResponse:
         return call()
 
     loop = asyncio.new_event_loop()
@@ -98,7 +98,7 @@ def _in_loop(call: Callable[[], Heard]) -> Heard:
         loop.close()
 
 
-class _Told:
+class _LlhttpResponse:
     """The first answer that is not only announced."""
 
     def __init__(self) -> None:
@@ -110,8 +110,8 @@ class _Told:
 
     def on_header(self, name: bytes, text: bytes) -> None:
         if not self.status:
-            key, told = name.decode().lower(), text.strip(b" \t").decode("latin-1")
-            self.headers[key] = f"{self.headers[key]}, {told}" if key in self.headers else told
+            key, parsed = name.decode().lower(), text.strip(b" \t").decode("latin-1")
+            self.headers[key] = f"{self.headers[key]}, {parsed}" if key in self.headers else parsed
 
     def on_headers_complete(self) -> None:
         if not self.is_over and self.parser.get_status_code() // 100 == 1:
@@ -127,26 +127,26 @@ class _Told:
         self.is_over = self.status != 0
 
 
-def oracle(data: bytes, *, lenient: bool = False) -> Heard | None:
+def oracle(data: bytes, *, lenient: bool = False) -> ParsedResponse | None:
     """What llhttp makes of the same bytes: nothing if it refuses them before the answer is over."""
-    told = _Told()
-    told.parser = httptools.HttpResponseParser(told)
+    parsed = _LlhttpResponse()
+    parsed.parser = httptools.HttpResponseParser(parsed)
     if lenient:
-        told.parser.set_dangerous_leniencies(
+        parsed.parser.set_dangerous_leniencies(
             lenient_headers=True,
             lenient_optional_cr_before_lf=True,
             lenient_spaces_after_chunk_size=True,
         )
     try:
-        told.parser.feed_data(data)
+        parsed.parser.feed_data(data)
     except httptools.HttpParserError:
-        if not told.is_over:
+        if not parsed.is_over:
             return None
-    if not told.is_over:
+    if not parsed.is_over:
         return None
-    return Heard(told.status, told.headers, told.body, "")
+    return ParsedResponse(parsed.status, parsed.headers, parsed.body, "")
 
 
 def is_refused(pieces: Iterable[bytes], method: str = "GET") -> bool:
     """Is it no HTTP?"""
-    return heard(pieces, method).end == ProtocolError.__name__
+    return parse_response(pieces, method).end == ProtocolError.__name__

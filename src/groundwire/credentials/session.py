@@ -1,38 +1,27 @@
-"""Keeping a ChatGPT session fresh, among several processes that share one file.
+"""ChatGPT sessions in other programs' stores: read as they are now, replaced if they are still the same.
 
-Strategy. Whoever finds a session close to its end takes the store's lock, and reads the store again: another
-process may have been quicker, then its tokens are used. Else the refresh token is spent (once), the answer
-is journalled before anything else happens, and put into the store if the store still holds the token that
-was spent: a loser never overwrites a winner.
-
-* OpenCode and Codex CLI do not take our lock. When they were quicker, the login service refuses our token;
-  then their tokens appear in the store within a moment, and are used.
-* Cancelling does not interrupt a refresh that has begun: the caller leaves when the answer is stored.
-* While the old access token still works, a refresh that fails for the moment is a warning, not an error.
-* A refusal is remembered with the journal: a dead session costs one request, not one for each search.
-
-* A process apart spends the token, and holds the lock meanwhile: it does not end with whoever needed it.
-
-What a kill at the wrong moment can still cost is told in `journal`. What a program without our lock can
-still do is write the store between our last look and our rename, microseconds later.
+Both programs keep the session in a JSON file, each in its own words; a table says which. Codex CLI writes its
+file in place, so a reader may see half of it, and looks again.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from groundwire.credentials.journal import Journal, digest
 from groundwire.credentials.oauth import TOKEN_URL, read_refresh_answer, refresh_request
 from groundwire.credentials.secret import NO_SECRET, Credential, Secret, Tokens
-from groundwire.credentials.sessions import (
-    Reading,
-    is_refreshable,
-    look_until,
-    renewed,
-    session_over,
-    write_back,
+from groundwire.credentials.stores import (
+    CODEX_ENTRY,
+    OPENCODE_FILE,
+    StoreContents,
+    codex_edits,
+    opencode_edits,
+    parse_codex,
+    parse_opencode,
 )
 from groundwire.errors import (
     AuthRejected,
@@ -43,15 +32,126 @@ from groundwire.errors import (
     UpstreamError,
     UpstreamWireError,
 )
-from groundwire.files.lock import locked, uninterrupted
+from groundwire.files.json_edit import JsonEdit, set_values
+from groundwire.files.lock import locked_async
+from groundwire.files.text_file import TextFile, read_checked, write_private
 from groundwire.model.value import replace, value
 
-Send: TypeAlias = Callable[[str, Mapping[str, str], bytes], Awaitable[tuple[int, bytes]]]
+T = TypeVar("T")
+
+
+class _Kind(NamedTuple):
+    """How one program keeps the session, and how its user gets a new one."""
+
+    parse: Callable[[TextFile], StoreContents]
+    edits: Callable[[Credential, Tokens, float], list[JsonEdit]]
+    name: str
+    """Under which name the session is on the shelf."""
+    login: str
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "openai": _Kind(
+        lambda document: parse_opencode(document, OPENCODE_FILE),
+        opencode_edits,
+        "openai",
+        "opencode auth login",
+    ),
+    CODEX_ENTRY: _Kind(parse_codex, codex_edits, "", "codex login"),
+}
+"""By the entry in the store. A session of anybody else's is never sent to OpenAI's login service."""
+
+
+class StoredSession(NamedTuple):
+    """What a store holds at one moment."""
+
+    session: Credential | None = None
+    text: str = ""
+    problem: str = ""
+
+
+def is_refreshable(credential: Credential) -> bool:
+    """Is it a session that we know how to refresh?"""
+    return credential.kind == "oauth" and credential.entry.rstrip("/") in _KINDS
+
+
+def read_session(credential: Credential) -> StoredSession:
+    """What the store of a session holds now."""
+    document = read_checked(credential.store) if credential.store else None
+    if document is None:
+        return StoredSession()
+    kind = _kind(credential)
+    shelf = kind.parse(document)
+    found = shelf.credentials.get(kind.name, ())
+    session = next((item for item in found if item.kind == "oauth"), None)
+    return StoredSession(session, document.text, shelf.problem)
+
+
+async def wait_for_session(
+    credential: Credential, done: Callable[[StoredSession], bool], patience: float, pause: float
+) -> StoredSession:
+    """What the store holds as soon as a condition is met, or when patience ends."""
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + patience
+    while not done(reading := read_session(credential)) and loop.time() < ends:
+        await asyncio.sleep(pause)
+    return reading
+
+
+def write_back(credential: Credential, text: str, tokens: Tokens, now: float) -> None:
+    """Put new tokens in the place of a session's old ones; `text` is the store as just read."""
+    edits = _kind(credential).edits(credential, tokens, now)
+    write_private(credential.store, set_values(text, edits))
+
+
+def renewed(held: Credential, tokens: Tokens) -> Credential:
+    """A session with its new tokens."""
+    return replace(
+        held,
+        secret=tokens.access,
+        expires=tokens.expires,
+        refresh=tokens.refresh or held.refresh,
+        account_id=tokens.account_id or held.account_id,
+    )
+
+
+def session_over(
+    credential: Credential, code: str, status: int | None = None, more: str = ""
+) -> AuthRejected:
+    """The error that only a new login mends."""
+    return AuthRejected(
+        f"the ChatGPT session of {credential.origin} is over ({code}{more}); "
+        f"log in again with `{_kind(credential).login}`",
+        status=status,
+        upstream_code=code,
+    )
+
+
+def _kind(credential: Credential) -> _Kind:
+    return _KINDS[credential.entry.rstrip("/")]
+
+
+async def uninterrupted(work: Coroutine[object, object, T], grace: float) -> T:
+    """Await some work. A cancelled caller leaves when the work is done, or when the grace period ends."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task}, timeout=grace)
+        raise
+    finally:
+        if not task.done():
+            task.cancel()
+        elif not task.cancelled():
+            task.exception()  # mark it as retrieved, even if nobody is left to raise it to
+
+
+SendRefresh: TypeAlias = Callable[[str, Mapping[str, str], bytes], Awaitable[tuple[int, bytes]]]
 """POST a body with headers to an address; the status and the body of the answer."""
 
 
 @value
-class Pace:
+class RefreshTimeouts:
     """How long to wait for what, in seconds."""
 
     margin: float = 300.0
@@ -65,11 +165,11 @@ class Pace:
     poll: float = 0.05
 
 
-PACE = Pace()
+PACE = RefreshTimeouts()
 
 
 @value
-class Errand:
+class RefreshTask:
     """What a process apart must know to refresh a session. It finds the token where the session is kept, so
     that no secret is handed over."""
 
@@ -82,23 +182,23 @@ class Errand:
     now: float
     until: float
     cut: bool
-    pace: Pace = PACE
+    pace: RefreshTimeouts = PACE
 
 
-Apart: TypeAlias = Callable[[Errand, int], Awaitable[GroundwireError | None]]
+RefreshInWorker: TypeAlias = Callable[[RefreshTask, int], Awaitable[GroundwireError | None]]
 """Has an errand done by a process that inherits the descriptor of the lock; gives what went wrong."""
 
 
 @value
 class _Job:
     credential: Credential
-    send: Send
+    send: SendRefresh
     now: float
     until: float
     url: str
-    pace: Pace
+    pace: RefreshTimeouts
     refused: Secret = NO_SECRET
-    apart: Apart | None = None
+    apart: RefreshInWorker | None = None
 
     def usable(self, candidate: Credential) -> bool:
         return candidate.secret != self.refused and _works_until(candidate, self.until)
@@ -106,12 +206,12 @@ class _Job:
 
 async def ensure_fresh(
     credential: Credential,
-    send: Send,
+    send: SendRefresh,
     now: float,
     *,
     url: str = TOKEN_URL,
-    pace: Pace = PACE,
-    apart: Apart | None = None,
+    pace: RefreshTimeouts = PACE,
+    apart: RefreshInWorker | None = None,
 ) -> Credential:
     """The credential, or its successor when it ends within the margin.
 
@@ -131,12 +231,12 @@ async def ensure_fresh(
 
 async def renew_refused(
     credential: Credential,
-    send: Send,
+    send: SendRefresh,
     now: float,
     *,
     url: str = TOKEN_URL,
-    pace: Pace = PACE,
-    apart: Apart | None = None,
+    pace: RefreshTimeouts = PACE,
+    apart: RefreshInWorker | None = None,
 ) -> Credential:
     """Another credential than one the provider has refused: what the store holds by now, or a fresh one."""
     if not is_refreshable(credential):
@@ -144,7 +244,7 @@ async def renew_refused(
     return await _renew(_Job(credential, send, now, now, url, pace, credential.secret, apart))
 
 
-async def run_errand(errand: Errand, send: Send) -> None:
+async def run_refresh_task(errand: RefreshTask, send: SendRefresh) -> None:
     """Refresh a session for a process that has left us its lock. Raises what went wrong."""
     asked = Credential(NO_SECRET, "oauth", errand.origin, store=errand.store, entry=errand.entry)
     job = _Job(asked, send, errand.now, errand.until, errand.url, errand.pace)
@@ -164,7 +264,8 @@ async def _renew(job: _Job) -> Credential:
     held = await _held(job)
     if job.usable(held):
         return held
-    async with locked(job.credential.store, job.pace.lock, job.pace.poll) as lock:
+    lock_path = f"{job.credential.store}.lock"
+    async with locked_async(lock_path, job.pace.lock, job.pace.poll) as lock:
         return await uninterrupted(_renew_in_store(job, lock), job.pace.grace)
 
 
@@ -181,7 +282,8 @@ async def _renew_in_memory(job: _Job) -> Credential:
 
 
 async def _renew_in_store(job: _Job, lock: int) -> Credential:
-    """With the lock held: look again, take up what a killed process left, else have the token spent."""
+    """With the lock held: read_session again, take up what a killed process left, else have the token
+    spent."""
     journal = Journal(job.credential.store)
     held = await _held(job)
     ready = await _ready(job, held, journal)
@@ -218,10 +320,10 @@ async def _ready(job: _Job, held: Credential, journal: Journal) -> Credential | 
 
 
 async def _sent_apart(
-    job: _Job, apart: Apart, held: Credential, lock: int, *, cut: bool
+    job: _Job, apart: RefreshInWorker, held: Credential, lock: int, *, cut: bool
 ) -> GroundwireError | None:
     spends = digest(held.refresh)
-    errand = Errand(
+    errand = RefreshTask(
         held.store, held.entry, held.origin, spends, job.url, job.now, job.until, cut=cut, pace=job.pace
     )
     try:
@@ -309,9 +411,88 @@ async def _held(job: _Job) -> Credential:
     raise session_over(job.credential, "logged_out")
 
 
-async def _look(job: _Job, done: Callable[[Reading], bool]) -> Reading:
-    return await look_until(job.credential, done, job.pace.rival, job.pace.poll)
+async def _look(job: _Job, done: Callable[[StoredSession], bool]) -> StoredSession:
+    return await wait_for_session(job.credential, done, job.pace.rival, job.pace.poll)
 
 
 def _warned(credential: Credential, warning: str) -> Credential:
     return replace(credential, warnings=(*credential.warnings, warning)) if warning else credential
+
+
+class Refresher:
+    """Gives every credential as it is now."""
+
+    def __init__(
+        self,
+        send: SendRefresh,
+        clock: Callable[[], float],
+        *,
+        url: str = TOKEN_URL,
+        pace: RefreshTimeouts = PACE,
+        apart: RefreshInWorker | None = None,
+    ) -> None:
+        self._send = send
+        self._clock = clock
+        self._url = url
+        self._pace = pace
+        self._apart = apart
+        self._successors: dict[Secret, Credential] = {}
+        # Not asyncio's: one process may run several event loops, in turn or in threads.
+        self._busy = threading.Lock()
+
+    async def fresh(self, credential: Credential) -> Credential:
+        """The credential, or its successor when it is close to its end."""
+
+        async def renew(now: Credential) -> Credential:
+            return await ensure_fresh(
+                now, self._send, self._clock(), url=self._url, pace=self._pace, apart=self._apart
+            )
+
+        return await self._latest(credential, renew)
+
+    async def after_refusal(self, credential: Credential) -> Credential:
+        """Another credential than this one, which the provider has just refused."""
+
+        async def renew(now: Credential) -> Credential:
+            if now.secret != credential.secret:
+                return now
+            return await renew_refused(
+                now, self._send, self._clock(), url=self._url, pace=self._pace, apart=self._apart
+            )
+
+        return await self._latest(credential, renew)
+
+    async def _latest(
+        self, credential: Credential, renew: Callable[[Credential], Awaitable[Credential]]
+    ) -> Credential:
+        if credential.store or not credential.refresh:
+            return await renew(credential)
+        await self._acquire()
+        try:
+            return await uninterrupted(self._succeed(credential, renew), self._pace.grace)
+        finally:
+            self._busy.release()
+
+    async def _succeed(
+        self, credential: Credential, renew: Callable[[Credential], Awaitable[Credential]]
+    ) -> Credential:
+        held = self._successor(credential)
+        found = await renew(held)
+        if found is not held:
+            self._successors[held.refresh] = found
+        return found
+
+    def _successor(self, credential: Credential) -> Credential:
+        while (later := self._successors.get(credential.refresh)) is not None:
+            if later.refresh == credential.refresh:
+                return later
+            credential = later
+        return credential
+
+    async def _acquire(self) -> None:
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + self._pace.lock
+        while not self._busy.acquire(blocking=False):
+            if loop.time() >= ends:
+                raise TimedOut("the session is being refreshed and no answer has come; try again")
+            await asyncio.sleep(self._pace.poll)
