@@ -70,7 +70,7 @@ class Groundwire:
         self._redactor = Redactor()
         self._http = Http(self._env)
         self._refresher = Refresher(
-            sender(self._http), time.time, url=token_url(self._env), apart=apart(self._env)
+            sender(self._http), time.time, url=token_url(self._env), in_worker=apart(self._env)
         )
         self._engines = EngineFactory(self.config, self._env, self._http, self._redactor, self._places)
         self._rows = {name: row for name in self._names() if (row := self._row(name)) is not None}

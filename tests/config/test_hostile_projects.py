@@ -62,8 +62,8 @@ def guarded(config: Config) -> object:
 def test_a_project_sets_no_host_and_no_key(world: World, name: str) -> None:
     path = world.of_project(f'# a project\n\n{name} = "{PRIVATE[name]}"')
     assert world.refusal() == (
-        f"{path}:3: {name}: a project's file may not set this, or whoever writes the project would decide "
-        f"where your keys and data go; if you want it, set it in {world.user_file}"
+        f"{path}:3: {name}: a project's file may not set this, because its author would decide where "
+        f"your keys and data go; if you want it, set it in {world.user_file}"
     )
 
 
@@ -71,8 +71,8 @@ def test_a_project_switches_off_and_never_on(world: World) -> None:
     world.user("[providers.copilot]\nenabled = false")
     path = world.of_project("[providers.copilot]\nenabled = true")
     assert world.refusal() == (
-        f"{path}:2: providers.copilot.enabled: a project's file may switch a provider off, never on; "
-        f"switch it on in {world.user_file}"
+        f"{path}:2: providers.copilot.enabled: a project's file may only disable a provider; "
+        f"enable it in {world.user_file}"
     )
     world.of_project("[providers.gemini]\nenabled = false")
     assert world.load().provider("gemini").enabled is False
@@ -80,7 +80,7 @@ def test_a_project_switches_off_and_never_on(world: World) -> None:
 
 def test_a_project_may_not_hold_a_key(world: World) -> None:
     path = world.of_project("[providers.gemini]\napi_key = 'sk-1'")
-    assert world.refusal() == f"{path}:2: providers.gemini.api_key: keys do not stand in a project's file"
+    assert world.refusal() == f"{path}:2: providers.gemini.api_key: a project's file may not hold keys"
 
 
 def test_a_project_names_no_provider_that_the_user_does_not_have(world: World) -> None:

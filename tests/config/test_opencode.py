@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.config.opencode import Document, resolve
+from groundwire.config.opencode import ParsedConfig, resolve
 from groundwire.config.schema import ProviderSettings
 from groundwire.credentials.secret import PLACEHOLDER
 from groundwire.model import Json
@@ -287,7 +287,7 @@ def test_walking_the_files_is_the_same_as_merging_them(bodies: list[dict[str, Js
     expected: Json = whole
     for name in way:
         expected = expected.get(name) if isinstance(expected, dict) else None
-    found = resolve((Document("", body, project=False) for body in bodies), tuple(way))
+    found = resolve((ParsedConfig("", body, project=False) for body in bodies), tuple(way))
     at_the_end = found is not None and found.path == tuple(way)
     if not isinstance(expected, dict):
         assert (found.value if found and at_the_end else None) == expected

@@ -34,7 +34,7 @@ LOGIN = {"opencode": "opencode auth login", "codex": "codex login"}
 
 
 def fresh(credential: Credential, service: Service, now: float = NOW) -> Credential:
-    return asyncio.run(ensure_fresh(credential, service.send, now, pace=QUICK))
+    return asyncio.run(ensure_fresh(credential, service.send, now, timeouts=QUICK))
 
 
 def never(_: bytes) -> tuple[int, bytes]:
@@ -141,7 +141,7 @@ def test_many_tasks_of_one_process_refresh_once(tmp_path: Path) -> None:
     held = session(tmp_path, "opencode")
 
     async def main() -> list[Credential]:
-        tasks = (ensure_fresh(held, service.send, NOW, pace=QUICK) for _ in range(50))
+        tasks = (ensure_fresh(held, service.send, NOW, timeouts=QUICK) for _ in range(50))
         return await asyncio.wait_for(asyncio.gather(*tasks), 20)
 
     found = asyncio.run(main())
@@ -200,7 +200,7 @@ def test_the_winner_may_store_its_tokens_a_moment_after_we_were_refused(tmp_path
             loop.call_later(0.02, write_session, tmp_path, "codex", "a-1", "r-1", NOW + 5000)
             return 401, b'{"error":{"code":"refresh_token_reused"}}'
 
-        return await ensure_fresh(held, send, NOW, pace=replace(QUICK, rival=5.0))
+        return await ensure_fresh(held, send, NOW, timeouts=replace(QUICK, rival=5.0))
 
     assert asyncio.run(main()).refresh == Secret("r-1")
 
@@ -253,7 +253,7 @@ def test_a_store_in_the_middle_of_being_written_is_waited_for(tmp_path: Path) ->
     async def main() -> Credential:
         asyncio.get_running_loop().call_later(0.02, path.write_text, whole)
         send = Service(Rotation("r-0").answer).send
-        return await ensure_fresh(held, send, NOW, pace=replace(QUICK, rival=5.0))
+        return await ensure_fresh(held, send, NOW, timeouts=replace(QUICK, rival=5.0))
 
     assert asyncio.run(main()).secret == Secret("access-000001")
     assert stored_refresh(path) == "refresh-000001"
@@ -307,7 +307,9 @@ def test_an_answer_that_never_comes_is_given_up(tmp_path: Path) -> None:
         return 200, b""
 
     with pytest.raises(TimedOut, match="login service"):
-        asyncio.run(ensure_fresh(session(tmp_path, "opencode"), send, NOW, pace=replace(QUICK, answer=0.01)))
+        asyncio.run(
+            ensure_fresh(session(tmp_path, "opencode"), send, NOW, timeouts=replace(QUICK, answer=0.01))
+        )
 
 
 @pytest.mark.parametrize("blocked", ["auth.json.lock", "auth.json.groundwire-pending"])
@@ -399,7 +401,7 @@ def test_a_cancelled_search_does_not_lose_the_answer(tmp_path: Path) -> None:
             await go.wait()
             return answer
 
-        task = asyncio.ensure_future(ensure_fresh(held, send, NOW, pace=QUICK))
+        task = asyncio.ensure_future(ensure_fresh(held, send, NOW, timeouts=QUICK))
         await asyncio.wait_for(spent.wait(), 5)
         task.cancel()
         asyncio.get_running_loop().call_later(0.01, go.set)
@@ -455,7 +457,7 @@ def test_a_refused_token_is_replaced_by_what_is_stored_or_by_a_fresh_one(tmp_pat
     held = session(tmp_path, kind)
 
     def renew(answer: Callable[[bytes], tuple[int, bytes]]) -> Awaitable[Credential]:
-        return renew_refused(held, Service(answer).send, NOW, pace=QUICK)
+        return renew_refused(held, Service(answer).send, NOW, timeouts=QUICK)
 
     async def main() -> None:
         found = await renew(Rotation("r-0").answer)
@@ -488,7 +490,7 @@ def inline(home: Path) -> Credential:
 def test_an_inline_session_is_refreshed_once_for_each_end_however_many_ask(tmp_path: Path) -> None:
     rotation = Rotation("r-0", life=1000)
     now = NOW
-    refresher = Refresher(Service(rotation.answer).send, lambda: now, url="https://x", pace=QUICK)
+    refresher = Refresher(Service(rotation.answer).send, lambda: now, url="https://x", timeouts=QUICK)
     for turn in range(1, 4):
 
         async def main() -> list[Credential]:
@@ -501,7 +503,7 @@ def test_an_inline_session_is_refreshed_once_for_each_end_however_many_ask(tmp_p
 
 def test_a_refused_inline_token_is_renewed_once(tmp_path: Path) -> None:
     rotation = Rotation("r-0", life=1000)
-    refresher = Refresher(Service(rotation.answer).send, lambda: NOW, pace=QUICK)
+    refresher = Refresher(Service(rotation.answer).send, lambda: NOW, timeouts=QUICK)
 
     async def main() -> None:
         first = await refresher.fresh(inline(tmp_path))
@@ -520,7 +522,7 @@ def test_a_refresh_token_that_is_not_replaced_serves_again(tmp_path: Path) -> No
     def same(_: bytes) -> tuple[int, bytes]:
         return 200, json.dumps({"access_token": next(answers), "expires_in": 1000}).encode()
 
-    refresher = Refresher(Service(same).send, lambda: now, pace=QUICK)
+    refresher = Refresher(Service(same).send, lambda: now, timeouts=QUICK)
     for access in ("a-1", "a-2", "a-3"):
         for _ in range(2):
             assert asyncio.run(refresher.fresh(inline(tmp_path))).secret == Secret(access)
@@ -539,7 +541,7 @@ def test_a_cancelled_search_does_not_lose_an_inline_session(tmp_path: Path) -> N
             await go.wait()
             return answer
 
-        refresher = Refresher(send, lambda: NOW, pace=QUICK)
+        refresher = Refresher(send, lambda: NOW, timeouts=QUICK)
         task = asyncio.ensure_future(refresher.fresh(inline(tmp_path)))
         await asyncio.wait_for(spent.wait(), 5)
         task.cancel()
@@ -558,7 +560,7 @@ def test_who_waits_too_long_for_another_task_is_told(tmp_path: Path) -> None:
             await asyncio.sleep(60)
             return 200, b""
 
-        refresher = Refresher(send, lambda: NOW, pace=replace(QUICK, lock=0.01, grace=0.0))
+        refresher = Refresher(send, lambda: NOW, timeouts=replace(QUICK, lock=0.01, grace=0.0))
         stuck = asyncio.ensure_future(refresher.fresh(inline(tmp_path)))
         await asyncio.sleep(0)
         with pytest.raises(TimedOut, match="try again"):
@@ -573,7 +575,7 @@ def test_who_waits_too_long_for_another_task_is_told(tmp_path: Path) -> None:
 def test_stored_sessions_and_keys_pass_through(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "a-0", "r-0", NOW)
     rotation = Rotation("r-0", life=5000)
-    refresher = Refresher(Service(rotation.answer).send, lambda: NOW, pace=QUICK)
+    refresher = Refresher(Service(rotation.answer).send, lambda: NOW, timeouts=QUICK)
     key = Credential(Secret("k"), "api", "here")
 
     async def main() -> None:

@@ -165,7 +165,7 @@ def test_invalid_records_are_passed_over_and_counted(tmp_path: Path) -> None:
     assert list(shelf.credentials) == ["google"]
     assert shelf.dropped == len(INVALID)
     (finding,) = explain((Lookup("opencode", "x"),), places(tmp_path))
-    assert finding.detail == f"has nothing for x; {len(INVALID)} invalid records were passed over"
+    assert finding.detail == f"has nothing for x; {len(INVALID)} invalid records were skipped"
 
 
 def test_a_wellknown_record_defines_a_variable_unless_the_environment_does(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ async def turn(home: str, kind: str, url: str, now: float, away: RefreshInWorker
     if credential is None:
         return {"error": "no session"}
     try:
-        found = await ensure_fresh(credential, send, now, url=url, pace=PACE, apart=away)
+        found = await ensure_fresh(credential, send, now, url=url, timeouts=PACE, in_worker=away)
     except GroundwireError as error:
         return {"error": error.message}
     return {"access": found.secret.reveal()}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.errors import ConfigError
-from groundwire.files.json_edit import JsonEdit, put, remove, set_values, value_at
+from groundwire.files.json_edit import put, remove, set_values, value_at
 from groundwire.model import Json
 from tests.faces.connect.parsers import read_json
 
@@ -138,29 +138,29 @@ ODD = (
 
 
 def test_only_the_value_changes() -> None:
-    edited = set_values(ODD, [JsonEdit(("openai", "access"), 'n"ew'), JsonEdit(("openai", "expires"), 34)])
+    edited = set_values(ODD, {("openai", "access"): 'n"ew', ("openai", "expires"): 34})
     assert edited == ODD.replace('"old"', '"n\\"ew"').replace("12}", "34}")
 
 
 def test_a_new_member_is_laid_out_like_the_others() -> None:
     text = '{\n  "a": {\n    "b": 1\n  }\n}\n'
     assert (
-        set_values(text, [JsonEdit(("a", "c"), "x"), JsonEdit(("d",), 2)])
+        set_values(text, {("a", "c"): "x", ("d",): 2})
         == '{\n  "a": {\n    "b": 1,\n    "c": "x"\n  },\n  "d": 2\n}\n'
     )
-    assert set_values('{"a":{"b":1}}', [JsonEdit(("a", "c"), 2)]) == '{"a":{"b":1,"c":2}}'
-    assert set_values('{"a": { }}', [JsonEdit(("a", "c"), 2)]) == '{"a": {"c": 2 }}'
+    assert set_values('{"a":{"b":1}}', {("a", "c"): 2}) == '{"a":{"b":1,"c":2}}'
+    assert set_values('{"a": { }}', {("a", "c"): 2}) == '{"a": {"c": 2 }}'
 
 
 def test_of_members_with_one_name_the_last_counts_as_for_readers() -> None:
-    edited = set_values('{"a":1,"b":2,"a":3}', [JsonEdit(("a",), 4), JsonEdit(("c",), 5)])
+    edited = set_values('{"a":1,"b":2,"a":3}', {("a",): 4, ("c",): 5})
     assert edited == '{"a":1,"b":2,"a":4,"c":5}'
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", '{"a"', '{"a":[]}', '{"b":{}}', '{"a":{"x":1'])
 def test_a_text_that_does_not_fit_is_an_error(text: str) -> None:
     with pytest.raises(ConfigError, match="try again"):
-        set_values(text, [JsonEdit(("a", "x"), 1)])
+        set_values(text, {("a", "x"): 1})
 
 
 JSON = st.recursive(
@@ -184,7 +184,7 @@ def test_the_result_is_what_a_reader_would_get_by_assigning(
     inner = {"kept": [1, {"x": None}]}
     body[parent] = inner
     text = json.dumps(body, indent=indent, ensure_ascii=plain)
-    edited = set_values(text, [JsonEdit((parent, name), item)])
+    edited = set_values(text, {(parent, name): item})
     inner[name] = item  # type: ignore[assignment]
     assert json.loads(edited) == body
     assert list(json.loads(edited)) == list(body)

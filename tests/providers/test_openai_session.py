@@ -34,7 +34,15 @@ from tests.credentials.test_refresh_processes import FIRST, LIFE, STEP, Team, ac
 
 MODULE = "groundwire.providers.openai_session"
 ERRAND = RefreshTask(
-    "/s/auth.json", "tokens", "a test", "0" * 64, "https://x", 1.5, 2.0, cut=True, pace=RefreshTimeouts(1, 2)
+    "/s/auth.json",
+    "tokens",
+    "a test",
+    "0" * 64,
+    "https://x",
+    1.5,
+    2.0,
+    cut=True,
+    timeouts=RefreshTimeouts(1, 2),
 )
 
 
@@ -46,7 +54,7 @@ def refreshed(credential: Credential, url: str) -> Credential:
     """A session, by way of a process apart."""
     away = apart({})
     assert away is not None
-    renewal = ensure_fresh(credential, Service(never).send, STEP, url=url, pace=QUICK, apart=away)
+    renewal = ensure_fresh(credential, Service(never).send, STEP, url=url, timeouts=QUICK, in_worker=away)
     return asyncio.run(renewal)
 
 
@@ -143,7 +151,7 @@ def test_a_cancelled_caller_leaves_and_the_refresh_goes_on(tmp_path: Path) -> No
         service.spent = spent
         held = session(tmp_path, "codex")
         renewal = ensure_fresh(
-            held, Service(never).send, STEP, url=service.url, pace=hurried, apart=apart({})
+            held, Service(never).send, STEP, url=service.url, timeouts=hurried, in_worker=apart({})
         )
         task = asyncio.create_task(renewal)
         async with asyncio.timeout(20):

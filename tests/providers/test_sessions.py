@@ -64,7 +64,7 @@ async def signed_in(
         "expires": int(LATER * 1000),
     }
     inline = {"OPENCODE_AUTH_CONTENT": json.dumps({"openai": record})} if kind == "inline" else {}
-    refresher = Refresher(send, lambda: NOW, pace=QUICK)
+    refresher = Refresher(send, lambda: NOW, timeouts=QUICK)
 
     async def credential() -> Credential | None:
         found = find(SESSIONS["opencode" if kind == "inline" else kind], places(home, **inline))

@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from time import monotonic
 
 import pytest
-from groundwire.transport.response import Response
 
 from groundwire.errors import (
     ConfigError,
@@ -22,8 +21,9 @@ from groundwire.errors import (
 from groundwire.model.value import replace
 from groundwire.testing.script import Cut, Dribble, Framing, Script, ScriptedResponse, text_response
 from groundwire.testing.upstream import Upstream
-from groundwire.transport import response as exchanges
+from groundwire.transport import response as response_module
 from groundwire.transport.http import Deadlines, Http, HttpRequest
+from groundwire.transport.response import Response
 from tests.transport.bounded import run
 
 PATIENT = Deadlines(connect=20, first_byte=30, idle=30, total=40)
@@ -157,7 +157,7 @@ def test_a_body_beyond_the_limit_is_refused() -> None:
 def test_an_excerpt_is_what_comes_soon_however_the_body_ends(
     scripted: ScriptedResponse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exchanges, "_SOON", 0.1)
+    monkeypatch.setattr(response_module, "_ERROR_BODY_SECONDS", 0.1)
 
     async def main() -> None:
         async with opened(scripted, ENDLESS) as (response, _):
@@ -170,10 +170,10 @@ def test_an_excerpt_is_what_comes_soon_however_the_body_ends(
     ("scripted", "kind", "words"),
     [
         (Script(door="closed"), Unreachable, "cannot reach 127.0.0.1: "),
-        (ScriptedResponse(raw=b""), Unreachable, "hung up"),
-        (ScriptedResponse(raw=b"\x16\x03\x01\x02\x00garbage\r\n\r\n"), UpstreamWireError, "not HTTP"),
-        (ScriptedResponse(raw=b"HTTP/1.1 two OK\r\n\r\n"), UpstreamWireError, "not HTTP"),
-        (ScriptedResponse(headers={"x": "y" * 100_000}), UpstreamWireError, "not HTTP"),
+        (ScriptedResponse(raw=b""), Unreachable, "closed the connection"),
+        (ScriptedResponse(raw=b"\x16\x03\x01\x02\x00garbage\r\n\r\n"), UpstreamWireError, "not valid HTTP"),
+        (ScriptedResponse(raw=b"HTTP/1.1 two OK\r\n\r\n"), UpstreamWireError, "not valid HTTP"),
+        (ScriptedResponse(headers={"x": "y" * 100_000}), UpstreamWireError, "not valid HTTP"),
         (ScriptedResponse(body=b"abcdef", cut_at=3), Interrupted, "incomplete"),
         (ScriptedResponse(body=b"abcdef", cut_at=3, cut="rst"), Interrupted, "connection broke"),
         (ScriptedResponse(body=b"abcdef", cut_at=3, framing="chunked"), Interrupted, "incomplete"),
@@ -312,7 +312,7 @@ def test_a_body_left_unread_costs_its_connection() -> None:
 def test_settling_waits_for_a_late_end_but_not_for_long(
     monkeypatch: pytest.MonkeyPatch, grace: float, ending: ScriptedResponse, connections: int
 ) -> None:
-    monkeypatch.setattr(exchanges, "_GRACE", grace)
+    monkeypatch.setattr(response_module, "_DRAIN_SECONDS", grace)
 
     async def main() -> None:
         scripted = replace(ending, body=b"abcd", framing="chunked")

@@ -1,7 +1,7 @@
-"""What a setting may be: how it is checked, and how a JSON schema says so.
+"""Types of settings: validation, normalisation and JSON schema.
 
-`read` gives the value as it is kept, None where it does not fit, or raises `ConfigError` with a better
-reason than "expected …". Reasons never quote a text: it may be a key in the wrong place.
+`read` returns the normalised value, None if it is invalid, or raises `ConfigError` with a better reason than
+"expected …". Reasons never quote a text: it may be a key in the wrong field.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ TIME_EXPECTED = "a time such as 7d (h, d, w, m, y), 2026-01-31 or 2026-01-31T12:
 
 
 def parse_time(text: str, now: float, edge: Edge = "start") -> str:
-    """RFC 3339 in UTC. A day without a time means its first second, or with `edge="end"` its last."""
+    """Parse `7d`, `2026-01-31` or RFC 3339; returns RFC 3339 in UTC.
+
+    A day means its first second, or with `edge="end"` its last.
+    """
     try:
         return _parse_time(text.strip(), now, edge)
     except (ValueError, OverflowError):
@@ -33,14 +36,14 @@ def parse_time(text: str, now: float, edge: Edge = "start") -> str:
 
 
 def format_time(now: float) -> str:
-    """A time as RFC 3339, in UTC."""
-    from datetime import UTC, datetime  # noqa: PLC0415  few ask for a time
+    """A timestamp as RFC 3339 in UTC."""
+    from datetime import UTC, datetime  # noqa: PLC0415  few requests have a time
 
     return datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _parse_time(text: str, now: float, edge: Edge) -> str:
-    from datetime import UTC, datetime, time, timedelta  # noqa: PLC0415  few ask for a time
+    from datetime import UTC, datetime, time, timedelta  # noqa: PLC0415  few requests have a time
 
     if ago := _AGO.fullmatch(text):
         found = datetime.fromtimestamp(now, UTC) - timedelta(seconds=int(ago[1]) * _UNIT_SECONDS[ago[2]])
@@ -64,10 +67,10 @@ _LOOPBACK = r"localhost|127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|::1"
 
 
 class Context(NamedTuple):
-    """What the meaning of a value may depend on."""
+    """What the meaning of a value depends on."""
 
     base: str
-    """Where relative paths start."""
+    """The base directory of relative paths."""
     home: str
     now: float
 
@@ -77,14 +80,14 @@ Read: TypeAlias = Callable[[object, Context], Json]
 
 @value
 class Kind:
-    """A kind of value."""
+    """A type of setting."""
 
     expects: str
     schema: JsonObject
     read: Read
 
     def check(self, item: object, context: Context) -> Json:
-        """The value as it is kept; `ConfigError` where it does not fit."""
+        """The normalised value; raises `ConfigError` if it is invalid."""
         found = self.read(item, context)
         if found is None:
             raise ConfigError(f"expected {self.expects}{_found(item)}")
@@ -92,7 +95,7 @@ class Kind:
 
 
 def _found(item: object) -> str:
-    """What was found instead, without quoting a text."""
+    """Describe an invalid value without quoting a text."""
     if isinstance(item, bool):
         return ", found true or false"
     if isinstance(item, int | float):
@@ -158,7 +161,7 @@ def _path(item: object, context: Context) -> Json:
 
 def _time(edge: Edge) -> Read:
     def read(item: object, context: Context) -> Json:
-        # TOML has dates and times of its own.
+        # TOML has date and time values.
         text = item.isoformat() if hasattr(item, "isoformat") else item
         return parse_time(text, context.now, edge) if isinstance(text, str) else None
 
@@ -171,7 +174,7 @@ def _base_url(item: object, _: Context) -> Json:
     from urllib.parse import urlsplit  # noqa: PLC0415  few set an address
 
     text = item.strip()
-    if not text.isascii() or not text.isprintable() or any(sign in text for sign in ' \\"<>'):
+    if not text.isascii() or not text.isprintable() or any(char in text for char in ' \\"<>'):
         raise ConfigError("an address has no blanks, backslashes or letters beyond ASCII")
     try:
         parts = urlsplit(text)
@@ -195,7 +198,7 @@ def _base_url(item: object, _: Context) -> Json:
 
 
 def choice(*words: str) -> Kind:
-    """One of several words."""
+    """One of several values."""
 
     def read(item: object, _: Context) -> Json:
         return item if isinstance(item, str) and item in words else None

@@ -1,9 +1,15 @@
-"""The text of one of OpenCode's files, made an object.
+"""Parse OpenCode's files, which may contain `{env:NAME}` and `{file:path}`.
 
-In the user's own files every `{env:}` and `{file:}` is replaced. A project's file is given less, because
-what it puts into the name of a model is sent to a provider and shown to people: variables whose names speak
-of models, and files inside the project. Its other tokens stay as they are, and whoever reads a value can
-see that it was not given.
+Tokens are replaced in the raw text before it is parsed. Facts: variables come first, and are not escaped: a
+quote in one breaks the document, and they are replaced in comments too; an unset variable is the empty
+string. Then files: their content is stripped and escaped for a JSON string, except in a line that begins with
+`//`. So a variable may hold a file's name, or a part of it.
+
+Every offset of the result can be mapped back, so that errors have lines and columns of the file itself.
+
+In the user's own files all tokens are replaced. A project's file gets less, because what it puts into the
+name of a model is sent to a provider and shown to the user: variables whose names mention models, and files
+inside the project. Its other tokens stay as they are, so that it can be seen that they were not replaced.
 """
 
 from __future__ import annotations
@@ -27,7 +33,7 @@ from groundwire.model import JsonObject
 MAX_SIZE = 4 * 1024 * 1024
 
 Resolve: TypeAlias = Callable[[str], str | None]
-"""What stands in a token's place; None leaves the token as it is."""
+"""The replacement of a token; None leaves the token as it is."""
 
 _VARIABLE = re.compile(r"\{env:([^}]+)\}")
 _FILE = re.compile(r"\{file:([^}]+)\}")
@@ -35,20 +41,20 @@ _COMMENT = re.compile(r"[^\S\n]*//")
 
 
 class Substituted(NamedTuple):
-    """A text after substitution, and the way back."""
+    """A text after substitution, with a mapping of its offsets to the original."""
 
     text: str
     origin: Callable[[int], int]
-    """The offset in the file that an offset in `text` comes from."""
+    """The offset in the original of an offset in `text`."""
 
 
 def substitute(text: str, variable: Resolve, content: Resolve) -> Substituted:
     """Replace variables, then files. `content` raises `ConfigError` for a file that cannot be read."""
 
-    def back(offset: int) -> Malformed:
-        return Malformed("what is inserted here is too large", text, offset)
+    def too_large(offset: int) -> Malformed:
+        return Malformed("the inserted text is too large", text, offset)
 
-    first = _replace(text, ((match, variable(match[1])) for match in _all(_VARIABLE, text)), back)
+    first = _replace(text, ((match, variable(match[1])) for match in _all(_VARIABLE, text)), too_large)
 
     def files() -> Iterator[tuple[re.Match[str], str | None]]:
         for match in _outside_comments(first.text):
@@ -58,17 +64,17 @@ def substitute(text: str, variable: Resolve, content: Resolve) -> Substituted:
                 raise Malformed(error.message, text, first.origin(match.start())) from None
             yield match, None if found is None else _escaped(found.strip())
 
-    second = _replace(first.text, files(), lambda offset: back(first.origin(offset)))
+    second = _replace(first.text, files(), lambda offset: too_large(first.origin(offset)))
     return Substituted(second.text, lambda offset: first.origin(second.origin(offset)))
 
 
 def _all(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    # Nothing can match behind the last brace; looking there would take quadratic time.
+    # Nothing can match after the last brace; searching there would take quadratic time.
     return pattern.finditer(text, 0, text.rfind("}") + 1)
 
 
 def _outside_comments(text: str) -> Iterator[re.Match[str]]:
-    """The file tokens, but for those in lines that begin with a comment."""
+    """The file tokens outside lines that begin with a comment."""
     line = seen = 0
     for match in _all(_FILE, text):
         line = max(text.rfind("\n", seen, match.start()) + 1, line)
@@ -108,21 +114,21 @@ def _escaped(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-_OF_A_MODEL = re.compile(r"(?!.*(?:KEY|TOKEN|SECRET|PASS|AUTH|CRED)).*MODEL.*", re.IGNORECASE)
+_MODEL_NAME = re.compile(r"(?!.*(?:KEY|TOKEN|SECRET|PASS|AUTH|CRED)).*MODEL.*", re.IGNORECASE)
 
 
-def read_body(text: str, place: ConfigFile, env: Mapping[str, str], home: str) -> JsonObject:
-    """The object in a text; `ConfigError` with the place, the line and the column where there is none."""
+def read_body(text: str, file: ConfigFile, env: Mapping[str, str], home: str) -> JsonObject:
+    """Parse a file; raises `ConfigError` with file, line and column where it is not a JSON object."""
     try:
-        return _parsed(text, place, env, home)
+        return _parsed(text, file, env, home)
     except Malformed as error:
         line, column = position(text, error.offset)
-        raise ConfigError(f"{place.origin}:{line}:{column}: {error.reason}") from None
+        raise ConfigError(f"{file.origin}:{line}:{column}: {error.reason}") from None
 
 
-def _parsed(text: str, place: ConfigFile, env: Mapping[str, str], home: str) -> JsonObject:
-    variables = _few_variables(env) if place.project else _all_variables(env, home)
-    done = substitute(text, variables, _files(place, home))
+def _parsed(text: str, file: ConfigFile, env: Mapping[str, str], home: str) -> JsonObject:
+    variables = _model_variables(env) if file.project else _all_variables(env, home)
+    done = substitute(text, variables, _files(file, home))
     try:
         body = parse_jsonc(done.text)
     except Malformed as error:
@@ -133,7 +139,7 @@ def _parsed(text: str, place: ConfigFile, env: Mapping[str, str], home: str) -> 
 
 
 def _all_variables(env: Mapping[str, str], home: str) -> Resolve:
-    """The environment, and the variables that OpenCode's logins define, read when first needed."""
+    """The environment, and the variables that OpenCode's logins define, which are read when first needed."""
     defined: dict[str, str] | None = None
 
     def resolve(name: str) -> str:
@@ -148,26 +154,26 @@ def _all_variables(env: Mapping[str, str], home: str) -> Resolve:
     return resolve
 
 
-def _few_variables(env: Mapping[str, str]) -> Resolve:
+def _model_variables(env: Mapping[str, str]) -> Resolve:
     def resolve(name: str) -> str | None:
         text = env.get(name, "")
-        return text if _OF_A_MODEL.fullmatch(name) and redact_patterns(text) == text else None
+        return text if _MODEL_NAME.fullmatch(name) and redact_patterns(text) == text else None
 
     return resolve
 
 
-def _files(place: ConfigFile, home: str) -> Resolve:
-    base = os.path.dirname(place.path) if place.text is None else place.path
+def _files(file: ConfigFile, home: str) -> Resolve:
+    base = os.path.dirname(file.path) if file.text is None else file.path
 
     def content(path: str) -> str | None:
         if "\0" in path:
-            raise ConfigError("no file has such a name")
+            raise ConfigError("a file name cannot have a NUL character")
         target = resolved(path, base, home)
-        if place.project and not _is_inside(target, place.inside):
+        if file.project and not _is_inside(target, file.inside):
             return None
         text = read_text(target)
         if text is None:
-            raise ConfigError(f"{target}, which is to be inserted here, does not exist")
+            raise ConfigError(f"{target}, which should be inserted here, does not exist")
         return text
 
     return content

@@ -1,8 +1,10 @@
-"""Refreshing a ChatGPT session: the question and its answer, without sending anything.
+"""OAuth of ChatGPT sessions: refresh requests and responses, and JSON Web Tokens. No I/O.
 
-Facts: the endpoint takes the standard form; refresh tokens are spent by use and replaced by the answer;
-`expires_in` may be missing, then the access token says when it ends. A refusal of the token itself is final;
-anything else (403 is the network's or the country's, never the token's) may pass.
+Facts: the endpoint takes the standard form; a refresh token is spent by use and replaced by the response;
+`expires_in` may be missing, then the access token has the expiry. A rejection of the token itself is final;
+any other error is temporary (403 is about the network or the country, never about the token).
+
+Tokens are decoded, not verified: their issuer checks them when we send them.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _URL_SAFE = str.maketrans("-_", "+/")
 
 
 def claims(token: str) -> JsonObject:
-    """The payload of a token; empty for anything that is none."""
+    """The payload of a JSON Web Token; empty for anything else."""
     parts = token.split(".")
     if len(parts) != 3 or not parts[1].isascii():
         return {}
@@ -38,7 +40,7 @@ def claims(token: str) -> JsonObject:
 
 
 def expiry(token: str) -> float | None:
-    """When a token ends, in seconds since the epoch."""
+    """The expiry of a token, in seconds since the epoch."""
     ends = claims(token).get("exp")
     return float(ends) if isinstance(ends, int | float) and not isinstance(ends, bool) else None
 
@@ -46,13 +48,13 @@ def expiry(token: str) -> float | None:
 def account_id(*tokens: str) -> str:
     """The ChatGPT account that tokens of one session belong to.
 
-    Three places may tell it. The first is asked in all tokens before the next, because an organisation
-    (the last one) is only a stand-in.
+    Three claims may hold it. Each is looked up in all tokens before the next claim, because an organisation
+    (the last one) is only a fallback.
     """
     payloads = [claims(token) for token in tokens]
-    for place in (_auth_claim, _own_claim, _organization):
+    for claim in (_auth_claim, _own_claim, _organization):
         for payload in payloads:
-            found = place(payload)
+            found = claim(payload)
             if isinstance(found, str) and found:
                 return found
     return ""
@@ -86,13 +88,13 @@ FINAL_CODES = frozenset(
         "refresh_token_reused",
     }
 )
-_USUAL_LIFE = 3600.0
+_DEFAULT_LIFETIME = 3600.0
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_LONGEST_CODE = 64
+_MAX_CODE_LENGTH = 64
 
 
 class RefreshRequest(NamedTuple):
-    """What to POST where."""
+    """A POST request to the token endpoint."""
 
     url: str
     headers: Mapping[str, str]
@@ -100,7 +102,7 @@ class RefreshRequest(NamedTuple):
 
 
 def token_url(env: Mapping[str, str]) -> str:
-    """The token endpoint, or the one the environment names instead."""
+    """The token endpoint, or its replacement in the environment."""
     for name in TOKEN_URL_VARIABLES:
         if url := env.get(name, "").strip():
             parts = urlsplit(url)
@@ -118,7 +120,8 @@ def refresh_request(refresh: Secret, client_id: str = CLIENT_ID, url: str = TOKE
 
 
 def read_refresh_answer(status: int, body: bytes, now: float) -> Tokens:
-    """The new tokens. Raises `AuthRejected` when the old one is refused for good, else another error."""
+    """Parse the new tokens. Raises `AuthRejected` when the old token is rejected for good, else another
+    error."""
     if not 200 <= status < 300:
         raise _refusal(status, body)
     answer = load_json(body, UpstreamWireError)
@@ -140,8 +143,8 @@ def read_refresh_answer(status: int, body: bytes, now: float) -> Tokens:
 def _end(expires_in: Json, access: Secret, now: float) -> float:
     if isinstance(expires_in, int | float) and not isinstance(expires_in, bool) and expires_in > 0:
         return now + expires_in
-    told = expiry(access.reveal())
-    return now + _USUAL_LIFE if told is None else told
+    expires = expiry(access.reveal())
+    return now + _DEFAULT_LIFETIME if expires is None else expires
 
 
 def _refusal(status: int, body: bytes) -> Exception:
@@ -154,12 +157,14 @@ def _refusal(status: int, body: bytes) -> Exception:
         )
     final = status == 401 or code in FINAL_CODES
     kind = AuthRejected if final else class_of(status)
-    said = f", {code}" if code else ""
-    return kind(f"the login service said no ({status}{said})", status=status, upstream_code=code)
+    detail = f", {code}" if code else ""
+    return kind(
+        f"the login service rejected the request ({status}{detail})", status=status, upstream_code=code
+    )
 
 
 def _error_code(body: bytes) -> str:
-    """The code in an error body, in any of the shapes seen. Free text is left out: it may quote the token."""
+    """The code in an error body, in all known forms. Free text is left out: it may quote the token."""
     try:
         answer = load_json(body, UpstreamWireError)
     except WireError:
@@ -171,5 +176,5 @@ def _error_code(body: bytes) -> str:
             pass
         case _:
             return ""
-    fits = len(code) <= _LONGEST_CODE and code.replace("_", "").isalpha() and code.isascii()
-    return code if fits else ""
+    is_code = len(code) <= _MAX_CODE_LENGTH and code.replace("_", "").isalpha() and code.isascii()
+    return code if is_code else ""

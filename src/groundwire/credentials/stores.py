@@ -1,4 +1,22 @@
-"""What a store of credentials holds, in one shape for all stores."""
+"""Credential stores: our own file, OpenCode's and Codex CLI's, read into one form.
+
+Our own file is `credentials.toml` in the configuration directory:
+
+    [providers.gemini]
+    key = "…"
+
+It is refused when it is a symbolic link or open to other users.
+
+OpenCode keeps `auth.json` in its data directory; `OPENCODE_AUTH_CONTENT` replaces it. It is an object keyed
+by provider id. Facts: `expires` is in milliseconds; invalid records are skipped silently (we count them); ids
+lose trailing slashes; a `wellknown` record, keyed by a URL, defines an environment variable; inline content
+that is not JSON is ignored, and the file is read instead.
+
+Codex CLI keeps `auth.json` in `$CODEX_HOME`, by default `~/.codex`. Facts: the session is under `tokens`, an
+API key under `OPENAI_API_KEY`, and either may be null; there is no field for the end of the session, so it is
+read from the token; `last_refresh` is an ISO timestamp. A login in the system's keyring is not in the file,
+and is not found.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +24,23 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from groundwire.credentials.oauth import account_id, expiry
 from groundwire.credentials.secret import Credential, Secret, Tokens, sendable
 from groundwire.dialects.json import load_json
 from groundwire.errors import ClientWireError, ConfigError, WireError
-from groundwire.files.json_edit import JsonEdit
 from groundwire.files.text_file import TextFile, read_checked, write_private
 from groundwire.model import JsonObject
 from groundwire.model.value import replace, value
 
+StoreEdits: TypeAlias = dict[tuple[str, ...], str | int]
+"""New values for members of a JSON file, by their paths."""
+
 
 @value
 class LookupContext:
-    """Where to look: the environment, the home directory, and the directory of our own configuration."""
+    """The environment, the home directory, and our configuration directory."""
 
     env: Mapping[str, str]
     home: str
@@ -28,34 +49,34 @@ class LookupContext:
 
 @value
 class StoreContents:
-    """The credentials of one store by name, and what is to be said about the store."""
+    """The credentials of one store by name, with warnings and problems."""
 
     place: str
-    """For people, with the path."""
+    """The store, for display, with its path."""
     credentials: Mapping[str, tuple[Credential, ...]] = {}
     variables: Mapping[str, Credential] = {}
     """Environment variables that the store defines."""
     missing: bool = False
     dropped: int = 0
-    """How many records were invalid and passed over."""
+    """How many invalid records were skipped."""
     problem: str = ""
     """Why the store could not be read at all."""
     warnings: tuple[str, ...] = ()
 
 
-def json_object(document: TextFile) -> JsonObject | None:
-    """The JSON object in a document; None when it holds something else, or half of one."""
+def json_object(file: TextFile) -> JsonObject | None:
+    """The JSON object in a file; None when it holds something else, or a part of one."""
     try:
-        found = load_json(document.text, ClientWireError)
+        found = load_json(file.text, ClientWireError)
     except WireError:
         return None
     return found if isinstance(found, dict) else None
 
 
-def permission_warnings(name: str, document: TextFile) -> tuple[str, ...]:
-    """What the user should know about how another program's file lies around."""
+def permission_warnings(name: str, file: TextFile) -> tuple[str, ...]:
+    """Warnings about unsafe permissions of another program's file."""
     should = "it should be a file of its own that only you can read"
-    return tuple(f"{name} ({document.path}) {unsafe}; {should}" for unsafe in document.unsafe)
+    return tuple(f"{name} ({file.path}) {unsafe}; {should}" for unsafe in file.unsafe)
 
 
 OWN_FILE_NAME = "credentials.toml"
@@ -64,26 +85,26 @@ _LOCK_SECONDS = 10.0
 _LOCK_PAUSE = 0.1
 
 
-def read_own(places: LookupContext) -> StoreContents:
-    """What our own file holds."""
-    path = os.path.join(places.config_dir, OWN_FILE_NAME)
+def read_own(context: LookupContext) -> StoreContents:
+    """Read our own file."""
+    path = os.path.join(context.config_dir, OWN_FILE_NAME)
     place = f"{OWN_FILE} ({path})"
     try:
-        document = read_checked(path)
-        if document is None:
+        file = read_checked(path)
+        if file is None:
             return StoreContents(place, missing=True)
-        return StoreContents(place, _own_keys(_trusted(document, path), path))
+        return StoreContents(place, _own_keys(_trusted(file, path), path))
     except ConfigError as error:
         return StoreContents(place, problem=error.message)
 
 
-def _trusted(document: TextFile, path: str) -> str:
-    if document.unsafe:
+def _trusted(file: TextFile, path: str) -> str:
+    if file.unsafe:
         raise ConfigError(
-            f"{path} {' and '.join(document.unsafe)}; "
+            f"{path} {' and '.join(file.unsafe)}; "
             f"make it a file of its own, and run `chmod 600 {shlex.quote(path)}`"
         )
-    return document.text
+    return file.text
 
 
 def _own_keys(text: str, path: str) -> dict[str, tuple[Credential, ...]]:
@@ -154,37 +175,37 @@ OPENCODE_INLINE = "OPENCODE_AUTH_CONTENT"
 _Reader = Callable[[str, str, JsonObject], Credential | None]
 
 
-def read_opencode(places: LookupContext) -> StoreContents:
-    """What OpenCode has, inline or in its file."""
+def read_opencode(context: LookupContext) -> StoreContents:
+    """Read OpenCode's credentials, inline or from its file."""
     warnings: tuple[str, ...] = ()
-    if inline := places.env.get(OPENCODE_INLINE, ""):
-        shelf = parse_opencode(TextFile("", inline), f"environment {OPENCODE_INLINE}")
-        if not shelf.problem:
-            return shelf
+    if inline := context.env.get(OPENCODE_INLINE, ""):
+        contents = parse_opencode(TextFile("", inline), f"environment {OPENCODE_INLINE}")
+        if not contents.problem:
+            return contents
         warnings = (f"{OPENCODE_INLINE} is not a JSON object; OpenCode's file is used instead",)
-    data = places.env.get("XDG_DATA_HOME") or os.path.join(places.home, ".local", "share")
-    shelf = read_opencode_file(os.path.join(data, "opencode", "auth.json"))
-    return replace(shelf, warnings=warnings + shelf.warnings)
+    data = context.env.get("XDG_DATA_HOME") or os.path.join(context.home, ".local", "share")
+    contents = read_opencode_file(os.path.join(data, "opencode", "auth.json"))
+    return replace(contents, warnings=warnings + contents.warnings)
 
 
 def read_opencode_file(path: str) -> StoreContents:
-    """What the file at a path holds."""
+    """Read OpenCode's file at a path."""
     try:
-        document = read_checked(path)
+        file = read_checked(path)
     except ConfigError as error:
         return StoreContents(f"{OPENCODE_FILE} ({path})", problem=error.message)
-    if document is None:
+    if file is None:
         return StoreContents(f"{OPENCODE_FILE} ({path})", missing=True)
-    return parse_opencode(document, OPENCODE_FILE)
+    return parse_opencode(file, OPENCODE_FILE)
 
 
-def parse_opencode(document: TextFile, name: str) -> StoreContents:
-    """What a document holds; `name` is how people know it."""
-    place = f"{name} ({document.path})" if document.path else name
-    body = json_object(document)
+def parse_opencode(file: TextFile, name: str) -> StoreContents:
+    """Parse OpenCode's file; `name` is its name for display."""
+    place = f"{name} ({file.path})" if file.path else name
+    body = json_object(file)
     if body is None:
         return StoreContents(place, problem=f"{place} is not a JSON object; log in with OpenCode again")
-    warnings = permission_warnings(name, document)
+    warnings = permission_warnings(name, file)
     known: dict[str, tuple[Credential, ...]] = {}
     variables: dict[str, Credential] = {}
     dropped = 0
@@ -195,7 +216,7 @@ def parse_opencode(document: TextFile, name: str) -> StoreContents:
         if found is None:
             dropped += 1
             continue
-        found = replace(found, store=document.path, warnings=warnings)
+        found = replace(found, store=file.path, warnings=warnings)
         if read is _well_known:
             variables[str(record["key"])] = found
         else:
@@ -203,15 +224,15 @@ def parse_opencode(document: TextFile, name: str) -> StoreContents:
     return StoreContents(place, known, variables, dropped=dropped, warnings=warnings)
 
 
-def opencode_edits(credential: Credential, tokens: Tokens, _: float) -> list[JsonEdit]:
-    """What to change in the file when a session got new tokens."""
+def opencode_edits(credential: Credential, tokens: Tokens, _: float) -> StoreEdits:
+    """The edits of OpenCode's file for new tokens."""
     fields: dict[str, str | int] = {"access": tokens.access.reveal()}
     if tokens.refresh:
         fields["refresh"] = tokens.refresh.reveal()
     fields["expires"] = int(tokens.expires * 1000)
     if tokens.account_id:
         fields["accountId"] = tokens.account_id
-    return [JsonEdit((credential.entry, name), item) for name, item in fields.items()]
+    return {(credential.entry, name): item for name, item in fields.items()}
 
 
 def _api(name: str, key: str, record: JsonObject) -> Credential | None:
@@ -250,48 +271,49 @@ CODEX_ENTRY = "tokens"
 CODEX_KEY_ENTRY = "OPENAI_API_KEY"
 
 
-def read_codex(places: LookupContext) -> StoreContents:
-    """What Codex CLI has."""
-    home = places.env.get("CODEX_HOME") or os.path.join(places.home, ".codex")
+def read_codex(context: LookupContext) -> StoreContents:
+    """Read Codex CLI's login."""
+    home = context.env.get("CODEX_HOME") or os.path.join(context.home, ".codex")
     return read_codex_file(os.path.join(home, "auth.json"))
 
 
 def read_codex_file(path: str) -> StoreContents:
-    """What the file at a path holds: under the empty name, session first."""
+    """Read Codex CLI's file at a path; its credentials have the empty name, the session comes first."""
     place = f"{CODEX_FILE} ({path})"
     try:
-        document = read_checked(path)
+        file = read_checked(path)
     except ConfigError as error:
         return StoreContents(place, problem=error.message)
-    if document is None:
+    if file is None:
         return StoreContents(place, missing=True)
-    return parse_codex(document)
+    return parse_codex(file)
 
 
-def parse_codex(document: TextFile) -> StoreContents:
-    """What a document holds."""
-    place = f"{CODEX_FILE} ({document.path})"
-    body = json_object(document)
+def parse_codex(file: TextFile) -> StoreContents:
+    """Parse Codex CLI's file."""
+    place = f"{CODEX_FILE} ({file.path})"
+    body = json_object(file)
     if body is None:
         return StoreContents(place, problem=f"{place} is not a JSON object; run `codex login` again")
-    warnings = permission_warnings(CODEX_FILE, document)
+    warnings = permission_warnings(CODEX_FILE, file)
     found = tuple(
-        replace(item, store=document.path, warnings=warnings)
+        replace(item, store=file.path, warnings=warnings)
         for item in (_codex_session(body), _codex_key(body))
         if item is not None
     )
     return StoreContents(place, {"": found}, warnings=warnings)
 
 
-def codex_edits(_: Credential, tokens: Tokens, now: float) -> list[JsonEdit]:
-    """What to change in the file when the session got new tokens."""
+def codex_edits(_: Credential, tokens: Tokens, now: float) -> StoreEdits:
+    """The edits of Codex CLI's file for new tokens."""
     fields = {
         "id_token": tokens.id_token,
         "access_token": tokens.access,
         "refresh_token": tokens.refresh,
     }
-    edits = [JsonEdit((CODEX_ENTRY, name), secret.reveal()) for name, secret in fields.items() if secret]
-    return [*edits, JsonEdit(("last_refresh",), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)))]
+    edits: StoreEdits = {(CODEX_ENTRY, name): secret.reveal() for name, secret in fields.items() if secret}
+    edits["last_refresh",] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
+    return edits
 
 
 def _codex_session(body: JsonObject) -> Credential | None:
@@ -301,8 +323,8 @@ def _codex_session(body: JsonObject) -> Credential | None:
     access, refresh = sendable(tokens.get("access_token")), sendable(tokens.get("refresh_token"))
     if not access:
         return None
-    told, id_token = tokens.get("account_id"), tokens.get("id_token")
-    account = told if isinstance(told, str) and told else ""
+    listed, id_token = tokens.get("account_id"), tokens.get("id_token")
+    account = listed if isinstance(listed, str) and listed else ""
     account = account or account_id(access.reveal(), id_token if isinstance(id_token, str) else "")
     return Credential(
         access, "oauth", CODEX_FILE, account, expiry(access.reveal()), refresh, entry=CODEX_ENTRY

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 from groundwire.errors import ConfigError
 from groundwire.files.jsonc import Malformed, Member, Node, parse_jsonc, read_jsonc
 from groundwire.files.text_file import position
 from groundwire.model import Json
-from groundwire.model.value import value as value_class
 
 _BLANK = re.compile(r"(?:\s|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _WHITESPACE = re.compile(r"[ \t\r\n]*")
@@ -23,20 +22,13 @@ _INDENT = re.compile(r"[ \t]*")
 _BOM = "\ufeff"
 
 
-@value_class
-class JsonEdit:
-    """A member, by its path from the root, and its new value."""
-
-    path: tuple[str, ...]
-    value: str | int
-
-
-def set_values(text: str, edits: Iterable[JsonEdit]) -> str:
-    """Set members of objects that exist. New members come last, with the spacing of the first one."""
+def set_values(text: str, values: Mapping[tuple[str, ...], str | int]) -> str:
+    """Set members, by their paths, of objects that exist. New members come last, spaced like the first
+    one."""
     bom, text = (_BOM, text[1:]) if text.startswith(_BOM) else ("", text)
     try:
-        for edit in edits:
-            text = _set_value(text, edit)
+        for path, value in values.items():
+            text = _set_value(text, path, value)
     except (Malformed, LookupError):
         raise ConfigError("the file is not the JSON object it was a moment ago; try again") from None
     return bom + text
@@ -87,13 +79,13 @@ def remove(text: str, path: Sequence[str], kept: int) -> str:
     return _cut(text, *chain[depth])
 
 
-def _set_value(text: str, edit: JsonEdit) -> str:
-    *parents, name = edit.path
+def _set_value(text: str, path: tuple[str, ...], value: str | int) -> str:
+    *parents, name = path
     node = read_jsonc(text)
     for parent in parents:
         node = _members_by_name(node)[parent].node
     members = _members_by_name(node)
-    written = json.dumps(edit.value, ensure_ascii=False)
+    written = json.dumps(value, ensure_ascii=False)
     if name in members:
         old = members[name].node
         return text[: old.start] + written + text[old.end :]

@@ -1,18 +1,21 @@
-"""Our own files are TOML. The standard reader tells no positions of keys, so they are found again here.
+"""TOML with the lines of keys, for error messages.
 
-`line_of` is only asked when something is wrong with a key. It trusts that the text is valid TOML, and runs
-over its tokens once: table headers, keys, and the keys of inline tables.
+Neither the standard parser nor tomlkit reports the positions of keys, so a small scanner finds them. It only
+runs when something is wrong with a key, expects valid TOML, and scans its tokens once: table headers, keys,
+and the keys of inline tables.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from groundwire.config.keys import Path
 from groundwire.errors import ConfigError
 from groundwire.files.text_file import position
+
+KeyPath: TypeAlias = tuple[str, ...]
+"""The names on the way to a key: `("providers", "gemini", "model")`."""
 
 _AT = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _TOKEN = re.compile(
@@ -20,11 +23,11 @@ _TOKEN = re.compile(
     r"|(\#[^\n]*|[ \t\r]+)|\n|[][{}=,.]|[^][{}=,.\s\#\"']+",
     re.DOTALL,
 )
-_ENDS = frozenset("\n,]}")
+_VALUE_ENDS = frozenset("\n,]}")
 
 
 def parse_toml(text: str, path: str) -> dict[str, object]:
-    """The tables of a file; `ConfigError` with file, line and column where it is no TOML."""
+    """Parse a file; `ConfigError` with file, line and column where it is not valid TOML."""
     import tomllib  # noqa: PLC0415  most users have no such file
 
     try:
@@ -39,17 +42,17 @@ def parse_toml(text: str, path: str) -> dict[str, object]:
         raise ConfigError(f"{path}: a number is too long, or the nesting too deep; correct it") from None
 
 
-def line_of(text: str, path: Path) -> int:
-    """The line of a key, or of what stands nearest around it; 1 when there is nothing of it."""
+def line_of(text: str, path: KeyPath) -> int:
+    """The line of a key, or of the innermost table that contains it; 1 when there is none."""
     best, depth = 1, 0
     for found, line in _Scanner(text).positions():
-        shared = _shared(found, path)
-        if shared > depth:
-            best, depth = line, shared
+        common = _common_length(found, path)
+        if common > depth:
+            best, depth = line, common
     return best
 
 
-def _shared(one: Path, other: Path) -> int:
+def _common_length(one: KeyPath, other: KeyPath) -> int:
     return next(
         (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )
@@ -62,15 +65,15 @@ class _Token(NamedTuple):
 
 
 class _Scanner:
-    """Finds the keys of a document that is known to be valid."""
+    """Finds the keys of a valid document."""
 
     def __init__(self, text: str) -> None:
         self._tokens = list(_tokens(text))
         self._at = 0
 
-    def positions(self) -> Iterator[tuple[Path, int]]:
+    def positions(self) -> Iterator[tuple[KeyPath, int]]:
         """Every key and every table header, with its line, in order."""
-        table: Path = ()
+        table: KeyPath = ()
         while token := self._peek():
             if token.word == "\n":
                 self._at += 1
@@ -87,7 +90,7 @@ class _Scanner:
         token = self._peek()
         return token is not None and not token.quoted and token.word in words
 
-    def _header(self) -> Path:
+    def _header(self) -> KeyPath:
         while self._next_is("["):
             self._at += 1
         path = self._key()
@@ -95,7 +98,7 @@ class _Scanner:
             self._at += 1
         return path
 
-    def _key(self) -> Path:
+    def _key(self) -> KeyPath:
         parts: list[str] = []
         while (token := self._peek()) and (token.quoted or token.word not in "=]\n"):
             if token.quoted or token.word != ".":
@@ -103,23 +106,23 @@ class _Scanner:
             self._at += 1
         return tuple(parts)
 
-    def _pair(self, table: Path) -> Iterator[tuple[Path, int]]:
+    def _pair(self, table: KeyPath) -> Iterator[tuple[KeyPath, int]]:
         line = self._tokens[self._at].line
         path = table + self._key()
         yield path, line
         self._at += 1
         yield from self._value(path)
 
-    def _value(self, path: Path) -> Iterator[tuple[Path, int]]:
+    def _value(self, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:
         if self._next_is("["):
             yield from self._group(path, "]", inline=False)
         elif self._next_is("{"):
             yield from self._group(path, "}", inline=True)
         else:
-            while (token := self._peek()) and (token.quoted or token.word not in _ENDS):
+            while (token := self._peek()) and (token.quoted or token.word not in _VALUE_ENDS):
                 self._at += 1
 
-    def _group(self, path: Path, end: str, *, inline: bool) -> Iterator[tuple[Path, int]]:
+    def _group(self, path: KeyPath, end: str, *, inline: bool) -> Iterator[tuple[KeyPath, int]]:
         self._at += 1
         while self._peek() and not self._next_is(end):
             if self._next_is(",\n"):

@@ -44,7 +44,7 @@ async def read_answer(language: Dialect, exchange: Response, *, verbatim: Form =
     """The answer when its first bytes are there. If it has the form `verbatim` also the bytes that told its
     events, ahead of them: in another form they are of no use to who asked, and are only read."""
     head = await exchange.peek()
-    if not peek:
+    if not head:
         raise UpstreamWireError("the answer is empty")
     if head.startswith(b"<"):
         raise UpstreamWireError("a web page came in the place of an answer; check the base_url")

@@ -329,7 +329,7 @@ def test_a_certificate_must_be_for_who_was_asked_for_and_still_hold(tmp_path: Pa
                 told += [await failure(http, f"https://{SITE}:{other}/")]
             for error in told:
                 assert type(error) is Unreachable
-                assert error.message.endswith(": its certificate cannot be trusted")
+                assert error.message.endswith(": its certificate cannot be verified")
 
     run(main())
 
@@ -348,13 +348,13 @@ def test_a_port_where_nothing_is_encrypted_is_told_as_such(tmp_path: Path) -> No
         async with nothing_left(), client(book, trusting) as http:
             async with serving(greeting) as port:
                 error = await failure(http, f"https://{SITE}:{port}/")
-                assert error.message == f"cannot reach {SITE}: no secure connection is possible"
+                assert error.message == f"cannot reach {SITE}: the TLS handshake failed"
             async with serving(hung_up) as port:
                 error = await failure(http, f"https://{SITE}:{port}/")
-                assert error.message == f"cannot reach {SITE}: it hung up"
+                assert error.message == f"cannot reach {SITE}: the server closed the connection"
             async with serving(answering, tls=tls) as port:
                 error = await failure(http, f"http://{SITE}:{port}/")
-                assert error.message == f"cannot reach {SITE}: it hung up"
+                assert error.message == f"cannot reach {SITE}: the server closed the connection"
 
     run(main())
 

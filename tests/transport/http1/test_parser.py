@@ -334,7 +334,7 @@ def test_what_two_parsers_take_for_an_answer_is_the_same_answer(
     [
         ("GET", 200, {}, UnsizedBody),
         ("GET", 200, {"content-length": "5"}, SizedBody),
-        ("GET", 200, {"transfer-encoding": "ChunkedBody"}, ChunkedBody),
+        ("GET", 200, {"transfer-encoding": "Chunked"}, ChunkedBody),
         ("HEAD", 200, {"content-length": "5"}, SizedBody),
         ("HEAD", 200, {"transfer-encoding": "chunked"}, SizedBody),
         ("GET", 204, {"content-length": "5"}, SizedBody),
