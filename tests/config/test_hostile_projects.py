@@ -240,7 +240,7 @@ def test_a_project_sets_no_key_and_the_user_hears_why(world: World, name: str, i
     assert said == (
         f"{path}: provider.geminisearch.options.apiKey: a project's file may not set a key, only name "
         "GEMINI_API_KEY or GOOGLE_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY as {env:NAME}; it is ignored. "
-        "A key of yours belongs into your own global configuration of OpenCode, or into GEMINI_API_KEY"
+        "Put your key into your global configuration of OpenCode, or into GEMINI_API_KEY"
     )
 
 

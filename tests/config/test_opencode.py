@@ -187,7 +187,7 @@ BROKEN = {
     '{\n  "provider": {\n    x\n': ':3:5: a name in double quotes, or "}", is expected here',
     "[]": ":1:1: an object is expected here",
     " ": ":1:2: the text ends where a value is expected",
-    '{"a": "{file:nothing.txt}"}': ":1:8: {folder}/nothing.txt, which is to be inserted here, does not exist",
+    '{"a": "{file:nothing.txt}"}': ":1:8: {folder}/nothing.txt, which should be inserted here, does not exist",
 }
 
 

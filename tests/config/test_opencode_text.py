@@ -96,9 +96,9 @@ def test_the_time_grows_with_the_size_and_no_faster(unit: str) -> None:
 
 
 def test_what_grows_without_bound_is_stopped() -> None:
-    with pytest.raises(Malformed, match="what is inserted here is too large"):
+    with pytest.raises(Malformed, match="the inserted text is too large"):
         substitute("{env:BIG}" * 1000, lambda _: "x" * 10_000, lambda _: None)
-    with pytest.raises(Malformed, match="line 1, column 1: what is inserted here is too large"):
+    with pytest.raises(Malformed, match="line 1, column 1: the inserted text is too large"):
         substitute("{env:A}", lambda _: "{file:a}" * 1000, lambda _: "x" * 10_000)
 
 

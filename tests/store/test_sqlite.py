@@ -203,7 +203,7 @@ def test_a_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path, conte
 def test_a_place_that_cannot_hold_a_store_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file" / "store.db", tmp_path):
-        with pytest.raises(ConfigError, match="choose another place"):
+        with pytest.raises(ConfigError, match="choose another path"):
             open_sqlite(path)
 
 

@@ -75,7 +75,7 @@ def test_a_read_only_disk_is_told_with_what_to_do_and_used_when_it_is_not(small_
     with open_sqlite(small_disk / "store.db") as store:
         store.put_session(KEPT)
     assert mount("-o", "remount,ro", str(small_disk))
-    with pytest.raises(ConfigError, match="give write access, or choose another place"):
+    with pytest.raises(ConfigError, match="give write access, or choose another path"):
         open_sqlite(small_disk / "store.db")
     assert mount("-o", "remount,rw", str(small_disk))
     with open_sqlite(small_disk / "store.db") as store:

@@ -40,7 +40,7 @@ def _words(text: str) -> Iterator[Word]:
 
 
 def _is_hit(word: str, asked: TextQuery) -> bool:
-    return word in asked.words or bool(asked.begun and word.startswith(asked.begun))
+    return word in asked.words or bool(asked.prefix and word.startswith(asked.prefix))
 
 
 def _phrase(words: list[Word], asked: TextQuery) -> int:

@@ -1,7 +1,11 @@
-"""How each database keeps words and finds them: SQLite by FTS5, PostgreSQL by a GIN index.
+"""Full-text search of messages: tokeniser, query parser, and the statements of SQLite (FTS5) and PostgreSQL
+(GIN).
 
-A row says whose words it holds, so that a search passes over everybody else's; the session has the last word
-on it. Later rows are told first.
+Tokens are the same in every database. Case, accents and the width of characters make no difference, `ß` is
+`ss`. In scripts without blanks every character is a token, so that text is found as a sequence of characters.
+
+A row holds the owner of its tokens, so that a search skips all rows of others; the owner of the session is
+checked as well. Results are ordered by age, the newest first.
 """
 
 from __future__ import annotations
@@ -15,71 +19,73 @@ from typing import LiteralString
 from groundwire.model.value import value
 
 TOKENIZER_VERSION = 1
-"""Of the rules here; it rises together with a step that empties what was kept by others."""
-LONGEST = 100
-"""Signs of a word that count."""
-MOST = 900_000
-"""Bytes of one message that can be found; PostgreSQL takes a megabyte of them."""
+"""Version of the tokeniser; it rises together with a migration that empties the index."""
+MAX_TOKEN = 100
+"""Characters of a token; the rest is cut off."""
+MAX_INDEXED = 900_000
+"""Bytes of one message that are indexed; PostgreSQL allows a megabyte."""
 
-_ALONE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_PIECE = re.compile(f"[{_ALONE}]|[^\\W_{_ALONE}]+")
+_SINGLE = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_TOKEN = re.compile(f"[{_SINGLE}]|[^\\W_{_SINGLE}]+")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _QUOTES = str.maketrans(dict.fromkeys("„“”«»", '"'))
-_ASKED = re.compile(r'"([^"]*)("?)|([^\s"]+)')
+_TERM = re.compile(r'"([^"]*)("?)|([^\s"]+)')
 
 
-def folded(text: str) -> str:
-    """A text in which equal words are written alike."""
+def fold(text: str) -> str:
+    """Fold case, accents and width, so that equal words have equal spelling."""
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     return unicodedata.normalize("NFC", _ACCENTS.sub("", plain))
 
 
 def tokenize(text: str) -> list[str]:
-    """The words of a text in their order."""
-    return [word[:LONGEST] for word in _PIECE.findall(folded(text))]
+    """The tokens of a text in order."""
+    return [word[:MAX_TOKEN] for word in _TOKEN.findall(fold(text))]
 
 
 def indexed_words(text: str) -> str:
-    """The words of a text as a line, as much of it as is kept."""
+    """The tokens of a text, separated by blanks, up to the limit."""
     line = " ".join(tokenize(text))
     data = line.encode()
-    return line if len(data) <= MOST else data[:MOST].decode(errors="ignore").rpartition(" ")[0]
+    return line if len(data) <= MAX_INDEXED else data[:MAX_INDEXED].decode(errors="ignore").rpartition(" ")[0]
 
 
 @value
 class TextQuery:
-    """What somebody looks for."""
+    """A parsed search query."""
 
     words: tuple[str, ...] = ()
-    """All of them must be there."""
-    begun: str = ""
-    """How one more word begins: the last one, which may not be complete."""
+    """Tokens that must all occur."""
+    prefix: str = ""
+    """The prefix of one more token: the last one of the query, which may be incomplete."""
     phrases: tuple[str, ...] = ()
-    """What must stand together, between blanks."""
+    """Sequences of tokens that must occur, with blanks around them."""
 
     def __bool__(self) -> bool:
-        return bool(self.words or self.begun)
+        return bool(self.words or self.prefix)
 
     def holds(self, line: str) -> bool:
-        """Do the phrases stand in a line of words?"""
+        """Do all phrases occur in a line of tokens?"""
         return all(phrase in f" {line} " for phrase in self.phrases)
 
 
 def parse_query(text: str) -> TextQuery:
-    """What a text asks for: words, "phrases" between quotation marks, and the beginning of the last word."""
-    asked = list(_asked(text.translate(_QUOTES)))
-    whole = [word for words, complete in asked for word in (words if complete else words[:-1])]
-    begun = next((words[-1] for words, complete in asked if not complete), "")
+    """Parse a query: words, "phrases" in quotation marks, and the prefix of the last word."""
+    terms = list(_terms(text.translate(_QUOTES)))
+    whole = [word for words, complete in terms for word in (words if complete else words[:-1])]
+    prefix = next((words[-1] for words, complete in terms if not complete), "")
     phrases = (
-        " " + " ".join(words) + (" " if complete else "") for words, complete in asked if len(words) > 1
+        " " + " ".join(words) + (" " if complete else "") for words, complete in terms if len(words) > 1
     )
-    return TextQuery(tuple(dict.fromkeys(whole)), begun, tuple(phrases))
+    return TextQuery(tuple(dict.fromkeys(whole)), prefix, tuple(phrases))
 
 
-def _asked(text: str) -> Iterator[tuple[list[str], bool]]:
-    """What must stand together, and whether it is complete."""
+def _terms(text: str) -> Iterator[tuple[list[str], bool]]:
+    """The tokens of each word or phrase, and whether it is complete."""
     matches = [
-        (words, match) for match in _ASKED.finditer(text) if (words := tokenize(match[1] or match[3] or ""))
+        (words, match) for match in _TERM.finditer(text) if (words := tokenize(match[1] or match[3] or ""))
     ]
     for number, (words, match) in enumerate(matches, 1):
         yield words, number < len(matches) or bool(match[2])
@@ -87,20 +93,20 @@ def _asked(text: str) -> Iterator[tuple[list[str], bool]]:
 
 @value
 class FullText:
-    """The statements of one database, and its language for questions."""
+    """The statements of one database, and its query syntax."""
 
     put: tuple[LiteralString, ...]
-    """Keep the `:words` of a `:message` of `:owner`, in the place of others."""
+    """Index the `:words` of a `:message` of `:owner`, replacing earlier ones."""
     forget: tuple[LiteralString, ...]
-    """Before the turns of a `:session` go from `:number` on."""
+    """Run before the messages of a `:session` from `:number` on are deleted."""
     filled: tuple[LiteralString, ...]
-    """When much was kept at once."""
+    """Run after many messages were indexed at once."""
     find: LiteralString
     query: Callable[[TextQuery, str], str]
 
 
 def owner_token(owner: str) -> str:
-    """An owner as a word."""
+    """An owner as a token of the index."""
     return "o" + sha256(owner.encode("utf-8", "replace")).hexdigest()[:24]
 
 
@@ -110,21 +116,21 @@ ON CONFLICT (message) DO UPDATE SET words = excluded.words
 """
 
 
-def _in_fts5(wanted: TextQuery, owner: str) -> str:
-    words = [f'"{word}"' for word in wanted.words]
-    if wanted.begun:
-        words.append(f'"{wanted.begun}" *')
+def _fts5_query(query: TextQuery, owner: str) -> str:
+    words = [f'"{word}"' for word in query.words]
+    if query.prefix:
+        words.append(f'"{query.prefix}" *')
     return f'owner : "{owner}" AND words : ({" AND ".join(words)})'
 
 
-def _in_tsquery(wanted: TextQuery, _: str) -> str:
-    words = [f"'{word}'" for word in wanted.words]
-    if wanted.begun:
-        words.append(f"'{wanted.begun}':*")
+def _tsquery(query: TextQuery, _: str) -> str:
+    words = [f"'{word}'" for word in query.words]
+    if query.prefix:
+        words.append(f"'{query.prefix}':*")
     return " & ".join(words)
 
 
-# FTS5 is told what it forgets: it keeps no words of its own.
+# FTS5 needs the words that it deletes: its table has no content of its own.
 SQLITE = FullText(
     (
         """
@@ -140,27 +146,27 @@ SQLITE = FullText(
     (
         """
         INSERT INTO groundwire_found (groundwire_found, rowid, owner, words)
-        SELECT 'delete', place, kept.owner, kept.words FROM groundwire_words AS kept
-        JOIN groundwire_messages AS said ON said.id = kept.message
-        WHERE said.session = :session AND said.number >= :number
+        SELECT 'delete', place, idx.owner, idx.words FROM groundwire_words AS idx
+        JOIN groundwire_messages AS msg ON msg.id = idx.message
+        WHERE msg.session = :session AND msg.number >= :number
         """,
     ),
     ("INSERT INTO groundwire_found (groundwire_found) VALUES ('optimize')",),
     """
-    SELECT said.id, said.session, said.body, said.provider, said.created, said.number, kept.words, kept.place
+    SELECT msg.id, msg.session, msg.body, msg.provider, msg.created, msg.number, idx.words, idx.place
     FROM groundwire_found AS found
-    CROSS JOIN groundwire_words AS kept ON kept.place = found.rowid
-    CROSS JOIN groundwire_messages AS said ON said.id = kept.message
-    CROSS JOIN groundwire_sessions AS held ON held.id = said.session
+    CROSS JOIN groundwire_words AS idx ON idx.place = found.rowid
+    CROSS JOIN groundwire_messages AS msg ON msg.id = idx.message
+    CROSS JOIN groundwire_sessions AS ses ON ses.id = msg.session
     WHERE groundwire_found MATCH :query AND found.rowid < :place
-        AND held.owner = :owner AND kept.owner = :mark
-        AND (:phrase = '' OR ' ' || kept.words || ' ' LIKE '%' || :phrase || '%')
+        AND ses.owner = :owner AND idx.owner = :mark
+        AND (:phrase = '' OR ' ' || idx.words || ' ' LIKE '%' || :phrase || '%')
     ORDER BY found.rowid DESC LIMIT :limit
     """,
-    _in_fts5,
+    _fts5_query,
 )
-# A common word is found among the latest rows at once. Only where it is not are all rows looked up by it:
-# left to itself, the planner walks through everything for a word that nobody said.
+# A common word is found among the latest rows at once. Only if it is not, all rows are looked up by the
+# index: without this, the planner scans all rows for a word that does not occur.
 POSTGRES = FullText(
     (_UPSERT,),
     (),
@@ -182,12 +188,12 @@ POSTGRES = FullText(
             AND lexemes @@ CAST(:query AS tsquery)
             AND (:phrase = '' OR strpos(' ' || words || ' ', :phrase) > 0)
     )
-    SELECT said.id, said.session, said.body, said.provider, said.created, said.number, kept.words, kept.place
+    SELECT msg.id, msg.session, msg.body, msg.provider, msg.created, msg.number, idx.words, idx.place
     FROM (SELECT place FROM found ORDER BY place DESC LIMIT :limit) AS chosen
-    JOIN groundwire_words AS kept ON kept.place = chosen.place
-    JOIN groundwire_messages AS said ON said.id = kept.message
-    JOIN groundwire_sessions AS held ON held.id = said.session AND held.owner = :owner
-    ORDER BY kept.place DESC
+    JOIN groundwire_words AS idx ON idx.place = chosen.place
+    JOIN groundwire_messages AS msg ON msg.id = idx.message
+    JOIN groundwire_sessions AS ses ON ses.id = msg.session AND ses.owner = :owner
+    ORDER BY idx.place DESC
     """,
-    _in_tsquery,
+    _tsquery,
 )

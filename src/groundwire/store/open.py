@@ -1,4 +1,4 @@
-"""The store at an address: `sqlite:///path` or `postgresql://…`."""
+"""Open a store by its URL (`sqlite:///path`, `postgresql://…`), and check its readiness."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groundwire.transport.threads import run_in_thread
 
 
 def open_store(address: str) -> Store:
-    """Open a store. Raises `ConfigError` for an address of neither kind, without repeating it."""
+    """Open a store. Raises `ConfigError` for another URL, without repeating it: it may hold a password."""
     scheme, _, rest = address.partition("://")
     if scheme == "sqlite" and rest.startswith("/"):
         from groundwire.store.sqlite import open_sqlite  # noqa: PLC0415
@@ -29,11 +29,11 @@ def open_store(address: str) -> Store:
 log = logging.getLogger("groundwire.store")
 
 PATIENCE = 2.0
-"""Seconds within which a store must answer to count as ready."""
+"""Seconds within which a store must respond to be ready."""
 
 
 class StoreProbe:
-    """Asks the store for a sign of life. However often it is asked, one thread waits for the answer."""
+    """Readiness check of a store. Concurrent checks share one thread."""
 
     def __init__(self, store: Store, patience: float = PATIENCE) -> None:
         self._store = store
@@ -41,7 +41,7 @@ class StoreProbe:
         self._checking: asyncio.Task[str] | None = None
 
     async def problem(self) -> str:
-        """Empty if the store answers in time, else a sentence. The details are in the log."""
+        """Empty if the store responds in time, else a sentence. The details are in the log."""
         if self._checking is None or self._checking.done():
             self._checking = asyncio.create_task(self._check())
         checking = self._checking

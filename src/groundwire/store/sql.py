@@ -1,4 +1,11 @@
-"""The store on any database that takes our statements."""
+"""The store on a SQL database: the statements for SQLite and PostgreSQL, and `SqlStore`.
+
+Statements are the same for both databases where possible; values are named `:name`.
+
+Leases decide which process answers in a session. The database decides by its own clock, so processes need no
+common one. A lease has a holder (a random token of one turn) and an expiry. A holder that dies does not renew
+it, and the session is free again after that time.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +24,11 @@ from groundwire.store.rows import (
     Values,
     agent_of,
     agent_values,
+    cells,
     message_of,
     message_values,
     session_of,
     session_values,
-    sound,
     usage_total_of,
     usage_values,
 )
@@ -48,7 +55,7 @@ WHERE owner = :owner AND (:id = '' OR (updated, id) < (:updated, :id))
 ORDER BY updated DESC, id DESC LIMIT :limit
 """
 REMOVE_SESSION: LiteralString = "DELETE FROM groundwire_sessions WHERE id = :id RETURNING id"
-# Also holds off everybody else who adds to this session, until the transaction ends.
+# Also locks the session against concurrent writers until the transaction ends.
 TOUCH_SESSION: LiteralString = """
 UPDATE groundwire_sessions SET updated = CASE WHEN updated < :updated THEN :updated ELSE updated END
 WHERE id = :id RETURNING owner
@@ -71,18 +78,18 @@ CUT_MESSAGES: LiteralString = """
 DELETE FROM groundwire_messages WHERE session = :session AND number >= :number
 """
 ALL_SESSIONS: LiteralString = "SELECT id, owner FROM groundwire_sessions ORDER BY created, id"
-# Others may have filled in some of them meanwhile.
-WORDLESS: LiteralString = """
-SELECT said.id, said.session, said.body, said.provider, said.created, said.number
-FROM groundwire_messages AS said
-WHERE said.session = :session
-    AND NOT EXISTS (SELECT 1 FROM groundwire_words AS kept WHERE kept.message = said.id)
-ORDER BY said.number
+# Another process may have indexed some of them meanwhile.
+UNINDEXED_MESSAGES: LiteralString = """
+SELECT msg.id, msg.session, msg.body, msg.provider, msg.created, msg.number
+FROM groundwire_messages AS msg
+WHERE msg.session = :session
+    AND NOT EXISTS (SELECT 1 FROM groundwire_words AS idx WHERE idx.message = msg.id)
+ORDER BY msg.number
 """
-WORDS_KEPT: LiteralString = """
+INDEXED_VERSION: LiteralString = """
 SELECT coalesce(max(version), 0) FROM groundwire_migrations WHERE component = 'words'
 """
-KEPT_WORDS: LiteralString = """
+SET_INDEXED_VERSION: LiteralString = """
 INSERT INTO groundwire_migrations (component, version) VALUES ('words', :version)
 ON CONFLICT (component, version) DO NOTHING
 """
@@ -94,7 +101,7 @@ VALUES (:id, :at, :owner, :provider, :model, :face, :outcome, :seconds, :input_t
     :cached_tokens, :cache_write_tokens, :reasoning_tokens, :tool_tokens, :searches, :fetches, :cost)
 ON CONFLICT (id) DO NOTHING
 """
-# Sums of whole numbers are of another type in PostgreSQL.
+# Sums of integers have another type in PostgreSQL.
 USAGE: LiteralString = """
 SELECT substr(at, 1, 10), provider, model, count(*), sum(CASE WHEN outcome = '' THEN 0 ELSE 1 END),
     CAST(sum(input_tokens) AS bigint), CAST(sum(output_tokens) AS bigint), CAST(sum(cached_tokens) AS bigint),
@@ -109,17 +116,17 @@ ORDER BY 1, 2, 3
 
 @value
 class LeaseStatements:
-    """The statements of one database; they differ in how it tells the time."""
+    """The lease statements of one database; they differ in how the clock is read."""
 
     take: LiteralString
-    """Answers with a row if `:holder` has the lease of `:session` now, for `:seconds`."""
+    """Returns a row if `:holder` has the lease of `:session` now, for `:seconds`."""
     renew: LiteralString
-    """Answers with a row if `:holder` still has it."""
+    """Returns a row if `:holder` still has it."""
 
 
 RELEASE_LEASE: LiteralString = "DELETE FROM groundwire_leases WHERE session = :session AND holder = :holder"
 
-# `julianday` tells milliseconds in every version of SQLite; `unixepoch('subsec')` came with 3.42.
+# `julianday` has milliseconds in every version of SQLite; `unixepoch('subsec')` came with 3.42.
 SQLITE_LEASES = LeaseStatements(
     """
     INSERT INTO groundwire_leases (session, holder, expires)
@@ -154,20 +161,20 @@ POSTGRES_LEASES = LeaseStatements(
 log = logging.getLogger("groundwire.store")
 
 _ALL = 2**62
-"""More than there are."""
+"""No limit."""
 _SESSIONS = 100
-"""Whose words are filled in at a time: others take their turns between."""
+"""Sessions indexed in one transaction, so that other writers get their turn."""
 
 
 class Transaction(Protocol):
-    """Where statements are carried out: all of them or none."""
+    """Executes statements: all of them or none."""
 
     def rows(self, statement: LiteralString, values: Values) -> list[Row]:
-        """What a statement answers; nothing where it has no answer."""
+        """The rows of a statement; empty if it returns none."""
         ...
 
     def many(self, statement: LiteralString, values: Sequence[Values]) -> None:
-        """Carry out a statement for each of them."""
+        """Execute a statement for each set of values."""
         ...
 
 
@@ -175,23 +182,23 @@ class Database(Protocol):
     """A database whose schema is up to date."""
 
     def transaction(self, *, limited: bool = True) -> AbstractContextManager[Transaction]:
-        """What was done in it is on disk when it ends, and undone if something is raised.
+        """A transaction: on disk when the block ends, rolled back if something is raised.
 
-        Statements that take too long are given up, unless it is not limited.
+        Statements time out, unless `limited` is false.
         """
         ...
 
     def check(self) -> None:
-        """Raise `GroundwireError` if it does not answer in time."""
+        """Raise `GroundwireError` if the database does not respond in time."""
         ...
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         ...
 
 
 class SqlStore:
-    """Implements `Store`."""
+    """`Store` on a SQL database."""
 
     def __init__(self, database: Database, words: FullText, leases: LeaseStatements) -> None:
         self._database = database
@@ -207,126 +214,127 @@ class SqlStore:
         self.close()
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         self._database.close()
 
     def put_agent(self, agent: Agent) -> None:
-        """Add an agent, or renew it."""
+        """Add or replace an agent."""
         self._rows(PUT_AGENT, agent_values(agent))
 
     def agent(self, id: str) -> Agent | None:  # noqa: A002
         """An agent by its id."""
-        return next(map(agent_of, self._rows(AGENT, sound(id=id))), None)
+        return next(map(agent_of, self._rows(AGENT, cells(id=id))), None)
 
     def agents(self) -> list[Agent]:
-        """All of them, the oldest first."""
+        """All agents, the oldest first."""
         return [agent_of(row) for row in self._rows(AGENTS, {})]
 
     def remove_agent(self, id: str) -> bool:  # noqa: A002
-        """Forget an agent; its sessions stay."""
-        return bool(self._rows(REMOVE_AGENT, sound(id=id)))
+        """Delete an agent; its sessions stay."""
+        return bool(self._rows(REMOVE_AGENT, cells(id=id)))
 
     def put_session(self, session: Session) -> None:
-        """Add a session, or renew its title, agent and time."""
+        """Add a session, or update its title, agent and time."""
         self._rows(PUT_SESSION, session_values(session))
 
     def session(self, id: str) -> Session | None:  # noqa: A002
         """A session by its id."""
-        return next(map(session_of, self._rows(SESSION, sound(id=id))), None)
+        return next(map(session_of, self._rows(SESSION, cells(id=id))), None)
 
     def sessions(self, owner: str, limit: int = 50, before: Session | None = None) -> list[Session]:
         """The sessions of an owner, the last used first."""
         after = before or Session("", "", owner)
-        values = sound(owner=owner, id=after.id, updated=after.updated, limit=limit)
+        values = cells(owner=owner, id=after.id, updated=after.updated, limit=limit)
         return [session_of(row) for row in self._rows(SESSIONS, values)]
 
     def remove_session(self, id: str) -> bool:  # noqa: A002
-        """Forget a session with its messages."""
+        """Delete a session with its messages."""
         with self._database.transaction() as transaction:
-            self._forget(transaction, id, 0)
-            return bool(transaction.rows(REMOVE_SESSION, sound(id=id)))
+            self._unindex(transaction, id, 0)
+            return bool(transaction.rows(REMOVE_SESSION, cells(id=id)))
 
     def take_lease(self, session: str, holder: str, seconds: float) -> bool:
         """Take the lease of a session, unless another holder has it."""
-        values = sound(session=session, holder=holder, seconds=seconds)
+        values = cells(session=session, holder=holder, seconds=seconds)
         with self._database.transaction() as transaction:
-            if not transaction.rows(SESSION, sound(id=session)):
+            if not transaction.rows(SESSION, cells(id=session)):
                 raise RequestError("there is no such session")
             return bool(transaction.rows(self._leases.take, values))
 
     def renew_lease(self, session: str, holder: str, seconds: float) -> bool:
         """Keep a lease for longer, if the holder still has it."""
-        return bool(self._rows(self._leases.renew, sound(session=session, holder=holder, seconds=seconds)))
+        return bool(self._rows(self._leases.renew, cells(session=session, holder=holder, seconds=seconds)))
 
     def release_lease(self, session: str, holder: str) -> None:
-        """Let go of a lease, if the holder has it."""
-        self._rows(RELEASE_LEASE, sound(session=session, holder=holder))
+        """Release a lease, if the holder has it."""
+        self._rows(RELEASE_LEASE, cells(session=session, holder=holder))
 
     def check(self) -> None:
-        """Ask the database for a sign of life."""
+        """Check that the database responds."""
         self._database.check()
 
     def add_message(self, message: StoredMessage) -> StoredMessage:
-        """Append to a session, or renew; durable when this returns."""
+        """Append to a session, or replace a message; durable when this returns."""
         values = message_values(message)
         with self._database.transaction() as transaction:
-            held = sound(id=message.session, updated=message.created)
-            owners = transaction.rows(TOUCH_SESSION, held)
+            session = cells(id=message.session, updated=message.created)
+            owners = transaction.rows(TOUCH_SESSION, session)
             if not owners:
                 raise RequestError("there is no such session")
             added = transaction.rows(ADD_MESSAGE, values)
             if not added:
                 raise RequestError("the message belongs to another session")
-            self._keep_words(transaction, [message], str(owners[0][0]))
+            self._index_words(transaction, [message], str(owners[0][0]))
         number, created = added[0]
         return replace(message, number=number, created=created)
 
     def messages(self, session: str, until: int = 0, limit: int = 0) -> list[StoredMessage]:
-        """The turns of a session in order."""
-        values = sound(session=session, until=until or _ALL, limit=limit or _ALL)
+        """The messages of a session in order."""
+        values = cells(session=session, until=until or _ALL, limit=limit or _ALL)
         return [message_of(row) for row in reversed(self._rows(MESSAGES, values))]
 
     def cut_messages(self, session: str, number: int) -> None:
-        """Forget the turns of a session from this number on."""
+        """Delete the messages of a session from this number on."""
         with self._database.transaction() as transaction:
-            self._forget(transaction, session, number)
-            transaction.rows(CUT_MESSAGES, sound(session=session, number=number))
+            self._unindex(transaction, session, number)
+            transaction.rows(CUT_MESSAGES, cells(session=session, number=number))
 
-    def find_messages(self, wanted: str, owner: str, limit: int = 50) -> list[StoredMessage]:
-        """The turns in which all words stand; what must stand together is looked at besides."""
-        asked = parse_query(wanted)
-        if not asked:
+    def find_messages(self, query: str, owner: str, limit: int = 50) -> list[StoredMessage]:
+        """Search messages. The database finds the words and the first phrase; other phrases are checked
+        here."""
+        parsed = parse_query(query)
+        if not parsed:
             return []
-        mark, phrase = owner_token(owner), next(iter(asked.phrases), "")
-        values = sound(
-            query=self._words.query(asked, mark), mark=mark, owner=owner, phrase=phrase, limit=limit
+        mark, phrase = owner_token(owner), next(iter(parsed.phrases), "")
+        values = cells(
+            query=self._words.query(parsed, mark), mark=mark, owner=owner, phrase=phrase, limit=limit
         )
         found: list[StoredMessage] = []
         place = _ALL
         while len(found) < limit:
             rows = self._rows(self._words.find, {**values, "place": place})
-            found += (message_of(row[:6]) for row in rows if asked.holds(str(row[6])))
+            found += (message_of(row[:6]) for row in rows if parsed.holds(str(row[6])))
             if len(rows) < limit:
                 break
             place = cast("int", rows[-1][7])
         return found[:limit]
 
     def fill_words(self) -> None:
-        """Keep the words of what was said before words were kept. Several may do it at once, or again."""
-        if self._rows(WORDS_KEPT, {}) == [(TOKENIZER_VERSION,)]:
+        """Keep the words of what was msg before words were idx. Several may do it at once, or again."""
+        if self._rows(INDEXED_VERSION, {}) == [(TOKENIZER_VERSION,)]:
             return
         sessions = self._rows(ALL_SESSIONS, {})
         for some in (sessions[at : at + _SESSIONS] for at in range(0, len(sessions), _SESSIONS)):
             with self._database.transaction(limited=False) as transaction:
                 for name, owner in some:
-                    rows = transaction.rows(WORDLESS, {"session": str(name)})
-                    self._keep_words(transaction, map(message_of, rows), str(owner))
+                    rows = transaction.rows(UNINDEXED_MESSAGES, {"session": str(name)})
+                    self._index_words(transaction, map(message_of, rows), str(owner))
         with self._database.transaction(limited=False) as transaction:
-            for statement in (*self._words.filled, KEPT_WORDS):
+            for statement in (*self._words.filled, SET_INDEXED_VERSION):
                 transaction.rows(statement, {"version": TOKENIZER_VERSION})
 
     def add_usage(self, rows: Sequence[UsageRow]) -> None:
-        """Record requests; those already recorded are passed over, and those refused are dropped."""
+        """Record requests; those already recorded are skipped, and rejected rows are dropped."""
         try:
             self._add_usage(rows)
         except RowRefused as error:
@@ -342,23 +350,23 @@ class SqlStore:
             transaction.many(ADD_USAGE, list(map(usage_values, rows)))
 
     def usage(self, owner: str, since: str = "", until: str = "") -> list[UsageTotal]:
-        """Totals by day and model."""
-        values = sound(since=since, until=until, owner=owner)
+        """Usage by day and model."""
+        values = cells(since=since, until=until, owner=owner)
         return [usage_total_of(row) for row in self._rows(USAGE, values)]
 
     def _rows(self, statement: LiteralString, values: Values) -> list[Row]:
         with self._database.transaction() as transaction:
             return transaction.rows(statement, values)
 
-    def _keep_words(self, transaction: Transaction, messages: Iterable[StoredMessage], owner: str) -> None:
+    def _index_words(self, transaction: Transaction, messages: Iterable[StoredMessage], owner: str) -> None:
         mark = owner_token(owner)
         values = [
-            sound(message=message.id, owner=mark, words=indexed_words(message.content.text))
+            cells(message=message.id, owner=mark, words=indexed_words(message.content.text))
             for message in messages
         ]
         for statement in self._words.put:
             transaction.many(statement, values)
 
-    def _forget(self, transaction: Transaction, session: str, number: int) -> None:
+    def _unindex(self, transaction: Transaction, session: str, number: int) -> None:
         for statement in self._words.forget:
-            transaction.rows(statement, sound(session=session, number=number))
+            transaction.rows(statement, cells(session=session, number=number))
