@@ -86,7 +86,7 @@ UNKNOWN = {
     '"a\\u001bb" = 1': '"a\\x1bb": unknown key',
     "providers.'a/b'.model = 'x'": 'providers."a/b": a provider\'s name has only letters',
     "providers.gemni.model = 'x'": "providers.gemni: there is no provider 'gemni'; did you mean gemini? "
-    "To describe one of your own, give it dialect and base_url in your configuration",
+    "To define one, set its dialect and base_url in your configuration",
     "order = ['opnai']": "order: there is no provider 'opnai'; did you mean openai?",
     "order = ['zzzzzz']": "order: there is no provider 'zzzzzz'; known are: anthropic, brave, copilot,",
 }

@@ -69,9 +69,9 @@ SEARCH = SettingTable(
 )
 
 PROVIDER = SettingTable(
-    "A provider: adjusts one that is built in, or describes one of your own.",
+    "A provider: adjusts a built-in one, or defines a new one.",
     {
-        "dialect": SettingKey(kinds.choice(*DIALECTS), "The wire language it speaks.", project="never"),
+        "dialect": SettingKey(kinds.choice(*DIALECTS), "The wire format that it uses.", project="never"),
         "base_url": SettingKey(
             kinds.BASE_URL, "Its address, up to where the vendor's own client would end it.", project="never"
         ),

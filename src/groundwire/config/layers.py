@@ -170,10 +170,7 @@ def _unknown_provider(name: str, known: Collection[str], source: SettingSource) 
     similar = nearest(name, known)
     advice = f"did you mean {similar}?" if similar else f"known are: {', '.join(sorted(known))}."
     file = source.own_file or "your configuration"
-    return (
-        f"there is no provider {name!r}; {advice} "
-        f"To describe one of your own, give it dialect and base_url in {file}"
-    )
+    return f"there is no provider {name!r}; {advice} To define one, set its dialect and base_url in {file}"
 
 
 PREFIX = "GROUNDWIRE_"

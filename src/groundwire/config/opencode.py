@@ -11,8 +11,8 @@ from the current directory
 the managed configuration of an administrator. Configuration that OpenCode fetches over the network is not
 read.
 
-A broken file of OpenCode's must not break groundwire: it becomes a warning. A project's file, whose author
-may be somebody else, may choose a model, never a key: at most it names a variable that holds a Gemini key
+A broken file of OpenCode's must not break groundwire: it becomes a warning. A project's file, which another
+person may have written, may choose a model, never a key: at most it names a variable that holds a Gemini key
 anyway, for users who have set none.
 """
 

@@ -45,7 +45,7 @@ class LookupResult:
     warnings: tuple[str, ...] = ()
 
 
-class _Outcome(NamedTuple):
+class _LookupOutcome(NamedTuple):
     place: str
     credential: Credential | None
     detail: str
@@ -90,33 +90,37 @@ def defined_variables(context: LookupContext) -> dict[str, Credential]:
     return {name: item for name, item in found.items() if name not in context.env}
 
 
-def _look_up(lookup: Lookup, stores: _Stores) -> _Outcome:
+def _look_up(lookup: Lookup, stores: _Stores) -> _LookupOutcome:
     return _environment(lookup, stores) if lookup.kind == "environment" else _store(lookup, stores)
 
 
-def _environment(lookup: Lookup, stores: _Stores) -> _Outcome:
+def _environment(lookup: Lookup, stores: _Stores) -> _LookupOutcome:
     place = f"environment {lookup.name}"
     text = stores.context.env.get(lookup.name, "").strip()
     if not text:
         defined = stores["opencode"].variables.get(lookup.name)
         if defined is None:
-            return _Outcome(place, None, "not set")
-        return _Outcome(place, defined, defined.origin, defined.warnings)
+            return _LookupOutcome(place, None, "not set")
+        return _LookupOutcome(place, defined, defined.origin, defined.warnings)
     if not is_sendable(text):
-        return _Outcome(place, None, f"{place} holds characters that no key has; set it again", fatal=True)
-    return _Outcome(place, Credential(sendable(text), "api", place), "a key")
+        return _LookupOutcome(
+            place, None, f"{place} holds characters that no key has; set it again", fatal=True
+        )
+    return _LookupOutcome(place, Credential(sendable(text), "api", place), "a key")
 
 
-def _store(lookup: Lookup, stores: _Stores) -> _Outcome:
+def _store(lookup: Lookup, stores: _Stores) -> _LookupOutcome:
     contents = stores[lookup.kind]
     if contents.problem:
-        return _Outcome(contents.place, None, contents.problem, contents.warnings, fatal=lookup.kind == "own")
+        return _LookupOutcome(
+            contents.place, None, contents.problem, contents.warnings, fatal=lookup.kind == "own"
+        )
     name = "" if lookup.kind == "codex" else lookup.name.rstrip("/")
     found = contents.credentials.get(name, ())
     for credential in found:
         if lookup.record in ("", credential.kind):
-            return _Outcome(credential.origin, credential, _NOUNS[credential.kind], contents.warnings)
-    return _Outcome(contents.place, None, _why_not(lookup, contents, found), contents.warnings)
+            return _LookupOutcome(credential.origin, credential, _NOUNS[credential.kind], contents.warnings)
+    return _LookupOutcome(contents.place, None, _why_not(lookup, contents, found), contents.warnings)
 
 
 def _why_not(lookup: Lookup, contents: StoreContents, found: tuple[Credential, ...]) -> str:
@@ -129,7 +133,7 @@ def _why_not(lookup: Lookup, contents: StoreContents, found: tuple[Credential, .
     return f"has nothing{about}{skipped}"
 
 
-def _without_secret(outcome: _Outcome) -> LookupResult:
+def _without_secret(outcome: _LookupOutcome) -> LookupResult:
     credential = outcome.credential
     return LookupResult(
         outcome.place,

@@ -136,8 +136,8 @@ def _insert(text: str, node: Node, name: str, value: Json, unit: str) -> str:
     at = last.node.end if last.comma < 0 else last.comma + 1
     comment = _SAME_LINE_COMMENT.match(text, at)
     after = comment.end() if comment else at
-    before, behind = (",", "") if last.comma < 0 else ("", ",")
-    return f"{text[:at]}{before}{text[at:after]}{newline}{indent}{written}{behind}{text[after:]}"
+    leading, trailing = (",", "") if last.comma < 0 else ("", ",")
+    return f"{text[:at]}{leading}{text[at:after]}{newline}{indent}{written}{trailing}{text[after:]}"
 
 
 def _format_member(name: str, value: Json, base: str, unit: str, newline: str) -> str:

@@ -67,10 +67,10 @@ def parse_jsonc(text: str) -> Json:
 
 def read_jsonc(text: str) -> Node:
     """The value of a text with the spans of all object members outside arrays; raises `Malformed`."""
-    return _Reader(text).document()
+    return _JsoncReader(text).document()
 
 
-class _Reader:
+class _JsoncReader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0

@@ -320,7 +320,7 @@ class SqlStore:
         return found[:limit]
 
     def fill_words(self) -> None:
-        """Keep the words of what was msg before words were idx. Several may do it at once, or again."""
+        """Index messages from before the index existed. Several processes may do it at once, or again."""
         if self._rows(INDEXED_VERSION, {}) == [(TOKENIZER_VERSION,)]:
             return
         sessions = self._rows(ALL_SESSIONS, {})

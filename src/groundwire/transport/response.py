@@ -15,7 +15,7 @@ from groundwire.transport.errors import connection_error, describe_error
 from groundwire.transport.http import Deadlines, HttpRequest
 from groundwire.transport.http1.connect import Connector
 from groundwire.transport.http1.connection import Connection, IncompleteBody
-from groundwire.transport.http1.origin import Origin, Target, parse_proxy, parse_target
+from groundwire.transport.http1.origin import Origin, RequestTarget, parse_proxy, parse_target
 from groundwire.transport.http1.parser import ProtocolError, ResponseHead, encode_request
 from groundwire.transport.http1.pool import ConnectTimeout, Pool
 from groundwire.transport.proxies import host_of
@@ -72,7 +72,7 @@ class Response:
         self._largest = self._remaining = deadlines.largest
         self._ends = ends
         self._waiting_since = 0.0
-        """When the current wait for bytes began; zero while nobody reads, because that time does not
+        """When the current wait for bytes began; zero while there is no reader, because that time does not
         count."""
         self._timer: asyncio.TimerHandle | None = None
         self._peeked = b""
@@ -237,7 +237,7 @@ class OpenRequest:
             self._response.close()
 
 
-def encode_http_request(request: HttpRequest, target: Target) -> bytes:
+def encode_http_request(request: HttpRequest, target: RequestTarget) -> bytes:
     """A request as bytes; raises `ValueError` if it cannot be written."""
     given = {name.lower() for name in request.headers}
     if not _RESERVED.isdisjoint(given):

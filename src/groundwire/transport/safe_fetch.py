@@ -74,10 +74,10 @@ class SafeFetcher:
         try:
             async with asyncio.timeout(self._seconds):
                 for _ in range(HOPS + 1):
-                    async with self._opened(parts, accept) as (line, head):
+                    async with self._opened(parts, accept) as (connection, head):
                         target = _target(head)
                         if target is None:
-                            return await _read(parts, line, head, accept, limit)
+                            return await _read(parts, connection, head, accept, limit)
                     parts = check_url(target, self._policy, base=parts)
         except TimeoutError:
             raise TimedOut("the page did not arrive in time") from None

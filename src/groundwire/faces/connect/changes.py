@@ -99,7 +99,8 @@ def connect(change: Change, variants: Sequence[Change] = ()) -> ChangeResult:
 def undo(variants: Sequence[Change]) -> ChangeResult:
     """Undo whichever of these changes were made to one file.
 
-    If nobody else has written to the file since, every byte is restored; otherwise only the entry is removed.
+    If no other program has written to the file since, every byte is restored; otherwise only the entry is
+    removed.
     """
     file = os.path.realpath(variants[0].file)
     current, backup = _read(file), Backup(file)

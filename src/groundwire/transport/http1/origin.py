@@ -30,7 +30,7 @@ class Origin:
 
 
 @value
-class Target:
+class RequestTarget:
     """A URL as a request needs it."""
 
     origin: Origin
@@ -43,7 +43,7 @@ class Target:
 
 
 @lru_cache(maxsize=256)
-def parse_target(url: str, proxy: str = "") -> Target:
+def parse_target(url: str, proxy: str = "") -> RequestTarget:
     """Parse a URL; raises `InvalidUrl`."""
     bare, authorization = _split_userinfo(url)
     parts = _parsed(bare)
@@ -51,7 +51,7 @@ def parse_target(url: str, proxy: str = "") -> Target:
     origin = Origin(parts.host, parts.port, parts.host if is_secure else "", proxy)
     # Through a proxy, plain requests name the whole URL; tunnelled ones do not.
     path = str(parts) if proxy and not is_secure else parts.path
-    return Target(origin, parts.netloc, path, authorization)
+    return RequestTarget(origin, parts.netloc, path, authorization)
 
 
 def parse_proxy(url: str) -> tuple[Origin, str]:
