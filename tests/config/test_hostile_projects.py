@@ -230,7 +230,7 @@ def test_no_key_of_a_projects_opencode_file_changes_a_host_or_a_key(world: World
     "item", ["evil-key", "{file:key.txt}", "{file:~/secret}", "{env:MINE_KEY}", "{env:EVIL_MODEL}"]
 )
 @pytest.mark.parametrize("name", ["opencode.json", ".opencode/opencode.jsonc"])
-def test_a_project_sets_no_key_and_the_user_hears_why(world: World, name: str, item: str) -> None:
+def test_a_project_sets_no_key_and_the_user_is_warned(world: World, name: str, item: str) -> None:
     path = write(world.project / name, geminisearch(apiKey=item))
     write(path.parent / "key.txt", "evil-key")
     write(world.home / "secret", "file-canary")
@@ -313,7 +313,7 @@ def test_what_a_project_may_not_have_does_not_disturb_what_we_do_not_read(world:
     assert (config.provider("gemini").model, config.warnings) == ("chosen", ())
 
 
-def test_the_users_own_directory_is_theirs_also_when_they_stand_in_it(world: World) -> None:
+def test_the_users_own_directory_is_trusted_also_when_it_is_the_current_one(world: World) -> None:
     for folder in (world.opencode_file.parent, world.home / ".opencode"):
         path = write(folder / "opencode.json", geminisearch(apiKey="own"))
         config = world.load(cwd=folder)

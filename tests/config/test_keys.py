@@ -67,7 +67,7 @@ def test_the_schema_knows_every_key_and_no_other() -> None:
     assert at("properties", "aliases", "additionalProperties")["type"] == "string"
 
 
-def test_the_schema_tells_what_a_project_may_not_set() -> None:
+def test_the_schema_says_what_a_project_may_not_set() -> None:
     row = at("properties", "providers", "additionalProperties", "properties")
     told = {name for name, item in row.items() if "Not in a project's file." in json.dumps(item)}
     assert told == {"dialect", "base_url", "key_env"}

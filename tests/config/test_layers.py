@@ -58,12 +58,12 @@ WRONG = {
 
 
 @pytest.mark.parametrize("told", WRONG)
-def test_a_wrong_value_is_told_with_its_variable(world: World, told: str) -> None:
+def test_a_wrong_value_is_reported_with_its_variable(world: World, told: str) -> None:
     name, _, text = told.partition("=")
     assert world.refusal({name: text}).startswith(WRONG[told])
 
 
-def test_a_variable_that_means_nobody_is_a_warning(world: World) -> None:
+def test_a_variable_of_an_unknown_provider_is_a_warning(world: World) -> None:
     config = world.load({"GROUNDWIRE_GEMNI_BASE_URL": "https://a.example", "GROUNDWIRE_QQQQ_MODEL": "m"})
     assert config.providers == {}
     misspelt, unknown = config.warnings

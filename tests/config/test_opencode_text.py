@@ -62,7 +62,7 @@ def test_a_token_without_an_answer_stays() -> None:
     assert substitute("{env:A} {file:b}", lambda _: None, lambda _: None).text == "{env:A} {file:b}"
 
 
-def test_a_missing_file_is_told_where_its_token_stands() -> None:
+def test_a_missing_file_is_reported_at_the_position_of_its_token() -> None:
     with pytest.raises(Malformed) as caught:
         done('{"a": "{env:NAME}",\n "b": "{env:LINES} {file:missing}"}')
     assert caught.value.message == "line 2, column 20: no missing"
@@ -159,7 +159,7 @@ def test_a_quote_in_a_file_is_escaped(world: World) -> None:
     assert world.load().provider("gemini").model == 'say "x"\\'
 
 
-def test_a_secret_in_a_broken_file_is_not_told(world: World) -> None:
+def test_a_secret_in_a_broken_file_is_not_shown(world: World) -> None:
     write(world.opencode_file, '{"apiKey": "{env:SECRET}" oops "{file:~/secret}"}')
     write(world.home / "secret", "file-canary")
     (said,) = world.load({"SECRET": "env-canary"}).warnings

@@ -54,7 +54,7 @@ WRONG_TYPES = {
 
 
 @pytest.mark.parametrize("text", WRONG_TYPES)
-def test_a_value_of_the_wrong_kind_is_told_with_file_line_and_key(world: World, text: str) -> None:
+def test_a_value_of_the_wrong_kind_is_reported_with_file_line_and_key(world: World, text: str) -> None:
     path = world.user(f"# first line\n\n{text}\n")
     assert world.refusal().startswith(f"{path}:3: {WRONG_TYPES[text]}")
 
@@ -93,7 +93,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("text", UNKNOWN)
-def test_an_unknown_name_is_told_with_the_one_that_was_meant(world: World, text: str) -> None:
+def test_an_unknown_name_is_reported_with_the_most_similar_one(world: World, text: str) -> None:
     path = world.user(text)
     assert world.refusal().startswith(f"{path}:1: {UNKNOWN[text]}")
 
@@ -123,12 +123,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("text", BROKEN, ids=range(len(BROKEN)))
-def test_broken_toml_is_told_with_line_and_column(world: World, text: str) -> None:
+def test_broken_toml_is_reported_with_line_and_column(world: World, text: str) -> None:
     path = world.user(text)
     assert world.refusal() == f"{path}{BROKEN[text]}"
 
 
-def test_a_file_that_is_not_text_is_told_with_its_line(world: World) -> None:
+def test_a_file_that_is_not_text_is_reported_with_its_line(world: World) -> None:
     path = world.user("")
     path.write_bytes(b"timeout = 1\n# \xff\n")
     assert world.refusal() == f"{path}:2: this is not UTF-8; save the file as UTF-8 text"
@@ -154,7 +154,7 @@ def test_a_pipe_does_not_hold_us(world: World) -> None:
     assert "is not a file" in world.refusal()
 
 
-def test_a_file_that_may_not_be_read_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_may_not_be_read_is_reported(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     path = world.user("timeout = 1")
 
     def refuse(*_: object) -> NoReturn:
@@ -166,7 +166,7 @@ def test_a_file_that_may_not_be_read_is_told(world: World, monkeypatch: pytest.M
     assert world.refusal() == f"{path} cannot be read: Permission denied; make it readable or remove it"
 
 
-def test_a_file_that_cannot_be_opened_is_told(world: World) -> None:
+def test_a_file_that_cannot_be_opened_is_reported(world: World) -> None:
     world.user_file.parent.mkdir(parents=True)
     world.user_file.symlink_to(world.user_file)
     assert world.refusal().startswith(

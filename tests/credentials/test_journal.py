@@ -28,7 +28,7 @@ def test_without_a_journal_nothing_is_known(tmp_path: Path) -> None:
     assert journal(tmp_path).about(OLD, 0.0) == JournalEntry()
 
 
-def test_a_question_an_answer_and_a_refusal_are_told_about_their_token_alone(tmp_path: Path) -> None:
+def test_a_request_a_response_and_a_rejection_are_recorded_for_their_token_alone(tmp_path: Path) -> None:
     book = journal(tmp_path)
     book.begin(OLD)
     assert journal(tmp_path).about(OLD, 0.0) == JournalEntry(sent=True)
@@ -83,12 +83,12 @@ def test_an_answer_that_was_written_and_not_cut_to_size_counts(
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"spent":7}', "\0\0\0"])
-def test_a_torn_journal_says_nothing(tmp_path: Path, text: str) -> None:
+def test_a_truncated_journal_is_ignored(tmp_path: Path, text: str) -> None:
     path(tmp_path).write_text(text)
     assert journal(tmp_path).about(OLD, 0.0) == JournalEntry()
 
 
-def test_what_cannot_be_read_says_nothing_and_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+def test_an_unreadable_journal_is_ignored_and_an_unwritable_one_is_an_error(tmp_path: Path) -> None:
     path(tmp_path).mkdir()
     assert journal(tmp_path).about(OLD, 0.0) == JournalEntry()
     with pytest.raises(ConfigError, match=r"cannot be written .* its new tokens would be lost"):

@@ -21,7 +21,7 @@ GEMINI = (
 CANARY = "AIzaCANARY0123456789"
 
 
-def test_the_first_place_that_has_something_wins(tmp_path: Path) -> None:
+def test_the_first_lookup_with_a_credential_wins(tmp_path: Path) -> None:
     env = {"GEMINI_API_KEY": "second", "GOOGLE_API_KEY": "third"}
     found = find(GEMINI, places(tmp_path, **env))
     assert found == Credential(Secret("second"), "api", "environment GEMINI_API_KEY")
@@ -54,7 +54,7 @@ def test_a_variable_that_holds_no_key_is_an_error_that_does_not_quote_it(tmp_pat
     assert CANARY not in str(caught.value)
 
 
-def test_every_place_is_explained_in_order_and_without_secrets(tmp_path: Path) -> None:
+def test_every_lookup_is_explained_in_order_and_without_secrets(tmp_path: Path) -> None:
     write_opencode(
         tmp_path, {"google": {"type": "oauth", "access": CANARY, "refresh": CANARY, "expires": 5000}}
     )

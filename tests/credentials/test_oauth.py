@@ -78,7 +78,7 @@ def test_an_answer_gives_tokens_and_their_end() -> None:
         ("opaque", 1.5, 1001.5),
     ],
 )
-def test_the_end_comes_from_the_token_when_the_answer_does_not_tell(
+def test_the_expiry_comes_from_the_token_when_the_response_has_none(
     access: str, expires_in: object, end: float
 ) -> None:
     body = json.dumps({"access_token": access, "expires_in": expires_in}).encode()
@@ -164,17 +164,17 @@ def test_the_end_of_a_token_is_in_seconds() -> None:
         ([], ""),
     ],
 )
-def test_the_account_is_found_in_any_of_its_places(payloads: list[dict[str, object]], account: str) -> None:
+def test_the_account_is_found_in_any_of_its_claims(payloads: list[dict[str, object]], account: str) -> None:
     assert account_id(*map(jwt, payloads)) == account
 
 
 @given(st.text() | st.builds("a.{}.b".format, st.text(alphabet="eyJ0-_=. {}\n\u00e9")))
-def test_anything_else_is_a_token_that_says_nothing(text: str) -> None:
+def test_anything_else_is_a_token_without_claims(text: str) -> None:
     assert isinstance(claims(text), dict)
     assert expiry(text) is None
     assert account_id(text, text) == ""
 
 
 @pytest.mark.parametrize("payload", ["W10", "bnVsbA", "MQ"])
-def test_a_payload_that_is_no_object_says_nothing(payload: str) -> None:
+def test_a_payload_that_is_not_an_object_has_no_claims(payload: str) -> None:
     assert claims(f"e30.{payload}.x") == {}

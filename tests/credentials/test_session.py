@@ -150,7 +150,9 @@ def test_many_tasks_of_one_process_refresh_once(tmp_path: Path) -> None:
 
 
 @KINDS
-def test_a_final_refusal_says_how_to_log_in_and_is_not_asked_for_twice(tmp_path: Path, kind: str) -> None:
+def test_a_final_rejection_explains_how_to_log_in_and_is_not_requested_twice(
+    tmp_path: Path, kind: str
+) -> None:
     path = write_session(tmp_path, kind, "a-0", "r-0", NOW + 100)
     before = path.read_bytes()
     service = Service(lambda _: (400, b'{"error":"invalid_grant"}'))
@@ -177,7 +179,7 @@ def test_a_refusal_is_tried_again_after_a_while(tmp_path: Path) -> None:
 
 
 @KINDS
-def test_who_loses_to_another_program_uses_what_it_stored(tmp_path: Path, kind: str) -> None:
+def test_tokens_that_another_program_stored_first_are_used(tmp_path: Path, kind: str) -> None:
     path = write_session(tmp_path, kind, "a-0", "r-0", NOW)
 
     def beaten(_: bytes) -> tuple[int, bytes]:
@@ -190,7 +192,7 @@ def test_who_loses_to_another_program_uses_what_it_stored(tmp_path: Path, kind: 
     assert others(path.parent) == []
 
 
-def test_the_winner_may_store_its_tokens_a_moment_after_we_were_refused(tmp_path: Path) -> None:
+def test_the_winner_may_store_its_tokens_shortly_after_we_were_rejected(tmp_path: Path) -> None:
     write_session(tmp_path, "codex", "a-0", "r-0", NOW)
     held = session(tmp_path, "codex")
 
@@ -206,7 +208,7 @@ def test_the_winner_may_store_its_tokens_a_moment_after_we_were_refused(tmp_path
 
 
 @KINDS
-def test_who_wins_late_never_overwrites_a_newer_session(tmp_path: Path, kind: str) -> None:
+def test_a_late_winner_never_overwrites_a_newer_session(tmp_path: Path, kind: str) -> None:
     path = write_session(tmp_path, kind, "a-0", "r-0", NOW)
     rotation = Rotation("r-0")
 
@@ -219,7 +221,7 @@ def test_who_wins_late_never_overwrites_a_newer_session(tmp_path: Path, kind: st
     assert others(path.parent) == []
 
 
-def test_who_logged_out_meanwhile_is_not_logged_in_again(tmp_path: Path) -> None:
+def test_a_user_who_logged_out_meanwhile_is_not_logged_in_again(tmp_path: Path) -> None:
     path = write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
     rotation = Rotation("r-0")
 
@@ -233,7 +235,7 @@ def test_who_logged_out_meanwhile_is_not_logged_in_again(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("gone", ["{}", None])
-def test_a_session_that_is_gone_asks_for_a_login(tmp_path: Path, gone: str | None) -> None:
+def test_a_missing_session_requires_a_login(tmp_path: Path, gone: str | None) -> None:
     path = write_session(tmp_path, "opencode", "a-0", "r-0", NOW)
     held = session(tmp_path, "opencode")
     if gone is None:
@@ -275,7 +277,7 @@ def test_a_store_that_stays_broken_is_an_error_before_anything_is_spent(tmp_path
         ((200, b"<html>"), UpstreamWireError),
     ],
 )
-def test_trouble_of_the_moment_is_a_warning_while_the_session_lasts(
+def test_a_temporary_error_is_a_warning_while_the_session_lasts(
     tmp_path: Path, answer: tuple[int, bytes], kind: type[Exception]
 ) -> None:
     path = write_session(tmp_path, "codex", "a-0", "r-0", NOW + 100)
@@ -554,7 +556,7 @@ def test_a_cancelled_search_does_not_lose_an_inline_session(tmp_path: Path) -> N
     assert rotation.reuses == 0
 
 
-def test_who_waits_too_long_for_another_task_is_told(tmp_path: Path) -> None:
+def test_waiting_too_long_for_another_task_is_an_error(tmp_path: Path) -> None:
     async def main() -> None:
         async def send(*_: object) -> tuple[int, bytes]:
             await asyncio.sleep(60)

@@ -60,7 +60,7 @@ def test_a_symbolic_link_is_refused(tmp_path: Path) -> None:
         ('[providers.gemini]\nkey = "canary-secret with blanks"\n', r"\[providers.gemini\] needs"),
     ],
 )
-def test_a_broken_file_is_told_with_its_place_and_without_its_secrets(
+def test_a_broken_file_is_reported_with_its_position_and_without_its_secrets(
     tmp_path: Path, text: str, reason: str
 ) -> None:
     path = write_own(tmp_path, text)
@@ -77,7 +77,7 @@ def test_a_refused_file_is_explained_without_raising(tmp_path: Path) -> None:
     assert "chmod 600" in finding.detail
 
 
-def test_an_earlier_place_that_has_a_key_spares_the_file(tmp_path: Path) -> None:
+def test_an_earlier_lookup_with_a_key_skips_the_file(tmp_path: Path) -> None:
     write_own(tmp_path, "").chmod(0o644)
     lookups = (Lookup("environment", "K"), *GEMINI)
     found = find(lookups, places(tmp_path, K="k-1"))
@@ -109,7 +109,7 @@ def test_a_session_is_found_and_its_end_is_in_milliseconds(tmp_path: Path) -> No
     )
 
 
-def test_the_account_is_read_from_the_token_when_the_record_does_not_tell(tmp_path: Path) -> None:
+def test_the_account_is_read_from_the_token_when_the_record_has_none(tmp_path: Path) -> None:
     access = jwt({"https://api.openai.com/auth": {"chatgpt_account_id": "acc"}})
     write_opencode(tmp_path, {"openai": {**OAUTH, "access": access}})
     found = find((Lookup("opencode", "openai", "oauth"),), places(tmp_path))
@@ -117,7 +117,7 @@ def test_the_account_is_read_from_the_token_when_the_record_does_not_tell(tmp_pa
     assert found.account_id == "acc"
 
 
-def test_a_lookup_takes_only_the_kind_it_asks_for(tmp_path: Path) -> None:
+def test_a_lookup_takes_only_its_kind_of_credential(tmp_path: Path) -> None:
     write_opencode(tmp_path, {"openai": OAUTH})
     assert find((Lookup("opencode", "openai", "api"),), places(tmp_path)) is None
     assert find((Lookup("opencode", "openai"),), places(tmp_path)) is not None
@@ -211,14 +211,14 @@ def test_inline_content_that_is_no_json_leaves_the_file_with_a_warning(tmp_path:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"google":'])
-def test_a_broken_file_has_nothing_and_says_why(tmp_path: Path, text: str) -> None:
+def test_a_broken_file_has_no_credentials_and_a_reason(tmp_path: Path, text: str) -> None:
     write_private(opencode_file(tmp_path), text)
     assert find((Lookup("opencode", "google"),), places(tmp_path)) is None
     (finding,) = explain((Lookup("opencode", "google"),), places(tmp_path))
     assert "is not a JSON object" in finding.detail
 
 
-def test_a_directory_in_the_place_of_the_file_is_passed_over(tmp_path: Path) -> None:
+def test_a_directory_instead_of_the_file_is_skipped(tmp_path: Path) -> None:
     opencode_file(tmp_path).mkdir(parents=True)
     assert find((Lookup("opencode", "google"),), places(tmp_path)) is None
 
@@ -263,7 +263,7 @@ def test_a_session_is_found_and_ends_when_its_token_does(tmp_path: Path) -> None
     assert find(KEY, places(tmp_path)) is None
 
 
-def test_the_account_may_stand_in_the_id_token_alone(tmp_path: Path) -> None:
+def test_the_account_may_be_in_the_id_token_alone(tmp_path: Path) -> None:
     id_token = jwt({"https://api.openai.com/auth": {"chatgpt_account_id": "acc"}})
     write_codex(tmp_path, {"tokens": {"access_token": "opaque", "id_token": id_token, "account_id": None}})
     found = find(SESSION, places(tmp_path))
@@ -297,14 +297,14 @@ def test_the_directory_can_be_moved(tmp_path: Path) -> None:
         ('{"OPENAI_API_KEY":"two words"}', "has nothing"),
     ],
 )
-def test_anything_else_has_nothing_and_says_why(tmp_path: Path, text: str, detail: str) -> None:
+def test_anything_else_has_no_credentials_and_a_reason(tmp_path: Path, text: str, detail: str) -> None:
     write_private(codex_file(tmp_path), text)
     assert find(SESSION, places(tmp_path)) is None
     (finding,) = explain(SESSION, places(tmp_path))
     assert detail in finding.detail
 
 
-def test_a_directory_in_the_place_of_the_file_is_explained(tmp_path: Path) -> None:
+def test_a_directory_instead_of_the_file_is_explained(tmp_path: Path) -> None:
     codex_file(tmp_path).mkdir(parents=True)
     (finding,) = explain(SESSION, places(tmp_path))
     assert "is not a file" in finding.detail

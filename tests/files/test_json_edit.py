@@ -49,7 +49,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_an_entry_is_added_and_everything_else_says_what_it_said(text: str) -> None:
+def test_an_entry_is_added_and_everything_else_is_unchanged(text: str) -> None:
     edited = put(text, PATH, ENTRY)
     expected = read_json(text) if text.strip().endswith("}") else {}
     expected.setdefault("mcpServers", {})["groundwire"] = ENTRY
@@ -57,7 +57,7 @@ def test_an_entry_is_added_and_everything_else_says_what_it_said(text: str) -> N
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_no_sign_of_the_text_is_lost_or_moved(text: str) -> None:
+def test_no_character_of_the_text_is_lost_or_moved(text: str) -> None:
     """What was there is what is left when some of what is there now is struck out."""
     remaining = iter(put(text, PATH, ENTRY))
     assert all(sign in remaining for sign in text)
@@ -103,7 +103,7 @@ def test_windows_lines_stay_windows_lines() -> None:
         ('{"a": 1} x', "line 1, column 10"),
     ],
 )
-def test_a_broken_text_is_refused_with_its_place(text: str, place: str) -> None:
+def test_a_broken_text_is_refused_with_its_position(text: str, place: str) -> None:
     with pytest.raises(ConfigError, match=place):
         put(text, PATH, ENTRY)
 

@@ -62,7 +62,7 @@ def _strictly(text: str) -> Json:
 
 
 @given(st.text(max_size=40) | st.text('{}[]",:/* \\n\\u0041\n-+.eE1truefalsn', max_size=60))
-def test_any_text_is_read_as_json_reads_it_or_refused_with_a_place_inside_it(text: str) -> None:
+def test_any_text_is_read_as_json_reads_it_or_refused_with_a_position_inside_it(text: str) -> None:
     expected: Json = None
     found: Json = None
     offset = 0
@@ -115,7 +115,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED, ids=range(len(REFUSED)))
-def test_what_is_malformed_is_told_with_line_and_column(text: str) -> None:
+def test_malformed_text_is_reported_with_line_and_column(text: str) -> None:
     line, column, reason = REFUSED[text]
     with pytest.raises(Malformed) as caught:
         parse_jsonc(text)

@@ -77,7 +77,7 @@ def test_the_lock_file_is_private_whatever_the_umask_and_stays(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-def test_a_lock_file_removed_by_a_stranger_does_not_let_two_in(
+def test_a_lock_file_removed_by_another_program_does_not_let_two_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaced: bool
 ) -> None:
     path = tmp_path / "a.lock"
@@ -103,7 +103,7 @@ def test_a_lock_file_removed_by_a_stranger_does_not_let_two_in(
     assert removed
 
 
-def test_a_lock_that_cannot_be_made_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+def test_a_lock_that_cannot_be_created_is_an_error_with_advice(tmp_path: Path) -> None:
     (tmp_path / "a.lock").mkdir()
     (tmp_path / "b.lock").symlink_to(tmp_path / "elsewhere")
 

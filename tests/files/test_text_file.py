@@ -39,7 +39,7 @@ def test_no_file_is_no_document(tmp_path: Path, missing: str) -> None:
 
 
 @pytest.mark.parametrize("loose", [0o640, 0o604, 0o644, 0o620, 0o666])
-def test_a_mode_that_lets_others_in_is_told(tmp_path: Path, loose: int) -> None:
+def test_a_mode_that_is_open_to_others_is_reported(tmp_path: Path, loose: int) -> None:
     path = tmp_path / "a"
     path.touch()
     path.chmod(loose)
@@ -48,7 +48,7 @@ def test_a_mode_that_lets_others_in_is_told(tmp_path: Path, loose: int) -> None:
     assert found.unsafe == (f"is open to other users (mode {loose:04o})",)
 
 
-def test_a_symbolic_link_is_told_and_resolved(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_reported_and_resolved(tmp_path: Path) -> None:
     (tmp_path / "real").write_text("x")
     (tmp_path / "real").chmod(0o600)
     (tmp_path / "link").symlink_to("real")
@@ -56,7 +56,7 @@ def test_a_symbolic_link_is_told_and_resolved(tmp_path: Path) -> None:
     assert found == TextFile(str(tmp_path / "real"), "x", ("is a symbolic link",))
 
 
-def test_a_file_of_another_user_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_another_user_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a"
     path.touch()
     path.chmod(0o600)
@@ -69,7 +69,7 @@ def test_a_file_of_another_user_is_told(tmp_path: Path, monkeypatch: pytest.Monk
     assert found.unsafe == ("belongs to another user",)
 
 
-def test_what_is_not_a_readable_file_is_an_error_that_says_so(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_an_error_with_its_reason(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "large").write_bytes(b" " * (MAX_SIZE + 1))
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
@@ -97,7 +97,7 @@ def test_what_is_written_is_private_even_if_the_process_is_careless(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("careless")
-def test_what_a_crash_left_behind_is_used_up_by_the_next_write(tmp_path: Path) -> None:
+def test_the_temporary_file_of_a_crash_is_reused_by_the_next_write(tmp_path: Path) -> None:
     left = tmp_path / "a.groundwire-tmp"
     left.write_text("a longer text that was never finished")
     left.chmod(0o666)

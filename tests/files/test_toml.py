@@ -69,7 +69,7 @@ def test_the_example_is_toml() -> None:
 
 
 @pytest.mark.parametrize("path", LINES, ids=".".join)
-def test_a_key_is_found_in_its_line(path: tuple[str, ...]) -> None:
+def test_the_line_of_a_key_is_found(path: tuple[str, ...]) -> None:
     assert line_of(TEXT, path) == LINES[path]
 
 
@@ -78,6 +78,6 @@ def test_windows_line_ends_change_nothing(path: tuple[str, ...]) -> None:
     assert line_of(TEXT.replace("\n", "\r\n"), path) == LINES[path]
 
 
-def test_what_is_not_there_is_told_at_what_stands_around_it() -> None:
+def test_a_missing_key_is_reported_at_its_table() -> None:
     assert line_of(TEXT, ("table", "missing")) == 6
     assert line_of(TEXT, ("nothing",)) == 1

@@ -50,7 +50,7 @@ def expected(text: str, entry: JsonObject) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_a_table_is_added_behind_what_is_there(text: str) -> None:
+def test_a_table_is_added_at_the_end(text: str) -> None:
     edited = put(text, PATH, ENTRY, FILE)
     assert edited.startswith(text)
     assert tomllib.loads(edited) == expected(text, ENTRY)
@@ -102,6 +102,6 @@ def test_an_inline_parent_is_left_to_its_owner() -> None:
     ("text", "place"),
     [("a = \n", "config.toml:1:5"), ("a = 1\n[b\n", "config.toml:2:3"), ("a = 'x", "config.toml:1:")],
 )
-def test_a_broken_text_is_refused_with_its_place(text: str, place: str) -> None:
+def test_a_broken_text_is_refused_with_its_position(text: str, place: str) -> None:
     with pytest.raises(ConfigError, match=place):
         put(text, PATH, ENTRY, FILE)

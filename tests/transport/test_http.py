@@ -59,7 +59,7 @@ async def failure(scripted: ScriptedResponse | Script, deadlines: Deadlines = PA
     return caught.value
 
 
-def test_a_call_is_sent_as_it_was_given_and_its_answer_comes_back_untouched() -> None:
+def test_a_request_is_sent_as_given_and_its_response_is_returned_unchanged() -> None:
     data = bytes(range(256)) * 300
 
     async def main() -> None:
@@ -154,7 +154,7 @@ def test_a_body_beyond_the_limit_is_refused() -> None:
     ],
     ids=["cut", "stalled", "endless"],
 )
-def test_an_excerpt_is_what_comes_soon_however_the_body_ends(
+def test_an_error_body_is_what_arrives_soon_however_the_body_ends(
     scripted: ScriptedResponse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(response_module, "_ERROR_BODY_SECONDS", 0.1)
@@ -194,7 +194,7 @@ def test_an_excerpt_is_what_comes_soon_however_the_body_ends(
         *("bad chunk", "bad chunk later", "bad gzip"),
     ],
 )
-def test_what_goes_wrong_has_a_name(
+def test_every_failure_has_its_error(
     scripted: ScriptedResponse | Script, kind: type[GroundwireError], words: str
 ) -> None:
     error = run(failure(scripted))
@@ -259,7 +259,7 @@ def test_every_phase_has_its_deadline(
 
 
 @pytest.mark.parametrize("cut", ["fin", "rst"])
-def test_what_came_before_the_connection_broke_is_read_even_by_who_reads_late(cut: Cut) -> None:
+def test_bytes_before_a_broken_connection_are_read_even_late(cut: Cut) -> None:
     async def main() -> None:
         scripted = ScriptedResponse(
             body=b"abcdef", framing="chunked", dribble=Dribble(2, 0.02), cut_at=5, cut=cut
@@ -309,7 +309,7 @@ def test_a_body_left_unread_costs_its_connection() -> None:
     [(LATE, ScriptedResponse(dribble=Dribble(3, 0.05)), 1), (0.05, ScriptedResponse(stall_at=3), 2)],
     ids=["late", "never"],
 )
-def test_settling_waits_for_a_late_end_but_not_for_long(
+def test_draining_waits_for_a_late_end_but_not_for_long(
     monkeypatch: pytest.MonkeyPatch, grace: float, ending: ScriptedResponse, connections: int
 ) -> None:
     monkeypatch.setattr(response_module, "_DRAIN_SECONDS", grace)

@@ -122,7 +122,7 @@ def test_lines_end_at_line_feeds_alone_and_the_last_needs_none() -> None:
     assert lines == [b"one\r", b"", b"two\xe2\x80\xa8\x85\x0bthree"]
 
 
-def test_lines_are_told_as_they_come() -> None:
+def test_lines_are_returned_as_they_arrive() -> None:
     async def main() -> None:
         code = "import sys\nprint('first', flush=True)\nsys.stdin.read()\n" + SLEEP
         async with start_process(python(code), ProcessLimits(seconds=10)) as process:
@@ -134,12 +134,12 @@ def test_lines_are_told_as_they_come() -> None:
     asyncio.run(main())
 
 
-def test_exit_code_signal_and_error_output_are_told() -> None:
+def test_exit_code_signal_and_error_output_are_returned() -> None:
     assert output_of(python("import sys; sys.stderr.write('sorry'); sys.exit(7)")) == ([], 7, b"sorry")
     assert output_of(python("import os; os.kill(os.getpid(), 9)"))[1] == -9
 
 
-def test_input_that_nobody_reads_is_no_trouble() -> None:
+def test_unread_input_is_not_an_error() -> None:
     assert output_of(python("pass", stdin=b"x" * 900_000)) == ([], 0, b"")
 
 
@@ -164,7 +164,7 @@ def test_output_up_to_the_bound_is_allowed() -> None:
     assert len(lines[0]) == 2 * MEGABYTE - 1
 
 
-def test_lines_before_the_flood_are_told() -> None:
+def test_lines_before_the_overflow_are_returned() -> None:
     async def main() -> None:
         code = "print('one'); print('x' * 3000)"
         async with start_process(python(code), ProcessLimits(seconds=10, stdout=1000)) as process:
@@ -216,7 +216,7 @@ def test_grandchildren_do_not_outlive_a_command_that_ends_by_itself() -> None:
     assert wait_until(lambda: not is_alive(int(lines[0])))
 
 
-def test_whoever_left_the_group_cannot_hold_the_output_open() -> None:
+def test_a_process_outside_the_group_cannot_hold_the_output_open() -> None:
     code = (
         "import os, time\nchild = os.fork()\n"
         "if child == 0:\n    os.setsid(); time.sleep(60); os._exit(0)\nprint(child)"
@@ -228,7 +228,7 @@ def test_whoever_left_the_group_cannot_hold_the_output_open() -> None:
 
 
 @pytest.mark.parametrize("turns", [*range(12), 20, 40])
-def test_a_cancelled_caller_leaves_nothing_running_whatever_the_moment(turns: int) -> None:
+def test_a_cancelled_caller_leaves_nothing_running_in_any_phase(turns: int) -> None:
     argument = f"cancelled-{os.getpid()}-{turns}"
 
     async def ask() -> None:

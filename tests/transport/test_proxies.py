@@ -78,7 +78,7 @@ def test_the_environment_names_the_proxy(url: str, env: dict[str, str], expected
     assert proxy_for(url, env) == expected
 
 
-def test_a_proxy_that_cannot_be_used_is_told_without_its_password() -> None:
+def test_a_proxy_that_cannot_be_used_is_reported_without_its_password() -> None:
     with pytest.raises(ConfigError, match="must be given as an http address") as caught:
         proxy_for(API, {"ALL_PROXY": "socks5://user:hunter2hunter2@proxy.example"})
     assert "hunter2" not in caught.value.message
@@ -112,7 +112,7 @@ def test_a_call_goes_through_the_proxy_with_its_credentials_and_nothing_else_doe
         (Script(door="closed"), "cannot reach the proxy for provider.example"),
     ],
 )
-def test_a_proxy_that_fails_is_told_as_such(script: Script, words: str) -> None:
+def test_a_proxy_that_fails_is_reported_as_such(script: Script, words: str) -> None:
     async def main() -> None:
         async with Upstream(script) as proxy:
             env = {"HTTPS_PROXY": proxy.url.replace("http://", "http://me:sesame1234@")}
@@ -167,7 +167,7 @@ async def failure(
 @pytest.mark.parametrize(
     ("secret", "told"), [("", b""), ("me:se%40same@", b"proxy-authorization: Basic bWU6c2VAc2FtZQ==\r\n")]
 )
-def test_a_call_goes_through_and_the_proxy_hears_only_where_to(
+def test_a_request_goes_through_and_the_proxy_learns_only_the_authority(
     tls: tuple[ssl.SSLContext, ssl.SSLContext], secret: str, told: bytes
 ) -> None:
     seen: list[bytes] = []
@@ -195,7 +195,7 @@ def test_a_call_goes_through_and_the_proxy_hears_only_where_to(
     assert b"proxy-authorization" not in seen[0]
 
 
-def test_an_ipv6_address_is_told_in_brackets(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+def test_an_ipv6_address_has_brackets(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     heads: list[bytes] = []
 
     async def main() -> None:
@@ -266,7 +266,7 @@ def hangs_up(data: bytes = b"", *, angry: bool = False) -> Talk:
         *("hangs up", "in the head", "resets", "after the head"),
     ],
 )
-def test_a_proxy_that_does_not_lead_there_is_told_as_such(
+def test_a_proxy_that_refuses_the_tunnel_is_reported_as_such(
     talk: Talk, kind: type[GroundwireError], words: str
 ) -> None:
     error = run(failure(talk))
@@ -274,7 +274,7 @@ def test_a_proxy_that_does_not_lead_there_is_told_as_such(
     assert words in error.message
 
 
-def test_a_proxy_that_speaks_a_moment_too_early_is_not_trusted_either() -> None:
+def test_a_proxy_that_sends_data_too_early_is_refused() -> None:
     async def talk(reader: StreamReader, writer: StreamWriter) -> None:
         await request(reader)
         writer.write(b"HTTP/1.1 200 Yes\r\n\r\n")
@@ -289,7 +289,7 @@ def test_a_proxy_that_speaks_a_moment_too_early_is_not_trusted_either() -> None:
 @pytest.mark.parametrize(
     "said", [b"", b"HTTP/1.1 200", b"HTTP/1.1 200 Yes\r\n\r\n"], ids=["head", "in it", "tls"]
 )
-def test_a_proxy_that_falls_silent_is_a_connection_that_never_was(said: bytes) -> None:
+def test_a_proxy_that_stops_responding_is_a_connect_timeout(said: bytes) -> None:
     error = run(failure(then_silent(said), deadlines=Deadlines(connect=0.1)))
     assert type(error) is TimedOut
     assert error.message == f"no connection to {SITE} in time"
@@ -299,7 +299,7 @@ def test_a_proxy_that_falls_silent_is_a_connection_that_never_was(said: bytes) -
 @pytest.mark.parametrize(
     "said", [b"", b"HTTP/1.1 200", b"HTTP/1.1 200 Yes\r\n\r\n"], ids=["head", "in it", "tls"]
 )
-def test_who_leaves_before_the_tunnel_is_there_leaves_nothing_behind(
+def test_cancelling_before_the_tunnel_is_open_leaves_nothing_open(
     tls: tuple[ssl.SSLContext, ssl.SSLContext], said: bytes, scheme: str
 ) -> None:
     async def main() -> None:
@@ -330,7 +330,7 @@ def test_who_leaves_before_the_tunnel_is_there_leaves_nothing_behind(
     run(main())
 
 
-def test_who_stands_behind_the_proxy_must_be_who_was_asked_for(
+def test_the_certificate_behind_a_proxy_must_match_the_host(
     tls: tuple[ssl.SSLContext, ssl.SSLContext],
 ) -> None:
     async def greeting(reader: StreamReader, writer: StreamWriter) -> None:
@@ -359,6 +359,6 @@ def test_who_stands_behind_the_proxy_must_be_who_was_asked_for(
     run(main())
 
 
-def test_a_proxy_that_cannot_be_found_is_named_as_the_trouble() -> None:
+def test_a_proxy_that_cannot_be_found_is_named_in_the_error() -> None:
     error = run(failure(silent, look_up=names()))
     assert error.message == f"cannot reach the proxy for {SITE}: Name or service not known"

@@ -234,9 +234,7 @@ def test_many_at_once_are_not_mixed_up(server: Serving) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_reader_who_does_not_read_holds_little_and_loses_nothing(
-    server: Serving, scheme: str, tmp_path: Path
-) -> None:
+def test_a_slow_reader_buffers_little_and_loses_nothing(server: Serving, scheme: str, tmp_path: Path) -> None:
     serving_tls, trusting = certificate(tmp_path, HERE)
 
     async def main() -> None:

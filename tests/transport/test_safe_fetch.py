@@ -35,7 +35,7 @@ async def refusal(web: Web, url: str) -> GroundwireError:
     return caught.value
 
 
-def test_a_page_comes_back_with_what_its_headers_say() -> None:
+def test_a_page_is_returned_with_its_headers() -> None:
     async def main() -> Fetched:
         async with small_web(page("<p>ä</p>", x_what="ever", set_cookie="a=b")) as web:
             fetched = await web.fetcher.get(web.url("/ä?q=1#f"))
@@ -51,7 +51,7 @@ def test_a_page_comes_back_with_what_its_headers_say() -> None:
     assert "set-cookie" not in headers
 
 
-def test_a_name_is_dialled_at_the_address_that_was_judged_and_asked_for_by_its_name() -> None:
+def test_a_connection_goes_to_the_checked_address_and_the_request_names_the_host() -> None:
     async def main() -> None:
         names = Names(www_example_com=[[HERE], [FORBIDDEN_HOST]])
         async with small_web(page(), names) as web:
@@ -114,7 +114,7 @@ def test_a_name_that_changes_its_mind_is_judged_again_for_each_page() -> None:
     run(main())
 
 
-def test_a_redirect_to_the_same_name_asks_for_its_address_anew() -> None:
+def test_a_redirect_to_the_same_name_resolves_it_again() -> None:
     async def main() -> None:
         names = Names(www_example_com=[[HERE], [FORBIDDEN_HOST]])
         async with small_web(redirect("/again"), names) as web:
@@ -218,7 +218,7 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch
     run(main())
 
 
-def test_a_name_that_nobody_knows_is_unreachable() -> None:
+def test_an_unknown_name_is_unreachable() -> None:
     async def main() -> None:
         async with small_web(page(), Names()) as web:
             with pytest.raises(Unreachable, match=r"nowhere\.example\.com cannot be found"):
@@ -269,7 +269,7 @@ def test_one_deadline_spans_names_hops_and_bytes() -> None:
     run(main())
 
 
-def test_a_caller_who_leaves_closes_the_connection() -> None:
+def test_a_cancelled_caller_closes_the_connection() -> None:
     async def main() -> None:
         async with small_web(ScriptedResponse(delay=float("inf"))) as web:
             task = asyncio.create_task(web.fetcher.get(web.url()))
@@ -303,7 +303,9 @@ def test_pages_of_hosts_that_share_an_address_do_not() -> None:
     run(main())
 
 
-def test_a_certificate_must_be_for_the_name_though_the_ip_address_is_dialled(tmp_path: Path) -> None:
+def test_a_certificate_must_match_the_name_although_the_connection_is_to_the_ip_address(
+    tmp_path: Path,
+) -> None:
     serving, trusting = certificate(tmp_path, SITE)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -434,14 +436,14 @@ def test_several_types_can_be_accepted(accept: str) -> None:
     assert (fetched.content_type, fetched.charset, fetched.body) == ("text/plain", "latin-1", b"\xe4")
 
 
-def test_an_error_page_of_another_type_is_told_by_its_status_alone() -> None:
+def test_an_error_page_of_another_type_is_reported_by_its_status_alone() -> None:
     fetched = run(got(ScriptedResponse(404, {"content-type": "text/html"}, b"gone"), "text/plain"))
     assert (fetched.status, fetched.body) == (404, b"")
     fetched = run(got(ScriptedResponse(404, {"content-type": "text/plain"}, b"gone"), "text/plain"))
     assert (fetched.status, fetched.body) == (404, b"gone")
 
 
-def test_many_pages_come_in_the_order_asked_for_each_with_its_own_fate() -> None:
+def test_many_pages_are_returned_in_order_each_with_its_own_outcome() -> None:
     async def main() -> None:
         script = Script((page(),), {"/slow": (ScriptedResponse(delay=float("inf")),), "/late": (page(),)})
         async with small_web(script, seconds=600) as web:
@@ -470,7 +472,7 @@ def test_no_more_pages_are_fetched_at_once_than_allowed() -> None:
     run(main())
 
 
-def test_who_stops_waiting_for_many_pages_leaves_nothing_behind() -> None:
+def test_cancelling_many_fetches_leaves_nothing_open() -> None:
     async def main() -> None:
         async with small_web(ScriptedResponse(delay=float("inf"))) as web:
             urls = [web.url(f"/{number}") for number in range(4)]

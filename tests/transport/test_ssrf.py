@@ -112,7 +112,7 @@ def test_what_is_no_address_of_a_public_page_is_refused(url: str) -> None:
         ("http://good.example.com/@127.0.0.1/", "http://good.example.com/@127.0.0.1/"),
     ],
 )
-def test_an_address_is_taken_apart_as_browsers_do(url: str, expected: str) -> None:
+def test_a_url_is_parsed_as_browsers_do(url: str, expected: str) -> None:
     assert str(check_url(url)) == expected
 
 

@@ -21,7 +21,7 @@ def test_what_a_call_raises_comes_back() -> None:
         run(run_in_thread(lambda: empty["x"]))
 
 
-def test_a_program_does_not_wait_for_a_call_that_nobody_waits_for() -> None:
+def test_a_program_does_not_wait_for_an_abandoned_call_at_exit() -> None:
     ended = threading.Event()
     returned: list[bool] = []
 

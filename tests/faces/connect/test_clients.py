@@ -72,7 +72,7 @@ def test_the_address_is_written_once_and_undone_to_the_byte(client: str, tmp_pat
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_to_undo_nobody_has_to_know_the_address_again(client: str, tmp_path: Path) -> None:
+def test_undo_does_not_need_the_address(client: str, tmp_path: Path) -> None:
     given(tmp_path, client, TEXTS[client])
     before = tree(tmp_path)
     elsewhere = ("--url", "http://gw.example:1", "--write")
@@ -91,7 +91,7 @@ def test_a_file_that_was_not_there_is_made_and_removed(client: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_without_write_it_says_what_to_add_and_what_comes_next(client: str, tmp_path: Path) -> None:
+def test_without_write_it_shows_what_to_add_and_the_next_step(client: str, tmp_path: Path) -> None:
     code, out, err = connect(tmp_path, client, "--gateway", "--url", "http://gw.example:1/")
     assert (code, tree(tmp_path)) == (0, {})
     assert "http://gw.example:1" in out
@@ -100,7 +100,7 @@ def test_without_write_it_says_what_to_add_and_what_comes_next(client: str, tmp_
 
 @pytest.mark.parametrize("client", SHARED)
 @pytest.mark.parametrize("order", list(permutations(("--gateway", "--http", ""))), ids="".join)
-def test_ways_in_one_file_are_all_taken_back_in_whatever_order_they_came(
+def test_changes_in_one_file_are_all_undone_in_any_order(
     client: str, order: tuple[str, ...], tmp_path: Path
 ) -> None:
     file = given(tmp_path, client, TEXTS[client])
@@ -134,7 +134,7 @@ def test_all_entries_go_and_what_others_wrote_since_stays(client: str, tmp_path:
         ("gemini-cli", "GOOGLE_GEMINI_BASE_URL=https://proxy.example\n"),
     ],
 )
-def test_an_address_of_somebody_else_is_not_taken_out_and_comes_back(
+def test_an_address_set_by_the_user_is_not_removed_and_is_restored(
     client: str, text: str, tmp_path: Path
 ) -> None:
     file = given(tmp_path, client, text)

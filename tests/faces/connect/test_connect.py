@@ -128,7 +128,7 @@ def test_what_is_connected_already_is_not_touched(client: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_a_broken_file_is_refused_with_its_place_and_left_alone(client: str, tmp_path: Path) -> None:
+def test_a_broken_file_is_refused_with_its_position_and_left_alone(client: str, tmp_path: Path) -> None:
     text, place = BROKEN[Path(FILES[client]).suffix]
     given(tmp_path, client, text)
     before = tree(tmp_path)
@@ -139,9 +139,7 @@ def test_a_broken_file_is_refused_with_its_place_and_left_alone(client: str, tmp
 
 
 @pytest.mark.parametrize("client", [name for name in FILES if name != "claude-desktop"])
-def test_another_way_replaces_the_first_and_undo_goes_back_to_the_beginning(
-    client: str, tmp_path: Path
-) -> None:
+def test_another_mode_replaces_the_first_and_undo_restores_the_original(client: str, tmp_path: Path) -> None:
     file = given(tmp_path, client, text_of(client, "with comments"))
     before = tree(tmp_path)
     connect(tmp_path, client, "--write")

@@ -74,7 +74,7 @@ def at_once() -> asyncio.Event:
     return event
 
 
-def test_the_next_address_is_dialled_as_soon_as_one_is_dead() -> None:
+def test_the_next_address_is_tried_as_soon_as_one_fails() -> None:
     async def main() -> None:
         attempts = Attempts()
         connection = await first_connected(
@@ -86,7 +86,7 @@ def test_the_next_address_is_dialled_as_soon_as_one_is_dead() -> None:
     run(main())
 
 
-def test_the_next_address_is_dialled_beside_one_that_is_silent_and_who_is_late_is_hung_up_on() -> None:
+def test_the_next_address_is_tried_while_one_is_pending_and_late_connections_are_aborted() -> None:
     async def main() -> None:
         attempts = Attempts()
         connection = await first_connected(
@@ -101,7 +101,7 @@ def test_the_next_address_is_dialled_beside_one_that_is_silent_and_who_is_late_i
     run(main())
 
 
-def test_the_silent_one_may_still_be_the_first() -> None:
+def test_a_pending_attempt_may_still_be_the_first() -> None:
     async def main() -> None:
         attempts, ready = Attempts(), asyncio.Event()
         dialling = asyncio.ensure_future(
@@ -115,7 +115,7 @@ def test_the_silent_one_may_still_be_the_first() -> None:
     run(main())
 
 
-def test_where_nobody_is_the_last_error_is_told() -> None:
+def test_without_a_connection_the_last_error_is_raised() -> None:
     async def main() -> None:
         attempts = Attempts()
         with pytest.raises(OSError, match="b"):
@@ -126,7 +126,7 @@ def test_where_nobody_is_the_last_error_is_told() -> None:
     run(main())
 
 
-def test_who_cannot_be_trusted_is_not_replaced_by_another() -> None:
+def test_a_host_with_a_bad_certificate_is_not_replaced_by_the_next_address() -> None:
     async def main() -> None:
         attempts = Attempts()
         with pytest.raises(ssl.SSLError):
@@ -136,7 +136,7 @@ def test_who_cannot_be_trusted_is_not_replaced_by_another() -> None:
     run(main())
 
 
-def test_who_stops_dialling_stops_all_of_it() -> None:
+def test_cancelling_a_connect_cancels_all_attempts() -> None:
     async def main() -> None:
         attempts = Attempts()
         async with nothing_left():
@@ -180,7 +180,7 @@ def test_a_name_is_reached_where_it_answers(others: Sequence[str]) -> None:
     run(main())
 
 
-def test_a_name_that_answers_nowhere_leaves_nothing_behind() -> None:
+def test_a_name_without_a_reachable_address_leaves_nothing_open() -> None:
     async def main() -> None:
         async with nothing_left(), serving(answering) as port, deaf(port):
             async with client(names(www_example_com=[DEAD, DEAF])) as http:
@@ -196,7 +196,7 @@ def test_a_name_that_answers_nowhere_leaves_nothing_behind() -> None:
     run(main())
 
 
-def test_a_literal_address_is_dialled_as_it_is() -> None:
+def test_a_literal_address_is_connected_to_without_a_lookup() -> None:
     async def main() -> None:
         async with serving(answering, host="::1") as port, client(names()) as http:
             assert await fetch_body(http, f"http://[::1]:{port}/") == b"ok"
@@ -230,7 +230,7 @@ def resolver(monkeypatch: pytest.MonkeyPatch) -> ScriptedGetaddrinfo:
     return resolver
 
 
-def test_a_name_is_looked_up_once_for_all_who_want_it(resolver: ScriptedGetaddrinfo) -> None:
+def test_a_name_is_looked_up_once_for_concurrent_requests(resolver: ScriptedGetaddrinfo) -> None:
     async def main() -> None:
         look_up = Resolver()
         first, *others = [asyncio.ensure_future(look_up(SITE)) for _ in range(20)]
@@ -312,7 +312,7 @@ async def look_up_once() -> Sequence[str]:
     return await Resolver()(SITE)
 
 
-def test_a_certificate_must_be_for_who_was_asked_for_and_still_hold(tmp_path: Path) -> None:
+def test_a_certificate_must_match_the_host_and_be_valid(tmp_path: Path) -> None:
     tls, trusting = certificate(tmp_path, SITE, HERE)
     old, trusting_old = certificate(tmp_path, SITE, days=-1)
     book = names(www_example_com=[HERE], other_example_com=[HERE])
@@ -334,7 +334,7 @@ def test_a_certificate_must_be_for_who_was_asked_for_and_still_hold(tmp_path: Pa
     run(main())
 
 
-def test_a_port_where_nothing_is_encrypted_is_told_as_such(tmp_path: Path) -> None:
+def test_a_port_without_tls_is_reported_as_such(tmp_path: Path) -> None:
     async def greeting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         await silent(reader, writer)
@@ -359,7 +359,7 @@ def test_a_port_where_nothing_is_encrypted_is_told_as_such(tmp_path: Path) -> No
     run(main())
 
 
-def test_who_leaves_while_dialling_or_shaking_hands_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_cancelling_while_connecting_or_in_the_handshake_leaves_nothing_open(tmp_path: Path) -> None:
     _, trusting = certificate(tmp_path, SITE)
     book = names(www_example_com=[HERE], deaf_example_com=[DEAF], many_example_com=[DEAF, HERE])
 
@@ -413,9 +413,7 @@ def test_a_body_may_end_with_an_encrypted_connection_which_is_then_gone(tmp_path
 
 @pytest.mark.parametrize("length", [b"", b"content-length: 1000000\r\n"], ids=["without a length", "with"])
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_who_reads_late_reads_all_that_came_before_the_end(
-    tmp_path: Path, scheme: str, length: bytes
-) -> None:
+def test_a_late_reader_gets_all_bytes_before_the_end(tmp_path: Path, scheme: str, length: bytes) -> None:
     tls, trusting = certificate(tmp_path, SITE)
 
     async def hasty(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -36,7 +36,7 @@ async def fetch_body(http: Http, what: HttpRequest, deadlines: Deadlines = PATIE
         return await response.body()
 
 
-def test_an_answer_may_be_announced_before_it_comes() -> None:
+def test_interim_responses_may_precede_a_response() -> None:
     early = b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"
     told = parse_response([CONTINUE + early + CONTINUE + OK])
     assert (told.status, told.headers, told.body, told.end) == (200, {"content-length": "2"}, b"ok", "kept")
@@ -44,15 +44,15 @@ def test_an_answer_may_be_announced_before_it_comes() -> None:
     assert parse_response([CONTINUE]).end == RemoteDisconnected.__name__
 
 
-def test_an_answer_that_is_announced_for_ever_is_refused() -> None:
+def test_endless_interim_responses_are_refused() -> None:
     assert is_refused([CONTINUE * 10_000])
 
 
-def test_nobody_asked_for_another_protocol() -> None:
+def test_an_unrequested_protocol_switch_is_refused() -> None:
     assert is_refused([b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n"])
 
 
-def test_a_head_that_dribbles_in_is_not_read_from_its_beginning_each_time() -> None:
+def test_a_head_that_arrives_byte_by_byte_is_not_parsed_from_its_beginning_each_time() -> None:
     def dribbled(size: int) -> None:
         assert (
             parse_response([b"HTTP/1.1 200 OK\r\na: ", *([b"x"] * size)]).end == RemoteDisconnected.__name__
@@ -62,13 +62,15 @@ def test_a_head_that_dribbles_in_is_not_read_from_its_beginning_each_time() -> N
 
 
 @pytest.mark.parametrize("before", [b"", b"HTTP/1.1 2", b"HTTP/1.1 200 OK\r\na: b\r\n"])
-def test_an_end_before_the_answer_is_a_hang_up(before: bytes) -> None:
+def test_an_end_before_the_response_is_a_disconnect(before: bytes) -> None:
     assert parse_response([before] if before else []).end == RemoteDisconnected.__name__
 
 
 @pytest.mark.parametrize("error", [None, ConnectionResetError(), TimeoutError()])
 @pytest.mark.parametrize("head", [SIZED, ENDLESS])
-def test_a_connection_that_breaks_is_told_after_what_came(head: bytes, error: Exception | None) -> None:
+def test_a_broken_connection_is_reported_after_the_bytes_that_arrived(
+    head: bytes, error: Exception | None
+) -> None:
     async def main() -> None:
         connection, _ = connected()
         connection.data_received(head + b"abc")
@@ -84,7 +86,7 @@ def test_a_connection_that_breaks_is_told_after_what_came(head: bytes, error: Ex
     run(main())
 
 
-def test_a_body_that_ends_with_its_connection_leaves_no_line_to_use() -> None:
+def test_a_body_that_ends_with_its_connection_leaves_no_connection_to_reuse() -> None:
     async def main() -> None:
         connection, wire = connected()
         connection.data_received(ENDLESS + b"abc")
@@ -98,7 +100,7 @@ def test_a_body_that_ends_with_its_connection_leaves_no_line_to_use() -> None:
 
 
 @pytest.mark.parametrize("method", ["", "GET"], ids=["idle", "over"])
-def test_what_nobody_asked_for_ends_the_line_at_once(method: str) -> None:
+def test_unrequested_data_closes_the_connection_at_once(method: str) -> None:
     async def main() -> None:
         connection, wire = connected(method)
         if method:
@@ -111,7 +113,7 @@ def test_what_nobody_asked_for_ends_the_line_at_once(method: str) -> None:
     run(main())
 
 
-def test_a_line_that_was_left_hears_only_what_it_is_asked_for() -> None:
+def test_a_released_connection_carries_the_next_request() -> None:
     async def main() -> None:
         connection, wire = connected()
         connection.data_received(OK)
@@ -128,7 +130,7 @@ def test_a_line_that_was_left_hears_only_what_it_is_asked_for() -> None:
     run(main())
 
 
-def test_who_does_not_read_holds_little() -> None:
+def test_an_unread_response_buffers_little() -> None:
     async def main() -> None:
         connection, wire = connected()
         connection.data_received(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n")
@@ -149,7 +151,7 @@ def test_who_does_not_read_holds_little() -> None:
     run(main())
 
 
-def test_who_gives_up_is_told_after_what_came() -> None:
+def test_a_failure_is_raised_after_the_bytes_that_arrived() -> None:
     async def main() -> None:
         connection, _ = connected()
         connection.data_received(SIZED + b"abc")
@@ -185,7 +187,7 @@ def once(then: Talk, seen: list[bytes]) -> Talk:
 
 
 @pytest.mark.parametrize("then", [cut, angry], ids=["hangs up", "resets"])
-def test_a_line_closed_when_it_is_taken_is_replaced_where_asking_twice_does_no_harm(then: Talk) -> None:
+def test_a_connection_closed_when_it_is_reused_is_replaced_for_idempotent_requests(then: Talk) -> None:
     async def main() -> None:
         seen: list[bytes] = []
         async with nothing_left(), serving(once(then, seen)) as port, Http({}) as http:
@@ -201,7 +203,7 @@ def test_a_line_closed_when_it_is_taken_is_replaced_where_asking_twice_does_no_h
     run(main())
 
 
-def test_a_line_that_was_closed_or_spoken_on_while_it_rested_is_not_taken() -> None:
+def test_an_idle_connection_that_was_closed_or_received_data_is_not_reused() -> None:
     async def talk(reader: StreamReader, writer: StreamWriter) -> None:
         path = (await request(reader)).split()[1]
         writer.write(OK)
@@ -237,7 +239,7 @@ PHASES = {
 
 
 @pytest.mark.parametrize("data", PHASES.values(), ids=PHASES)
-def test_a_reset_is_told_in_every_phase(data: bytes) -> None:
+def test_a_reset_is_reported_in_every_phase(data: bytes) -> None:
     async def talk(reader: StreamReader, writer: StreamWriter) -> None:
         await request(reader)
         writer.write(data)
@@ -261,7 +263,7 @@ def test_a_reset_is_told_in_every_phase(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("data", PHASES.values(), ids=PHASES)
-def test_who_leaves_in_whatever_phase_leaves_nothing_behind(data: bytes) -> None:
+def test_cancelling_in_any_phase_leaves_nothing_open(data: bytes) -> None:
     async def main() -> None:
         received = asyncio.Event()
 
@@ -287,7 +289,7 @@ def test_who_leaves_in_whatever_phase_leaves_nothing_behind(data: bytes) -> None
 
 
 @pytest.mark.parametrize("data", PHASES.values(), ids=PHASES)
-def test_time_that_runs_out_in_whatever_phase_leaves_nothing_behind(data: bytes) -> None:
+def test_a_timeout_in_any_phase_leaves_nothing_open(data: bytes) -> None:
     async def main() -> None:
         async with nothing_left(), serving(then_silent(data)) as port, Http({}) as http:
             with pytest.raises(TimedOut):
@@ -296,7 +298,7 @@ def test_time_that_runs_out_in_whatever_phase_leaves_nothing_behind(data: bytes)
     run(main())
 
 
-def test_a_body_packed_in_an_unknown_way_leaves_no_connection_behind() -> None:
+def test_a_body_with_an_unknown_encoding_leaves_no_connection_open() -> None:
     packed = b"HTTP/1.1 503 Busy\r\ncontent-encoding: br\r\ncontent-length: 2\r\n\r\nxx"
 
     async def main() -> None:
@@ -314,7 +316,7 @@ def test_a_body_packed_in_an_unknown_way_leaves_no_connection_behind() -> None:
     run(main())
 
 
-def test_who_reads_on_after_leaving_reads_nothing_of_the_next_answer() -> None:
+def test_a_read_after_closing_gets_nothing_of_the_next_response() -> None:
     async def talk(reader: StreamReader, writer: StreamWriter) -> None:
         for number in range(2):
             await request(reader)
@@ -333,7 +335,7 @@ def test_who_reads_on_after_leaving_reads_nothing_of_the_next_answer() -> None:
     run(main())
 
 
-def test_a_line_that_nobody_wants_for_a_while_is_closed() -> None:
+def test_an_idle_connection_is_closed_after_a_while() -> None:
     async def main() -> None:
         async with serving(answering) as port, nothing_left():
             pool, origin = Pool(Connector(), 0.05), Origin(HERE, port)
@@ -347,7 +349,7 @@ def test_a_line_that_nobody_wants_for_a_while_is_closed() -> None:
 
 
 @pytest.mark.parametrize("angry", [False, True], ids=["waits", "resets"])
-def test_an_answer_that_comes_before_all_was_said_is_heard(angry: bool) -> None:
+def test_a_response_before_the_end_of_the_request_is_read(angry: bool) -> None:
     async def talk(reader: StreamReader, writer: StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno")

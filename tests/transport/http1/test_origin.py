@@ -39,7 +39,7 @@ PROXY = "http://proxy.example:3128"
         ("http://a.example/?" + "q" * 20_000, Origin("a.example", 80), "a.example", "/?" + "q" * 20_000),
     ],
 )
-def test_an_address_leads_to_a_door(url: str, origin: Origin, host: str, path: str) -> None:
+def test_a_url_has_an_origin(url: str, origin: Origin, host: str, path: str) -> None:
     target = parse_target(url)
     assert (target.origin, target.host, target.path, target.authorization) == (origin, host, path, "")
 
@@ -59,7 +59,7 @@ def test_an_address_leads_to_a_door(url: str, origin: Origin, host: str, path: s
         ("me:%zz", b"me:%zz"),
     ],
 )
-def test_name_and_password_are_told_and_stand_nowhere_else(secret: str, told: bytes) -> None:
+def test_name_and_password_become_a_header_and_occur_nowhere_else(secret: str, told: bytes) -> None:
     target = parse_target(f"https://{secret}@a.example/x?y=@z")
     assert target.authorization == f"Basic {b64encode(told).decode()}"
     assert (target.origin, target.host, target.path) == (
@@ -70,7 +70,7 @@ def test_name_and_password_are_told_and_stand_nowhere_else(secret: str, told: by
     assert parse_proxy(f"http://{secret}@a.example:1") == (Origin("a.example", 1), target.authorization)
 
 
-def test_only_a_proxy_that_passes_it_on_in_the_open_is_told_the_whole_address() -> None:
+def test_only_a_proxy_for_plain_http_gets_the_whole_url() -> None:
     assert parse_target("http://a.example/x?y", PROXY).path == "http://a.example/x?y"
     assert parse_target("http://[::1]:81/x", PROXY).path == "http://[::1]:81/x"
     assert parse_target("https://a.example/x?y", PROXY).path == "/x?y"
@@ -82,7 +82,7 @@ ODD = st.text(st.sampled_from("abAB019.:/?#@[]%\\ \t\r\n\0é\u2028\u212a\ud800-_
 
 
 @given(st.sampled_from(["http://", "https://", "http:", "", "HTTP://a", "http://a.example/"]), ODD)
-def test_whatever_leads_somewhere_can_be_written_on_one_line(scheme: str, rest: str) -> None:
+def test_every_valid_url_can_be_written_on_one_line(scheme: str, rest: str) -> None:
     try:
         target = parse_target(scheme + rest)
     except InvalidUrl:
@@ -112,7 +112,7 @@ def test_a_proxy_that_is_none_is_a_matter_of_configuration(proxy: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["Content-Length", "transfer-encoding", "Connection", "upgrade"])
-def test_where_a_body_ends_is_not_the_callers_to_say(name: str) -> None:
+def test_the_caller_cannot_set_the_length_of_the_body(name: str) -> None:
     async def main() -> None:
         async with Http({}) as http:
             with pytest.raises(ConfigError, match="cannot be written"):

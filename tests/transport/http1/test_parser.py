@@ -165,7 +165,7 @@ def test_what_is_not_by_the_book_is_refused(head: bytes) -> None:
     ("told", "length"),
     [("0", 0), ("5", 5), ("05", 5), ("5, 5", 5), ("5,5,\t5", 5), ("9" * 18, 10**18 - 1)],
 )
-def test_a_length_is_a_number_however_often_it_is_told(told: str, length: int) -> None:
+def test_a_repeated_content_length_must_be_one_number(told: str, length: int) -> None:
     assert length_in({"content-length": told}) == length
 
 
@@ -343,7 +343,7 @@ def test_what_two_parsers_take_for_an_answer_is_the_same_answer(
         ("CONNECT", 407, {"transfer-encoding": "chunked"}, ChunkedBody),
     ],
 )
-def test_method_status_and_headers_tell_what_follows(
+def test_method_status_and_headers_decide_the_body(
     method: str, status: int, headers: dict[str, str], kind: type
 ) -> None:
     body = body_parser(ResponseHead(status, headers), method)
@@ -370,7 +370,7 @@ def test_method_status_and_headers_tell_what_follows(
         {"content-length": "5, 6"},
     ],
 )
-def test_an_end_that_is_told_twice_or_oddly_is_refused(headers: dict[str, str]) -> None:
+def test_an_ambiguous_body_length_is_refused(headers: dict[str, str]) -> None:
     with pytest.raises(ProtocolError):
         body_parser(ResponseHead(200, headers), "GET")
 
@@ -415,7 +415,7 @@ def test_chunks_that_others_might_read_otherwise_are_refused(wire: bytes) -> Non
     assert parse_response(cut(CHUNKED + wire, list(range(200)))) == told
 
 
-def test_what_was_right_is_told_before_what_was_wrong() -> None:
+def test_valid_bytes_are_returned_before_the_error() -> None:
     body = ChunkedBody()
     assert body.feed(b"3\r\nabc\r\n2\r\nde\r\nzz\r\n1\r\nf\r\n") == b"abcde"
     assert isinstance(body.error, ProtocolError)
@@ -435,7 +435,7 @@ def test_what_was_right_is_told_before_what_was_wrong() -> None:
     ],
     ids=["extension", "longer", "trailer", "longer trailer", "trailers", "more trailers", "size without end"],
 )
-def test_what_stands_between_chunks_is_bounded_however_it_is_cut(wire: bytes, refused: bool) -> None:
+def test_lines_between_chunks_are_bounded_however_they_are_cut(wire: bytes, refused: bool) -> None:
     for pieces in ([wire], cut(wire, list(range(0, len(wire), 7))), cut(wire, [4097, 4098, 4099, 4100])):
         assert is_refused([CHUNKED, *pieces]) is refused
 
