@@ -86,7 +86,7 @@ def test_a_project_may_not_hold_a_key(world: World) -> None:
 def test_a_project_names_no_provider_that_the_user_does_not_have(world: World) -> None:
     path = world.of_project("[providers.evil]\nmodel = 'x'")
     assert world.refusal().startswith(f"{path}:1: providers.evil: there is no provider 'evil'; ")
-    assert world.refusal().endswith(f"give it dialect and base_url in {world.user_file}")
+    assert world.refusal().endswith(f"set its dialect and base_url in {world.user_file}")
 
 
 def test_a_relative_xdg_path_does_not_make_the_project_the_user(

@@ -21,7 +21,7 @@ from tests.credentials.builders import (
     Rotation,
     Service,
     jwt,
-    places,
+    lookup_context,
     session,
     stored_refresh,
     write_opencode,
@@ -117,7 +117,7 @@ def test_keys_and_other_peoples_sessions_are_never_sent(tmp_path: Path) -> None:
     record = {"type": "oauth", "refresh": "r-0", "access": "a-0", "expires": 0}
     write_opencode(tmp_path, {"anthropic": record, "openai": {"type": "api", "key": "k"}})
     for name in ("anthropic", "openai"):
-        found = find((Lookup("opencode", name),), places(tmp_path))
+        found = find((Lookup("opencode", name),), lookup_context(tmp_path))
         assert found is not None
         assert fresh(found, Service(never)) is found
         with pytest.raises(AuthRejected, match="was refused"):
@@ -442,7 +442,7 @@ def test_a_linked_store_stays_a_link_and_all_files_are_private(tmp_path: Path) -
 
 def test_an_inline_session_is_refreshed_in_memory_with_a_warning(tmp_path: Path) -> None:
     record = {"type": "oauth", "refresh": "r-0", "access": "a-0", "expires": 0}
-    where = places(tmp_path, OPENCODE_AUTH_CONTENT=json.dumps({"openai": record}))
+    where = lookup_context(tmp_path, OPENCODE_AUTH_CONTENT=json.dumps({"openai": record}))
     held = find((Lookup("opencode", "openai", "oauth"),), where)
     assert held is not None
     found = fresh(held, Service(Rotation("r-0").answer))
@@ -483,7 +483,7 @@ def test_no_message_shows_a_token(tmp_path: Path) -> None:
 
 def inline(home: Path) -> Credential:
     record = {"type": "oauth", "refresh": "r-0", "access": "a-0", "expires": 0}
-    where = places(home, OPENCODE_AUTH_CONTENT=json.dumps({"openai": record}))
+    where = lookup_context(home, OPENCODE_AUTH_CONTENT=json.dumps({"openai": record}))
     found = find((Lookup("opencode", "openai", "oauth"),), where)
     assert found is not None
     return found

@@ -11,7 +11,14 @@ from groundwire.credentials.lookup import Lookup, defined_variables, explain, fi
 from groundwire.credentials.secret import Credential, Secret
 from groundwire.credentials.stores import read_opencode
 from groundwire.errors import ConfigError
-from tests.credentials.builders import codex_file, jwt, opencode_file, places, write_opencode, write_private
+from tests.credentials.builders import (
+    codex_file,
+    jwt,
+    lookup_context,
+    opencode_file,
+    write_opencode,
+    write_private,
+)
 
 GEMINI = (Lookup("own", "gemini"),)
 
@@ -22,14 +29,14 @@ def write_own(home: Path, text: str) -> Path:
 
 def test_a_key_is_found_under_its_provider(tmp_path: Path) -> None:
     write_own(tmp_path, '[providers.gemini]\nkey = "g-1"\n[providers.openai]\nkey = "o-1"\n')
-    assert find(GEMINI, places(tmp_path)) == Credential(
+    assert find(GEMINI, lookup_context(tmp_path)) == Credential(
         Secret("g-1"), "api", "groundwire's credentials file", entry="gemini"
     )
-    assert find((Lookup("own", "exa"),), places(tmp_path)) is None
+    assert find((Lookup("own", "exa"),), lookup_context(tmp_path)) is None
 
 
 def test_without_the_file_nothing_is_found(tmp_path: Path) -> None:
-    assert find(GEMINI, places(tmp_path)) is None
+    assert find(GEMINI, lookup_context(tmp_path)) is None
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o644, 0o602])
@@ -37,7 +44,7 @@ def test_a_file_that_others_can_open_is_refused(tmp_path: Path, mode: int) -> No
     path = write_own(tmp_path, '[providers.gemini]\nkey = "g-1-canary-key"\n')
     path.chmod(mode)
     with pytest.raises(ConfigError, match="open to other users") as caught:
-        find(GEMINI, places(tmp_path))
+        find(GEMINI, lookup_context(tmp_path))
     assert f"chmod 600 {path}" in caught.value.message
     assert "g-1-canary-key" not in caught.value.message
 
@@ -47,7 +54,7 @@ def test_a_symbolic_link_is_refused(tmp_path: Path) -> None:
     path.rename(tmp_path / "elsewhere.toml")
     path.symlink_to(tmp_path / "elsewhere.toml")
     with pytest.raises(ConfigError, match="symbolic link"):
-        find(GEMINI, places(tmp_path))
+        find(GEMINI, lookup_context(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -65,14 +72,14 @@ def test_a_broken_file_is_reported_with_its_position_and_without_its_secrets(
 ) -> None:
     path = write_own(tmp_path, text)
     with pytest.raises(ConfigError, match=reason) as caught:
-        find(GEMINI, places(tmp_path))
+        find(GEMINI, lookup_context(tmp_path))
     assert str(path) in caught.value.message
     assert "canary" not in caught.value.message
 
 
 def test_a_refused_file_is_explained_without_raising(tmp_path: Path) -> None:
     write_own(tmp_path, "").chmod(0o644)
-    (finding,) = explain(GEMINI, places(tmp_path))
+    (finding,) = explain(GEMINI, lookup_context(tmp_path))
     assert not finding.found
     assert "chmod 600" in finding.detail
 
@@ -80,7 +87,7 @@ def test_a_refused_file_is_explained_without_raising(tmp_path: Path) -> None:
 def test_an_earlier_lookup_with_a_key_skips_the_file(tmp_path: Path) -> None:
     write_own(tmp_path, "").chmod(0o644)
     lookups = (Lookup("environment", "K"), *GEMINI)
-    found = find(lookups, places(tmp_path, K="k-1"))
+    found = find(lookups, lookup_context(tmp_path, K="k-1"))
     assert found is not None
     assert found.origin == "environment K"
 
@@ -90,14 +97,14 @@ OAUTH = {"type": "oauth", "refresh": "r-1", "access": "a-1", "expires": 17900000
 
 def test_a_key_of_opencode_is_found(tmp_path: Path) -> None:
     path = write_opencode(tmp_path, {"google": {"type": "api", "key": "g-1", "metadata": {"a": "b"}}})
-    assert find((Lookup("opencode", "google", "api"),), places(tmp_path)) == Credential(
+    assert find((Lookup("opencode", "google", "api"),), lookup_context(tmp_path)) == Credential(
         Secret("g-1"), "api", "OpenCode's auth.json (google)", store=str(path), entry="google"
     )
 
 
 def test_a_session_is_found_and_its_end_is_in_milliseconds(tmp_path: Path) -> None:
     path = write_opencode(tmp_path, {"openai": {**OAUTH, "accountId": "acc", "enterpriseUrl": "x", "new": 1}})
-    assert find((Lookup("opencode", "openai", "oauth"),), places(tmp_path)) == Credential(
+    assert find((Lookup("opencode", "openai", "oauth"),), lookup_context(tmp_path)) == Credential(
         Secret("a-1"),
         "oauth",
         "OpenCode's auth.json (openai)",
@@ -112,22 +119,22 @@ def test_a_session_is_found_and_its_end_is_in_milliseconds(tmp_path: Path) -> No
 def test_the_account_is_read_from_the_token_when_the_record_has_none(tmp_path: Path) -> None:
     access = jwt({"https://api.openai.com/auth": {"chatgpt_account_id": "acc"}})
     write_opencode(tmp_path, {"openai": {**OAUTH, "access": access}})
-    found = find((Lookup("opencode", "openai", "oauth"),), places(tmp_path))
+    found = find((Lookup("opencode", "openai", "oauth"),), lookup_context(tmp_path))
     assert found is not None
     assert found.account_id == "acc"
 
 
 def test_a_lookup_takes_only_its_kind_of_credential(tmp_path: Path) -> None:
     write_opencode(tmp_path, {"openai": OAUTH})
-    assert find((Lookup("opencode", "openai", "api"),), places(tmp_path)) is None
-    assert find((Lookup("opencode", "openai"),), places(tmp_path)) is not None
-    (finding,) = explain((Lookup("opencode", "openai", "api"),), places(tmp_path))
+    assert find((Lookup("opencode", "openai", "api"),), lookup_context(tmp_path)) is None
+    assert find((Lookup("opencode", "openai"),), lookup_context(tmp_path)) is not None
+    (finding,) = explain((Lookup("opencode", "openai", "api"),), lookup_context(tmp_path))
     assert finding.detail == "has a session for openai, not a key"
 
 
 def test_trailing_slashes_of_ids_do_not_count(tmp_path: Path) -> None:
     write_opencode(tmp_path, {"openai///": OAUTH})
-    found = find((Lookup("opencode", "openai"),), places(tmp_path))
+    found = find((Lookup("opencode", "openai"),), lookup_context(tmp_path))
     assert found is not None
     assert found.entry == "openai///"
 
@@ -161,38 +168,38 @@ INVALID: list[object] = [
 def test_invalid_records_are_passed_over_and_counted(tmp_path: Path) -> None:
     records = {f"bad{index}": record for index, record in enumerate(INVALID)}
     write_opencode(tmp_path, {**records, "google": {"type": "api", "key": "g-1"}})
-    shelf = read_opencode(places(tmp_path))
+    shelf = read_opencode(lookup_context(tmp_path))
     assert list(shelf.credentials) == ["google"]
     assert shelf.dropped == len(INVALID)
-    (finding,) = explain((Lookup("opencode", "x"),), places(tmp_path))
+    (finding,) = explain((Lookup("opencode", "x"),), lookup_context(tmp_path))
     assert finding.detail == f"has nothing for x; {len(INVALID)} invalid records were skipped"
 
 
 def test_a_wellknown_record_defines_a_variable_unless_the_environment_does(tmp_path: Path) -> None:
     write_opencode(tmp_path, {"https://corp.example/": {"type": "wellknown", "key": "CORP", "token": "t-1"}})
     lookups = (Lookup("environment", "CORP"),)
-    found = find(lookups, places(tmp_path))
+    found = find(lookups, lookup_context(tmp_path))
     assert found is not None
     assert (found.secret, found.kind) == (Secret("t-1"), "api")
     assert found.origin == "OpenCode's auth.json (https://corp.example/, as CORP)"
-    own = find(lookups, places(tmp_path, CORP="mine"))
+    own = find(lookups, lookup_context(tmp_path, CORP="mine"))
     assert own is not None
     assert own.origin == "environment CORP"
-    assert [*defined_variables(places(tmp_path))] == ["CORP"]
-    assert defined_variables(places(tmp_path, CORP="mine")) == {}
+    assert [*defined_variables(lookup_context(tmp_path))] == ["CORP"]
+    assert defined_variables(lookup_context(tmp_path, CORP="mine")) == {}
 
 
 def test_the_data_directory_can_be_moved(tmp_path: Path) -> None:
     write_private(tmp_path / "data" / "opencode" / "auth.json", '{"x":{"type":"api","key":"k"}}')
-    assert find((Lookup("opencode", "x"),), places(tmp_path)) is None
-    moved = places(tmp_path, XDG_DATA_HOME=str(tmp_path / "data"))
+    assert find((Lookup("opencode", "x"),), lookup_context(tmp_path)) is None
+    moved = lookup_context(tmp_path, XDG_DATA_HOME=str(tmp_path / "data"))
     assert find((Lookup("opencode", "x"),), moved) is not None
 
 
 def test_inline_content_replaces_the_file_and_has_no_store(tmp_path: Path) -> None:
     write_opencode(tmp_path, {"google": {"type": "api", "key": "file"}, "x": {"type": "api", "key": "file"}})
     inline = json.dumps({"google": {"type": "api", "key": "inline"}})
-    where = places(tmp_path, OPENCODE_AUTH_CONTENT=inline)
+    where = lookup_context(tmp_path, OPENCODE_AUTH_CONTENT=inline)
     found = find((Lookup("opencode", "google"),), where)
     assert found == Credential(
         Secret("inline"), "api", "environment OPENCODE_AUTH_CONTENT (google)", entry="google"
@@ -202,7 +209,7 @@ def test_inline_content_replaces_the_file_and_has_no_store(tmp_path: Path) -> No
 
 def test_inline_content_that_is_no_json_leaves_the_file_with_a_warning(tmp_path: Path) -> None:
     write_opencode(tmp_path, {"google": {"type": "api", "key": "file"}})
-    where = places(tmp_path, OPENCODE_AUTH_CONTENT="{canary")
+    where = lookup_context(tmp_path, OPENCODE_AUTH_CONTENT="{canary")
     assert find((Lookup("opencode", "google"),), where) is not None
     (finding,) = explain((Lookup("opencode", "google"),), where)
     assert finding.warnings == (
@@ -213,14 +220,14 @@ def test_inline_content_that_is_no_json_leaves_the_file_with_a_warning(tmp_path:
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"google":'])
 def test_a_broken_file_has_no_credentials_and_a_reason(tmp_path: Path, text: str) -> None:
     write_private(opencode_file(tmp_path), text)
-    assert find((Lookup("opencode", "google"),), places(tmp_path)) is None
-    (finding,) = explain((Lookup("opencode", "google"),), places(tmp_path))
+    assert find((Lookup("opencode", "google"),), lookup_context(tmp_path)) is None
+    (finding,) = explain((Lookup("opencode", "google"),), lookup_context(tmp_path))
     assert "is not a JSON object" in finding.detail
 
 
 def test_a_directory_instead_of_the_file_is_skipped(tmp_path: Path) -> None:
     opencode_file(tmp_path).mkdir(parents=True)
-    assert find((Lookup("opencode", "google"),), places(tmp_path)) is None
+    assert find((Lookup("opencode", "google"),), lookup_context(tmp_path)) is None
 
 
 def test_a_loose_or_linked_file_is_read_with_a_warning(tmp_path: Path) -> None:
@@ -228,7 +235,7 @@ def test_a_loose_or_linked_file_is_read_with_a_warning(tmp_path: Path) -> None:
     path.rename(tmp_path / "real.json")
     path.symlink_to(tmp_path / "real.json")
     (tmp_path / "real.json").chmod(0o644)
-    found = find((Lookup("opencode", "google"),), places(tmp_path))
+    found = find((Lookup("opencode", "google"),), lookup_context(tmp_path))
     assert found is not None
     assert found.store == str(tmp_path / "real.json")
     should = "it should be a file of its own that only you can read"
@@ -250,7 +257,7 @@ def test_a_session_is_found_and_ends_when_its_token_does(tmp_path: Path) -> None
     access = jwt({"exp": 1790000000})
     tokens = {"id_token": "i", "access_token": access, "refresh_token": "r", "account_id": "acc"}
     path = write_codex(tmp_path, {"auth_mode": "chatgpt", "OPENAI_API_KEY": None, "tokens": tokens})
-    assert find(SESSION, places(tmp_path)) == Credential(
+    assert find(SESSION, lookup_context(tmp_path)) == Credential(
         Secret(access),
         "oauth",
         "Codex CLI's auth.json",
@@ -260,30 +267,30 @@ def test_a_session_is_found_and_ends_when_its_token_does(tmp_path: Path) -> None
         str(path),
         "tokens",
     )
-    assert find(KEY, places(tmp_path)) is None
+    assert find(KEY, lookup_context(tmp_path)) is None
 
 
 def test_the_account_may_be_in_the_id_token_alone(tmp_path: Path) -> None:
     id_token = jwt({"https://api.openai.com/auth": {"chatgpt_account_id": "acc"}})
     write_codex(tmp_path, {"tokens": {"access_token": "opaque", "id_token": id_token, "account_id": None}})
-    found = find(SESSION, places(tmp_path))
+    found = find(SESSION, lookup_context(tmp_path))
     assert found is not None
     assert (found.account_id, found.expires, found.refresh) == ("acc", None, Secret(""))
 
 
 def test_a_key_of_codex_is_found(tmp_path: Path) -> None:
     write_codex(tmp_path, {"OPENAI_API_KEY": "sk-1", "tokens": None})
-    found = find(KEY, places(tmp_path))
+    found = find(KEY, lookup_context(tmp_path))
     assert found is not None
     assert (found.secret, found.kind) == (Secret("sk-1"), "api")
-    assert find(SESSION, places(tmp_path)) is None
-    (finding,) = explain(SESSION, places(tmp_path))
+    assert find(SESSION, lookup_context(tmp_path)) is None
+    (finding,) = explain(SESSION, lookup_context(tmp_path))
     assert finding.detail == "has a key, not a session"
 
 
 def test_the_directory_can_be_moved(tmp_path: Path) -> None:
     write_private(tmp_path / "other" / "auth.json", '{"OPENAI_API_KEY":"sk-1"}')
-    assert find(KEY, places(tmp_path, CODEX_HOME=str(tmp_path / "other"))) is not None
+    assert find(KEY, lookup_context(tmp_path, CODEX_HOME=str(tmp_path / "other"))) is not None
 
 
 @pytest.mark.parametrize(
@@ -299,19 +306,19 @@ def test_the_directory_can_be_moved(tmp_path: Path) -> None:
 )
 def test_anything_else_has_no_credentials_and_a_reason(tmp_path: Path, text: str, detail: str) -> None:
     write_private(codex_file(tmp_path), text)
-    assert find(SESSION, places(tmp_path)) is None
-    (finding,) = explain(SESSION, places(tmp_path))
+    assert find(SESSION, lookup_context(tmp_path)) is None
+    (finding,) = explain(SESSION, lookup_context(tmp_path))
     assert detail in finding.detail
 
 
 def test_a_directory_instead_of_the_file_is_explained(tmp_path: Path) -> None:
     codex_file(tmp_path).mkdir(parents=True)
-    (finding,) = explain(SESSION, places(tmp_path))
+    (finding,) = explain(SESSION, lookup_context(tmp_path))
     assert "is not a file" in finding.detail
 
 
 def test_a_loose_file_is_read_with_a_warning(tmp_path: Path) -> None:
     write_codex(tmp_path, {"OPENAI_API_KEY": "sk-1"}).chmod(0o664)
-    found = find(KEY, places(tmp_path))
+    found = find(KEY, lookup_context(tmp_path))
     assert found is not None
     assert "open to other users (mode 0664)" in found.warnings[0]

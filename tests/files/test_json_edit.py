@@ -1,4 +1,4 @@
-"""Members go in and out of JSON with comments, and nothing else moves."""
+"""Edits of JSON and JSONC change the member, and nothing else."""
 
 from __future__ import annotations
 

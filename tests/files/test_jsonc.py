@@ -1,4 +1,4 @@
-"""JSON with comments: what json reads, we read; what nobody should read is refused with its place."""
+"""JSONC is read like JSON, and malformed text is refused with its position."""
 
 from __future__ import annotations
 

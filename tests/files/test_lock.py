@@ -1,4 +1,4 @@
-"""One process at a time."""
+"""File locks: one holder at a time, among threads and processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables go in and out of TOML, and nothing else moves."""
+"""Edits of TOML change the table, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listeners that nobody may ever speak to, and a web that lives on loopback."""
+"""Listeners that must never get a connection, and a small web on loopback."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Canaries:
         await server.wait_closed()
 
 
-class Names:
+class FakeResolver:
     """A resolver by the book: the answers of a name one after the other, the last for ever."""
 
     def __init__(self, **answers: Iterable[Iterable[str]]) -> None:
@@ -79,7 +79,7 @@ def page(text: str = "<p>Hello</p>", **headers: str) -> ScriptedResponse:
 
 @asynccontextmanager
 async def small_web(
-    script: Script | ScriptedResponse, names: Names | None = None, *, seconds: float = 5.0
+    script: Script | ScriptedResponse, names: FakeResolver | None = None, *, seconds: float = 5.0
 ) -> AsyncIterator[Web]:
     """Only the server's own socket address is allowed; the canaries differ from it by their IP alone."""
     async with Upstream(script) as upstream:

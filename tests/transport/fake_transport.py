@@ -1,4 +1,4 @@
-"""A connection without a network: bytes are fed to it, and what another parser makes of the same."""
+"""A connection on a fake transport, and the reference parser llhttp for the same bytes."""
 
 from __future__ import annotations
 

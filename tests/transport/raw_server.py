@@ -1,4 +1,4 @@
-"""Servers of a few lines on loopback: one that does what a function says, and a proxy for tunnels."""
+"""Minimal servers on loopback: one that runs a function for each connection, and a tunnelling proxy."""
 
 from __future__ import annotations
 
@@ -59,19 +59,19 @@ async def request(reader: StreamReader) -> bytes:
 
 
 async def answering(reader: StreamReader, writer: StreamWriter) -> None:
-    """Says `ok` to everything."""
+    """Responds with `ok` to every request."""
     while await request(reader):
         writer.write(OK)
 
 
 async def silent(reader: StreamReader, _: StreamWriter) -> None:
-    """Hears, and says nothing until the other side has gone."""
+    """Reads, and sends nothing until the client has disconnected."""
     while await reader.read(65536):
         pass
 
 
 def reset(writer: StreamWriter) -> None:
-    """Hang up in anger: the other side is told of an error, and not of an end."""
+    """Reset the connection: the client gets an error instead of the end of the stream."""
     held = writer.get_extra_info("socket")
     held.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     writer.transport.abort()
@@ -80,7 +80,7 @@ def reset(writer: StreamWriter) -> None:
 def leading_to(
     port: int, heads: list[bytes] | None = None, reply: bytes = b"HTTP/1.1 200 Yes\r\n\r\n"
 ) -> Talk:
-    """A proxy that leads everybody to one port, and remembers how it was asked."""
+    """A proxy that connects every tunnel to one port, and records the request heads."""
 
     async def talk(reader: StreamReader, writer: StreamWriter) -> None:
         head = await request(reader)
@@ -88,51 +88,51 @@ def leading_to(
             heads.append(head)
         writer.write(reply)
         there, onward = await asyncio.open_connection(HERE, port)
-        ways = [
-            asyncio.ensure_future(_carried(reader, onward)),
-            asyncio.ensure_future(_carried(there, writer)),
+        pumps = [
+            asyncio.ensure_future(_pump(reader, onward)),
+            asyncio.ensure_future(_pump(there, writer)),
         ]
         try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
         finally:
             onward.transport.abort()
-            for way in ways:
-                way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
+            for pump in pumps:
+                pump.cancel()
+            await asyncio.gather(*pumps, return_exceptions=True)
 
     return talk
 
 
-async def _carried(reader: StreamReader, writer: StreamWriter) -> None:
+async def _pump(reader: StreamReader, writer: StreamWriter) -> None:
     while data := await reader.read(65536):
         writer.write(data)
         await writer.drain()
 
 
 def names(**addresses: Sequence[str]) -> ResolveHost:
-    """A resolver by the book; underscores stand for dots."""
+    """A resolver with fixed addresses; underscores in names are dots."""
     book = {name.replace("_", "."): found for name, found in addresses.items()}
 
-    async def look_up(host: str) -> Sequence[str]:
+    async def resolve(host: str) -> Sequence[str]:
         if host not in book:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         return book[host]
 
-    return look_up
+    return resolve
 
 
 @asynccontextmanager
 async def client(
-    look_up: ResolveHost | None = None, tls: ssl.SSLContext | None = None, **env: str
+    resolve: ResolveHost | None = None, tls: ssl.SSLContext | None = None, **env: str
 ) -> AsyncIterator[Http]:
-    """A client with a resolver and a trust of its own."""
+    """A client with its own resolver and TLS context."""
     async with Http(env) as http:
-        http._pool = Pool(Connector(look_up, tls), 30.0)
+        http._pool = Pool(Connector(resolve, tls), 30.0)
         yield http
 
 
 def then_silent(data: bytes) -> Talk:
-    """Says so much when it is asked, and nothing more."""
+    """Sends the data after a request, and nothing more."""
 
     async def talk(reader: StreamReader, writer: StreamWriter) -> None:
         await request(reader)

@@ -150,13 +150,13 @@ async def failure(
     talk: Talk,
     trusting: ssl.SSLContext | None = None,
     deadlines: Deadlines = PATIENT,
-    look_up: ResolveHost = BOOK,
+    resolve: ResolveHost = BOOK,
 ) -> GroundwireError:
     """What a call through a proxy ends with."""
     async with (
         nothing_left(),
         serving(talk) as port,
-        client(look_up, trusting, **through(port, "me:sesame1234@")) as http,
+        client(resolve, trusting, **through(port, "me:sesame1234@")) as http,
     ):
         with pytest.raises(GroundwireError) as caught:
             await fetch_body(http, deadlines=deadlines)
@@ -360,5 +360,5 @@ def test_the_certificate_behind_a_proxy_must_match_the_host(
 
 
 def test_a_proxy_that_cannot_be_found_is_named_in_the_error() -> None:
-    error = run(failure(silent, look_up=names()))
+    error = run(failure(silent, resolve=names()))
     assert error.message == f"cannot reach the proxy for {SITE}: Name or service not known"

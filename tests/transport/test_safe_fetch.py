@@ -17,7 +17,7 @@ from groundwire.transport.fetch import Fetched, fetch_all
 from groundwire.transport.safe_fetch import SafeFetcher
 from groundwire.transport.ssrf import REFUSED, SsrfPolicy
 from tests.transport.bounded import run
-from tests.transport.canaries import FORBIDDEN_HOST, Names, Web, page, small_web
+from tests.transport.canaries import FORBIDDEN_HOST, FakeResolver, Web, page, small_web
 from tests.transport.certificates import certificate
 from tests.transport.forbidden import FORMS, HOSTS, PRIVATE_ANSWERS
 
@@ -53,7 +53,7 @@ def test_a_page_is_returned_with_its_headers() -> None:
 
 def test_a_connection_goes_to_the_checked_address_and_the_request_names_the_host() -> None:
     async def main() -> None:
-        names = Names(www_example_com=[[HERE], [FORBIDDEN_HOST]])
+        names = FakeResolver(www_example_com=[[HERE], [FORBIDDEN_HOST]])
         async with small_web(page(), names) as web:
             fetched = await web.fetcher.get(web.url("/x", SITE))
             assert fetched.url == web.url("/x", SITE)
@@ -93,7 +93,7 @@ def test_without_rules_loopback_is_refused_as_everything_else() -> None:
 def test_a_harmless_name_that_leads_inside_is_refused(answer: str) -> None:
     async def main() -> None:
         for answers in ([answer], [HERE, answer], [answer, HERE]):
-            async with small_web(page(), Names(www_example_com=[answers])) as web:
+            async with small_web(page(), FakeResolver(www_example_com=[answers])) as web:
                 assert (await refusal(web, web.url("/", SITE))).message == REFUSED
                 assert web.upstream.connections == 0
 
@@ -102,7 +102,7 @@ def test_a_harmless_name_that_leads_inside_is_refused(answer: str) -> None:
 
 def test_a_name_that_changes_its_mind_is_judged_again_for_each_page() -> None:
     async def main() -> None:
-        names = Names(www_example_com=[[HERE], [FORBIDDEN_HOST], ["::1"], [HERE, "::1"], [HERE]])
+        names = FakeResolver(www_example_com=[[HERE], [FORBIDDEN_HOST], ["::1"], [HERE, "::1"], [HERE]])
         async with small_web(page(), names) as web:
             url = web.url("/", SITE)
             assert (await web.fetcher.get(url)).status == 200
@@ -116,7 +116,7 @@ def test_a_name_that_changes_its_mind_is_judged_again_for_each_page() -> None:
 
 def test_a_redirect_to_the_same_name_resolves_it_again() -> None:
     async def main() -> None:
-        names = Names(www_example_com=[[HERE], [FORBIDDEN_HOST]])
+        names = FakeResolver(www_example_com=[[HERE], [FORBIDDEN_HOST]])
         async with small_web(redirect("/again"), names) as web:
             assert (await refusal(web, web.url("/", SITE))).message == REFUSED
             assert names.asked == [SITE, SITE]
@@ -146,7 +146,7 @@ CHAINS = {
 @pytest.mark.parametrize(("status", "target"), CHAINS.values(), ids=CHAINS)
 def test_a_redirect_is_judged_as_an_address_is(status: int, target: str) -> None:
     async def main() -> None:
-        names = Names(www_example_com=[[HERE]], inside_example_com=[[FORBIDDEN_HOST]])
+        names = FakeResolver(www_example_com=[[HERE]], inside_example_com=[[FORBIDDEN_HOST]])
         async with small_web(page(), names) as web:
             web.upstream.script = Script((redirect(target.format(port=web.port), status),))
             assert (await refusal(web, web.url("/", SITE))).message == REFUSED
@@ -185,7 +185,7 @@ def test_five_hops_are_followed_and_six_are_not() -> None:
 
 def test_a_redirect_to_another_public_host_is_followed_with_nothing_of_the_first() -> None:
     async def main() -> None:
-        names = Names(www_example_com=[[HERE]], other_example_net=[[HERE]])
+        names = FakeResolver(www_example_com=[[HERE]], other_example_net=[[HERE]])
         async with small_web(page(), names) as web:
             target = web.url("/there", "other.example.net")
             first = redirect(target, 301, **{"set-cookie": "id=1", "authorization": "Basic eA=="})
@@ -209,7 +209,7 @@ def test_a_redirect_without_a_target_is_a_page() -> None:
 
 def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
-        async with small_web(page(), Names(www_example_com=[[HERE]])) as web:
+        async with small_web(page(), FakeResolver(www_example_com=[[HERE]])) as web:
             for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"):
                 monkeypatch.setenv(name, f"http://127.0.0.2:{web.port}")
             monkeypatch.delenv("no_proxy", raising=False)
@@ -220,7 +220,7 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch
 
 def test_an_unknown_name_is_unreachable() -> None:
     async def main() -> None:
-        async with small_web(page(), Names()) as web:
+        async with small_web(page(), FakeResolver()) as web:
             with pytest.raises(Unreachable, match=r"nowhere\.example\.com cannot be found"):
                 await web.fetcher.get("http://nowhere.example.com/")
 
@@ -232,7 +232,7 @@ def test_the_second_address_of_a_name_is_tried_where_the_first_does_not_answer()
         async with small_web(page()) as web:
             closed = "127.0.0.3"
             rules = SsrfPolicy(trusted=frozenset({(SITE, web.port)}))
-            names = Names(www_example_com=[[closed, HERE]], silent_example_com=[[closed]])
+            names = FakeResolver(www_example_com=[[closed, HERE]], silent_example_com=[[closed]])
             async with SafeFetcher(rules, resolve=names) as fetcher:
                 assert (await fetcher.get(web.url("/", SITE))).status == 200
             rules = SsrfPolicy(trusted=frozenset({("silent.example.com", web.port)}))
@@ -294,7 +294,7 @@ def test_pages_of_one_host_share_a_connection() -> None:
 
 def test_pages_of_hosts_that_share_an_address_do_not() -> None:
     async def main() -> None:
-        names = Names(www_example_com=[[HERE]], other_example_net=[[HERE]])
+        names = FakeResolver(www_example_com=[[HERE]], other_example_net=[[HERE]])
         async with small_web(page(), names) as web:
             for host in (SITE, "other.example.net", SITE, "other.example.net"):
                 await web.fetcher.get(web.url("/", host))
@@ -318,7 +318,7 @@ def test_a_certificate_must_match_the_name_although_the_connection_is_to_the_ip_
         server = await asyncio.start_server(answer, HERE, 0, ssl=serving)
         port = server.sockets[0].getsockname()[1]
         rules = SsrfPolicy(ports=frozenset({port}), trusted=frozenset({(HERE, port)}))
-        names = Names(www_example_com=[[HERE]], other_example_com=[[HERE]])
+        names = FakeResolver(www_example_com=[[HERE]], other_example_com=[[HERE]])
         async with server, SafeFetcher(rules, resolve=names, tls=trusting) as fetcher:
             assert (await fetcher.get(f"https://{SITE}:{port}/")).body == b"ok"
             for host in ("other.example.com", HERE):

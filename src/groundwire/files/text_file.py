@@ -78,10 +78,8 @@ def write_shared(path: str, text: str) -> None:
         descriptor, temporary = tempfile.mkstemp(prefix=".groundwire-", dir=folder)
         try:
             _replace(path, text, descriptor, temporary, mode)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary)
-            raise
+        finally:
+            delete(temporary)  # it exists only if the replacement failed
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}; make it writable") from None
 

@@ -65,7 +65,7 @@ def test_the_address_is_written_once_and_undone_to_the_byte(client: str, tmp_pat
     assert connect(tmp_path, client, "--gateway", "--write")[0] == 0
     assert address_in(file, client).removesuffix("/v1") == URL
     written = tree(tmp_path)
-    assert "connected already" in connect(tmp_path, client, "--gateway", "--write")[1]
+    assert "already connected" in connect(tmp_path, client, "--gateway", "--write")[1]
     assert tree(tmp_path) == written
     assert connect(tmp_path, client, "--undo")[0] == 0
     assert tree(tmp_path) == before
@@ -121,7 +121,7 @@ def test_all_entries_go_and_what_others_wrote_since_stays(client: str, tmp_path:
     connect(tmp_path, client, "--gateway", "--write")
     with file.open("a") as more:
         more.write("\n# note\n" if file.suffix == ".toml" else "\n// note\n")
-    assert "changed by others" in connect(tmp_path, client, "--undo")[1]
+    assert "another program has changed the file" in connect(tmp_path, client, "--undo")[1]
     assert read_config(file.read_text(), file.suffix) == was
     assert "note" in file.read_text()
     assert sorted(tree(tmp_path)) == [FILES[client]]

@@ -124,7 +124,7 @@ def test_what_is_connected_already_is_not_touched(client: str, tmp_path: Path) -
     before, when = tree(tmp_path), file.stat().st_mtime_ns
     code, out, _ = connect(tmp_path, client, "--write")
     assert (code, tree(tmp_path), file.stat().st_mtime_ns) == (0, before, when)
-    assert "connected already" in out
+    assert "already connected" in out
 
 
 @pytest.mark.parametrize("client", FILES)
@@ -161,7 +161,7 @@ def test_what_others_wrote_since_is_kept_when_the_entry_is_taken_out(client: str
         more.write("\n# note\n" if file.suffix == ".toml" else "\n// note\n")
     code, out, _ = connect(tmp_path, client, "--undo")
     assert code == 0
-    assert "changed by others" in out
+    assert "another program has changed the file" in out
     assert read_config(file.read_text(), file.suffix) == was
     assert "note" in file.read_text()
     assert sorted(tree(tmp_path)) == [FILES[client]]
@@ -182,7 +182,7 @@ def test_more_in_an_entry_than_we_put_there_is_left_alone(tmp_path: Path) -> Non
     document = json.loads(file.read_text())
     document["mcpServers"]["groundwire"]["env"] = {"GEMINI_API_KEY": "k"}
     file.write_text(json.dumps(document))
-    assert "connected already" in connect(tmp_path, "cursor", "--write")[1]
+    assert "already connected" in connect(tmp_path, "cursor", "--write")[1]
     assert json.loads(file.read_text()) == document
 
 

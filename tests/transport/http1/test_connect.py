@@ -1,4 +1,4 @@
-"""Dialling: names, addresses that do not answer, and who is spoken to."""
+"""Connecting: DNS lookups, unreachable addresses, and certificates."""
 
 from __future__ import annotations
 
@@ -232,9 +232,9 @@ def resolver(monkeypatch: pytest.MonkeyPatch) -> ScriptedGetaddrinfo:
 
 def test_a_name_is_looked_up_once_for_concurrent_requests(resolver: ScriptedGetaddrinfo) -> None:
     async def main() -> None:
-        look_up = Resolver()
-        first, *others = [asyncio.ensure_future(look_up(SITE)) for _ in range(20)]
-        other = asyncio.ensure_future(look_up("other.example.com"))
+        resolve = Resolver()
+        first, *others = [asyncio.ensure_future(resolve(SITE)) for _ in range(20)]
+        other = asyncio.ensure_future(resolve("other.example.com"))
         while len(resolver.asked) < 2:
             await asyncio.sleep(0.001)
         first.cancel()
@@ -242,7 +242,7 @@ def test_a_name_is_looked_up_once_for_concurrent_requests(resolver: ScriptedGeta
             await first
         resolver.go.set()
         assert await asyncio.gather(*others, other) == [[HERE]] * 20
-        assert await look_up(SITE) == [HERE], "and kept for a moment"
+        assert await resolve(SITE) == [HERE], "and kept for a moment"
         assert sorted(resolver.asked) == ["other.example.com", SITE]
 
     run(main())
@@ -251,12 +251,12 @@ def test_a_name_is_looked_up_once_for_concurrent_requests(resolver: ScriptedGeta
 def test_a_look_up_that_failed_is_not_kept(resolver: ScriptedGetaddrinfo) -> None:
     async def main() -> None:
         resolver.go.set()
-        look_up, resolver.answers = Resolver(), ()
+        resolve, resolver.answers = Resolver(), ()
         for _ in range(2):
             with pytest.raises(socket.gaierror):
-                await look_up(SITE)
+                await resolve(SITE)
         resolver.answers = ((socket.AF_INET, HERE),)
-        assert await look_up(SITE) == [HERE]
+        assert await resolve(SITE) == [HERE]
         assert len(resolver.asked) == 3
 
     run(main())

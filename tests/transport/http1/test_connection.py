@@ -1,4 +1,4 @@
-"""Lines: what is heard on a connection in every phase, and what is left of it afterwards."""
+"""A connection in every phase: responses, errors, reuse, and what is left open afterwards."""
 
 from __future__ import annotations
 

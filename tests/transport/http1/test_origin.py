@@ -1,4 +1,4 @@
-"""Doors: where an address leads, and what of it is told to whom."""
+"""Origins and request targets of URLs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heads: what is written cannot be misread, and what is read is read as others read it."""
+"""Heads and bodies are parsed however the bytes are cut, and checked against llhttp."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def _show(arguments: Namespace, changes: list[Change], console: Console) -> int:
         verb = "Put this into" if change.form == "whole" else "Add this to"
         console.note(f"{verb} {_shown(change.file, console.home)}:")
         console.write(snippet(change))
-    console.note("Or let it be done, with a copy of what is there: add --write")
+    console.note("To change the file, add --write; a backup is kept.")
     if arguments.gateway:
         console.note(GATEWAY_SPECS[arguments.client].after)
     return exits.OK
@@ -67,11 +67,11 @@ def _write(arguments: Namespace, changes: list[Change], known: list[list[Change]
         shown = _shown(change.file, console.home)
         variants = [variant for file in known for variant in file if variant.file == change.file]
         if connect(change, variants) == "already there":
-            console.print(f"{shown}: is connected already")
+            console.print(f"{shown}: already connected")
             continue
         console.print(f"{shown}: connected")
         if copy := Backup(os.path.realpath(change.file)).path:
-            console.print(f"What was there is kept in {_shown(copy, console.home)}")
+            console.print(f"The previous file is kept as {_shown(copy, console.home)}")
     table = GATEWAY_SPECS if arguments.gateway else CLIENTS
     console.note(table[arguments.client].after)
     return exits.OK
@@ -88,9 +88,9 @@ def _undo(client: str, context: ConnectContext, console: Console) -> int:
 
 
 _RESULTS: Mapping[str, str] = {
-    "restored": "is as it was before",
-    "removed": "was made by groundwire, and is removed",
-    "taken out": "was changed by others since; only the entry is taken out",
+    "restored": "restored",
+    "removed": "removed, because groundwire had created it",
+    "taken out": "only the entry was removed, because another program has changed the file since",
 }
 
 
