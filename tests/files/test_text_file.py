@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from groundwire.errors import ConfigError
-from groundwire.files.text_file import MAX_SIZE, TextFile, read_checked, write_private
+from groundwire.files.text_file import (
+    MAX_SIZE,
+    TextFile,
+    read_checked,
+    read_text,
+    write_private,
+    write_shared,
+)
 
 
 @pytest.fixture
@@ -136,3 +143,22 @@ def test_an_administrator_does_not_take_the_file_from_its_user(tmp_path: Path) -
     os.chown(path, 12345, 12346)
     write_private(str(path), "new")
     assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12346)
+
+
+def test_a_file_of_another_program_keeps_its_mode_and_its_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "settings.json"
+    write_shared(str(path), "{}")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.chmod(0o644)
+    write_shared(str(path), "\ufeff{}")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert read_text(str(path), keep_bom=True) == "\ufeff{}"
+    assert read_text(str(path)) == "{}"
+    assert os.listdir(path.parent) == ["settings.json"]
+
+
+def test_a_file_that_cannot_be_written_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "target").mkdir()
+    with pytest.raises(ConfigError, match="cannot be written"):
+        write_shared(str(tmp_path / "target"), "x")
+    assert os.listdir(tmp_path) == ["target"]

@@ -1,4 +1,4 @@
-"""A read that would last for ever ends at its deadline; others are left alone."""
+"""The watchdog of sockets, and the connection pool without a server."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
 
 import pytest
 
-from groundwire.transport.postgres import Watchdog
+from groundwire.errors import GroundwireError
+from groundwire.transport import postgres as transport_postgres
+from groundwire.transport.postgres import CONNECT_SECONDS, PostgresPool, Watchdog
 
 LONG = 60.0
 
@@ -78,3 +82,31 @@ def test_a_forked_process_has_deadlines_too() -> None:
     child.start()
     child.join(30)
     assert child.exitcode == 0
+
+
+def test_a_database_that_is_not_there_is_an_error_with_its_reason_and_at_once(tmp_path: Path) -> None:
+    pool = PostgresPool(f"postgresql:///x?host={tmp_path}")
+    before = monotonic()
+    try:
+        for _ in range(2):
+            with pytest.raises(GroundwireError, match="PostgreSQL failed: ") as caught, pool.statements():
+                pass
+            assert (caught.value.code, caught.value.retryable) == ("STORE_UNAVAILABLE", True)
+    finally:
+        pool.close()
+    assert monotonic() - before < CONNECT_SECONDS
+
+
+def test_a_pool_without_a_free_connection_is_an_error_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport_postgres, "CONNECTIONS", 1)
+    monkeypatch.setattr(transport_postgres, "FREE_SECONDS", 0.05)
+    pool = PostgresPool("postgresql:///x?host=/nowhere")
+    try:
+        with (
+            pool._slot(),
+            pytest.raises(GroundwireError, match="all connections to PostgreSQL are in use"),
+            pool.statements(),
+        ):
+            pass
+    finally:
+        pool.close()
