@@ -78,26 +78,29 @@ def expect(size: int, expected: int) -> None:
 
 
 async def with_transport(base: str) -> dict[str, float]:
-    from groundwire.transport.deadlines import Deadlines  # noqa: PLC0415
-    from groundwire.transport.http import Call, Http  # noqa: PLC0415
+    from groundwire.transport.http import (  # noqa: PLC0415
+        Deadlines,
+        Http,
+        HttpRequest,
+    )
 
     deadlines = Deadlines()
     async with Http({}) as http:
 
         async def post() -> None:
-            async with http.open(Call("POST", f"{base}/json", {}, BODY), deadlines) as exchange:
+            async with http.open(HttpRequest("POST", f"{base}/json", {}, BODY), deadlines) as exchange:
                 expect(len(await exchange.body()), len(BODY))
 
         async def stream() -> None:
             size = 0
-            async with http.open(Call("POST", f"{base}/sse", {}, BODY), deadlines) as exchange:
+            async with http.open(HttpRequest("POST", f"{base}/sse", {}, BODY), deadlines) as exchange:
                 async for chunk in exchange.chunks():
                     size += len(chunk)
             expect(size, len(EVENT) * EVENTS)
 
         async def hold(release: asyncio.Event, held: Callable[[], None]) -> None:
-            async with http.open(Call("POST", f"{base}/open", {}, BODY), deadlines) as exchange:
-                await exchange.head()
+            async with http.open(HttpRequest("POST", f"{base}/open", {}, BODY), deadlines) as exchange:
+                await exchange.peek()
                 held()
                 await release.wait()
 

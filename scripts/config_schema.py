@@ -10,14 +10,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from groundwire.config.jsonschema import schema
+from groundwire.config.keys import json_schema
 
 FILE = Path(__file__).parents[1] / "docs" / "config.schema.json"
 
 
 def render() -> str:
     """Return the schema as JSON text."""
-    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def main(arguments: Sequence[str]) -> int:

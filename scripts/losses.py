@@ -5,16 +5,14 @@ With `--check`, nothing is written; the exit status is 1 if the page is out of d
 """
 
 from __future__ import annotations
+
 import sys
-from collections.abc import Iterator
-from collections.abc import Sequence
-from groundwire.dialects.base import Dialect
-from groundwire.dialects.features import Feature
-from groundwire.dialects.features import lost_between
-from groundwire.dialects.registry import DIALECTS
-from groundwire.dialects.registry import dialect
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from groundwire.dialects.base import Dialect
+from groundwire.dialects.features import Feature, lost_between
+from groundwire.dialects.registry import DIALECTS, dialect
 
 PAGE = Path(__file__).parents[1] / "docs" / "losses.md"
 

@@ -351,7 +351,7 @@ _001 = (
         "`{env:…}` in the block is understood",
         (
             "tests/config/test_opencode.py::test_the_block_of_geminisearch_is_read_and_its_key_not_shown",
-            "tests/config/test_substitute.py::test_the_users_files_take_variables_and_files",
+            "tests/config/test_opencode_text.py::test_the_users_files_take_variables_and_files",
         ),
     ),
     (

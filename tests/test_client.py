@@ -21,7 +21,7 @@ from groundwire.faces.cli.main import parse
 from groundwire.model import Source
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
-from groundwire.transport.threads import run_apart
+from groundwire.transport.threads import run_in_loop_thread
 from tests.transport.bounded import run
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp()
@@ -181,5 +181,5 @@ def test_an_interrupt_cancels_what_runs_apart() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(futures.Future, "result", interrupted)
         with pytest.raises(Stopped):
-            run_apart(forever)
+            run_in_loop_thread(forever)
     assert ended.wait(10)

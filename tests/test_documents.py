@@ -24,7 +24,7 @@ import pytest
 
 from groundwire.chat.apps import read_app
 from groundwire.config.load import load
-from groundwire.credentials.lookup import Lookup, Places, find
+from groundwire.credentials.lookup import Lookup, LookupContext, find
 from groundwire.dialects.websearch.response import decode_response
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.edge import perform
@@ -207,7 +207,7 @@ def config(text: str, home: Path) -> None:
 
 def credentials(text: str, home: Path) -> None:
     write_private(home / "credentials.toml", text)
-    places = Places({}, str(home), str(home))
+    places = LookupContext({}, str(home), str(home))
     for name in tomllib.loads(text)["providers"]:
         assert find([Lookup("own", name)], places) is not None
 

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 from groundwire.config.load import load
 from groundwire.config.options import checked_options
 from groundwire.config.schema import DEFAULT_ORDER, Config
-from groundwire.credentials.lookup import Finding, Lookup, Places, explain, find
+from groundwire.credentials.lookup import Lookup, LookupContext, LookupResult, explain, find
 from groundwire.credentials.oauth import token_url
 from groundwire.credentials.redact import Redactor
-from groundwire.credentials.refresher import Refresher
 from groundwire.credentials.secret import Credential, Secret
+from groundwire.credentials.session import Refresher
 from groundwire.errors import GroundwireError, InvalidQuery, MissingCredential
 from groundwire.model import (
     Answer,
@@ -48,9 +48,8 @@ from groundwire.providers.successor import CurrentModel
 from groundwire.routing.failover import Plan, Router
 from groundwire.routing.health import Health
 from groundwire.routing.resolve import AUTO, plan_for, ranked, resolve, substituted
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Http
-from groundwire.transport.threads import is_running, run_apart
+from groundwire.transport.http import Deadlines, Http
+from groundwire.transport.threads import is_loop_running, run_in_loop_thread
 from groundwire.wiring import ENGINES, Ask, EngineFactory, LazyMapping, ProviderStatus
 
 if TYPE_CHECKING:
@@ -61,21 +60,17 @@ __all__ = ["Groundwire", "ProviderStatus", "asearch", "question", "search", "str
 
 
 class Groundwire:
-    """Client: searches the web with the configured providers, over connections that are kept open.
-
-    Use it as an async context manager, or call `aclose` at the end. Without a configuration, it loads the
-    user's own.
-    """
+    """Cited web search with whatever providers the user has."""
 
     def __init__(self, config: Config | None = None, *, env: Mapping[str, str] | None = None) -> None:
         self._env = dict(os.environ if env is None else env)
         home = self._env.get("HOME") or str(Path.home())
         self.config = config if config is not None else load(self._env, home, str(Path.cwd()))
-        self._places = Places(self._env, home, self.config.config_dir)
+        self._places = LookupContext(self._env, home, self.config.config_dir)
         self._redactor = Redactor()
         self._http = Http(self._env)
         self._refresher = Refresher(
-            sender(self._http), time.time, url=token_url(self._env), apart=apart(self._env)
+            sender(self._http), time.time, url=token_url(self._env), in_worker=apart(self._env)
         )
         self._engines = EngineFactory(self.config, self._env, self._http, self._redactor, self._places)
         self._rows = {name: row for name in self._names() if (row := self._row(name)) is not None}
@@ -110,14 +105,14 @@ class Groundwire:
     def search(
         self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
     ) -> Answer:
-        """Search and return the complete answer. Inside a running event loop (Jupyter), it uses a thread."""
+        """Ask and wait for the whole answer. Where an event loop runs (Jupyter), it is asked in a thread."""
 
         async def ask(groundwire: Groundwire) -> Answer:
             async with groundwire:
                 return await groundwire.asearch(query, provider=provider, model=model, options=options)
 
         # Connections belong to one event loop, so the thread gets its own.
-        return run_apart(lambda: ask(self._copy())) if is_running() else asyncio.run(ask(self))
+        return run_in_loop_thread(lambda: ask(self._copy())) if is_loop_running() else asyncio.run(ask(self))
 
     def _copy(self) -> Groundwire:
         copy = Groundwire(self.config, env=self._env)
@@ -128,7 +123,7 @@ class Groundwire:
     async def asearch(
         self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
     ) -> Answer:
-        """Search and return the complete answer. If the answer is interrupted, raise its error."""
+        """Ask and wait for the whole answer. An answer that broke off is raised as its error."""
         request = replace(question(query, options or self.config.search), stream=False)
         assembler = Assembler()
         async with aclosing(self.stream(request, provider=provider, model=model)) as events:
@@ -146,7 +141,7 @@ class Groundwire:
         model: str = "",
         options: SearchOptions | None = None,
     ) -> AsyncGenerator[Event, None]:
-        """Yield the events of an answer as they arrive. Closing the generator cancels the request."""
+        """The events of an answer as they happen; leaving the loop stops the provider."""
         request = query if isinstance(query, Request) else question(query, options or self.config.search)
         if request.search is not None:
             request = replace(request, search=checked_options(request.search, time.time()))
@@ -156,7 +151,7 @@ class Groundwire:
                     yield event
 
     def batches(self, request: Request, *, provider: str = AUTO, model: str = "") -> Batches:
-        """Yield the same events in batches: events that arrived together stay together."""
+        """The same, as it arrives: events that came together stay together."""
         target = self.resolve(provider, model)
         searching = request.search is not None
         usable = self._able_to_search() if searching else self.usable()
@@ -166,7 +161,7 @@ class Groundwire:
         return self._router.batches(request, replace(plan, seconds=self._seconds(plan), warnings=warnings))
 
     def resolve(self, provider: str = AUTO, model: str = "") -> tuple[str, str]:
-        """Resolve a name to a provider and a model; `auto` and an empty model mean the default target."""
+        """The provider and the model that a name means; `auto` and no model for the default target."""
         return resolve(model, self.config.aliases, self.usable(), provider)
 
     def _seconds(self, plan: Plan) -> float:
@@ -184,12 +179,12 @@ class Groundwire:
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The providers that `auto` tries, in this order; unusable ones are skipped."""
+        """The providers that `auto` asks, in order, as far as they can be used."""
         configured = (name for name, item in self.config.providers.items() if item.base_url or item.enabled)
         return ranked(self.config.order, configured, DEFAULT_ORDER)
 
     async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:
-        """Count the tokens of a request at its provider; None if the provider cannot count them."""
+        """The tokens of a request as its provider counts them; None where that one does not."""
         row = self._rows.get(provider)
         if row is None or not counts(row, request.wire):
             return None
@@ -197,47 +192,47 @@ class Groundwire:
         return await count_tokens(row, self._http, await self._credential(row), self._redactor, asked)
 
     def prepare(self) -> None:
-        """Import the modules that the first request needs, so that it does not wait for them."""
+        """Import now what the first request would wait for; for those who serve many."""
         for name in ("transport.connections", *(f"dialects.{row.dialect}" for row in self._rows.values())):
             import_module(f"groundwire.{name}")
 
     async def page(self, url: str, *, live: bool = True) -> Page:
-        """Return a page from the index; if it is not there and `live` is set, fetch it from the web."""
+        """A page as it is stored; else, if `live`, as it is on the web now, fetched under the guard."""
         return await self._engines.page(url, live=live)
 
     def usable(self) -> Mapping[str, bool]:
-        """Map the name of every provider to whether it is usable now."""
+        """Every provider that may be named, and whether it can be used now."""
         return LazyMapping(self._live, self._is_usable)
 
     def providers(self) -> list[ProviderStatus]:
-        """Return the status of every known provider."""
+        """Every provider that is known, and whether it can be used."""
         others = [self._copilot_status()] if copilot.NAME in self._live else []
         engines = map(self._engines.status, self._engines.names)
         return [*(self._status(row) for row in self._rows.values()), *others, *engines]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all known providers."""
+        """The providers that are known."""
         return tuple(name for name in self._live if name not in self._added)
 
     @property
     def keyed(self) -> tuple[str, ...]:
-        """The providers and engines whose key can be stored with `groundwire login`."""
+        """The providers and engines whose key can be stored in our own file."""
         lookups = {name: row.lookups for name, row in self._rows.items()} | self._engines.lookups()
         return tuple(name for name, places in lookups.items() if Lookup("own", name) in places)
 
-    def findings(self, name: str) -> list[Finding]:
-        """Return where a provider's credentials were looked for, and what was found."""
+    def findings(self, name: str) -> list[LookupResult]:
+        """What every place that may hold a provider's credential answers."""
         if name in self._engines.names:
             return self._engines.findings(name)
         return explain(self._rows[name].lookups, self._places) if name in self._rows else []
 
     def watch_index(self, report: Report) -> None:
-        """Report progress to a callback while the embedded index is built."""
+        """Be told how far the embedded index is while it is made."""
         self._engines.report = report
 
     def add(self, row: ProviderSpec, key: Secret | None = None) -> None:
-        """Add a provider that is used only by its name. A key given here takes precedence over any other."""
+        """A provider beside the configured ones, asked only by its name; a key goes before any lookup."""
         if key:
             self._keys[row.name] = key
         if self.config.timeout:
@@ -343,7 +338,7 @@ class Groundwire:
 
 
 def question(query: str, options: SearchOptions) -> Request:
-    """Build a request that asks one question with web search."""
+    """A request to search the web for an answer."""
     if not isinstance(query, str):
         raise InvalidQuery(f"the query must be a text, not {type(query).__name__}")
     if not query.strip():
@@ -369,18 +364,14 @@ def _missing(row: ProviderSpec) -> GroundwireError:
 def search(
     query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
 ) -> Answer:
-    """Search the web with the user's configuration and return the complete answer.
-
-    `provider` and `model` take the names that the command line takes; `auto` tries the usable providers in
-    order. An answer that failed or was interrupted raises a `GroundwireError`.
-    """
+    """Ask with the user's own configuration, and wait for the whole answer."""
     return Groundwire().search(query, provider=provider, model=model, options=options)
 
 
 async def asearch(
     query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
 ) -> Answer:
-    """Search the web like `search`, in an event loop."""
+    """The same for programs with an event loop."""
     async with Groundwire() as groundwire:
         return await groundwire.asearch(query, provider=provider, model=model, options=options)
 
@@ -388,7 +379,7 @@ async def asearch(
 async def stream(
     query: str | Request, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
 ) -> AsyncGenerator[Event, None]:
-    """Search the web with the user's configuration and yield the events of the answer as they arrive."""
+    """The events of an answer as they happen, with the user's own configuration."""
     async with (
         Groundwire() as groundwire,
         aclosing(groundwire.stream(query, provider=provider, model=model, options=options)) as events,

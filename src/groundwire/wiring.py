@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from groundwire.config.schema import Config
-from groundwire.credentials.lookup import Finding, Lookup, Places, explain, find
+from groundwire.credentials.lookup import Lookup, LookupContext, LookupResult, explain, find
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential
 from groundwire.engine.engines.registry import API_ENGINES, api_engine
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from groundwire.engine.knowledge import Report
     from groundwire.engine.pages import Engine, Page
     from groundwire.engine.read.apart import PageReader
-    from groundwire.transport.safe_fetch import GuardedFetcher
+    from groundwire.transport.safe_fetch import SafeFetcher
 
 Ask: TypeAlias = Callable[[Request], Batches]
 
@@ -57,7 +57,7 @@ class EngineFactory:
     """Knows all engines by name, and holds what they share."""
 
     def __init__(
-        self, config: Config, env: Mapping[str, str], http: Http, redactor: Redactor, places: Places
+        self, config: Config, env: Mapping[str, str], http: Http, redactor: Redactor, places: LookupContext
     ) -> None:
         self._config = config
         self._env = env
@@ -67,7 +67,7 @@ class EngineFactory:
         self.report: Report | None = None
         """Told how far the embedded index is while it is made."""
         self._made: dict[str, Engine] = {}
-        self._fetcher: GuardedFetcher | None = None
+        self._fetcher: SafeFetcher | None = None
         self._reader: PageReader | None = None
 
     @property
@@ -135,7 +135,7 @@ class EngineFactory:
         """Where the keys of engines may be."""
         return {name: self._row(name).lookups for name in self.names if name not in _TITLES}
 
-    def findings(self, name: str) -> list[Finding]:
+    def findings(self, name: str) -> list[LookupResult]:
         """What every place that may hold an engine's key answers."""
         return [] if name in _TITLES else explain(self._row(name).lookups, self._places)
 
@@ -195,12 +195,12 @@ class EngineFactory:
             self._reader = PageReader()
         return Opener(admits, fetcher=self.fetcher(), read=self._reader)
 
-    def fetcher(self) -> GuardedFetcher:
+    def fetcher(self) -> SafeFetcher:
         """The only way out to pages of strangers."""
-        from groundwire.transport.safe_fetch import GuardedFetcher  # noqa: PLC0415  made when asked
+        from groundwire.transport.safe_fetch import SafeFetcher  # noqa: PLC0415  made when asked
 
         if self._fetcher is None:
-            self._fetcher = GuardedFetcher()
+            self._fetcher = SafeFetcher()
         return self._fetcher
 
     def _row(self, name: str) -> ApiEngineRow:

@@ -29,7 +29,7 @@ def test_the_library_its_codecs_and_the_index_are_imported_without_posix() -> No
         "import groundwire\n"
         "from groundwire.dialects.registry import DIALECTS, dialect\n"
         "[dialect(name) for name in DIALECTS]\n"
-        "import groundwire.client, groundwire.wiring, groundwire.store.sqlite, groundwire.credentials.locks\n"
+        "import groundwire.client, groundwire.wiring, groundwire.store.sqlite, groundwire.files.lock\n"
         "import groundwire.engine.index.embedded, groundwire.engine.read.worker\n"
         "import groundwire.faces.gateway.keys\n"
         "groundwire.Groundwire\n"
@@ -49,7 +49,7 @@ def test_a_lock_says_what_it_needs() -> None:
     done = run_without_posix(
         "from pathlib import Path\n"
         "from tempfile import TemporaryDirectory\n"
-        "from groundwire.engine.index.lock import locked\n"
+        "from groundwire.files.lock import locked\n"
         "from groundwire.errors import ConfigError\n"
         "with TemporaryDirectory() as folder:\n"
         "    try:\n"

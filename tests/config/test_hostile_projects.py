@@ -62,8 +62,8 @@ def guarded(config: Config) -> object:
 def test_a_project_sets_no_host_and_no_key(world: World, name: str) -> None:
     path = world.of_project(f'# a project\n\n{name} = "{PRIVATE[name]}"')
     assert world.refusal() == (
-        f"{path}:3: {name}: a project's file may not set this, or whoever writes the project would decide "
-        f"where your keys and data go; if you want it, set it in {world.user_file}"
+        f"{path}:3: {name}: a project's file may not set this, because its author would decide where "
+        f"your keys and data go; if you want it, set it in {world.user_file}"
     )
 
 
@@ -71,8 +71,8 @@ def test_a_project_switches_off_and_never_on(world: World) -> None:
     world.user("[providers.copilot]\nenabled = false")
     path = world.of_project("[providers.copilot]\nenabled = true")
     assert world.refusal() == (
-        f"{path}:2: providers.copilot.enabled: a project's file may switch a provider off, never on; "
-        f"switch it on in {world.user_file}"
+        f"{path}:2: providers.copilot.enabled: a project's file may only disable a provider; "
+        f"enable it in {world.user_file}"
     )
     world.of_project("[providers.gemini]\nenabled = false")
     assert world.load().provider("gemini").enabled is False
@@ -80,13 +80,13 @@ def test_a_project_switches_off_and_never_on(world: World) -> None:
 
 def test_a_project_may_not_hold_a_key(world: World) -> None:
     path = world.of_project("[providers.gemini]\napi_key = 'sk-1'")
-    assert world.refusal() == f"{path}:2: providers.gemini.api_key: keys do not stand in a project's file"
+    assert world.refusal() == f"{path}:2: providers.gemini.api_key: a project's file may not hold keys"
 
 
 def test_a_project_names_no_provider_that_the_user_does_not_have(world: World) -> None:
     path = world.of_project("[providers.evil]\nmodel = 'x'")
     assert world.refusal().startswith(f"{path}:1: providers.evil: there is no provider 'evil'; ")
-    assert world.refusal().endswith(f"give it dialect and base_url in {world.user_file}")
+    assert world.refusal().endswith(f"set its dialect and base_url in {world.user_file}")
 
 
 def test_a_relative_xdg_path_does_not_make_the_project_the_user(
@@ -230,7 +230,7 @@ def test_no_key_of_a_projects_opencode_file_changes_a_host_or_a_key(world: World
     "item", ["evil-key", "{file:key.txt}", "{file:~/secret}", "{env:MINE_KEY}", "{env:EVIL_MODEL}"]
 )
 @pytest.mark.parametrize("name", ["opencode.json", ".opencode/opencode.jsonc"])
-def test_a_project_sets_no_key_and_the_user_hears_why(world: World, name: str, item: str) -> None:
+def test_a_project_sets_no_key_and_the_user_is_warned(world: World, name: str, item: str) -> None:
     path = write(world.project / name, geminisearch(apiKey=item))
     write(path.parent / "key.txt", "evil-key")
     write(world.home / "secret", "file-canary")
@@ -240,7 +240,7 @@ def test_a_project_sets_no_key_and_the_user_hears_why(world: World, name: str, i
     assert said == (
         f"{path}: provider.geminisearch.options.apiKey: a project's file may not set a key, only name "
         "GEMINI_API_KEY or GOOGLE_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY as {env:NAME}; it is ignored. "
-        "A key of yours belongs into your own global configuration of OpenCode, or into GEMINI_API_KEY"
+        "Put your key into your global configuration of OpenCode, or into GEMINI_API_KEY"
     )
 
 
@@ -313,7 +313,7 @@ def test_what_a_project_may_not_have_does_not_disturb_what_we_do_not_read(world:
     assert (config.provider("gemini").model, config.warnings) == ("chosen", ())
 
 
-def test_the_users_own_directory_is_theirs_also_when_they_stand_in_it(world: World) -> None:
+def test_the_users_own_directory_is_trusted_also_when_it_is_the_current_one(world: World) -> None:
     for folder in (world.opencode_file.parent, world.home / ".opencode"):
         path = write(folder / "opencode.json", geminisearch(apiKey="own"))
         config = world.load(cwd=folder)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.config.opencode import Document, resolve
+from groundwire.config.opencode import ParsedConfig, resolve
 from groundwire.config.schema import ProviderSettings
 from groundwire.credentials.secret import PLACEHOLDER
 from groundwire.model import Json
@@ -187,7 +187,9 @@ BROKEN = {
     '{\n  "provider": {\n    x\n': ':3:5: a name in double quotes, or "}", is expected here',
     "[]": ":1:1: an object is expected here",
     " ": ":1:2: the text ends where a value is expected",
-    '{"a": "{file:nothing.txt}"}': ":1:8: {folder}/nothing.txt, which is to be inserted here, does not exist",
+    '{"a": "{file:nothing.txt}"}': (
+        ":1:8: {folder}/nothing.txt, which should be inserted here, does not exist"
+    ),
 }
 
 
@@ -243,7 +245,7 @@ def test_the_block_of_geminisearch_is_read_and_its_key_not_shown(world: World) -
 
 
 @pytest.mark.parametrize("key", [5, "a b", "kéy", "a\nb", ["x"]])
-def test_a_key_that_nobody_could_send_is_ignored(world: World, key: Json) -> None:
+def test_a_key_that_cannot_be_sent_is_ignored(world: World, key: Json) -> None:
     path = write(world.opencode_file, geminisearch(apiKey=key))
     config = world.load()
     assert config.geminisearch == {}
@@ -287,7 +289,7 @@ def test_walking_the_files_is_the_same_as_merging_them(bodies: list[dict[str, Js
     expected: Json = whole
     for name in way:
         expected = expected.get(name) if isinstance(expected, dict) else None
-    found = resolve((Document("", body, project=False) for body in bodies), tuple(way))
+    found = resolve((ParsedConfig("", body, project=False) for body in bodies), tuple(way))
     at_the_end = found is not None and found.path == tuple(way)
     if not isinstance(expected, dict):
         assert (found.value if found and at_the_end else None) == expected

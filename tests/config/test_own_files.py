@@ -54,7 +54,7 @@ WRONG_TYPES = {
 
 
 @pytest.mark.parametrize("text", WRONG_TYPES)
-def test_a_value_of_the_wrong_kind_is_told_with_file_line_and_key(world: World, text: str) -> None:
+def test_a_value_of_the_wrong_kind_is_reported_with_file_line_and_key(world: World, text: str) -> None:
     path = world.user(f"# first line\n\n{text}\n")
     assert world.refusal().startswith(f"{path}:3: {WRONG_TYPES[text]}")
 
@@ -81,19 +81,19 @@ UNKNOWN = {
     "providers.gemini.baseURL = 'x'": "providers.gemini.baseURL: unknown key; did you mean base_url?",
     "providers.gemini.base-url = 'x'": "providers.gemini.base-url: unknown key; did you mean base_url?",
     "zzz = 1": "zzz: unknown key; known are: order, timeout, max_answer_mb, data_dir, store, compose, ",
-    "providers.gemini.api_key = 'sk-1'": "providers.gemini.api_key: keys do not stand in this file; put it",
+    "providers.gemini.api_key = 'sk-1'": "providers.gemini.api_key: this file may not hold keys; put the key",
     '"a b" = 1': '"a b": unknown key',
     '"a\\u001bb" = 1': '"a\\x1bb": unknown key',
     "providers.'a/b'.model = 'x'": 'providers."a/b": a provider\'s name has only letters',
     "providers.gemni.model = 'x'": "providers.gemni: there is no provider 'gemni'; did you mean gemini? "
-    "To describe one of your own, give it dialect and base_url in your configuration",
+    "To define one, set its dialect and base_url in your configuration",
     "order = ['opnai']": "order: there is no provider 'opnai'; did you mean openai?",
     "order = ['zzzzzz']": "order: there is no provider 'zzzzzz'; known are: anthropic, brave, copilot,",
 }
 
 
 @pytest.mark.parametrize("text", UNKNOWN)
-def test_an_unknown_name_is_told_with_the_one_that_was_meant(world: World, text: str) -> None:
+def test_an_unknown_name_is_reported_with_the_most_similar_one(world: World, text: str) -> None:
     path = world.user(text)
     assert world.refusal().startswith(f"{path}:1: {UNKNOWN[text]}")
 
@@ -123,12 +123,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("text", BROKEN, ids=range(len(BROKEN)))
-def test_broken_toml_is_told_with_line_and_column(world: World, text: str) -> None:
+def test_broken_toml_is_reported_with_line_and_column(world: World, text: str) -> None:
     path = world.user(text)
     assert world.refusal() == f"{path}{BROKEN[text]}"
 
 
-def test_a_file_that_is_not_text_is_told_with_its_line(world: World) -> None:
+def test_a_file_that_is_not_text_is_reported_with_its_line(world: World) -> None:
     path = world.user("")
     path.write_bytes(b"timeout = 1\n# \xff\n")
     assert world.refusal() == f"{path}:2: this is not UTF-8; save the file as UTF-8 text"
@@ -154,19 +154,19 @@ def test_a_pipe_does_not_hold_us(world: World) -> None:
     assert "is not a file" in world.refusal()
 
 
-def test_a_file_that_may_not_be_read_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_may_not_be_read_is_reported(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     path = world.user("timeout = 1")
 
     def refuse(*_: object) -> NoReturn:
         raise PermissionError(13, "Permission denied")
 
     # The administrator may read everything, so the refusal is acted.
-    monkeypatch.setattr("groundwire.config.files.os.open", refuse)
+    monkeypatch.setattr("groundwire.files.text_file.os.open", refuse)
     monkeypatch.setattr("groundwire.config.load.read_opencode", lambda *_: OpenCode({}, {}, ()))
     assert world.refusal() == f"{path} cannot be read: Permission denied; make it readable or remove it"
 
 
-def test_a_file_that_cannot_be_opened_is_told(world: World) -> None:
+def test_a_file_that_cannot_be_opened_is_reported(world: World) -> None:
     world.user_file.parent.mkdir(parents=True)
     world.user_file.symlink_to(world.user_file)
     assert world.refusal().startswith(
@@ -263,7 +263,7 @@ def test_a_provider_of_ones_own_is_known_everywhere_once_described(world: World)
 
 def test_a_provider_that_a_package_brings_is_known(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("groundwire.config.layers.installed", lambda: frozenset({"extra"}))
-    monkeypatch.setattr("groundwire.config.environment.installed", lambda: frozenset({"extra"}))
+    monkeypatch.setattr("groundwire.config.layers.installed", lambda: frozenset({"extra"}))
     world.user("order = ['extra']\n[providers.extra]\nmodel = 'm'")
     config = world.load({"GROUNDWIRE_EXTRA_BASE_URL": "https://extra.example"})
     assert config.provider("extra") == ProviderSettings(base_url="https://extra.example", model="m")

@@ -41,7 +41,7 @@ def origins(world: World) -> Mapping[str, str]:
 
 
 @pytest.mark.parametrize(("winner", "loser"), list(combinations(ORDER, 2)))
-def test_of_two_places_the_one_nearer_to_the_user_wins(world: World, winner: str, loser: str) -> None:
+def test_of_two_sources_the_one_nearer_to_the_user_wins(world: World, winner: str, loser: str) -> None:
     told = Told()
     for place in (loser, winner):
         SAY_MODEL[place](world, told, f"from-{place}")
@@ -51,7 +51,7 @@ def test_of_two_places_the_one_nearer_to_the_user_wins(world: World, winner: str
 
 
 @pytest.mark.parametrize("place", ORDER)
-def test_every_place_alone_is_heard(world: World, place: str) -> None:
+def test_every_source_alone_is_used(world: World, place: str) -> None:
     told = Told()
     SAY_MODEL[place](world, told, "alone")
     config = world.load(told.env, told.flags)
@@ -91,7 +91,7 @@ def test_timeout_and_order_follow_the_same_order(world: World, winner: str, lose
     assert (config.timeout, config.order) == (7, ("gemini",))
 
 
-def test_places_add_up_key_by_key_and_lists_are_replaced(world: World) -> None:
+def test_sources_are_merged_key_by_key_and_lists_are_replaced(world: World) -> None:
     world.user(
         """
         timeout = 30
@@ -191,7 +191,7 @@ def test_flags_may_be_tables_and_those_not_given_do_not_count(world: World) -> N
     assert origin(config, "search.city") == "command line"
 
 
-def test_a_file_named_in_the_environment_takes_the_place_of_the_users_own(world: World) -> None:
+def test_a_file_named_in_the_environment_replaces_the_users_own(world: World) -> None:
     world.user("timeout = 5")
     named = write(world.project / "other" / "mine.toml", 'timeout = 6\ndata_dir = "data"')
     config = world.load({"GROUNDWIRE_CONFIG": "other/mine.toml"})
@@ -213,7 +213,7 @@ def test_only_the_project_file_of_the_current_directory_counts(world: World) -> 
     assert world.load(cwd=inner).timeout is None
 
 
-def test_empty_variables_say_nothing(world: World) -> None:
+def test_empty_variables_are_ignored(world: World) -> None:
     names = ("CONFIG", "TIMEOUT", "ORDER", "DATA_DIR", "GEMINI_MODEL", "GEMINI_BASE_URL", "NOBODY_MODEL")
     assert world.load({f"GROUNDWIRE_{name}": "" for name in names}) == world.load()
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import parse_qs
 
-from groundwire.credentials.lookup import Lookup, Places, find
-from groundwire.credentials.refresh import Pace
+from groundwire.credentials.lookup import Lookup, LookupContext, find
 from groundwire.credentials.secret import Credential
+from groundwire.credentials.session import RefreshTimeouts
 
-QUICK = Pace(lock=5.0, answer=5.0, rival=0.05, grace=5.0, poll=0.005)
+QUICK = RefreshTimeouts(lock=5.0, answer=5.0, rival=0.05, grace=5.0, poll=0.005)
 SESSIONS = {
     "opencode": (Lookup("opencode", "openai", "oauth"),),
     "codex": (Lookup("codex", "tokens", "oauth"),),
@@ -25,8 +25,8 @@ def jwt(payload: Mapping[str, object]) -> str:
     return ".".join([*(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts), "c2ln"])
 
 
-def places(home: Path, **env: str) -> Places:
-    return Places(env, str(home), str(home / ".config" / "groundwire"))
+def lookup_context(home: Path, **env: str) -> LookupContext:
+    return LookupContext(env, str(home), str(home / ".config" / "groundwire"))
 
 
 def opencode_file(home: Path) -> Path:
@@ -49,7 +49,7 @@ def write_opencode(home: Path, body: Mapping[str, object]) -> Path:
 
 
 def write_session(home: Path, kind: str, access: str, refresh: str, expires: float) -> Path:
-    """A ChatGPT session in one of the two stores; Codex tells the end inside the token."""
+    """A ChatGPT session in one of the two stores; Codex has the expiry inside the token."""
     if kind == "opencode":
         record = {"type": "oauth", "refresh": refresh, "access": access, "expires": int(expires * 1000)}
         return write_opencode(home, {"openai": record, "google": {"type": "api", "key": "g-key-00000000"}})
@@ -64,7 +64,7 @@ def write_session(home: Path, kind: str, access: str, refresh: str, expires: flo
 
 
 def session(home: Path, kind: str) -> Credential:
-    found = find(SESSIONS[kind], places(home))
+    found = find(SESSIONS[kind], lookup_context(home))
     assert found is not None
     return found
 
@@ -113,7 +113,7 @@ class Rotation:
 
 
 class Service:
-    """A login service behind a function call; what it is asked, it keeps."""
+    """A login service in memory, which records its requests."""
 
     def __init__(self, answer: Callable[[bytes], tuple[int, bytes]]) -> None:
         self.asked: list[tuple[str, dict[str, str], bytes]] = []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.credentials.journal import Entry, Journal
+from groundwire.credentials.journal import Journal, JournalEntry
 from groundwire.credentials.secret import Secret, Tokens
 from groundwire.errors import ConfigError
 
@@ -25,28 +25,28 @@ def journal(folder: Path) -> Journal:
 
 
 def test_without_a_journal_nothing_is_known(tmp_path: Path) -> None:
-    assert journal(tmp_path).about(OLD, 0.0) == Entry()
+    assert journal(tmp_path).about(OLD, 0.0) == JournalEntry()
 
 
-def test_a_question_an_answer_and_a_refusal_are_told_about_their_token_alone(tmp_path: Path) -> None:
+def test_a_request_a_response_and_a_rejection_are_recorded_for_their_token_alone(tmp_path: Path) -> None:
     book = journal(tmp_path)
-    book.ask(OLD)
-    assert journal(tmp_path).about(OLD, 0.0) == Entry(asked=True)
-    book.keep(OLD, TOKENS)
-    assert journal(tmp_path).about(OLD, 0.0) == Entry(asked=True, tokens=TOKENS)
-    assert journal(tmp_path).about(Secret("r-2"), 0.0) == Entry()
-    book.ask(OLD)
+    book.begin(OLD)
+    assert journal(tmp_path).about(OLD, 0.0) == JournalEntry(sent=True)
+    book.save(OLD, TOKENS)
+    assert journal(tmp_path).about(OLD, 0.0) == JournalEntry(sent=True, tokens=TOKENS)
+    assert journal(tmp_path).about(Secret("r-2"), 0.0) == JournalEntry()
+    book.begin(OLD)
     book.refuse(OLD, "invalid_grant", 1000.0)
-    assert journal(tmp_path).about(OLD, 1899.0) == Entry(asked=True, refused="invalid_grant")
-    assert journal(tmp_path).about(OLD, 1900.0) == Entry(asked=True)
+    assert journal(tmp_path).about(OLD, 1899.0) == JournalEntry(sent=True, refused="invalid_grant")
+    assert journal(tmp_path).about(OLD, 1900.0) == JournalEntry(sent=True)
     book.clear()
     assert os.listdir(tmp_path) == []
 
 
 def test_tokens_that_were_not_given_stay_empty(tmp_path: Path) -> None:
     book = journal(tmp_path)
-    book.ask(OLD)
-    book.keep(OLD, Tokens(Secret("a-2"), 99.5))
+    book.begin(OLD)
+    book.save(OLD, Tokens(Secret("a-2"), 99.5))
     book.close()
     assert journal(tmp_path).about(OLD, 0.0).tokens == Tokens(Secret("a-2"), 99.5)
 
@@ -55,18 +55,18 @@ def test_the_journal_is_private_and_names_no_old_token(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         book = journal(tmp_path)
-        book.ask(OLD)
+        book.begin(OLD)
     finally:
         os.umask(before)
     assert stat.S_IMODE(path(tmp_path).stat().st_mode) == 0o600
-    book.keep(OLD, TOKENS)
+    book.save(OLD, TOKENS)
     book.close()
     assert OLD.reveal() not in path(tmp_path).read_text()
 
 
 def test_room_for_the_answer_is_taken_before_the_question(tmp_path: Path) -> None:
     book = journal(tmp_path)
-    book.ask(OLD)
+    book.begin(OLD)
     assert path(tmp_path).stat().st_size >= 16 * 1024
     book.clear()
 
@@ -75,36 +75,36 @@ def test_an_answer_that_was_written_and_not_cut_to_size_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = journal(tmp_path)
-    book.ask(OLD)
+    book.begin(OLD)
     monkeypatch.setattr(os, "ftruncate", lambda *_: None)
-    book.keep(OLD, TOKENS)
+    book.save(OLD, TOKENS)
     book.close()
     assert journal(tmp_path).about(OLD, 0.0).tokens == TOKENS
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"spent":7}', "\0\0\0"])
-def test_a_torn_journal_says_nothing(tmp_path: Path, text: str) -> None:
+def test_a_truncated_journal_is_ignored(tmp_path: Path, text: str) -> None:
     path(tmp_path).write_text(text)
-    assert journal(tmp_path).about(OLD, 0.0) == Entry()
+    assert journal(tmp_path).about(OLD, 0.0) == JournalEntry()
 
 
-def test_what_cannot_be_read_says_nothing_and_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+def test_an_unreadable_journal_is_ignored_and_an_unwritable_one_is_an_error(tmp_path: Path) -> None:
     path(tmp_path).mkdir()
-    assert journal(tmp_path).about(OLD, 0.0) == Entry()
+    assert journal(tmp_path).about(OLD, 0.0) == JournalEntry()
     with pytest.raises(ConfigError, match=r"cannot be written .* its new tokens would be lost"):
-        journal(tmp_path).ask(OLD)
+        journal(tmp_path).begin(OLD)
 
 
 def test_a_disk_that_fails_after_the_answer_does_not_stop_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = journal(tmp_path)
-    book.ask(OLD)
+    book.begin(OLD)
 
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "pwrite", full)
-    book.keep(OLD, TOKENS)
+    book.save(OLD, TOKENS)
     book.refuse(OLD, "x", 0.0)
     book.clear()

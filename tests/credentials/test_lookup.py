@@ -9,7 +9,7 @@ import pytest
 from groundwire.credentials.lookup import Lookup, explain, find
 from groundwire.credentials.secret import Credential, Secret
 from groundwire.errors import ConfigError
-from tests.credentials.builders import places, write_opencode
+from tests.credentials.builders import lookup_context, write_opencode
 
 GEMINI = (
     Lookup("opencode", "google", "api"),
@@ -21,28 +21,28 @@ GEMINI = (
 CANARY = "AIzaCANARY0123456789"
 
 
-def test_the_first_place_that_has_something_wins(tmp_path: Path) -> None:
+def test_the_first_lookup_with_a_credential_wins(tmp_path: Path) -> None:
     env = {"GEMINI_API_KEY": "second", "GOOGLE_API_KEY": "third"}
-    found = find(GEMINI, places(tmp_path, **env))
+    found = find(GEMINI, lookup_context(tmp_path, **env))
     assert found == Credential(Secret("second"), "api", "environment GEMINI_API_KEY")
     write_opencode(tmp_path, {"google": {"type": "api", "key": "first"}})
-    found = find(GEMINI, places(tmp_path, **env))
+    found = find(GEMINI, lookup_context(tmp_path, **env))
     assert found is not None
     assert found.secret == Secret("first")
 
 
 def test_nothing_anywhere_is_nothing(tmp_path: Path) -> None:
-    assert find(GEMINI, places(tmp_path)) is None
-    assert find((), places(tmp_path)) is None
+    assert find(GEMINI, lookup_context(tmp_path)) is None
+    assert find((), lookup_context(tmp_path)) is None
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n"])
 def test_a_blank_variable_is_not_set(tmp_path: Path, text: str) -> None:
-    assert find((Lookup("environment", "K"),), places(tmp_path, K=text)) is None
+    assert find((Lookup("environment", "K"),), lookup_context(tmp_path, K=text)) is None
 
 
 def test_a_key_copied_with_its_line_end_works(tmp_path: Path) -> None:
-    found = find((Lookup("environment", "K"),), places(tmp_path, K="key\r\n"))
+    found = find((Lookup("environment", "K"),), lookup_context(tmp_path, K="key\r\n"))
     assert found is not None
     assert found.secret == Secret("key")
 
@@ -50,16 +50,16 @@ def test_a_key_copied_with_its_line_end_works(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", [f"{CANARY} {CANARY}", f"{CANARY}\nX-Evil: 1", f"“{CANARY}”"])
 def test_a_variable_that_holds_no_key_is_an_error_that_does_not_quote_it(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match="environment K holds characters that no key has; set it") as caught:
-        find((Lookup("environment", "K"),), places(tmp_path, K=text))
+        find((Lookup("environment", "K"),), lookup_context(tmp_path, K=text))
     assert CANARY not in str(caught.value)
 
 
-def test_every_place_is_explained_in_order_and_without_secrets(tmp_path: Path) -> None:
+def test_every_lookup_is_explained_in_order_and_without_secrets(tmp_path: Path) -> None:
     write_opencode(
         tmp_path, {"google": {"type": "oauth", "access": CANARY, "refresh": CANARY, "expires": 5000}}
     )
     findings = explain(
-        (*GEMINI, Lookup("opencode", "google", "oauth")), places(tmp_path, GOOGLE_API_KEY=CANARY)
+        (*GEMINI, Lookup("opencode", "google", "oauth")), lookup_context(tmp_path, GOOGLE_API_KEY=CANARY)
     )
     assert CANARY not in repr(findings)
     share = tmp_path / ".local" / "share"

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.credentials.oauth import read_refresh_answer, refresh_request, token_url
+from groundwire.credentials.oauth import (
+    account_id,
+    claims,
+    expiry,
+    read_refresh_answer,
+    refresh_request,
+    token_url,
+)
 from groundwire.credentials.secret import Secret, Tokens
 from groundwire.errors import (
     AuthRejected,
@@ -71,7 +78,7 @@ def test_an_answer_gives_tokens_and_their_end() -> None:
         ("opaque", 1.5, 1001.5),
     ],
 )
-def test_the_end_comes_from_the_token_when_the_answer_does_not_tell(
+def test_the_expiry_comes_from_the_token_when_the_response_has_none(
     access: str, expires_in: object, end: float
 ) -> None:
     body = json.dumps({"access_token": access, "expires_in": expires_in}).encode()
@@ -125,3 +132,49 @@ def test_an_answer_without_a_token_breaks_the_protocol(body: bytes) -> None:
 def test_garbage_never_raises_anything_but_our_errors(status: int, body: bytes) -> None:
     with pytest.raises(GroundwireError):
         read_refresh_answer(status, body, 0.0)
+
+
+AUTH = "https://api.openai.com/auth"
+
+
+def test_the_payload_is_read_whatever_its_length() -> None:
+    for size in range(8):
+        assert claims(jwt({"a": "ÿ" * size})) == {"a": "ÿ" * size}
+
+
+def test_the_end_of_a_token_is_in_seconds() -> None:
+    assert expiry(jwt({"exp": 1790000000})) == 1790000000.0
+    assert expiry(jwt({"exp": 1.5})) == 1.5
+    assert expiry(jwt({})) is None
+    assert expiry(jwt({"exp": "soon"})) is None
+    assert expiry(jwt({"exp": True})) is None
+
+
+@pytest.mark.parametrize(
+    ("payloads", "account"),
+    [
+        ([{AUTH: {"chatgpt_account_id": "a"}}], "a"),
+        ([{"chatgpt_account_id": "b"}], "b"),
+        ([{"organizations": [{"id": "c"}, {"id": "d"}]}], "c"),
+        ([{"organizations": [{"id": "org"}]}, {AUTH: {"chatgpt_account_id": "a"}}], "a"),
+        ([{"chatgpt_account_id": "b", AUTH: {"chatgpt_account_id": "a"}}], "a"),
+        ([{}, {"chatgpt_account_id": "b"}], "b"),
+        ([{AUTH: "x", "organizations": "y", "chatgpt_account_id": 3}], ""),
+        ([{"organizations": []}], ""),
+        ([], ""),
+    ],
+)
+def test_the_account_is_found_in_any_of_its_claims(payloads: list[dict[str, object]], account: str) -> None:
+    assert account_id(*map(jwt, payloads)) == account
+
+
+@given(st.text() | st.builds("a.{}.b".format, st.text(alphabet="eyJ0-_=. {}\n\u00e9")))
+def test_anything_else_is_a_token_without_claims(text: str) -> None:
+    assert isinstance(claims(text), dict)
+    assert expiry(text) is None
+    assert account_id(text, text) == ""
+
+
+@pytest.mark.parametrize("payload", ["W10", "bnVsbA", "MQ"])
+def test_a_payload_that_is_not_an_object_has_no_claims(payload: str) -> None:
+    assert claims(f"e30.{payload}.x") == {}

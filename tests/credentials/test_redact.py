@@ -56,7 +56,7 @@ def redactor() -> Redactor:
         "abc{}",
     ],
 )
-def test_a_known_secret_is_masked_wherever_it_stands(redactor: Redactor, secret: str, wrap: str) -> None:
+def test_a_known_secret_is_masked_wherever_it_occurs(redactor: Redactor, secret: str, wrap: str) -> None:
     shown = redactor.redact_known(wrap.format(secret))
     assert not leaks(shown)
     assert shown == wrap.replace("{0}{0}", "{}").format(MASK)

@@ -186,7 +186,7 @@ def test_a_process_killed_inside_a_refresh_loses_nothing(tmp_path: Path) -> None
         assert sorted(item.name for item in path.parent.iterdir()) == ["auth.json", "auth.json.lock"]
 
 
-def test_a_process_killed_with_the_answer_on_its_way_costs_a_login_and_one_question(tmp_path: Path) -> None:
+def test_a_process_killed_before_the_response_arrives_costs_a_login_and_one_request(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
     before = path.read_bytes()
     rotation = Rotation(FIRST, LIFE, access)

@@ -71,7 +71,7 @@ def test_a_secret_cannot_be_changed_or_pickled_but_copied() -> None:
 
 
 @pytest.mark.parametrize("text", ["two words", "line\nbreak", "schlüssel-ä", "nul\0", None, 7, "", "  "])
-def test_what_cannot_stand_in_a_header_is_no_secret(text: object) -> None:
+def test_text_that_is_not_valid_in_a_header_is_not_a_secret(text: object) -> None:
     assert not sendable(text)
 
 

@@ -16,13 +16,13 @@ import sys
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
-from groundwire.credentials.lookup import Lookup, Places, find
-from groundwire.credentials.refresh import Apart, Pace, ensure_fresh
+from groundwire.credentials.lookup import Lookup, LookupContext, find
+from groundwire.credentials.session import RefreshInWorker, RefreshTimeouts, ensure_fresh
 from groundwire.errors import GroundwireError
 from groundwire.providers.openai_session import apart
 
 LOOKUPS = {"opencode": Lookup("opencode", "openai", "oauth"), "codex": Lookup("codex", "tokens", "oauth")}
-PACE = Pace(rival=0.2, poll=0.005)
+PACE = RefreshTimeouts(rival=0.2, poll=0.005)
 
 
 def post(url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
@@ -57,13 +57,13 @@ def arm(name: str, which: int) -> None:
     setattr(os, name, deadly)
 
 
-async def turn(home: str, kind: str, url: str, now: float, away: Apart | None) -> dict[str, str]:
+async def turn(home: str, kind: str, url: str, now: float, away: RefreshInWorker | None) -> dict[str, str]:
     """What one search does before it asks."""
-    credential = find((LOOKUPS[kind],), Places({}, home, home))
+    credential = find((LOOKUPS[kind],), LookupContext({}, home, home))
     if credential is None:
         return {"error": "no session"}
     try:
-        found = await ensure_fresh(credential, send, now, url=url, pace=PACE, apart=away)
+        found = await ensure_fresh(credential, send, now, url=url, timeouts=PACE, in_worker=away)
     except GroundwireError as error:
         return {"error": error.message}
     return {"access": found.secret.reveal()}

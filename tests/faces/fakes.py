@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
 from groundwire.client import ProviderStatus
 from groundwire.config.schema import Config
-from groundwire.credentials.lookup import Finding
+from groundwire.credentials.lookup import LookupResult
 from groundwire.credentials.secret import Secret
 from groundwire.engine.knowledge import Progress
 from groundwire.errors import GroundwireError
@@ -75,7 +75,7 @@ class FakeAsker:
         events: Sequence[Event | GroundwireError] = (),
         config: Config | None = None,
         statuses: Sequence[ProviderStatus] = (),
-        findings: Mapping[str, list[Finding]] | None = None,
+        findings: Mapping[str, list[LookupResult]] | None = None,
     ) -> None:
         self.config = config or Config()
         self._events = events
@@ -116,7 +116,7 @@ class FakeAsker:
     def keyed(self) -> tuple[str, ...]:
         return self.names
 
-    def findings(self, name: str) -> list[Finding]:
+    def findings(self, name: str) -> list[LookupResult]:
         return self._findings.get(name, [])
 
     def add(self, row: ProviderSpec, key: Secret | None = None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.config.schema import Config, ProviderSettings
-from groundwire.credentials.lookup import Finding
+from groundwire.credentials.lookup import LookupResult
 from groundwire.errors import AuthRejected, Unreachable
 from groundwire.faces.cli.commands.completion import bash, fish, words_of, zsh
 from groundwire.faces.cli.parsers import COMMANDS
@@ -111,12 +111,14 @@ PROVIDERS = FakeAsker(
     [status("gemini"), status("anthropic", usable=False, reason="Set ANTHROPIC_API_KEY.")],
     {
         "gemini": [
-            Finding("environment GEMINI_API_KEY", found=True, detail="a key", kind="api"),
-            Finding("OpenCode's auth.json", found=True, detail="a session", expires=1_800_000_000.0 + 3600),
+            LookupResult("environment GEMINI_API_KEY", found=True, detail="a key", kind="api"),
+            LookupResult(
+                "OpenCode's auth.json", found=True, detail="a session", expires=1_800_000_000.0 + 3600
+            ),
         ],
         "anthropic": [
-            Finding("environment ANTHROPIC_API_KEY", found=False, detail="not set"),
-            Finding("Codex", found=True, detail="a session", expires=1.0, warnings=("open to others",)),
+            LookupResult("environment ANTHROPIC_API_KEY", found=False, detail="not set"),
+            LookupResult("Codex", found=True, detail="a session", expires=1.0, warnings=("open to others",)),
         ],
     },
 )

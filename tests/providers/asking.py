@@ -23,8 +23,7 @@ from groundwire.model import (
 from groundwire.providers.http import HttpProvider
 from groundwire.providers.spec import flat
 from groundwire.testing.upstream import Script, ScriptedResponse, Upstream
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Http
+from groundwire.transport.http import Deadlines, Http
 from tests.providers.speakers import Speaker, credential
 
 QUERY = "How long is the Nile?"

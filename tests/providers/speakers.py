@@ -14,7 +14,7 @@ from groundwire.model.value import replace
 from groundwire.providers.models import default_model
 from groundwire.providers.registry import adjusted, built_in, describe
 from groundwire.providers.spec import ProviderSpec
-from groundwire.transport.deadlines import Deadlines
+from groundwire.transport.http import Deadlines
 
 KEY = "sk-canary-Zq7Kp2Wm9Xv4Tn8Rb3Yd6"
 ACCOUNT = "acct-7f3a"

@@ -16,7 +16,7 @@ from groundwire.model import Failed, Finished, Started, TextDelta
 from groundwire.model.value import replace
 from groundwire.providers.spec import flat
 from groundwire.testing.script import ScriptedResponse
-from groundwire.transport.deadlines import Deadlines
+from groundwire.transport.http import Deadlines
 from tests.providers.asking import question, world
 from tests.providers.speakers import STREAMING, Speaker
 from tests.transport.bounded import run

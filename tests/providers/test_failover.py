@@ -21,8 +21,7 @@ from groundwire.routing.health import Health
 from groundwire.testing.answers import told
 from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Http
+from groundwire.transport.http import Deadlines, Http
 from tests.providers.asking import question
 from tests.providers.speakers import credential, speaker_named
 from tests.transport.bounded import run

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.credentials.refresh import Errand, Pace, ensure_fresh
-from groundwire.credentials.refresh_worker import decode_errand, decode_trouble, encode_errand, encode_trouble
+from groundwire.credentials.refresh_worker import decode_outcome, decode_task, encode_outcome, encode_task
 from groundwire.credentials.secret import Credential
+from groundwire.credentials.session import RefreshTask, RefreshTimeouts, ensure_fresh
 from groundwire.errors import (
     AuthRejected,
     ClientWireError,
@@ -33,8 +33,16 @@ from tests.credentials.login_service import LoginService, login_service
 from tests.credentials.test_refresh_processes import FIRST, LIFE, STEP, Team, access, always_parses, team
 
 MODULE = "groundwire.providers.openai_session"
-ERRAND = Errand(
-    "/s/auth.json", "tokens", "a test", "0" * 64, "https://x", 1.5, 2.0, cut=True, pace=Pace(1, 2)
+ERRAND = RefreshTask(
+    "/s/auth.json",
+    "tokens",
+    "a test",
+    "0" * 64,
+    "https://x",
+    1.5,
+    2.0,
+    cut=True,
+    timeouts=RefreshTimeouts(1, 2),
 )
 
 
@@ -46,7 +54,7 @@ def refreshed(credential: Credential, url: str) -> Credential:
     """A session, by way of a process apart."""
     away = apart({})
     assert away is not None
-    renewal = ensure_fresh(credential, Service(never).send, STEP, url=url, pace=QUICK, apart=away)
+    renewal = ensure_fresh(credential, Service(never).send, STEP, url=url, timeouts=QUICK, in_worker=away)
     return asyncio.run(renewal)
 
 
@@ -131,7 +139,7 @@ def test_no_secret_stands_where_other_users_look(tmp_path: Path) -> None:
 def test_a_cancelled_caller_leaves_and_the_refresh_goes_on(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
     rotation = Rotation(FIRST, LIFE, access)
-    hurried = Pace(grace=0.0, poll=0.005)
+    hurried = RefreshTimeouts(grace=0.0, poll=0.005)
 
     async def main(service: LoginService) -> None:
         loop, asked = asyncio.get_running_loop(), asyncio.Event()
@@ -143,7 +151,7 @@ def test_a_cancelled_caller_leaves_and_the_refresh_goes_on(tmp_path: Path) -> No
         service.spent = spent
         held = session(tmp_path, "codex")
         renewal = ensure_fresh(
-            held, Service(never).send, STEP, url=service.url, pace=hurried, apart=apart({})
+            held, Service(never).send, STEP, url=service.url, timeouts=hurried, in_worker=apart({})
         )
         task = asyncio.create_task(renewal)
         async with asyncio.timeout(20):
@@ -232,14 +240,14 @@ def test_if_it_is_killed_itself_at_the_worst_moment_that_costs_a_login_and_is_to
 
 
 def test_an_errand_survives_its_journey() -> None:
-    assert decode_errand(encode_errand(ERRAND)) == ERRAND
+    assert decode_task(encode_task(ERRAND)) == ERRAND
 
 
 def test_half_an_errand_is_none(tmp_path: Path) -> None:
-    whole = encode_errand(ERRAND)
+    whole = encode_task(ERRAND)
     for end in range(len(whole)):
         with pytest.raises(ClientWireError):
-            decode_errand(whole[:end])
+            decode_task(whole[:end])
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-m", MODULE], input=whole[:-9], capture_output=True, timeout=20, check=True
     )
@@ -258,12 +266,12 @@ def test_half_an_errand_is_none(tmp_path: Path) -> None:
     ],
 )
 def test_what_went_wrong_survives_its_journey(error: GroundwireError | None) -> None:
-    assert decode_trouble(encode_trouble(error)) == error
+    assert decode_outcome(encode_outcome(error)) == error
 
 
 def test_a_process_that_says_nothing_was_ended() -> None:
-    assert isinstance(decode_trouble(b""), Interrupted)
-    assert isinstance(decode_trouble(b'{"kind'), Interrupted)
+    assert isinstance(decode_outcome(b""), Interrupted)
+    assert isinstance(decode_outcome(b'{"kind'), Interrupted)
 
 
 def test_a_program_without_an_interpreter_refreshes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from groundwire.model import Event, Failed, Finished, Json, Request, TextDelta, 
 from groundwire.providers.http import HttpProvider
 from groundwire.testing.answers import written
 from groundwire.testing.script import Script, ScriptedResponse, json_response, text_response
-from groundwire.transport.deadlines import Deadlines
+from groundwire.transport.http import Deadlines
 from tests.providers.asking import Outcome, ask, question, world
 from tests.providers.speakers import SPEAKERS, STREAMING, Speaker, speaker_named
 from tests.transport.bounded import run

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from groundwire.credentials.lookup import find
-from groundwire.credentials.refresher import Refresher
 from groundwire.credentials.secret import Credential
+from groundwire.credentials.session import Refresher
 from groundwire.errors import AuthRejected, Interrupted, Overloaded
 from groundwire.model import Source
 from groundwire.model.value import replace
@@ -20,7 +20,15 @@ from groundwire.providers.http import HttpProvider
 from groundwire.testing.answers import told
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
-from tests.credentials.builders import QUICK, SESSIONS, Rotation, jwt, places, stored_refresh, write_session
+from tests.credentials.builders import (
+    QUICK,
+    SESSIONS,
+    Rotation,
+    jwt,
+    lookup_context,
+    stored_refresh,
+    write_session,
+)
 from tests.providers.asking import ask, question, world
 from tests.providers.speakers import speaker_named
 from tests.transport.bounded import run
@@ -64,10 +72,10 @@ async def signed_in(
         "expires": int(LATER * 1000),
     }
     inline = {"OPENCODE_AUTH_CONTENT": json.dumps({"openai": record})} if kind == "inline" else {}
-    refresher = Refresher(send, lambda: NOW, pace=QUICK)
+    refresher = Refresher(send, lambda: NOW, timeouts=QUICK)
 
     async def credential() -> Credential | None:
-        found = find(SESSIONS["opencode" if kind == "inline" else kind], places(home, **inline))
+        found = find(SESSIONS["opencode" if kind == "inline" else kind], lookup_context(home, **inline))
         assert found is not None
         fresh = await refresher.fresh(found)
         await waits[1]()

@@ -15,7 +15,7 @@ from groundwire.model.value import replace
 from groundwire.providers.spec import flat
 from groundwire.testing.answers import told
 from groundwire.testing.script import Dribble, Script, ScriptedResponse, answer, text_response
-from groundwire.transport.deadlines import Deadlines
+from groundwire.transport.http import Deadlines
 from tests.providers.asking import World, question, world
 from tests.providers.speakers import SPEAKERS, STREAMING, Speaker, speaker_named
 from tests.transport.bounded import run

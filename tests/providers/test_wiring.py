@@ -124,7 +124,7 @@ def test_the_http_client_is_not_imported_before_the_first_call(tmp_path: Path, p
         "try:",
         f"    {program}",
         "except SystemExit: pass",
-        "assert 'groundwire.transport.connections' not in sys.modules",
+        "assert 'groundwire.transport.response' not in sys.modules",
     )
     watched = "\n".join(steps)
     env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
@@ -142,7 +142,7 @@ def test_the_first_call_imports_it(tmp_path: Path) -> None:
             steps = (
                 "import sys, groundwire",
                 "groundwire.Groundwire().search('q', provider='house')",
-                "assert 'groundwire.transport.connections' in sys.modules",
+                "assert 'groundwire.transport.response' in sys.modules",
             )
             env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
             command = (sys.executable, "-c", "\n".join(steps))

@@ -100,7 +100,7 @@ def test_sessions_are_listed_by_owner_the_last_used_first(store: Store) -> None:
     assert store.session("s4") == made[3]
 
 
-def test_whoever_renews_a_session_does_not_become_its_owner(store: Store) -> None:
+def test_renewing_a_session_does_not_change_its_owner(store: Store) -> None:
     store.put_session(replace(SESSION, owner="me"))
     store.put_session(replace(SESSION, owner="you", title="New"))
     kept = store.session("s1")
@@ -148,7 +148,7 @@ def test_a_message_without_a_session_is_refused(talking: Store) -> None:
     assert talking.messages("nowhere") == []
 
 
-def test_the_same_message_again_renews_it_in_its_place(talking: Store) -> None:
+def test_the_same_message_again_replaces_it(talking: Store) -> None:
     talking.add_message(said(1))
     talking.add_message(said(2))
     again = talking.add_message(replace(said(1), content=ANSWER, created="2026-09-09"))
@@ -174,7 +174,7 @@ def test_a_session_goes_with_its_messages(talking: Store) -> None:
     assert talking.messages("s1") == []
 
 
-def test_those_who_add_at_once_get_every_number_once(opener: Callable[[], Store]) -> None:
+def test_concurrent_writers_get_every_number_once(opener: Callable[[], Store]) -> None:
     stores = [opener() for _ in range(3)]
     stores[0].put_session(SESSION)
     with ThreadPoolExecutor(6) as pool:
@@ -241,7 +241,7 @@ def test_a_migration_is_done_whole_or_not_at_all(migrated: Migrated) -> None:
         migrated()
 
 
-def test_many_who_open_a_new_store_at_once_migrate_it_once(opener: Callable[[], Store]) -> None:
+def test_concurrent_openers_of_a_new_store_migrate_it_once(opener: Callable[[], Store]) -> None:
     with ThreadPoolExecutor(6) as pool:
         stores = list(pool.map(lambda _: opener(), range(6)))
     stores[0].put_session(SESSION)

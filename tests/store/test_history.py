@@ -46,7 +46,7 @@ def test_the_last_word_may_be_a_beginning_and_the_others_are_whole(store: Store)
     assert found(store, "of not") == ["m1"]
 
 
-def test_what_stands_between_quotation_marks_stands_together(store: Store) -> None:
+def test_words_between_quotation_marks_are_a_phrase(store: Store) -> None:
     filled(store)
     assert found(store, '"100% fertig"') == ["m0"]
     assert found(store, '"fertig 100%"') == []
@@ -95,12 +95,12 @@ def test_words_of_every_script_are_found(text: str, store: Store) -> None:
         "NEAR(nothing note, 1)",
     ],
 )
-def test_signs_of_query_languages_are_only_signs(asked: str, store: Store) -> None:
+def test_operators_of_query_languages_are_plain_characters(asked: str, store: Store) -> None:
     filled(store)
     assert found(store, asked) == []
 
 
-def test_many_hits_are_told_the_last_first_and_phrases_are_found_among_all_of_them(store: Store) -> None:
+def test_many_hits_are_ordered_newest_first_and_phrases_are_found_among_all_of_them(store: Store) -> None:
     store.put_session(Session("s", "a", "", "t", NOW.format(0), NOW.format(0)))
     for number in range(60):
         text = "one two" if number == 3 else "two one"
@@ -128,7 +128,7 @@ def test_what_was_cut_or_removed_is_not_found(store: Store) -> None:
     assert found(store, "fertig", "other") == ["otherm0"]
 
 
-def test_nobody_finds_what_another_said(store: Store) -> None:
+def test_messages_of_other_owners_are_not_found(store: Store) -> None:
     filled(store)
     assert found(store, "fertig", "other") == ["otherm0"]
     assert found(store, "fertig", "third") == []

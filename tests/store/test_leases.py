@@ -49,7 +49,7 @@ def test_a_lease_that_is_renewed_is_not_free_after_its_first_time(store: Store) 
     assert not store.take_lease("s1", "you", LONG)
 
 
-def test_of_many_who_want_a_lease_at_once_one_gets_it(opener: Callable[[], Store]) -> None:
+def test_of_concurrent_claims_of_a_lease_one_succeeds(opener: Callable[[], Store]) -> None:
     stores = [opener() for _ in range(3)]
     stores[0].put_session(SESSION)
     with ThreadPoolExecutor(12) as pool:

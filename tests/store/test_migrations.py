@@ -125,7 +125,7 @@ def test_everything_in_a_store_of_an_earlier_version_is_kept(
 
 
 @pytest.mark.parametrize("version", sorted(ROWS))
-def test_what_was_said_in_an_earlier_version_is_found(
+def test_messages_of_an_earlier_version_are_found(
     version: int, migrated: Migrated, statements: Statements
 ) -> None:
     migrated(version).close()

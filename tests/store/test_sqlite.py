@@ -135,16 +135,16 @@ def kill_while_migrating(folder: Path, rounds: int) -> int:
     return undone
 
 
-def test_a_migration_killed_at_any_moment_is_done_or_not_begun(tmp_path: Path) -> None:
+def test_a_migration_killed_at_any_time_is_complete_or_not_begun(tmp_path: Path) -> None:
     assert kill_while_migrating(tmp_path, 6) > 0
 
 
 @pytest.mark.thorough
-def test_a_hundred_migrations_killed_at_any_moment_are_done_or_not_begun(tmp_path: Path) -> None:
+def test_a_hundred_migrations_killed_at_any_time_are_complete_or_not_begun(tmp_path: Path) -> None:
     assert kill_while_migrating(tmp_path, 100) > 0
 
 
-def test_a_full_disk_is_told_and_the_store_goes_on_when_there_is_room(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_the_store_works_again_when_there_is_space(tmp_path: Path) -> None:
     command = [sys.executable, "-c", DISK_FULL, str(tmp_path / "store.db")]
     result = subprocess.run(  # noqa: S603
         command, capture_output=True, text=True, timeout=LIMIT, check=False
@@ -192,18 +192,18 @@ def test_the_journal_is_one_that_no_version_of_sqlite_loses_pages_with(tmp_path:
 @pytest.mark.parametrize(
     "content", [b"this is no database, and long enough to tell" * 40, b"SQLite format 3\x00" * 90]
 )
-def test_a_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "store.db"
     path.write_bytes(content)
-    with pytest.raises(ConfigError, match="no database of groundwire, or broken"):
+    with pytest.raises(ConfigError, match="not a database of groundwire, or damaged"):
         open_sqlite(path)
     assert path.read_bytes() == content
 
 
-def test_a_place_that_cannot_hold_a_store_is_named(tmp_path: Path) -> None:
+def test_a_path_that_cannot_hold_a_store_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file" / "store.db", tmp_path):
-        with pytest.raises(ConfigError, match="choose another place"):
+        with pytest.raises(ConfigError, match="choose another path"):
             open_sqlite(path)
 
 

@@ -55,7 +55,9 @@ def fill_up(store: Store) -> tuple[list[str], GroundwireError]:
     pytest.fail("the disk never was full")
 
 
-def test_a_full_disk_is_told_as_one_and_the_store_goes_on_when_there_is_room(small_disk: Path) -> None:
+def test_a_full_disk_has_its_own_error_and_the_store_works_again_when_there_is_space(
+    small_disk: Path,
+) -> None:
     ballast = small_disk / "ballast"
     ballast.write_bytes(b"x" * 300_000)
     with open_sqlite(small_disk / "store.db") as store:
@@ -71,11 +73,11 @@ def test_a_full_disk_is_told_as_one_and_the_store_goes_on_when_there_is_room(sma
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_a_read_only_disk_is_told_with_what_to_do_and_used_when_it_is_not(small_disk: Path) -> None:
+def test_a_read_only_disk_is_reported_with_advice_and_used_when_it_is_writable(small_disk: Path) -> None:
     with open_sqlite(small_disk / "store.db") as store:
         store.put_session(KEPT)
     assert mount("-o", "remount,ro", str(small_disk))
-    with pytest.raises(ConfigError, match="give write access, or choose another place"):
+    with pytest.raises(ConfigError, match="give write access, or choose another path"):
         open_sqlite(small_disk / "store.db")
     assert mount("-o", "remount,rw", str(small_disk))
     with open_sqlite(small_disk / "store.db") as store:
@@ -83,7 +85,7 @@ def test_a_read_only_disk_is_told_with_what_to_do_and_used_when_it_is_not(small_
         assert [message.id for message in store.messages("s")] == ["m2"]
 
 
-def test_a_store_that_another_process_holds_is_told_so_and_goes_on(
+def test_a_store_locked_by_another_process_is_reported_and_works_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(on_sqlite, "PATIENCE", 0.2)

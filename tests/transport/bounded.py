@@ -1,4 +1,4 @@
-"""Running what waits, within bounds."""
+"""Run a coroutine with a time limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PATIENCE = 60.0
 
 
 def run(main: Coroutine[None, None, T]) -> T:
-    """Run to the end, within bounds; whoever leaves a task behind fails."""
+    """Run to the end with a time limit; fails if a task is left running."""
 
     async def bounded() -> T:
         async with asyncio.timeout(PATIENCE):

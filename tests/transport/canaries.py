@@ -1,4 +1,4 @@
-"""Listeners that nobody may ever speak to, and a web that lives on loopback."""
+"""Listeners that must never get a connection, and a small web on loopback."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from groundwire.testing.script import Script, ScriptedResponse
 from groundwire.testing.upstream import Upstream
-from groundwire.transport.safe_fetch import GuardedFetcher
-from groundwire.transport.ssrf import Rules
+from groundwire.transport.safe_fetch import SafeFetcher
+from groundwire.transport.ssrf import SsrfPolicy
 
 FORBIDDEN_HOST = "127.0.0.2"
 
@@ -40,7 +40,7 @@ class Canaries:
         await server.wait_closed()
 
 
-class Names:
+class FakeResolver:
     """A resolver by the book: the answers of a name one after the other, the last for ever."""
 
     def __init__(self, **answers: Iterable[Iterable[str]]) -> None:
@@ -60,7 +60,7 @@ class Names:
 class Web:
     """One server that may be reached, canaries beside it, and a fetcher."""
 
-    def __init__(self, upstream: Upstream, canaries: Canaries, fetcher: GuardedFetcher) -> None:
+    def __init__(self, upstream: Upstream, canaries: Canaries, fetcher: SafeFetcher) -> None:
         self.upstream = upstream
         self.canaries = canaries
         self.fetcher = fetcher
@@ -79,16 +79,16 @@ def page(text: str = "<p>Hello</p>", **headers: str) -> ScriptedResponse:
 
 @asynccontextmanager
 async def small_web(
-    script: Script | ScriptedResponse, names: Names | None = None, *, seconds: float = 5.0
+    script: Script | ScriptedResponse, names: FakeResolver | None = None, *, seconds: float = 5.0
 ) -> AsyncIterator[Web]:
     """Only the server's own socket address is allowed; the canaries differ from it by their IP alone."""
     async with Upstream(script) as upstream:
         port = int(upstream.url.rpartition(":")[2])
-        rules = Rules(ports=frozenset({80, 443, port}), trusted=frozenset({("127.0.0.1", port)}))
+        rules = SsrfPolicy(ports=frozenset({80, 443, port}), trusted=frozenset({("127.0.0.1", port)}))
         fetcher = (
-            GuardedFetcher(rules, seconds=seconds)
+            SafeFetcher(rules, seconds=seconds)
             if names is None
-            else GuardedFetcher(rules, resolve=names, seconds=seconds)
+            else SafeFetcher(rules, resolve=names, seconds=seconds)
         )
         async with Canaries(port).listening() as canaries, fetcher:
             yield Web(upstream, canaries, fetcher)

@@ -1,4 +1,4 @@
-"""Addresses that lead, or might lead, to somewhere that is nobody's business."""
+"""URLs that lead, or might lead, to addresses that are not public."""
 
 from __future__ import annotations
 

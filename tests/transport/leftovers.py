@@ -1,4 +1,4 @@
-"""What a loop has under way: whoever leaves must leave none of it behind."""
+"""Checks that a block leaves no tasks, timers or sockets open."""
 
 from __future__ import annotations
 

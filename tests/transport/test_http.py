@@ -21,9 +21,8 @@ from groundwire.errors import (
 from groundwire.model.value import replace
 from groundwire.testing.script import Cut, Dribble, Framing, Script, ScriptedResponse, text_response
 from groundwire.testing.upstream import Upstream
-from groundwire.transport import response as exchanges
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Call, Http
+from groundwire.transport import response as response_module
+from groundwire.transport.http import Deadlines, Http, HttpRequest
 from groundwire.transport.response import Response
 from tests.transport.bounded import run
 
@@ -35,40 +34,40 @@ NEVER = float("inf")
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
-def call(upstream: Upstream, path: str = "/x", body: bytes = b"{}") -> Call:
-    return Call("POST", upstream.url + path, {"x-key": "k"}, body)
+def call(upstream: Upstream, path: str = "/x", body: bytes = b"{}") -> HttpRequest:
+    return HttpRequest("POST", upstream.url + path, {"x-key": "k"}, body)
 
 
 @asynccontextmanager
 async def opened(
-    response: ScriptedResponse | Script, deadlines: Deadlines = PATIENT
+    scripted: ScriptedResponse | Script, deadlines: Deadlines = PATIENT
 ) -> AsyncIterator[tuple[Response, Upstream]]:
     async with (
-        Upstream(response) as upstream,
+        Upstream(scripted) as upstream,
         Http({}) as http,
-        http.open(call(upstream), deadlines) as exchange,
+        http.open(call(upstream), deadlines) as response,
     ):
-        yield exchange, upstream
+        yield response, upstream
 
 
-async def failure(response: ScriptedResponse | Script, deadlines: Deadlines = PATIENT) -> GroundwireError:
+async def failure(scripted: ScriptedResponse | Script, deadlines: Deadlines = PATIENT) -> GroundwireError:
     """The error that reading a whole answer ends with."""
     with pytest.raises(GroundwireError) as caught:  # noqa: PT012
-        async with opened(response, deadlines) as (exchange, _):
-            async for _chunk in exchange.chunks():
+        async with opened(scripted, deadlines) as (response, _):
+            async for _chunk in response.chunks():
                 pass
     return caught.value
 
 
-def test_a_call_is_sent_as_it_was_given_and_its_answer_comes_back_untouched() -> None:
+def test_a_request_is_sent_as_given_and_its_response_is_returned_unchanged() -> None:
     data = bytes(range(256)) * 300
 
     async def main() -> None:
-        response = ScriptedResponse(201, {"X-Request-Id": "r1"}, data)
-        async with opened(response) as (exchange, upstream):
-            assert exchange.status == 201
-            assert exchange.headers["x-request-id"] == "r1"
-            assert await exchange.body() == data
+        scripted = ScriptedResponse(201, {"X-Request-Id": "r1"}, data)
+        async with opened(scripted) as (response, upstream):
+            assert response.status == 201
+            assert response.headers["x-request-id"] == "r1"
+            assert await response.body() == data
             (seen,) = upstream.requests
             assert (seen.method, seen.target, seen.body) == ("POST", "/x", b"{}")
             assert seen.headers["x-key"] == "k"
@@ -82,8 +81,8 @@ def test_a_call_is_sent_as_it_was_given_and_its_answer_comes_back_untouched() ->
 def test_an_escaped_path_arrives_as_it_was_escaped(path: str) -> None:
     async def main() -> None:
         async with Upstream(ScriptedResponse()) as upstream, Http({}) as http:
-            async with http.open(call(upstream, path), PATIENT) as exchange:
-                await exchange.body()
+            async with http.open(call(upstream, path), PATIENT) as response:
+                await response.body()
             assert upstream.requests[0].target == path
 
     run(main())
@@ -95,9 +94,9 @@ def test_bytes_come_out_as_they_come_in(framing: Framing, size: int) -> None:
     data = "data: \u2028 a\x85b\r\r\n\n: é\n".encode() + b"\xff\x00"
 
     async def main() -> None:
-        response = ScriptedResponse(body=data, framing=framing, dribble=Dribble(size, 0.0))
-        async with opened(response) as (exchange, _):
-            assert b"".join([chunk async for chunk in exchange.chunks()]) == data
+        scripted = ScriptedResponse(body=data, framing=framing, dribble=Dribble(size, 0.0))
+        async with opened(scripted) as (response, _):
+            assert b"".join([chunk async for chunk in response.chunks()]) == data
 
     run(main())
 
@@ -105,10 +104,10 @@ def test_bytes_come_out_as_they_come_in(framing: Framing, size: int) -> None:
 def test_what_has_arrived_is_seen_while_the_rest_is_still_missing() -> None:
     async def main() -> None:
         async with opened(replace(text_response("data: 1\n\ndata: 2\n\n"), stall_at=9)) as (
-            exchange,
+            response,
             upstream,
         ):
-            chunks = exchange.chunks()
+            chunks = response.chunks()
             assert await anext(chunks) == b"data: 1\n\n"
             await upstream.stalled()
             await chunks.aclose()
@@ -118,36 +117,36 @@ def test_what_has_arrived_is_seen_while_the_rest_is_still_missing() -> None:
 
 def test_a_compressed_body_is_unpacked() -> None:
     async def main() -> None:
-        response = ScriptedResponse(headers={"content-encoding": "gzip"}, body=gzip.compress(b"hello" * 100))
-        async with opened(response) as (exchange, _):
-            assert await exchange.body() == b"hello" * 100
+        scripted = ScriptedResponse(headers={"content-encoding": "gzip"}, body=gzip.compress(b"hello" * 100))
+        async with opened(scripted) as (response, _):
+            assert await response.body() == b"hello" * 100
 
     run(main())
 
 
 def test_the_head_is_the_first_word_and_stays_to_be_read() -> None:
     async def main() -> None:
-        response = ScriptedResponse(body=b"\xef\xbb\xbf \r\n\n  {}", dribble=Dribble(2, 0.0))
-        async with opened(response) as (exchange, _):
-            assert (await exchange.head())[:1] == b"{"
-            assert await exchange.body() == b"{}"
-        async with opened(ScriptedResponse(body=b" \n ")) as (exchange, _):
-            assert await exchange.head() == b""
+        scripted = ScriptedResponse(body=b"\xef\xbb\xbf \r\n\n  {}", dribble=Dribble(2, 0.0))
+        async with opened(scripted) as (response, _):
+            assert (await response.peek())[:1] == b"{"
+            assert await response.body() == b"{}"
+        async with opened(ScriptedResponse(body=b" \n ")) as (response, _):
+            assert await response.peek() == b""
 
     run(main())
 
 
 def test_a_body_beyond_the_limit_is_refused() -> None:
     async def main() -> None:
-        async with opened(ScriptedResponse(body=b"x" * 1001)) as (exchange, _):
+        async with opened(ScriptedResponse(body=b"x" * 1001)) as (response, _):
             with pytest.raises(UpstreamWireError, match="larger than 1000"):
-                await exchange.body(1000)
+                await response.body(1000)
 
     run(main())
 
 
 @pytest.mark.parametrize(
-    "response",
+    "scripted",
     [
         ScriptedResponse(503, body=b'{"error":1}', cut_at=5),
         ScriptedResponse(503, body=b'{"error":1}', stall_at=5),
@@ -155,26 +154,26 @@ def test_a_body_beyond_the_limit_is_refused() -> None:
     ],
     ids=["cut", "stalled", "endless"],
 )
-def test_an_excerpt_is_what_comes_soon_however_the_body_ends(
-    response: ScriptedResponse, monkeypatch: pytest.MonkeyPatch
+def test_an_error_body_is_what_arrives_soon_however_the_body_ends(
+    scripted: ScriptedResponse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exchanges, "_SOON", 0.1)
+    monkeypatch.setattr(response_module, "_ERROR_BODY_SECONDS", 0.1)
 
     async def main() -> None:
-        async with opened(response, ENDLESS) as (exchange, _):
-            assert (await exchange.excerpt()).startswith(b'{"er')
+        async with opened(scripted, ENDLESS) as (response, _):
+            assert (await response.error_body()).startswith(b'{"er')
 
     run(main())
 
 
 @pytest.mark.parametrize(
-    ("response", "kind", "words"),
+    ("scripted", "kind", "words"),
     [
         (Script(door="closed"), Unreachable, "cannot reach 127.0.0.1: "),
-        (ScriptedResponse(raw=b""), Unreachable, "hung up"),
-        (ScriptedResponse(raw=b"\x16\x03\x01\x02\x00garbage\r\n\r\n"), UpstreamWireError, "not HTTP"),
-        (ScriptedResponse(raw=b"HTTP/1.1 two OK\r\n\r\n"), UpstreamWireError, "not HTTP"),
-        (ScriptedResponse(headers={"x": "y" * 100_000}), UpstreamWireError, "not HTTP"),
+        (ScriptedResponse(raw=b""), Unreachable, "closed the connection"),
+        (ScriptedResponse(raw=b"\x16\x03\x01\x02\x00garbage\r\n\r\n"), UpstreamWireError, "not valid HTTP"),
+        (ScriptedResponse(raw=b"HTTP/1.1 two OK\r\n\r\n"), UpstreamWireError, "not valid HTTP"),
+        (ScriptedResponse(headers={"x": "y" * 100_000}), UpstreamWireError, "not valid HTTP"),
         (ScriptedResponse(body=b"abcdef", cut_at=3), Interrupted, "incomplete"),
         (ScriptedResponse(body=b"abcdef", cut_at=3, cut="rst"), Interrupted, "connection broke"),
         (ScriptedResponse(body=b"abcdef", cut_at=3, framing="chunked"), Interrupted, "incomplete"),
@@ -195,10 +194,10 @@ def test_an_excerpt_is_what_comes_soon_however_the_body_ends(
         *("bad chunk", "bad chunk later", "bad gzip"),
     ],
 )
-def test_what_goes_wrong_has_a_name(
-    response: ScriptedResponse | Script, kind: type[GroundwireError], words: str
+def test_every_failure_has_its_error(
+    scripted: ScriptedResponse | Script, kind: type[GroundwireError], words: str
 ) -> None:
-    error = run(failure(response))
+    error = run(failure(scripted))
     assert type(error) is kind
     assert words in error.message
     assert "/x" not in error.message, "addresses may hold secrets"
@@ -209,7 +208,7 @@ def test_an_address_that_is_none_is_a_matter_of_configuration(url: str) -> None:
     async def main() -> None:
         async with Http({}) as http:
             with pytest.raises(ConfigError, match="base_url"):
-                async with http.open(Call("POST", url, {}), PATIENT):
+                async with http.open(HttpRequest("POST", url, {}), PATIENT):
                     pass
 
     run(main())
@@ -218,7 +217,7 @@ def test_an_address_that_is_none_is_a_matter_of_configuration(url: str) -> None:
 def test_a_header_that_cannot_be_sent_is_a_matter_of_configuration() -> None:
     async def main() -> None:
         async with Upstream(ScriptedResponse()) as upstream, Http({}) as http:
-            broken = Call("POST", upstream.url, {"x-key": "top\r\nsecret: x"})
+            broken = HttpRequest("POST", upstream.url, {"x-key": "top\r\nsecret: x"})
             with pytest.raises(ConfigError, match="cannot be written") as caught:
                 async with http.open(broken, PATIENT):
                     pass
@@ -228,7 +227,7 @@ def test_a_header_that_cannot_be_sent_is_a_matter_of_configuration() -> None:
 
 
 @pytest.mark.parametrize(
-    ("response", "deadlines", "words"),
+    ("scripted", "deadlines", "words"),
     [
         (Script(door="deaf"), Deadlines(connect=0.2), "no connection to 127.0.0.1"),
         (ScriptedResponse(delay=NEVER), Deadlines(first_byte=0.2), "no answer from 127.0.0.1"),
@@ -250,23 +249,23 @@ def test_a_header_that_cannot_be_sent_is_a_matter_of_configuration() -> None:
     ],
 )
 def test_every_phase_has_its_deadline(
-    response: ScriptedResponse | Script, deadlines: Deadlines, words: str
+    scripted: ScriptedResponse | Script, deadlines: Deadlines, words: str
 ) -> None:
     before = monotonic()
-    error = run(failure(response, deadlines))
+    error = run(failure(scripted, deadlines))
     assert type(error) is TimedOut
     assert words in error.message
     assert 0.15 <= monotonic() - before < LATE
 
 
 @pytest.mark.parametrize("cut", ["fin", "rst"])
-def test_what_came_before_the_connection_broke_is_read_even_by_who_reads_late(cut: Cut) -> None:
+def test_bytes_before_a_broken_connection_are_read_even_late(cut: Cut) -> None:
     async def main() -> None:
-        response = ScriptedResponse(
+        scripted = ScriptedResponse(
             body=b"abcdef", framing="chunked", dribble=Dribble(2, 0.02), cut_at=5, cut=cut
         )
-        async with opened(response) as (exchange, upstream):
-            chunks = exchange.chunks()
+        async with opened(scripted) as (response, upstream):
+            chunks = response.chunks()
             got = bytearray(await anext(chunks))
             await upstream.closed()
             await asyncio.sleep(0.02)  # for the end to arrive; it makes no difference if it does not
@@ -286,8 +285,8 @@ def test_a_body_read_to_its_end_leaves_the_connection_for_the_next_call() -> Non
     async def main() -> None:
         async with Upstream(ScriptedResponse(body=b"abc")) as upstream, Http({}) as http:
             for _ in range(3):
-                async with http.open(call(upstream), PATIENT) as exchange:
-                    await exchange.body()
+                async with http.open(call(upstream), PATIENT) as response:
+                    await response.body()
             assert upstream.connections == 1
 
     run(main())
@@ -310,18 +309,18 @@ def test_a_body_left_unread_costs_its_connection() -> None:
     [(LATE, ScriptedResponse(dribble=Dribble(3, 0.05)), 1), (0.05, ScriptedResponse(stall_at=3), 2)],
     ids=["late", "never"],
 )
-def test_settling_waits_for_a_late_end_but_not_for_long(
+def test_draining_waits_for_a_late_end_but_not_for_long(
     monkeypatch: pytest.MonkeyPatch, grace: float, ending: ScriptedResponse, connections: int
 ) -> None:
-    monkeypatch.setattr(exchanges, "_GRACE", grace)
+    monkeypatch.setattr(response_module, "_DRAIN_SECONDS", grace)
 
     async def main() -> None:
-        response = replace(ending, body=b"abcd", framing="chunked")
-        async with Upstream(response) as upstream, Http({}) as http:
+        scripted = replace(ending, body=b"abcd", framing="chunked")
+        async with Upstream(scripted) as upstream, Http({}) as http:
             for _ in range(2):
-                async with http.open(call(upstream), ENDLESS) as exchange:
-                    assert await exchange.head() == b"abc"
-                    await exchange.settle()
+                async with http.open(call(upstream), ENDLESS) as response:
+                    assert await response.peek() == b"abc"
+                    await response.drain()
             assert upstream.connections == connections
 
     run(main())
@@ -332,9 +331,9 @@ def test_redirects_are_not_followed(status: int) -> None:
     async def main() -> None:
         async with Upstream(ScriptedResponse(200)) as elsewhere:
             moved = ScriptedResponse(status, {"location": f"{elsewhere.url}/secret"})
-            async with opened(moved) as (exchange, upstream):
-                assert exchange.status == status
-                await exchange.body()
+            async with opened(moved) as (response, upstream):
+                assert response.status == status
+                await response.body()
                 assert len(upstream.requests) == 1
             assert elsewhere.connections == 0
 
@@ -345,8 +344,8 @@ def test_cookies_are_not_kept() -> None:
     async def main() -> None:
         async with Upstream(ScriptedResponse(headers={"set-cookie": "a=b"})) as upstream, Http({}) as http:
             for _ in range(2):
-                async with http.open(call(upstream), PATIENT) as exchange:
-                    await exchange.body()
+                async with http.open(call(upstream), PATIENT) as response:
+                    await response.body()
             assert "cookie" not in upstream.requests[1].headers
 
     run(main())
@@ -365,8 +364,8 @@ def test_cookies_are_not_kept() -> None:
 )
 def test_a_cancelled_caller_leaves_nothing_open(script: Script, phase: str) -> None:
     async def read(http: Http, upstream: Upstream) -> None:
-        async with http.open(call(upstream), ENDLESS) as exchange:
-            async for _ in exchange.chunks():
+        async with http.open(call(upstream), ENDLESS) as response:
+            async for _ in response.chunks():
                 pass
 
     async def main() -> None:
@@ -397,8 +396,8 @@ async def _reach(upstream: Upstream, phase: str) -> None:
 
 def test_calls_at_once_do_not_wait_for_each_other() -> None:
     async def ask(http: Http, upstream: Upstream) -> bytes:
-        async with http.open(call(upstream), PATIENT) as exchange:
-            return await exchange.body()
+        async with http.open(call(upstream), PATIENT) as response:
+            return await response.body()
 
     async def main() -> None:
         async with Upstream(ScriptedResponse(body=b"abc", delay=0.5)) as upstream, Http({}) as http:
@@ -416,8 +415,8 @@ def test_closing_twice_is_closing_once() -> None:
         http = Http({})
         await http.aclose()
         async with Upstream(ScriptedResponse()) as upstream:
-            async with http.open(call(upstream), PATIENT) as exchange:
-                await exchange.body()
+            async with http.open(call(upstream), PATIENT) as response:
+                await response.body()
             await http.aclose()
             await http.aclose()
             await upstream.closed(timeout=LATE)

@@ -16,11 +16,18 @@ import pytest
 
 from groundwire.errors import InvalidArguments, TimedOut, Unreachable, UpstreamWireError
 from groundwire.model.value import replace
-from groundwire.transport.process import MEGABYTE, Bounds, Command, Resources, limited, running
+from groundwire.transport.process import (
+    MEGABYTE,
+    ProcessCommand,
+    ProcessLimits,
+    ResourceLimits,
+    start_process,
+    with_resource_limits,
+)
 
 PYTHON = os.path.realpath(sys.executable)
-USUAL = Bounds(seconds=30)
-ENDLESS = Bounds(seconds=600)
+USUAL = ProcessLimits(seconds=30)
+ENDLESS = ProcessLimits(seconds=600)
 LATE = 30.0
 """What is started here sleeps for twice as long."""
 SLEEP = "import time; time.sleep(60)"
@@ -35,13 +42,13 @@ time.sleep(60)
 """
 
 
-def python(code: str, *arguments: str, stdin: bytes = b"") -> Command:
-    return Command((PYTHON, "-IS", "-c", code, *arguments), {"LANG": "C.UTF-8"}, "/", stdin)
+def python(code: str, *arguments: str, stdin: bytes = b"") -> ProcessCommand:
+    return ProcessCommand((PYTHON, "-IS", "-c", code, *arguments), {"LANG": "C.UTF-8"}, "/", stdin)
 
 
-def output_of(command: Command, bounds: Bounds = USUAL) -> tuple[list[bytes], int, bytes]:
+def output_of(command: ProcessCommand, bounds: ProcessLimits = USUAL) -> tuple[list[bytes], int, bytes]:
     async def main() -> tuple[list[bytes], int, bytes]:
-        async with running(command, bounds) as process:
+        async with start_process(command, bounds) as process:
             lines = [line async for line in process.lines()]
             code, errors = await process.end()
         assert len(asyncio.all_tasks()) == 1
@@ -115,10 +122,10 @@ def test_lines_end_at_line_feeds_alone_and_the_last_needs_none() -> None:
     assert lines == [b"one\r", b"", b"two\xe2\x80\xa8\x85\x0bthree"]
 
 
-def test_lines_are_told_as_they_come() -> None:
+def test_lines_are_returned_as_they_arrive() -> None:
     async def main() -> None:
         code = "import sys\nprint('first', flush=True)\nsys.stdin.read()\n" + SLEEP
-        async with running(python(code), Bounds(seconds=10)) as process:
+        async with start_process(python(code), ProcessLimits(seconds=10)) as process:
             async with aclosing(process.lines()) as lines:
                 assert await anext(lines) == b"first"
             assert is_alive(process.pid)
@@ -127,12 +134,12 @@ def test_lines_are_told_as_they_come() -> None:
     asyncio.run(main())
 
 
-def test_exit_code_signal_and_error_output_are_told() -> None:
+def test_exit_code_signal_and_error_output_are_returned() -> None:
     assert output_of(python("import sys; sys.stderr.write('sorry'); sys.exit(7)")) == ([], 7, b"sorry")
     assert output_of(python("import os; os.kill(os.getpid(), 9)"))[1] == -9
 
 
-def test_input_that_nobody_reads_is_no_trouble() -> None:
+def test_unread_input_is_not_an_error() -> None:
     assert output_of(python("pass", stdin=b"x" * 900_000)) == ([], 0, b"")
 
 
@@ -157,10 +164,10 @@ def test_output_up_to_the_bound_is_allowed() -> None:
     assert len(lines[0]) == 2 * MEGABYTE - 1
 
 
-def test_lines_before_the_flood_are_told() -> None:
+def test_lines_before_the_overflow_are_returned() -> None:
     async def main() -> None:
         code = "print('one'); print('x' * 3000)"
-        async with running(python(code), Bounds(seconds=10, stdout=1000)) as process:
+        async with start_process(python(code), ProcessLimits(seconds=10, stdout=1000)) as process:
             lines = process.lines()
             assert await anext(lines) == b"one"
             with pytest.raises(UpstreamWireError):
@@ -174,7 +181,7 @@ def test_a_command_that_takes_too_long_is_ended(code: str) -> None:
     argument = f"late-{os.getpid()}"
     began = time.monotonic()
     with pytest.raises(TimedOut, match=r"within 0\.3 s"):
-        output_of(python(code, argument), Bounds(seconds=0.3))
+        output_of(python(code, argument), ProcessLimits(seconds=0.3))
     assert time.monotonic() - began < LATE
     assert not pids_with(argument)
 
@@ -182,7 +189,7 @@ def test_a_command_that_takes_too_long_is_ended(code: str) -> None:
 def test_a_command_that_dribbles_is_ended_too() -> None:
     code = "import time\nwhile True: print('x', flush=True); time.sleep(0.02)"
     with pytest.raises(TimedOut):
-        output_of(python(code), Bounds(seconds=0.3))
+        output_of(python(code), ProcessLimits(seconds=0.3))
 
 
 @pytest.mark.parametrize("code", [GRANDCHILD, STUBBORN + GRANDCHILD], ids=["ends when asked", "does not"])
@@ -190,7 +197,7 @@ def test_time_out_ends_grandchildren(code: str) -> None:
     grandchildren: list[int] = []
 
     async def main() -> None:
-        async with running(python(code), Bounds(seconds=0.5)) as process:
+        async with start_process(python(code), ProcessLimits(seconds=0.5)) as process:
             grandchildren.append(int(await anext(process.lines())))
             await process.end()
 
@@ -209,7 +216,7 @@ def test_grandchildren_do_not_outlive_a_command_that_ends_by_itself() -> None:
     assert wait_until(lambda: not is_alive(int(lines[0])))
 
 
-def test_whoever_left_the_group_cannot_hold_the_output_open() -> None:
+def test_a_process_outside_the_group_cannot_hold_the_output_open() -> None:
     code = (
         "import os, time\nchild = os.fork()\n"
         "if child == 0:\n    os.setsid(); time.sleep(60); os._exit(0)\nprint(child)"
@@ -221,11 +228,11 @@ def test_whoever_left_the_group_cannot_hold_the_output_open() -> None:
 
 
 @pytest.mark.parametrize("turns", [*range(12), 20, 40])
-def test_a_cancelled_caller_leaves_nothing_running_whatever_the_moment(turns: int) -> None:
+def test_a_cancelled_caller_leaves_nothing_running_in_any_phase(turns: int) -> None:
     argument = f"cancelled-{os.getpid()}-{turns}"
 
     async def ask() -> None:
-        async with running(python(GRANDCHILD, argument, stdin=b"x" * 500_000)) as process:
+        async with start_process(python(GRANDCHILD, argument, stdin=b"x" * 500_000)) as process:
             async for _ in process.lines():
                 pass
 
@@ -248,7 +255,7 @@ def test_a_caller_cancelled_twice_leaves_nothing_running() -> None:
     argument = f"twice-{os.getpid()}"
 
     async def ask(started: asyncio.Event) -> None:
-        async with running(python(STUBBORN + GRANDCHILD, argument)) as process:
+        async with start_process(python(STUBBORN + GRANDCHILD, argument)) as process:
             async for _ in process.lines():
                 started.set()
 
@@ -271,7 +278,7 @@ def test_a_generator_closed_half_way_ends_the_command() -> None:
 
     async def main() -> None:
         async def numbers() -> AsyncGenerator[bytes, None]:
-            async with running(python(GRANDCHILD, argument)) as process:
+            async with start_process(python(GRANDCHILD, argument)) as process:
                 async for line in process.lines():
                     yield line
 
@@ -285,7 +292,7 @@ def test_a_generator_closed_half_way_ends_the_command() -> None:
 
 def test_no_dead_child_is_left_behind() -> None:
     async def main() -> int:
-        async with running(python("pass")) as process:
+        async with start_process(python("pass")) as process:
             await process.end()
         return process.pid
 
@@ -303,46 +310,48 @@ def test_commands_run_from_any_thread() -> None:
 
 def test_a_program_that_is_not_there_is_named() -> None:
     with pytest.raises(Unreachable, match="cannot start /nowhere/copilot: No such file"):
-        output_of(Command(("/nowhere/copilot",), {}, "/"))
+        output_of(ProcessCommand(("/nowhere/copilot",), {}, "/"))
 
 
 def test_a_file_that_is_no_program_is_named(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("hello")
     with pytest.raises(Unreachable, match=r"cannot start .*notes\.txt"):
-        output_of(Command((str(path),), {}, "/"))
+        output_of(ProcessCommand((str(path),), {}, "/"))
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        Command((), {}, "/"),
-        Command(("",), {}, "/"),
-        Command(("true", "a\0b"), {}, "/"),
-        Command(("true",), {"A": "\0"}, "/"),
-        Command(("true",), {"A=B": ""}, "/"),
-        Command(("true",), {"": "x"}, "/"),
-        Command(("true",), {}, "/\0"),
-        Command(("true", "x" * 131_072), {}, "/"),
-        Command(("true", "\ud800"), {}, "/"),
-        Command(("true",), {}, "/", b"x" * (MEGABYTE + 1)),
+        ProcessCommand((), {}, "/"),
+        ProcessCommand(("",), {}, "/"),
+        ProcessCommand(("true", "a\0b"), {}, "/"),
+        ProcessCommand(("true",), {"A": "\0"}, "/"),
+        ProcessCommand(("true",), {"A=B": ""}, "/"),
+        ProcessCommand(("true",), {"": "x"}, "/"),
+        ProcessCommand(("true",), {}, "/\0"),
+        ProcessCommand(("true", "x" * 131_072), {}, "/"),
+        ProcessCommand(("true", "\ud800"), {}, "/"),
+        ProcessCommand(("true",), {}, "/", b"x" * (MEGABYTE + 1)),
     ],
 )
-def test_what_cannot_be_passed_is_refused_before_anything_starts(command: Command) -> None:
+def test_what_cannot_be_passed_is_refused_before_anything_starts(command: ProcessCommand) -> None:
     with pytest.raises(InvalidArguments):
         output_of(command)
 
 
 def test_limits_are_set_by_prlimit_and_hold_for_what_the_command_starts() -> None:
     code = "import resource as r; print(*map(r.getrlimit, (r.RLIMIT_CPU, r.RLIMIT_FSIZE, r.RLIMIT_CORE)))"
-    command = Command((PYTHON, "-I", "-c", code), {}, "/")
-    argv = limited(command.argv, Resources(cpu_seconds=5, file_bytes=4096), "/usr/bin/prlimit")
+    command = ProcessCommand((PYTHON, "-I", "-c", code), {}, "/")
+    argv = with_resource_limits(
+        command.argv, ResourceLimits(cpu_seconds=5, file_bytes=4096), "/usr/bin/prlimit"
+    )
     assert output_of(replace(command, argv=argv))[0] == [b"(5, 5) (4096, 4096) (0, 0)"]
 
 
 def test_without_prlimit_a_command_runs_as_it_is() -> None:
-    assert limited(("true",), Resources(cpu_seconds=5), "") == ("true",)
-    assert limited(("true",), Resources(processes=9), "/bin/prlimit") == (
+    assert with_resource_limits(("true",), ResourceLimits(cpu_seconds=5), "") == ("true",)
+    assert with_resource_limits(("true",), ResourceLimits(processes=9), "/bin/prlimit") == (
         *("/bin/prlimit", "--core=0", "--nproc=9"),
         "true",
     )

@@ -15,13 +15,12 @@ import uvicorn
 from aiohttp import web
 
 from groundwire.errors import Interrupted
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Call, Http
+from groundwire.transport.http import Deadlines, Http, HttpRequest
 from groundwire.transport.response import Response
 from tests.transport.bounded import run
 from tests.transport.certificates import certificate
 from tests.transport.leftovers import nothing_left
-from tests.transport.serving import HERE, client
+from tests.transport.raw_server import HERE, client
 
 PATIENT = Deadlines(connect=10, first_byte=10, idle=10, total=20)
 LARGE = bytes(range(256)) * 20_000
@@ -158,21 +157,23 @@ def server(request: pytest.FixtureRequest) -> Serving:
 async def open_at(
     http: Http, port: int, path: str, method: str = "GET", body: bytes = b"", scheme: str = "http"
 ) -> AsyncIterator[Response]:
-    async with http.open(Call(method, f"{scheme}://{HERE}:{port}{path}", {}, body), PATIENT) as exchange:
-        yield exchange
+    async with http.open(
+        HttpRequest(method, f"{scheme}://{HERE}:{port}{path}", {}, body), PATIENT
+    ) as response:
+        yield response
 
 
 async def got(
     http: Http, port: int, path: str, method: str = "GET", body: bytes = b"", scheme: str = "http"
 ) -> tuple[int, bytes]:
-    async with open_at(http, port, path, method, body, scheme) as exchange:
-        return exchange.status, await exchange.body()
+    async with open_at(http, port, path, method, body, scheme) as response:
+        return response.status, await response.body()
 
 
 def lines(http: Http) -> int:
     """How many connections wait for another call."""
-    assert http._connections is not None
-    return sum(map(len, http._connections._pool._free.values()))
+    assert http._pool is not None
+    return sum(map(len, http._pool._idle.values()))
 
 
 CALLS = [
@@ -202,10 +203,10 @@ def test_calls_of_all_kinds_follow_each_other_on_one_connection(
             for method, path, body, expected in CALLS:
                 assert await got(http, port, path, method, body, scheme) == expected
                 assert lines(http) == 1, f"{method} {path} leaves its connection"
-            ((_, kept),) = next(iter(http._connections._pool._free.values()))  # type: ignore[union-attr]  # open
+            ((_, kept),) = next(iter(http._pool._idle.values()))  # type: ignore[union-attr]  # open
             assert await got(http, port, "/last", "GET", b"", scheme) == (200, b"bye")
             assert lines(http) == 0
-            assert not kept.is_free(), "it was the same one all the time"
+            assert not kept.is_idle(), "it was the same one all the time"
 
     run(main())
 
@@ -214,8 +215,8 @@ def test_a_target_arrives_as_it_was_escaped(server: Serving) -> None:
     async def main() -> None:
         async with server(None) as port, client() as http:
             for target in ("/echo?q=%2F+%20'%zz&a=%C3%BC", "/ech%6F?/?:@", "/echo?"):
-                async with open_at(http, port, target) as exchange:
-                    assert exchange.headers["x-target"].rstrip("?") == target.rstrip("?")
+                async with open_at(http, port, target) as response:
+                    assert response.headers["x-target"].rstrip("?") == target.rstrip("?")
 
     run(main())
 
@@ -233,21 +234,19 @@ def test_many_at_once_are_not_mixed_up(server: Serving) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_reader_who_does_not_read_holds_little_and_loses_nothing(
-    server: Serving, scheme: str, tmp_path: Path
-) -> None:
+def test_a_slow_reader_buffers_little_and_loses_nothing(server: Serving, scheme: str, tmp_path: Path) -> None:
     serving_tls, trusting = certificate(tmp_path, HERE)
 
     async def main() -> None:
         async with server(serving_tls if scheme == "https" else None) as port, client(tls=trusting) as http:
-            async with open_at(http, port, "/large", scheme=scheme) as exchange:
-                line = exchange._line
-                while not line._paused:
+            async with open_at(http, port, "/large", scheme=scheme) as response:
+                connection = response._connection
+                while not connection._paused:
                     await asyncio.sleep(0.001)
-                held = line._held
+                held = connection._buffered
                 await asyncio.sleep(0.01)
-                assert line._held == held < 400_000, "what one reading brings, and no more"
-                assert await exchange.body() == LARGE
+                assert connection._buffered == held < 400_000, "what one reading brings, and no more"
+                assert await response.body() == LARGE
             assert lines(http) == 1
 
     run(main())
@@ -270,10 +269,10 @@ def test_a_stream_that_is_cut_off_is_not_whole() -> None:
             nothing_left(),
             aiohttp_server() as port,
             client() as http,
-            open_at(http, port, "/cut") as exchange,
+            open_at(http, port, "/cut") as response,
         ):
-            assert await exchange.next() == b"begun"
+            assert await response.read() == b"begun"
             with pytest.raises(Interrupted):
-                await exchange.next()
+                await response.read()
 
     run(main())

@@ -7,27 +7,27 @@ import threading
 
 import pytest
 
-from groundwire.transport.threads import in_thread
+from groundwire.transport.threads import run_in_thread
 from tests.transport.bounded import run
 
 
 def test_what_a_call_returns_comes_back() -> None:
-    assert run(in_thread(lambda: threading.current_thread().daemon)) is True
+    assert run(run_in_thread(lambda: threading.current_thread().daemon)) is True
 
 
 def test_what_a_call_raises_comes_back() -> None:
     empty: dict[str, int] = {}
     with pytest.raises(KeyError, match="x"):
-        run(in_thread(lambda: empty["x"]))
+        run(run_in_thread(lambda: empty["x"]))
 
 
-def test_a_program_does_not_wait_for_a_call_that_nobody_waits_for() -> None:
+def test_a_program_does_not_wait_for_an_abandoned_call_at_exit() -> None:
     ended = threading.Event()
     returned: list[bool] = []
 
     async def main() -> None:
         async with asyncio.timeout(0.05):
-            await in_thread(lambda: returned.append(ended.wait(60)))
+            await run_in_thread(lambda: returned.append(ended.wait(60)))
 
     with pytest.raises(TimeoutError):
         run(main())

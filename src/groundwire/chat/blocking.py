@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from groundwire.errors import ClientWireError, GroundwireError, RequestError, TurnedAway
-from groundwire.transport.threads import in_thread
+from groundwire.transport.threads import run_in_thread
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ class StoreThreads:
                 with suppress(RuntimeError):  # the loop is closed
                     loop.call_soon_threadsafe(self._free.release)
 
-        return await in_thread(counted, "groundwire-store")
+        return await run_in_thread(counted, "groundwire-store")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TypeAlias
 
-from groundwire.store.words import Wanted, wanted_in, words_of
+from groundwire.store.full_text import TextQuery, parse_query, tokenize
 
 _WRITTEN = re.compile("(?:[^\\W_]|[\u0300-\u036f])+")
 Word: TypeAlias = tuple[int, str, tuple[int, int]]
@@ -19,7 +19,7 @@ _MOST = 20_000
 
 def extract(text: str, wanted: str, around: int = 80) -> list[tuple[str, bool]]:
     """Pieces of a text around the first hit, each with whether it is one."""
-    asked = wanted_in(wanted)
+    asked = parse_query(wanted)
     words = list(islice(_words(text), _MOST))
     begin = _phrase(words, asked)
     hits = [span for place, word, span in words if place >= begin and _is_hit(word, asked)]
@@ -35,15 +35,15 @@ def extract(text: str, wanted: str, around: int = 80) -> list[tuple[str, bool]]:
 
 
 def _words(text: str) -> Iterator[Word]:
-    written = ((word, match.span()) for match in _WRITTEN.finditer(text) for word in words_of(match[0]))
+    written = ((word, match.span()) for match in _WRITTEN.finditer(text) for word in tokenize(match[0]))
     return ((place, word, span) for place, (word, span) in enumerate(written))
 
 
-def _is_hit(word: str, asked: Wanted) -> bool:
-    return word in asked.words or bool(asked.begun and word.startswith(asked.begun))
+def _is_hit(word: str, asked: TextQuery) -> bool:
+    return word in asked.words or bool(asked.prefix and word.startswith(asked.prefix))
 
 
-def _phrase(words: list[Word], asked: Wanted) -> int:
+def _phrase(words: list[Word], asked: TextQuery) -> int:
     """The word with which the first phrase begins that was asked for."""
     if not asked.phrases:
         return 0

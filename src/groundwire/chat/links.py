@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import quote
 
-from groundwire.transport.weburl import NoAddress, parse
+from groundwire.transport.weburl import InvalidUrl, parse
 
 _KEPT = "!$&'()*+,;=:@/?-._~%"
 
@@ -27,7 +27,7 @@ def web_link(url: str) -> WebLink | None:
     """A link to an http or https address; None for any other, and for one with a name or password in it."""
     try:
         found = parse(url)
-    except NoAddress:
+    except InvalidUrl:
         return None
     mark = url.partition("#")[2].strip()
     fragment = "#" + quote(mark.encode("utf-8", "replace"), safe=_KEPT) if mark else ""

@@ -1,1 +1,1 @@
-"""What the user wants: our own files, the environment, and OpenCode's files."""
+"""Configuration: our own files, the environment, and OpenCode's files."""

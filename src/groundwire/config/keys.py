@@ -1,7 +1,7 @@
-"""Every key of our own configuration, as one table, which the loader and the JSON schema read.
+"""All keys of our configuration as one table, for the loader and for the JSON schema.
 
-A project's file may not set a key that decides where a credential is sent, which one it is, or where files
-are written; and what the user switched off it cannot switch on.
+A project's file must not set a key that decides where a credential is sent, which credential is used, or
+where files are written; and it cannot enable what the user has disabled.
 """
 
 from __future__ import annotations
@@ -12,145 +12,162 @@ from typing import Literal, TypeAlias
 from groundwire.config import kinds
 from groundwire.config.kinds import Kind
 from groundwire.dialects.registry import DIALECTS
+from groundwire.model import Json, JsonObject
 from groundwire.model.value import value
 
 Path: TypeAlias = tuple[str, ...]
 """The names on the way to a key: `("providers", "gemini", "model")`."""
 
 ANY = "NAME"
-"""Stands in a path for a name that the user chooses."""
+"""Placeholder in a path for a name that the user chooses."""
 
 
 @value
-class Key:
+class SettingKey:
     """A setting."""
 
     kind: Kind
     about: str
     project: Literal["free", "off", "never"] = "free"
-    """What a project's file may do: set it, set it to false, or nothing."""
+    """Whether a project's file may set it, only set it to false, or not set it at all."""
 
 
 @value
-class Table:
-    """Settings by name, or anything by a name that the user chooses."""
+class SettingTable:
+    """Settings by name; `others` describes names that the user chooses."""
 
     about: str
     members: Mapping[str, Node] = {}
     others: Node | None = None
 
     def member(self, name: str) -> Node | None:
-        """What stands under a name."""
+        """The key or table of a name; None if the name is unknown."""
         return self.members.get(name, self.others)
 
 
-Node: TypeAlias = Key | Table
+Node: TypeAlias = SettingKey | SettingTable
 
-SEARCH = Table(
-    "How to search, unless the question says otherwise.",
+SEARCH = SettingTable(
+    "Search options, unless the request sets them.",
     {
-        "allowed_domains": Key(kinds.DOMAINS, "Search only these sites."),
-        "blocked_domains": Key(kinds.DOMAINS, "Never search these sites."),
-        "country": Key(kinds.COUNTRY, "Where the asker is: ISO 3166, two letters."),
-        "region": Key(kinds.TEXT, "Where the asker is: region or state."),
-        "city": Key(kinds.TEXT, "Where the asker is: city."),
-        "timezone": Key(kinds.TEXT, "Where the asker is: IANA name, such as Europe/Berlin."),
-        "language": Key(kinds.TEXT, "Preferred language of pages, such as de."),
-        "since": Key(kinds.SINCE, "Only pages from then on: 7d, 2026-01-31, or RFC 3339."),
-        "until": Key(kinds.UNTIL, "Only pages up to then."),
-        "max_uses": Key(kinds.COUNT, "How many searches a provider may make for one answer."),
-        "max_sources": Key(kinds.COUNT, "How many sources an answer should have at most."),
-        "context_size": Key(kinds.choice("low", "medium", "high"), "How much of the pages the model reads."),
-        "live": Key(kinds.FLAG, "false: search only what the provider has stored."),
+        "allowed_domains": SettingKey(kinds.DOMAINS, "Search only these sites."),
+        "blocked_domains": SettingKey(kinds.DOMAINS, "Never search these sites."),
+        "country": SettingKey(kinds.COUNTRY, "Country of the user: ISO 3166, two letters."),
+        "region": SettingKey(kinds.TEXT, "Region or state of the user."),
+        "city": SettingKey(kinds.TEXT, "City of the user."),
+        "timezone": SettingKey(kinds.TEXT, "Time zone of the user: IANA name, such as Europe/Berlin."),
+        "language": SettingKey(kinds.TEXT, "Preferred language of pages, such as de."),
+        "since": SettingKey(kinds.SINCE, "Only pages since this time: 7d, 2026-01-31, or RFC 3339."),
+        "until": SettingKey(kinds.UNTIL, "Only pages until this time."),
+        "max_uses": SettingKey(kinds.COUNT, "How many searches a provider may make for one answer."),
+        "max_sources": SettingKey(kinds.COUNT, "How many sources an answer should have at most."),
+        "context_size": SettingKey(
+            kinds.choice("low", "medium", "high"), "How much of the pages the model reads."
+        ),
+        "live": SettingKey(kinds.FLAG, "false: search only what the provider has stored."),
     },
 )
 
-PROVIDER = Table(
-    "A provider: adjusts one that is built in, or describes one of your own.",
+PROVIDER = SettingTable(
+    "A provider: adjusts a built-in one, or defines a new one.",
     {
-        "dialect": Key(kinds.choice(*DIALECTS), "The wire language it speaks.", project="never"),
-        "base_url": Key(
+        "dialect": SettingKey(kinds.choice(*DIALECTS), "The wire format that it uses.", project="never"),
+        "base_url": SettingKey(
             kinds.BASE_URL, "Its address, up to where the vendor's own client would end it.", project="never"
         ),
-        "key_env": Key(kinds.VARIABLE, "The environment variable that holds its key.", project="never"),
-        "model": Key(kinds.TEXT, "The model to ask."),
-        "search": Key(kinds.SEARCH, "Who searches: native, engine:NAME or none."),
-        "search_form": Key(kinds.TEXT, "The form of its search declaration, where it knows several."),
-        "timeout": Key(kinds.SECONDS, "Seconds until an answer must be complete."),
-        "enabled": Key(kinds.FLAG, "false: never ask it.", project="off"),
+        "key_env": SettingKey(
+            kinds.VARIABLE, "The environment variable that holds its key.", project="never"
+        ),
+        "model": SettingKey(kinds.TEXT, "The model to use."),
+        "search": SettingKey(kinds.SEARCH, "What searches: native, engine:NAME or none."),
+        "search_form": SettingKey(kinds.TEXT, "The form of its search declaration, where it knows several."),
+        "timeout": SettingKey(kinds.SECONDS, "Seconds until an answer must be complete."),
+        "enabled": SettingKey(kinds.FLAG, "false: never use it.", project="off"),
     },
 )
 
-GATEWAY = Table(
-    "How the gateway takes requests.",
+GATEWAY = SettingTable(
+    "Settings of the gateway.",
     {
-        "host": Key(kinds.TEXT, "The address to listen on; any but loopback needs keys.", project="never"),
-        "port": Key(kinds.COUNT, "The port to listen on.", project="never"),
-        "search": Key(
+        "host": SettingKey(
+            kinds.TEXT, "The address to listen on; any but loopback needs keys.", project="never"
+        ),
+        "port": SettingKey(kinds.COUNT, "The port to listen on.", project="never"),
+        "search": SettingKey(
             kinds.TEXT, "The target of Claude Code's own searches: a provider, provider/model, auto or none."
         ),
-        "citations": Key(
-            kinds.choice("exact", "live"), "exact: text waits for its citations; live: text comes at once."
+        "citations": SettingKey(
+            kinds.choice("exact", "live"), "exact: text waits for its citations; live: text is sent at once."
         ),
-        "render": Key(
+        "render": SettingKey(
             kinds.choice("auto", "structured", "markers", "both"),
             "How citations are shown: as data, as [n] and a list in the text, or as the client needs it.",
         ),
-        "hosts": Key(kinds.NAMES, "Names by which clients may reach the gateway.", project="never"),
-        "origins": Key(kinds.NAMES, "Web origins whose pages may use it.", project="never"),
-        "trusted_proxies": Key(
+        "hosts": SettingKey(
+            kinds.NAMES, "Host names by which clients may reach the gateway.", project="never"
+        ),
+        "origins": SettingKey(kinds.NAMES, "Web origins whose pages may use it.", project="never"),
+        "trusted_proxies": SettingKey(
             kinds.NAMES,
-            "Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.",
+            "Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted.",
             project="never",
         ),
-        "max_body_mb": Key(kinds.COUNT, "The largest body that is read.", project="never"),
-        "max_requests": Key(kinds.COUNT, "How many requests may be under way at once.", project="never"),
-        "cache_seconds": Key(
-            kinds.SECONDS_OR_NONE, "How long the same question has the same answer.", project="never"
+        "max_body_mb": SettingKey(kinds.COUNT, "The largest request body, in megabytes.", project="never"),
+        "max_requests": SettingKey(
+            kinds.COUNT, "How many requests may run at the same time.", project="never"
         ),
-        "request_log": Key(kinds.PATH, "A file for a line about each request.", project="never"),
+        "cache_seconds": SettingKey(
+            kinds.SECONDS_OR_NONE,
+            "How long the same request gets the cached answer, in seconds.",
+            project="never",
+        ),
+        "request_log": SettingKey(kinds.PATH, "A file that gets one line for each request.", project="never"),
     },
 )
 
-ROOT = Table(
+ROOT = SettingTable(
     "Configuration of groundwire.",
     {
-        "order": Key(
-            kinds.ORDER, 'The providers that auto asks, in this order, and no others; "*" for all others.'
+        "order": SettingKey(
+            kinds.ORDER, 'The providers that auto uses, in this order, and no others; "*" for all others.'
         ),
-        "timeout": Key(kinds.SECONDS, "Seconds until an answer must be complete, all attempts together."),
-        "max_answer_mb": Key(
+        "timeout": SettingKey(
+            kinds.SECONDS, "Seconds until an answer must be complete, all attempts together."
+        ),
+        "max_answer_mb": SettingKey(
             kinds.COUNT, "The largest answer of a provider that is read, in megabytes.", project="never"
         ),
-        "data_dir": Key(kinds.PATH, "Where groundwire keeps its data.", project="never"),
-        "store": Key(
+        "data_dir": SettingKey(kinds.PATH, "Where groundwire keeps its data.", project="never"),
+        "store": SettingKey(
             kinds.STORE, "Where sessions, keys and the index are kept, if not in data_dir.", project="never"
         ),
-        "compose": Key(kinds.TEXT, "The model that writes answers out of pages that an engine found."),
+        "compose": SettingKey(
+            kinds.TEXT, "The model that writes answers from the pages that an engine found."
+        ),
         "search": SEARCH,
         "gateway": GATEWAY,
-        "aliases": Table(
+        "aliases": SettingTable(
             "Names of your own for models.",
-            others=Key(kinds.TEXT, "What the name stands for: provider/model."),
+            others=SettingKey(kinds.TEXT, "The model of this name: provider/model."),
         ),
-        "providers": Table("Providers by name.", others=PROVIDER),
+        "providers": SettingTable("Providers by name.", others=PROVIDER),
     },
 )
 
 
-def key_at(path: Path) -> Key:
-    """The key at a path that is known to lead to one."""
+def key_at(path: Path) -> SettingKey:
+    """The key at a path; raises `KeyError`."""
     node: Node | None = ROOT
     for name in path:
-        node = node.member(name) if isinstance(node, Table) else None
-    if not isinstance(node, Key):
+        node = node.member(name) if isinstance(node, SettingTable) else None
+    if not isinstance(node, SettingKey):
         raise KeyError(dotted(path))
     return node
 
 
-def all_keys(node: Node = ROOT, path: Path = ()) -> Iterator[tuple[Path, Key]]:
-    """Every key, in order; names that the user chooses are told as NAME."""
-    if isinstance(node, Key):
+def all_keys(node: Node = ROOT, path: Path = ()) -> Iterator[tuple[Path, SettingKey]]:
+    """All keys in order; NAME stands for names that the user chooses."""
+    if isinstance(node, SettingKey):
         yield path, node
         return
     for name, member in node.members.items():
@@ -160,7 +177,7 @@ def all_keys(node: Node = ROOT, path: Path = ()) -> Iterator[tuple[Path, Key]]:
 
 
 def dotted(path: Path) -> str:
-    """A path as TOML writes it."""
+    """A path in TOML syntax."""
     return ".".join(name if _is_bare(name) else _quoted(name) for name in path)
 
 
@@ -171,3 +188,36 @@ def _is_bare(name: str) -> bool:
 def _quoted(name: str) -> str:
     safe = name.encode("unicode_escape").decode("ascii") if not name.isprintable() else name
     return f'"{safe}"'
+
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+_PROJECT_RULES = {
+    "free": "",
+    "off": " A project's file can only disable it.",
+    "never": " Not in a project's file.",
+}
+
+
+def json_schema() -> JsonObject:
+    """The JSON schema of `config.toml`, for editors."""
+    return {"$schema": DRAFT, "title": "groundwire", **_node_schema(ROOT)}
+
+
+def _node_schema(node: Node) -> JsonObject:
+    return _key_schema(node) if isinstance(node, SettingKey) else _table_schema(node)
+
+
+def _key_schema(key: SettingKey) -> JsonObject:
+    return {"description": key.about + _PROJECT_RULES[key.project], **key.kind.schema}
+
+
+def _table_schema(table: SettingTable) -> JsonObject:
+    properties: dict[str, Json] = {name: _node_schema(member) for name, member in table.members.items()}
+    others: Json = False if table.others is None else _node_schema(table.others)
+    return {
+        "description": table.about,
+        "type": "object",
+        **({"properties": properties} if properties else {}),
+        "additionalProperties": others,
+    }

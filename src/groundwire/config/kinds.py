@@ -1,7 +1,7 @@
-"""What a setting may be: how it is checked, and how a JSON schema says so.
+"""Types of settings: validation, normalisation and JSON schema.
 
-`read` gives the value as it is kept, None where it does not fit, or raises `ConfigError` with a better
-reason than "expected …". Reasons never quote a text: it may be a key in the wrong place.
+`read` returns the normalised value, None if it is invalid, or raises `ConfigError` with a better reason than
+"expected …". Reasons never quote a text: it may be a key in the wrong field.
 """
 
 from __future__ import annotations
@@ -9,13 +9,51 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-from groundwire.config import moments
 from groundwire.config.paths import resolved
 from groundwire.errors import ConfigError
 from groundwire.model import Json, JsonObject
 from groundwire.model.value import value
+
+Edge: TypeAlias = Literal["start", "end"]
+
+_AGO = re.compile(r"([1-9][0-9]{0,4})([hdwmy])")
+_UNIT_SECONDS = {"h": 3600, "d": 86400, "w": 7 * 86400, "m": 30 * 86400, "y": 365 * 86400}
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+TIME_EXPECTED = "a time such as 7d (h, d, w, m, y), 2026-01-31 or 2026-01-31T12:00:00Z"
+
+
+def parse_time(text: str, now: float, edge: Edge = "start") -> str:
+    """Parse `7d`, `2026-01-31` or RFC 3339; returns RFC 3339 in UTC.
+
+    A day means its first second, or with `edge="end"` its last.
+    """
+    try:
+        return _parse_time(text.strip(), now, edge)
+    except (ValueError, OverflowError):
+        raise ConfigError(f"expected {TIME_EXPECTED}") from None
+
+
+def format_time(now: float) -> str:
+    """A timestamp as RFC 3339 in UTC."""
+    from datetime import UTC, datetime  # noqa: PLC0415  few requests have a time
+
+    return datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _parse_time(text: str, now: float, edge: Edge) -> str:
+    from datetime import UTC, datetime, time, timedelta  # noqa: PLC0415  few requests have a time
+
+    if ago := _AGO.fullmatch(text):
+        found = datetime.fromtimestamp(now, UTC) - timedelta(seconds=int(ago[1]) * _UNIT_SECONDS[ago[2]])
+    else:
+        found = datetime.fromisoformat(text)
+    if _DAY.fullmatch(text) and edge == "end":
+        found = datetime.combine(found, time(23, 59, 59))
+    found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    return found.isoformat(timespec="seconds").replace("+00:00", "Z")
+
 
 MAX_DOMAINS = 100
 PROVIDER_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
@@ -29,10 +67,10 @@ _LOOPBACK = r"localhost|127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|::1"
 
 
 class Context(NamedTuple):
-    """What the meaning of a value may depend on."""
+    """What the meaning of a value depends on."""
 
     base: str
-    """Where relative paths start."""
+    """The base directory of relative paths."""
     home: str
     now: float
 
@@ -42,14 +80,14 @@ Read: TypeAlias = Callable[[object, Context], Json]
 
 @value
 class Kind:
-    """A kind of value."""
+    """A type of setting."""
 
     expects: str
     schema: JsonObject
     read: Read
 
     def check(self, item: object, context: Context) -> Json:
-        """The value as it is kept; `ConfigError` where it does not fit."""
+        """The normalised value; raises `ConfigError` if it is invalid."""
         found = self.read(item, context)
         if found is None:
             raise ConfigError(f"expected {self.expects}{_found(item)}")
@@ -57,7 +95,7 @@ class Kind:
 
 
 def _found(item: object) -> str:
-    """What was found instead, without quoting a text."""
+    """Describe an invalid value without quoting a text."""
     if isinstance(item, bool):
         return ", found true or false"
     if isinstance(item, int | float):
@@ -121,11 +159,11 @@ def _path(item: object, context: Context) -> Json:
     return resolved(item, context.base, context.home)
 
 
-def _moment(edge: moments.Edge) -> Read:
+def _time(edge: Edge) -> Read:
     def read(item: object, context: Context) -> Json:
-        # TOML has dates and times of its own.
+        # TOML has date and time values.
         text = item.isoformat() if hasattr(item, "isoformat") else item
-        return moments.moment(text, context.now, edge) if isinstance(text, str) else None
+        return parse_time(text, context.now, edge) if isinstance(text, str) else None
 
     return read
 
@@ -136,7 +174,7 @@ def _base_url(item: object, _: Context) -> Json:
     from urllib.parse import urlsplit  # noqa: PLC0415  few set an address
 
     text = item.strip()
-    if not text.isascii() or not text.isprintable() or any(sign in text for sign in ' \\"<>'):
+    if not text.isascii() or not text.isprintable() or any(char in text for char in ' \\"<>'):
         raise ConfigError("an address has no blanks, backslashes or letters beyond ASCII")
     try:
         parts = urlsplit(text)
@@ -160,7 +198,7 @@ def _base_url(item: object, _: Context) -> Json:
 
 
 def choice(*words: str) -> Kind:
-    """One of several words."""
+    """One of several values."""
 
     def read(item: object, _: Context) -> Json:
         return item if isinstance(item, str) and item in words else None
@@ -199,8 +237,8 @@ SECONDS_OR_NONE = Kind(
 COUNT = Kind("a whole number from 1", {"type": "integer", "minimum": 1}, _count)
 FLAG = Kind("true or false", {"type": "boolean"}, _flag)
 PATH = Kind("the path of a directory", _STRING, _path)
-SINCE = Kind(moments.EXPECTS, _STRING, _moment("start"))
-UNTIL = Kind(moments.EXPECTS, _STRING, _moment("end"))
+SINCE = Kind(TIME_EXPECTED, _STRING, _time("start"))
+UNTIL = Kind(TIME_EXPECTED, _STRING, _time("end"))
 BASE_URL = Kind(
     "an address that starts with https://", {"type": "string", "pattern": "^https?://[^?#@]+$"}, _base_url
 )

@@ -1,9 +1,9 @@
-"""The configuration of this run: flags, environment, project, user, OpenCode, defaults; the first that
-speaks wins, and every setting remembers where it came from.
+"""Load the configuration: flags, environment, project, user, OpenCode, defaults; the first one that sets a
+key wins.
 
-Strategy: every place becomes a layer of checked settings by path; layers are laid over each other; the
-`Config` is built from what is on top. Nothing here reads the process: environment, home, current directory
-and clock are passed in.
+Every source becomes a layer of checked settings by path, the layers are merged, and the `Config` is built
+from the result. Every setting keeps its origin. Nothing here reads the state of the process: environment,
+home, current directory and clock are parameters.
 """
 
 from __future__ import annotations
@@ -14,11 +14,17 @@ import time
 from collections.abc import Callable, Mapping
 
 from groundwire.config import paths
-from groundwire.config.environment import read_environment
-from groundwire.config.files import read_text
 from groundwire.config.keys import Path, dotted
 from groundwire.config.kinds import Context
-from groundwire.config.layers import Entry, Layer, check_providers, defined, read_file, read_flags
+from groundwire.config.layers import (
+    Layer,
+    SettingValue,
+    check_providers,
+    defined,
+    read_environment,
+    read_file,
+    read_flags,
+)
 from groundwire.config.opencode import OpenCode, read_opencode
 from groundwire.config.schema import (
     DEFAULT_ORDER,
@@ -32,6 +38,7 @@ from groundwire.config.schema import (
 from groundwire.credentials.redact import redact_patterns
 from groundwire.credentials.secret import PLACEHOLDER
 from groundwire.errors import ConfigError
+from groundwire.files.text_file import read_text
 from groundwire.model import Json, Location, SearchOptions
 from groundwire.model.value import replace
 
@@ -47,7 +54,7 @@ def load(
     flags: Mapping[str, Json] | None = None,
     now: Callable[[], float] = time.time,
 ) -> Config:
-    """What is configured. Raises `ConfigError` about anything of ours that cannot be used."""
+    """Load the configuration. Raises `ConfigError` for errors in our own files, variables and flags."""
     context = Context(cwd, home, now())
     known = set(KNOWN_PROVIDERS)
     opencode = read_opencode(env, home, cwd)
@@ -56,14 +63,14 @@ def load(
     project_file = os.path.join(cwd, paths.PROJECT_FILE)
     # A user who names the project's file in the environment has made it their own.
     project = {} if _same(project_file, user_file) else _file(project_file, context, known, user_file)
-    told, told_source = read_flags(flags or {}, context)
-    known |= defined(told)
-    check_providers(told, known, told_source)
-    environment, environment_source, strays = read_environment(env, known, context)
+    given, flags_source = read_flags(flags or {}, context)
+    known |= defined(given)
+    check_providers(given, known, flags_source)
+    environment, environment_source, unknown = read_environment(env, known, context)
     check_providers(environment, known, environment_source)
-    layers = (_defaults(env, home), opencode.models, user, project, environment, told)
+    layers = (_defaults(env, home), opencode.models, user, project, environment, given)
     merged = {path: entry for layer in layers for path, entry in layer.items()}
-    return _config(merged, opencode, strays, paths.config_dir(env, home))
+    return _config(merged, opencode, unknown, paths.config_dir(env, home))
 
 
 def _user_file(env: Mapping[str, str], home: str, cwd: str) -> str:
@@ -81,7 +88,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _file(path: str, context: Context, known: set[str], own_file: str = "") -> Layer:
-    """The settings of a file; the providers it describes are known from then on."""
+    """Read a file; the providers that it defines are added to `known`."""
     text = read_text(path)
     if text is None:
         return {}
@@ -93,13 +100,13 @@ def _file(path: str, context: Context, known: set[str], own_file: str = "") -> L
 
 def _defaults(env: Mapping[str, str], home: str) -> Layer:
     return {
-        ("order",): Entry(list(DEFAULT_ORDER), DEFAULT),
-        ("data_dir",): Entry(paths.data_dir(env, home), DEFAULT),
+        ("order",): SettingValue(list(DEFAULT_ORDER), DEFAULT),
+        ("data_dir",): SettingValue(paths.data_dir(env, home), DEFAULT),
     }
 
 
 def _config(
-    merged: Mapping[Path, Entry], opencode: OpenCode, strays: tuple[str, ...], config_dir: str
+    merged: Mapping[Path, SettingValue], opencode: OpenCode, unknown: tuple[str, ...], config_dir: str
 ) -> Config:
     found = {path: entry.value for path, entry in merged.items()}
     config = Config(
@@ -113,7 +120,7 @@ def _config(
         config_dir=config_dir,
         geminisearch=HiddenKey({name: str(entry.value) for name, entry in opencode.geminisearch.items()}),
         settings=_settings(merged, opencode),
-        warnings=(*opencode.warnings, *strays),
+        warnings=(*opencode.warnings, *unknown),
     )
     top = {path[0]: _frozen(item) for path, item in found.items() if len(path) == 1}
     return replace(config, **top)
@@ -128,10 +135,10 @@ def _providers(found: Mapping[Path, Json]) -> dict[str, ProviderSettings]:
 
 
 def _search(found: Mapping[str, Json]) -> SearchOptions:
-    place = {name: item for name, item in found.items() if name in _LOCATION}
+    location = {name: item for name, item in found.items() if name in _LOCATION}
     options = {name: _frozen(item) for name, item in found.items() if name not in _LOCATION}
-    if place:
-        options["location"] = replace(Location(), **place)
+    if location:
+        options["location"] = replace(Location(), **location)
     return replace(SearchOptions(), **options)
 
 
@@ -139,8 +146,8 @@ def _frozen(item: Json) -> object:
     return tuple(item) if isinstance(item, list) else item
 
 
-def _settings(merged: Mapping[Path, Entry], opencode: OpenCode) -> tuple[Setting, ...]:
-    """Where every setting comes from. Of a secret only that: where, not what."""
+def _settings(merged: Mapping[Path, SettingValue], opencode: OpenCode) -> tuple[Setting, ...]:
+    """All settings with their origins; secrets are masked."""
     found = [
         Setting(dotted(path), entry.value if entry.origin == DEFAULT else _shown(entry.value), entry.origin)
         for path, entry in merged.items()
@@ -156,8 +163,8 @@ _PASSWORD = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 def _shown(item: Json) -> Json:
     if isinstance(item, str) and _PASSWORD.search(item):
-        item = _PASSWORD.sub(PLACEHOLDER, item)  # whoever connects to the database is not shown
-    # Somebody will write a key where a name belongs; no key is shorter, and most names are.
+        item = _PASSWORD.sub(PLACEHOLDER, item)  # the credentials of a database URL are not shown
+    # A user may write a key into a field for a name; no key is shorter than this, and most names are.
     if isinstance(item, list):
         return [_shown(entry) for entry in item]
     return redact_patterns(item) if isinstance(item, str) and len(item) >= _SHORTEST_KEY else item

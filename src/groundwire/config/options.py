@@ -1,7 +1,7 @@
-"""Search options as callers write them, checked by the same kinds as the configuration and the command line.
+"""Search options of API callers, checked like the configuration and the command line.
 
-What has an obvious meaning is taken so (a string is one domain, `7d` is a week ago, a list is a tuple);
-anything else is refused with the name of the option and what it should be.
+Obvious forms are converted (a string is one domain, `7d` is a week ago, a list is a tuple); anything else is
+refused with the name of the option and the expected form.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import cast
 
-from groundwire.config.keys import SEARCH, Key
-from groundwire.config.kinds import Context
-from groundwire.config.moments import written
+from groundwire.config.keys import SEARCH, SettingKey
+from groundwire.config.kinds import Context, format_time
 from groundwire.errors import ConfigError, InvalidArguments
 from groundwire.model import Location, SearchOptions
 from groundwire.model.value import field_names, replace
@@ -19,11 +18,11 @@ from groundwire.providers.policy import check_domains
 
 _LISTS = ("allowed_domains", "blocked_domains")
 _SCALARS = ("language", "since", "until", "max_uses", "max_sources", "context_size", "live")
-_PLACE = ("country", "region", "city", "timezone")
+_LOCATION = ("country", "region", "city", "timezone")
 
 
 def checked_options(options: object, now: float) -> SearchOptions:
-    """The options as all providers expect them; raises `InvalidArguments` where they cannot be used."""
+    """Normalise options for the providers; raises `InvalidArguments`."""
     if not isinstance(options, SearchOptions):
         raise InvalidArguments(f"options: expected SearchOptions, found {type(options).__name__}")
     if options == SearchOptions():
@@ -34,8 +33,8 @@ def checked_options(options: object, now: float) -> SearchOptions:
     found["location"] = _location(options.location, context)
     checked = replace(options, **found)
     if checked.since and not checked.until:
-        # Some providers take a period with both its ends, or none at all.
-        checked = replace(checked, until=written(now))
+        # Some providers need both ends of a period.
+        checked = replace(checked, until=format_time(now))
     if checked.since and checked.since > checked.until:
         raise InvalidArguments(f"since: {checked.since} is later than until, {checked.until}")
     check_domains(checked)
@@ -56,21 +55,21 @@ def _location(item: object, context: Context) -> Location | None:
         raise InvalidArguments(
             f"location: expected Location(country, region, city, …), found {type(item).__name__}"
         )
-    return replace(item, **{name: _checked(name, getattr(item, name), context) for name in _PLACE})
+    return replace(item, **{name: _checked(name, getattr(item, name), context) for name in _LOCATION})
 
 
 def _checked(name: str, item: object, context: Context) -> object:
-    """The value as the configuration would keep it; what was left open stays so."""
+    """The normalised value; unset options keep their default."""
     if item is None or item == "":
         return getattr(_DEFAULTS[name], name)
     try:
-        return cast("Key", SEARCH.members[name]).kind.check(item, context)
+        return cast("SettingKey", SEARCH.members[name]).kind.check(item, context)
     except ConfigError as error:
         raise InvalidArguments(f"{name}: {error.message}{_shown(item, error.message)}") from None
 
 
 def _shown(item: object, message: str) -> str:
-    """The text that does not fit; the configuration never quotes one, because it may be a key."""
+    """The invalid text; for configuration files it is never quoted, because it may be a key."""
     if isinstance(item, str) and ("found this text" in message or "found" not in message):
         return f": {item[:60]!r}"
     return ""
@@ -78,5 +77,5 @@ def _shown(item: object, message: str) -> str:
 
 _DEFAULTS: dict[str, object] = {
     **dict.fromkeys(field_names(SearchOptions), SearchOptions()),
-    **dict.fromkeys(_PLACE, Location()),
+    **dict.fromkeys(_LOCATION, Location()),
 }

@@ -1,7 +1,7 @@
-"""Where a platform keeps configuration and data, computed from what is passed in.
+"""Directories for configuration and data on each platform.
 
-The rules are those of platformdirs: the XDG variables first, then the platform's own place. A relative
-XDG path is ignored, as its specification demands: it would let the current directory pose as the user's.
+The rules are those of platformdirs: the XDG variables first, then the default of the platform. A relative XDG
+path is ignored, as its specification demands: the current directory must not become the user's configuration.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ PROJECT_FILE = "groundwire.toml"
 
 
 def config_dir(env: Mapping[str, str], home: str, platform: str = sys.platform) -> str:
-    """The directory of the user's own configuration."""
+    """The directory of the user's configuration."""
     return os.path.join(_root(env, home, platform, "XDG_CONFIG_HOME", ".config"), APP)
 
 
 def data_dir(env: Mapping[str, str], home: str, platform: str = sys.platform) -> str:
-    """The directory of what groundwire keeps."""
+    """The directory of groundwire's data."""
     return os.path.join(_root(env, home, platform, "XDG_DATA_HOME", os.path.join(".local", "share")), APP)
 
 
 def opencode_config_dir(env: Mapping[str, str], home: str) -> str:
-    """OpenCode's global configuration; it goes by XDG on every platform."""
+    """The directory of OpenCode's global configuration, which follows XDG on every platform."""
     return os.path.join(_root(env, home, "linux", "XDG_CONFIG_HOME", ".config"), "opencode")
 
 
 def resolved(path: str, base: str, home: str) -> str:
-    """A path as people write it: `~` is their home, and a relative one starts at `base`."""
+    """Resolve a path: `~` is the home directory, and relative paths start at `base`."""
     if path == "~" or path.startswith(("~/", f"~{os.sep}")):
         path = home + path[1:]
     return os.path.normpath(os.path.join(base, path))

@@ -1,7 +1,7 @@
-"""The configuration as values. Every setting knows where it came from.
+"""The configuration as values, with the origin of every setting.
 
 Files of a project (`./groundwire.toml`, a repository's `opencode.json`) may choose models and options, never
-hosts or keys: whoever writes a repository must not decide where a user's key is sent.
+hosts or keys: the author of a repository must not decide where a user's key is sent.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ DEFAULT_ORDER = (
 )
 
 KNOWN_PROVIDERS = (*DEFAULT_ORDER, "copilot")
-"""Providers that need no description; `copilot` is never asked unless the user chooses it."""
+"""The built-in providers; `copilot` is never used unless the user chooses it."""
 
 
 class HiddenKey(dict[str, str]):
-    """Options with a key among them, which printing does not show."""
+    """Options with a key, which printing does not show."""
 
     def __repr__(self) -> str:
         shown = {name: "[secret]" if name == "apiKey" else text for name, text in self.items()}
@@ -33,7 +33,7 @@ class HiddenKey(dict[str, str]):
 
 @value
 class ProviderSettings:
-    """`[providers.NAME]`: adjusts a built-in provider, or describes one of the user's own."""
+    """`[providers.NAME]`: adjusts a built-in provider, or defines a new one."""
 
     dialect: str = ""
     base_url: str = ""
@@ -48,7 +48,7 @@ class ProviderSettings:
 
 @value
 class GatewaySettings:
-    """`[gateway]`: how requests of clients are taken."""
+    """`[gateway]`: how the gateway handles requests."""
 
     host: str = "127.0.0.1"
     port: int = 8484
@@ -67,7 +67,7 @@ class GatewaySettings:
 
 @value
 class Setting:
-    """One value, its dotted name, and the place that won."""
+    """A value with its dotted name and the source that set it."""
 
     name: str
     value: Json
@@ -76,19 +76,19 @@ class Setting:
 
 @value
 class Config:
-    """Everything that can be configured."""
+    """The whole configuration."""
 
     providers: Mapping[str, ProviderSettings] = {}
     order: tuple[str, ...] = DEFAULT_ORDER
-    """The providers that `auto` asks, as far as they can be used. An order of the user's own is exclusive,
-    except where it says `*`; the default one is followed by the providers that the user configured."""
+    """The providers that `auto` uses, if they are available. An order set by the user is exclusive, unless it
+    contains `*`; the default order is followed by the providers that the user has configured."""
     search: SearchOptions = SearchOptions()
     aliases: Mapping[str, str] = {}
     timeout: float | None = None
     max_answer_mb: int = 0
-    """The largest answer of a provider that is read; zero for the default."""
+    """The largest response of a provider, in megabytes; zero for the default."""
     compose: str = ""
-    """The model that writes answers out of what an engine found: `provider/model`; empty to extract."""
+    """The model that writes answers from the pages of an engine: `provider/model`; empty to extract."""
     gateway: GatewaySettings = GatewaySettings()
     store: str = ""
     """`sqlite:///PATH` or `postgresql://…`; empty for SQLite in the data directory."""
@@ -100,5 +100,5 @@ class Config:
     warnings: tuple[str, ...] = ()
 
     def provider(self, name: str) -> ProviderSettings:
-        """The settings of a provider, empty if there are none."""
+        """The settings of a provider; defaults if there are none."""
         return self.providers.get(name, ProviderSettings())

@@ -1,1 +1,1 @@
-"""Keys and sessions: where they are found, how they stay fresh, and that nobody sees them."""
+"""API keys and sessions: stores, lookup, refresh and redaction."""

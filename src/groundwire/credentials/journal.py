@@ -1,21 +1,22 @@
-"""What became of a refresh token, on disk, from before it is sent until the answer is stored.
+"""Refresh journal: the state of a refresh token on disk, from before it is sent until the response is stored.
 
-A refresh token is spent by sending it. The journal, `<store>.groundwire-pending`, bridges the moments in
-which the store does not know yet:
+A refresh token is spent by sending it. The journal, `<store>.groundwire-pending`, covers the time in which
+the store does not have the new tokens yet:
 
-* before sending, it is written at full size: if that fails, nothing has been spent, and it will not fail
-  for want of room when the answer is there;
-* when the answer is there, it is written first of all, over the space that is already reserved;
-* when the store has the tokens, it is removed.
+* before the token is sent, the journal is written at full size: if that fails, nothing has been spent, and it
+cannot
+  fail for lack of space when the response is there;
+* when the response arrives, it is written to the journal first, into the space already reserved;
+* when the store has the tokens, the journal is removed.
 
-Whoever holds the lock next finds either no journal, or one whose token is not the store's any more (then
-it means nothing), or tokens to put into the store, or a refusal to remember, or an unanswered question.
-The last is what cannot be mended: a process that is killed between the login service's decision and
-our first write takes the answer with it. That is why a small process apart does it, which ignores the signals
-that can be ignored and outlives whoever started it; a power cut, the kernel's want of memory or `kill -9`
-aimed at it can still hit those milliseconds. The token is then tried once more, since only so can be learnt
-whether it was spent; if it was, the session is over and the user is told to log in again. And tokens that
-wait in a journal are known to us alone: OpenCode or Codex CLI, started before us, would try the spent one.
+The next process with the lock finds no journal, or one about a token that is no longer in the store (it is
+ignored), or tokens to put into the store, or a rejection to remember, or a request without a response. The
+last case cannot be repaired: a process that is killed between the decision of the login service and our first
+write takes the response with it. That is why a small worker process does it, which ignores the signals that
+can be ignored and outlives its parent; a power cut, the OOM killer or `kill -9` can still hit those
+milliseconds. The token is then tried once more, because that is the only way to learn whether it was spent;
+if it was, the session is over and the user has to log in again. Tokens that wait in a journal are known to us
+alone: OpenCode or Codex CLI, started before us, would try the spent one.
 """
 
 from __future__ import annotations
@@ -24,58 +25,59 @@ import hashlib
 import os
 from contextlib import suppress
 
-from groundwire.credentials.files import PRIVATE, read_document, sync_directory
 from groundwire.credentials.secret import NO_SECRET, Secret, Tokens, sendable
 from groundwire.credentials.stores import json_object
 from groundwire.dialects.json import dump_json
 from groundwire.errors import ConfigError
+from groundwire.files.text_file import PRIVATE, read_checked, sync_directory
 from groundwire.model import Json, JsonObject
 from groundwire.model.value import value
 
 _RESERVED = 16 * 1024
-_REMEMBER_REFUSAL = 15 * 60.0
+_REMEMBER_REJECTION = 15 * 60.0
 
 
 @value
-class Entry:
-    """What the journal says about one refresh token."""
+class JournalEntry:
+    """What the journal holds about one refresh token."""
 
-    asked: bool = False
+    sent: bool = False
     tokens: Tokens | None = None
     refused: str = ""
 
     @property
     def is_unanswered(self) -> bool:
-        """Was it sent by somebody who did not live to store the answer?"""
-        return self.asked and self.tokens is None
+        """Was it sent by a process that ended before it could store the response?"""
+        return self.sent and self.tokens is None
 
 
 class Journal:
-    """The journal of one store. Only who holds the store's lock may use it."""
+    """The journal of one store. The caller holds the store's lock."""
 
     def __init__(self, store: str) -> None:
         self._path = f"{store}.groundwire-pending"
         self._descriptor = -1
 
-    def about(self, refresh: Secret, now: float) -> Entry:
-        """What an earlier process left about a token."""
+    def about(self, refresh: Secret, now: float) -> JournalEntry:
+        """What an earlier process recorded about a token."""
         try:
-            document = read_document(self._path)
+            file = read_checked(self._path)
         except ConfigError:
-            return Entry()
-        body = (document and json_object(document)) or {}
+            return JournalEntry()
+        body = (file and json_object(file)) or {}
         if body.get("spent") != digest(refresh):
-            return Entry()
+            return JournalEntry()
         until = body.get("refused_until")
         refused = isinstance(until, int | float) and now < until
-        return Entry(
-            asked=True,
+        return JournalEntry(
+            sent=True,
             tokens=_read_tokens(body),
             refused=str(body.get("refused", "")) if refused else "",
         )
 
-    def ask(self, refresh: Secret) -> None:
-        """Note that a token is about to be spent. Raises `ConfigError` when nothing can be written."""
+    def begin(self, refresh: Secret) -> None:
+        """Record that a token is about to be spent. Raises `ConfigError` when the journal cannot be
+        written."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             self._descriptor = os.open(self._path, flags, PRIVATE)
@@ -89,8 +91,8 @@ class Journal:
                 "its new tokens would be lost; make room or make the directory writable"
             ) from None
 
-    def keep(self, refresh: Secret, tokens: Tokens) -> None:
-        """Put the answer on disk, if the disk still takes it: the store is next, and will tell if not."""
+    def save(self, refresh: Secret, tokens: Tokens) -> None:
+        """Write the new tokens to disk if possible; an error shows when the store is written next."""
         secrets = {"access": tokens.access, "refresh": tokens.refresh, "id_token": tokens.id_token}
         texts: JsonObject = {name: secret.reveal() for name, secret in secrets.items()}
         body: JsonObject = {"spent": digest(refresh), **texts}
@@ -98,19 +100,19 @@ class Journal:
             self._write({**body, "expires": tokens.expires, "account_id": tokens.account_id})
 
     def refuse(self, refresh: Secret, code: str, now: float) -> None:
-        """Remember for a while that a token was refused, so that nobody asks again in vain."""
-        until = now + _REMEMBER_REFUSAL
+        """Remember for some minutes that a token was rejected, so that it is not sent again."""
+        until = now + _REMEMBER_REJECTION
         with suppress(OSError):
             self._write({"spent": digest(refresh), "refused": code, "refused_until": until})
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove the journal."""
         self.close()
-        with suppress(OSError):  # what it says is about a token that is gone, so it means nothing
+        with suppress(OSError):  # its token is no longer in the store, so it will be ignored
             os.unlink(self._path)
 
     def close(self) -> None:
-        """Leave the journal for whoever comes next."""
+        """Close the file and keep the journal for the next process."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -123,7 +125,7 @@ class Journal:
 
 
 def digest(refresh: Secret) -> str:
-    """By what a token is known without being told."""
+    """The fingerprint of a token, which does not reveal it."""
     return hashlib.sha256(refresh.reveal().encode("utf-8")).hexdigest()
 
 

@@ -1,9 +1,8 @@
-"""Which places to ask for a credential, as data, and what they answer.
+"""Credential lookup: where a provider's credential may be found, as data, and the search for it.
 
-A provider's row lists its lookups; the first that finds something wins. Missing is not an error here: the
-caller knows what the provider is called and what its user should do. A file of our own that is unsafe or
-broken is an error, wherever it is asked; another program's file that cannot be read is passed over, and
-`explain` says why.
+A provider lists its lookups; the first one that finds a credential wins. A missing credential is not an error
+here: the caller knows the name of the provider and what its user should do. Our own file is an error if it is
+unsafe or broken; a file of another program that cannot be read is skipped, and `explain` says why.
 """
 
 from __future__ import annotations
@@ -11,34 +10,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from groundwire.credentials.codex import read_codex
-from groundwire.credentials.opencode import read_opencode
-from groundwire.credentials.own import read_own
 from groundwire.credentials.secret import Credential, CredentialKind, is_sendable, sendable
-from groundwire.credentials.stores import Places, Shelf
+from groundwire.credentials.stores import LookupContext, StoreContents, read_codex, read_opencode, read_own
 from groundwire.errors import ConfigError
 from groundwire.model.value import value
 
-__all__ = ["Finding", "Lookup", "Places", "defined_variables", "explain", "find"]
+__all__ = ["Lookup", "LookupContext", "LookupResult", "defined_variables", "explain", "find"]
 
 LookupKind: TypeAlias = Literal["environment", "own", "opencode", "codex"]
 
 
 @value
 class Lookup:
-    """A place to ask: a variable, a provider in our own file or in OpenCode's, or Codex CLI's login."""
+    """One location: an environment variable, a provider in our own file or in OpenCode's, or Codex CLI's
+    login."""
 
     kind: LookupKind
     name: str
     record: CredentialKind | Literal[""] = ""
-    """Take only a key, or only a session; empty takes either."""
+    """Only a key, or only a session; empty for either."""
 
 
 @value
-class Finding:
-    """What one place answered, without the secret."""
+class LookupResult:
+    """The result of one lookup, without the secret."""
 
     place: str
+    """The location, for display."""
     found: bool
     detail: str
     """What was found, or why nothing was."""
@@ -47,7 +45,7 @@ class Finding:
     warnings: tuple[str, ...] = ()
 
 
-class _Answer(NamedTuple):
+class _LookupOutcome(NamedTuple):
     place: str
     credential: Credential | None
     detail: str
@@ -55,97 +53,101 @@ class _Answer(NamedTuple):
     fatal: bool = False
 
 
-class _Shelves:
-    """The stores of one look around, each read at most once."""
+class _Stores:
+    """The stores of one search, each read at most once."""
 
-    def __init__(self, places: Places) -> None:
-        self.places = places
-        self._read: dict[str, Shelf] = {}
+    def __init__(self, context: LookupContext) -> None:
+        self.context = context
+        self._read: dict[str, StoreContents] = {}
 
-    def __getitem__(self, kind: str) -> Shelf:
+    def __getitem__(self, kind: str) -> StoreContents:
         if kind not in self._read:
-            self._read[kind] = _STORES[kind](self.places)
+            self._read[kind] = _READERS[kind](self.context)
         return self._read[kind]
 
 
-def find(lookups: Iterable[Lookup], places: Places) -> Credential | None:
-    """The first credential found. Raises `ConfigError` about something of the user's own that is broken."""
-    shelves = _Shelves(places)
+def find(lookups: Iterable[Lookup], context: LookupContext) -> Credential | None:
+    """The first credential found. Raises `ConfigError` if our own file or a variable is broken."""
+    stores = _Stores(context)
     for lookup in lookups:
-        answer = _ask(lookup, shelves)
-        if answer.fatal:
-            raise ConfigError(answer.detail)
-        if answer.credential is not None:
-            return answer.credential
+        outcome = _look_up(lookup, stores)
+        if outcome.fatal:
+            raise ConfigError(outcome.detail)
+        if outcome.credential is not None:
+            return outcome.credential
     return None
 
 
-def explain(lookups: Iterable[Lookup], places: Places) -> list[Finding]:
-    """What every place answers, in order, for people who wonder."""
-    shelves = _Shelves(places)
-    return [_finding(_ask(lookup, shelves)) for lookup in lookups]
+def explain(lookups: Iterable[Lookup], context: LookupContext) -> list[LookupResult]:
+    """The result of every lookup, in order, for display."""
+    stores = _Stores(context)
+    return [_without_secret(_look_up(lookup, stores)) for lookup in lookups]
 
 
-def defined_variables(places: Places) -> dict[str, Credential]:
+def defined_variables(context: LookupContext) -> dict[str, Credential]:
     """Variables that OpenCode's `wellknown` records define and the environment does not."""
-    found = read_opencode(places).variables
-    return {name: item for name, item in found.items() if name not in places.env}
+    found = read_opencode(context).variables
+    return {name: item for name, item in found.items() if name not in context.env}
 
 
-def _ask(lookup: Lookup, shelves: _Shelves) -> _Answer:
-    return _environment(lookup, shelves) if lookup.kind == "environment" else _store(lookup, shelves)
+def _look_up(lookup: Lookup, stores: _Stores) -> _LookupOutcome:
+    return _environment(lookup, stores) if lookup.kind == "environment" else _store(lookup, stores)
 
 
-def _environment(lookup: Lookup, shelves: _Shelves) -> _Answer:
+def _environment(lookup: Lookup, stores: _Stores) -> _LookupOutcome:
     place = f"environment {lookup.name}"
-    text = shelves.places.env.get(lookup.name, "").strip()
+    text = stores.context.env.get(lookup.name, "").strip()
     if not text:
-        told = shelves["opencode"].variables.get(lookup.name)
-        return _Answer(place, told, told.origin if told else "not set", told.warnings if told else ())
+        defined = stores["opencode"].variables.get(lookup.name)
+        if defined is None:
+            return _LookupOutcome(place, None, "not set")
+        return _LookupOutcome(place, defined, defined.origin, defined.warnings)
     if not is_sendable(text):
-        return _Answer(place, None, f"{place} holds characters that no key has; set it again", fatal=True)
-    return _Answer(place, Credential(sendable(text), "api", place), "a key")
+        return _LookupOutcome(
+            place, None, f"{place} holds characters that no key has; set it again", fatal=True
+        )
+    return _LookupOutcome(place, Credential(sendable(text), "api", place), "a key")
 
 
-def _store(lookup: Lookup, shelves: _Shelves) -> _Answer:
-    shelf = shelves[lookup.kind]
-    if shelf.problem:
-        return _Answer(shelf.place, None, shelf.problem, shelf.warnings, fatal=lookup.kind == "own")
+def _store(lookup: Lookup, stores: _Stores) -> _LookupOutcome:
+    contents = stores[lookup.kind]
+    if contents.problem:
+        return _LookupOutcome(
+            contents.place, None, contents.problem, contents.warnings, fatal=lookup.kind == "own"
+        )
     name = "" if lookup.kind == "codex" else lookup.name.rstrip("/")
-    found = shelf.credentials.get(name, ())
+    found = contents.credentials.get(name, ())
     for credential in found:
         if lookup.record in ("", credential.kind):
-            return _Answer(credential.origin, credential, _NOUNS[credential.kind], shelf.warnings)
-    return _Answer(shelf.place, None, _why_not(lookup, shelf, found), shelf.warnings)
+            return _LookupOutcome(credential.origin, credential, _NOUNS[credential.kind], contents.warnings)
+    return _LookupOutcome(contents.place, None, _why_not(lookup, contents, found), contents.warnings)
 
 
-def _why_not(lookup: Lookup, shelf: Shelf, found: tuple[Credential, ...]) -> str:
-    if shelf.missing:
+def _why_not(lookup: Lookup, contents: StoreContents, found: tuple[Credential, ...]) -> str:
+    if contents.missing:
         return "no such file"
     about = "" if lookup.kind == "codex" else f" for {lookup.name}"
-    passed = f"; {shelf.dropped} invalid records were passed over" if shelf.dropped else ""
+    skipped = f"; {contents.dropped} invalid records were skipped" if contents.dropped else ""
     if found:
-        return f"has {_NOUNS[found[0].kind]}{about}, not {_NOUNS[lookup.record]}{passed}"
-    return f"has nothing{about}{passed}"
+        return f"has {_NOUNS[found[0].kind]}{about}, not {_NOUNS[lookup.record]}{skipped}"
+    return f"has nothing{about}{skipped}"
 
 
-def _finding(answer: _Answer) -> Finding:
-    found = answer.credential
-    if found is None:
-        return Finding(answer.place, found=False, detail=answer.detail, warnings=answer.warnings)
-    return Finding(
-        answer.place,
-        found=True,
-        detail=answer.detail,
-        kind=found.kind,
-        expires=found.expires,
-        warnings=answer.warnings,
+def _without_secret(outcome: _LookupOutcome) -> LookupResult:
+    credential = outcome.credential
+    return LookupResult(
+        outcome.place,
+        found=credential is not None,
+        detail=outcome.detail,
+        kind=credential.kind if credential else "",
+        expires=credential.expires if credential else None,
+        warnings=outcome.warnings,
     )
 
 
 _NOUNS: Mapping[str, str] = {"api": "a key", "oauth": "a session", "": "a credential"}
 
-_STORES: Mapping[str, Callable[[Places], Shelf]] = {
+_READERS: Mapping[str, Callable[[LookupContext], StoreContents]] = {
     "own": read_own,
     "opencode": read_opencode,
     "codex": read_codex,

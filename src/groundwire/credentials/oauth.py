@@ -1,22 +1,80 @@
-"""Refreshing a ChatGPT session: the question and its answer, without sending anything.
+"""OAuth of ChatGPT sessions: refresh requests and responses, and JSON Web Tokens. No I/O.
 
-Facts: the endpoint takes the standard form; refresh tokens are spent by use and replaced by the answer;
-`expires_in` may be missing, then the access token says when it ends. A refusal of the token itself is final;
-anything else (403 is the network's or the country's, never the token's) may pass.
+Facts: the endpoint takes the standard form; a refresh token is spent by use and replaced by the response;
+`expires_in` may be missing, then the access token has the expiry. A rejection of the token itself is final;
+any other error is temporary (403 is about the network or the country, never about the token).
+
+Tokens are decoded, not verified: their issuer checks them when we send them.
 """
 
 from __future__ import annotations
 
+from binascii import Error as NotBase64
+from binascii import a2b_base64
 from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import urlencode, urlsplit
 
-from groundwire.credentials.jwt import account_id, expiry
 from groundwire.credentials.secret import Secret, Tokens, sendable
 from groundwire.dialects.json import load_json
 from groundwire.errors import AuthRejected, ConfigError, Refused, UpstreamWireError, WireError
 from groundwire.errors import upstream_error_class as class_of
-from groundwire.model import Json
+from groundwire.model import Json, JsonObject
+
+_AUTH_CLAIM = "https://api.openai.com/auth"
+_ACCOUNT_CLAIM = "chatgpt_account_id"
+_URL_SAFE = str.maketrans("-_", "+/")
+
+
+def claims(token: str) -> JsonObject:
+    """The payload of a JSON Web Token; empty for anything else."""
+    parts = token.split(".")
+    if len(parts) != 3 or not parts[1].isascii():
+        return {}
+    padded = parts[1].translate(_URL_SAFE) + "=" * (-len(parts[1]) % 4)
+    try:
+        payload = load_json(a2b_base64(padded), UpstreamWireError)
+    except (NotBase64, WireError):
+        return {}
+    return payload if isinstance(payload, dict) else {}
+
+
+def expiry(token: str) -> float | None:
+    """The expiry of a token, in seconds since the epoch."""
+    ends = claims(token).get("exp")
+    return float(ends) if isinstance(ends, int | float) and not isinstance(ends, bool) else None
+
+
+def account_id(*tokens: str) -> str:
+    """The ChatGPT account that tokens of one session belong to.
+
+    Three claims may hold it. Each is looked up in all tokens before the next claim, because an organisation
+    (the last one) is only a fallback.
+    """
+    payloads = [claims(token) for token in tokens]
+    for claim in (_auth_claim, _own_claim, _organization):
+        for payload in payloads:
+            found = claim(payload)
+            if isinstance(found, str) and found:
+                return found
+    return ""
+
+
+def _auth_claim(payload: JsonObject) -> Json:
+    inner = payload.get(_AUTH_CLAIM)
+    return inner.get(_ACCOUNT_CLAIM) if isinstance(inner, dict) else None
+
+
+def _own_claim(payload: JsonObject) -> Json:
+    return payload.get(_ACCOUNT_CLAIM)
+
+
+def _organization(payload: JsonObject) -> Json:
+    match payload.get("organizations"):
+        case [{"id": str(found)}, *_]:
+            return found
+    return None
+
 
 TOKEN_URL = "https://auth.openai.com/oauth/token"  # noqa: S105  an address
 TOKEN_URL_VARIABLES = ("GROUNDWIRE_OPENAI_OAUTH_TOKEN_URL", "CODEX_REFRESH_TOKEN_URL_OVERRIDE")
@@ -30,13 +88,13 @@ FINAL_CODES = frozenset(
         "refresh_token_reused",
     }
 )
-_USUAL_LIFE = 3600.0
+_DEFAULT_LIFETIME = 3600.0
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_LONGEST_CODE = 64
+_MAX_CODE_LENGTH = 64
 
 
 class RefreshRequest(NamedTuple):
-    """What to POST where."""
+    """A POST request to the token endpoint."""
 
     url: str
     headers: Mapping[str, str]
@@ -44,7 +102,7 @@ class RefreshRequest(NamedTuple):
 
 
 def token_url(env: Mapping[str, str]) -> str:
-    """The token endpoint, or the one the environment names instead."""
+    """The token endpoint, or its replacement in the environment."""
     for name in TOKEN_URL_VARIABLES:
         if url := env.get(name, "").strip():
             parts = urlsplit(url)
@@ -62,7 +120,8 @@ def refresh_request(refresh: Secret, client_id: str = CLIENT_ID, url: str = TOKE
 
 
 def read_refresh_answer(status: int, body: bytes, now: float) -> Tokens:
-    """The new tokens. Raises `AuthRejected` when the old one is refused for good, else another error."""
+    """Parse the new tokens. Raises `AuthRejected` when the old token is rejected for good, else another
+    error."""
     if not 200 <= status < 300:
         raise _refusal(status, body)
     answer = load_json(body, UpstreamWireError)
@@ -84,8 +143,8 @@ def read_refresh_answer(status: int, body: bytes, now: float) -> Tokens:
 def _end(expires_in: Json, access: Secret, now: float) -> float:
     if isinstance(expires_in, int | float) and not isinstance(expires_in, bool) and expires_in > 0:
         return now + expires_in
-    told = expiry(access.reveal())
-    return now + _USUAL_LIFE if told is None else told
+    expires = expiry(access.reveal())
+    return now + _DEFAULT_LIFETIME if expires is None else expires
 
 
 def _refusal(status: int, body: bytes) -> Exception:
@@ -98,12 +157,14 @@ def _refusal(status: int, body: bytes) -> Exception:
         )
     final = status == 401 or code in FINAL_CODES
     kind = AuthRejected if final else class_of(status)
-    said = f", {code}" if code else ""
-    return kind(f"the login service said no ({status}{said})", status=status, upstream_code=code)
+    detail = f", {code}" if code else ""
+    return kind(
+        f"the login service rejected the request ({status}{detail})", status=status, upstream_code=code
+    )
 
 
 def _error_code(body: bytes) -> str:
-    """The code in an error body, in any of the shapes seen. Free text is left out: it may quote the token."""
+    """The code in an error body, in all known forms. Free text is left out: it may quote the token."""
     try:
         answer = load_json(body, UpstreamWireError)
     except WireError:
@@ -115,5 +176,5 @@ def _error_code(body: bytes) -> str:
             pass
         case _:
             return ""
-    fits = len(code) <= _LONGEST_CODE and code.replace("_", "").isalpha() and code.isascii()
-    return code if fits else ""
+    is_code = len(code) <= _MAX_CODE_LENGTH and code.replace("_", "").isalpha() and code.isascii()
+    return code if is_code else ""

@@ -1,14 +1,15 @@
-"""Secrets taken out of text that leaves us: messages, logs, errors, snippets of what a provider said.
+"""Redaction: remove secrets from text that leaves the process (messages, logs, errors, excerpts of
+responses).
 
-Two nets. Known secrets: every stretch of eight characters or more that also stands in one of them is masked,
-also in its URL-encoded, JSON-escaped and base64 forms, because providers quote keys in part. Patterns: what
-looks like a key or token of anybody's.
+Two methods. Known secrets: every run of eight characters or more that also occurs in a secret is masked, also
+in its URL-encoded, JSON-escaped and base64 forms, because providers quote keys in part. Patterns: whatever
+looks like a key or a token.
 
-Patterns may hit what is no secret (`?key=` in an address), so they are for diagnostics; text that must stay
-as it is, such as an answer with its citations, gets `redact_known` alone.
+Patterns may match text that is not a secret (`?key=` in a URL), so they are for diagnostics; text that must
+not be altered, such as an answer with its citations, gets `redact_known` alone.
 
 Known secrets are found in one pass: any eight characters contain five that start at a multiple of four, so
-one set lookup for every fourth character finds all candidates, and only those are looked at closely.
+one set lookup for every fourth character finds all candidates, and only those are compared closely.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ _PATTERNS = (
     ("bsa", r"\bBSA[\w-]{20,}", MASK),
     ("eyj", r"\beyJ[\w-]{8,}(?:\.[\w-]*){0,4}", MASK),
 )
-"""Words of which one must be there (in lower case) for a pattern to be tried; pattern; replacement."""
+"""Substrings of which one must occur (in lower case) for the pattern to be tried; pattern; replacement."""
 
 
 @cache
@@ -70,7 +71,7 @@ def _patterns() -> tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...]:
 
 
 def redact_patterns(text: str) -> str:
-    """The text without anything that looks like a key or a token."""
+    """Mask everything that looks like a key or a token."""
     lowered = text.lower()
     for hints, pattern, replacement in _patterns():
         if any(hint in lowered for hint in hints):
@@ -79,61 +80,61 @@ def redact_patterns(text: str) -> str:
 
 
 class Redactor:
-    """Knows secrets, and takes them out of texts."""
+    """Removes known secrets from text."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
-        self._pieces: set[str] = set()
+        self._windows_of_known: set[str] = set()
         self._probes: set[str] = set()
 
     def add(self, secret: Secret | str) -> None:
-        """Learn a secret. Shorter ones than eight characters are words, and stay."""
+        """Add a secret. Secrets shorter than eight characters may be ordinary words, and are not masked."""
         text = secret.reveal() if isinstance(secret, Secret) else secret
         if len(text) < SHORTEST or text in self._known:
             return
         self._known.add(text)
         for form in {text, *_forms(text)}:
-            self._pieces.update(_windows(form, SHORTEST))
+            self._windows_of_known.update(_windows(form, SHORTEST))
             self._probes.update(_windows(form, _PROBE))
 
     def add_credential(self, credential: Credential) -> None:
-        """Learn all secrets of a credential."""
+        """Add all secrets of a credential."""
         self.add(credential.secret)
         self.add(credential.refresh)
 
     def redact(self, text: str) -> str:
-        """The text without known secrets and without what looks like one. For diagnostics."""
+        """Mask known secrets and everything that looks like one. For diagnostics."""
         return redact_patterns(self.redact_known(text))
 
     def redact_known(self, text: str) -> str:
-        """The text without known secrets. For everything else that leaves us."""
+        """Mask known secrets. For all other text that leaves the process."""
         kept: list[str] = []
         at = 0
-        for start, end in self._stretches(text):
+        for start, end in self._spans(text):
             kept += (text[at:start], MASK)
             at = end
         return "".join((*kept, text[at:])) if kept else text
 
     def cleaned(self, error: GroundwireError, longest: int = 2000) -> GroundwireError:
-        """The error without secrets: providers echo keys in messages, in codes, in ids."""
+        """Redact an error in place: providers echo keys in messages, codes and ids."""
         for name, item in list(vars(error).items()):
             if isinstance(item, str):
                 setattr(error, name, self.redact(item)[:longest])
         error.args = (error.message,)
-        error.__cause__ = error.__context__ = None  # what the libraries said may repeat whole bodies
+        error.__cause__ = error.__context__ = None  # messages of libraries may repeat whole bodies
         return error
 
     def redact_bytes(self, data: bytes) -> bytes:
-        """Bytes on their way through, without whole known secrets: quick, for what is not ours to rewrite."""
+        """Mask whole known secrets in bytes that are passed through: fast, and nothing else is altered."""
         for known in self._known:
             secret = known.encode("utf-8", "surrogatepass")
             if secret in data:
                 data = data.replace(secret, MASK.encode())
         return data
 
-    def _stretches(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where known secrets, or stretches of them, stand: in order, apart from each other."""
-        probes, pieces = self._probes, self._pieces
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """The spans of known secrets and parts of them, in order and disjoint."""
+        probes, known_windows = self._probes, self._windows_of_known
         if not probes:
             return
         begin = end = -1
@@ -142,7 +143,7 @@ class Redactor:
             if text[at : at + _PROBE] not in probes:
                 continue
             for start in range(max(at - _STRIDE + 1, 0), min(at, last) + 1):
-                if text[start : start + SHORTEST] not in pieces:
+                if text[start : start + SHORTEST] not in known_windows:
                     continue
                 if start > end:
                     if end > 0:
@@ -154,7 +155,7 @@ class Redactor:
 
 
 class UnshownHeaders(dict[str, str]):
-    """Headers with a key among them, for a call that some debugger may print."""
+    """Headers with a key, which printing does not show."""
 
     def __repr__(self) -> str:
         return f"[{', '.join(self)}]"
@@ -167,14 +168,14 @@ def _windows(text: str, size: int) -> Iterator[str]:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """How a secret may stand in a URL, in JSON, and in base64 (also behind something else)."""
+    """The forms of a secret in a URL, in JSON, and in base64 (at any offset)."""
     data = text.encode("utf-8", "surrogatepass")
     for escape in ("%{:02X}", "%{:02x}"):
         yield "".join(chr(byte) if chr(byte) in _UNRESERVED else escape.format(byte) for byte in data)
     for plain in (True, False):
         yield json.dumps(text, ensure_ascii=plain)[1:-1]
     for shift in range(3):
-        # What stands before decides the first characters, what stands after the last ones: leave them out.
+        # The first and last characters depend on the neighbouring bytes: leave them out.
         encoded = b2a_base64(b"\0" * shift + data, newline=False).decode("ascii").rstrip("=")
         inner = encoded[-(-8 * shift // 6) : (shift + len(data)) * 8 // 6]
         yield inner

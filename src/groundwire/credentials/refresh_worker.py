@@ -1,8 +1,8 @@
-"""An errand and its outcome, as they pass between two processes: JSON, with no secret in it."""
+"""Refresh tasks and their outcomes as JSON, which is passed between two processes and holds no secret."""
 
 from __future__ import annotations
 
-from groundwire.credentials.refresh import Errand, Pace
+from groundwire.credentials.session import RefreshTask, RefreshTimeouts
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import (
     AuthRejected,
@@ -31,14 +31,16 @@ _UPSTREAM = (
 _KINDS = {kind.__name__: kind for kind in _UPSTREAM}
 
 
-def encode_errand(errand: Errand) -> bytes:
-    """An errand for standard input."""
-    body: JsonObject = {name: getattr(errand, name) for name in field_names(Errand) if name != "pace"}
-    return dump_json({**body, "pace": [getattr(errand.pace, name) for name in field_names(Pace)]}).encode()
+def encode_task(task: RefreshTask) -> bytes:
+    """A task, for standard input."""
+    body: JsonObject = {name: getattr(task, name) for name in field_names(RefreshTask) if name != "timeouts"}
+    return dump_json(
+        {**body, "timeouts": [getattr(task.timeouts, name) for name in field_names(RefreshTimeouts)]}
+    ).encode()
 
 
-def decode_errand(data: bytes) -> Errand:
-    """The errand in a text; half of one, from somebody who was killed while writing, is an error."""
+def decode_task(data: bytes) -> RefreshTask:
+    """Read a task. A truncated one, whose sender was killed while writing, is an error."""
     match load_json(data, ClientWireError):
         case {
             "store": str(store),
@@ -49,15 +51,17 @@ def decode_errand(data: bytes) -> Errand:
             "now": int() | float() as now,
             "until": int() | float() as until,
             "cut": bool(cut),
-            "pace": [*pace],
+            "timeouts": [*numbers],
         }:
-            paced = Pace(*(float(item) for item in pace if isinstance(item, int | float)))
-            return Errand(store, entry, origin, spends, url, float(now), float(until), cut=cut, pace=paced)
-    raise ClientWireError("expected an errand")
+            timeouts_ = RefreshTimeouts(*(float(item) for item in numbers if isinstance(item, int | float)))
+            return RefreshTask(
+                store, entry, origin, spends, url, float(now), float(until), cut=cut, timeouts=timeouts_
+            )
+    raise ClientWireError("expected a refresh task")
 
 
-def encode_trouble(error: GroundwireError | None) -> bytes:
-    """What went wrong, for standard output; an empty object if nothing did."""
+def encode_outcome(error: GroundwireError | None) -> bytes:
+    """The error of a task, for standard output; an empty object for success."""
     if error is None:
         return b"{}"
     body: JsonObject = {"kind": type(error).__name__, "message": error.message}
@@ -68,22 +72,22 @@ def encode_trouble(error: GroundwireError | None) -> bytes:
     return dump_json(body).encode()
 
 
-def decode_trouble(data: bytes) -> GroundwireError | None:
-    """What a process apart said before it ended; nothing at all if it was killed."""
+def decode_outcome(data: bytes) -> GroundwireError | None:
+    """Read the outcome of a worker process. No output means that it was killed."""
     try:
-        said = load_json(data, UpstreamWireError)
+        outcome = load_json(data, UpstreamWireError)
     except WireError:
-        said = None
-    if not isinstance(said, dict):
+        outcome = None
+    if not isinstance(outcome, dict):
         return Interrupted("the process that refreshes the session was ended; try again")
-    kind, message = str(said.get("kind", "")), str(said.get("message", ""))
+    kind, message = str(outcome.get("kind", "")), str(outcome.get("message", ""))
     if not kind:
         return None
     if kind == UpstreamWireError.__name__:
-        return UpstreamWireError(message, str(said.get("path", "")))
+        return UpstreamWireError(message, str(outcome.get("path", "")))
     if kind == ConfigError.__name__:
         return ConfigError(message)
-    status, code = said.get("status"), said.get("code")
+    status, code = outcome.get("status"), outcome.get("code")
     return _KINDS.get(kind, UpstreamError)(
         message,
         status=status if isinstance(status, int) else None,

@@ -1,6 +1,6 @@
-"""Secrets that cannot be shown by accident, and what we know about each.
+"""Secrets that cannot be shown by accident, and credentials.
 
-A `Secret` has one way out, `reveal()`, so that every place that sends one can be found by that word.
+Only `reveal()` returns the text of a `Secret`, so all code that sends one can be found by that name.
 Printing, formatting, logging and tracebacks show a placeholder; pickling is refused.
 """
 
@@ -16,7 +16,7 @@ CredentialKind: TypeAlias = Literal["api", "oauth"]
 
 
 class Secret:
-    """A text that only `reveal()` shows. Empty means that there is none."""
+    """A text that only `reveal()` returns. The empty text means that there is no secret."""
 
     __slots__ = ("_text",)
     _text: str
@@ -25,7 +25,7 @@ class Secret:
         object.__setattr__(self, "_text", text)
 
     def reveal(self) -> str:
-        """The text itself, for the one place that sends or stores it."""
+        """The text itself, to send or store it."""
         return self._text
 
     def __bool__(self) -> bool:
@@ -34,7 +34,7 @@ class Secret:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):
             return NotImplemented
-        from hmac import compare_digest  # noqa: PLC0415  brings OpenSSL along, seldom needed
+        from hmac import compare_digest  # noqa: PLC0415  imports OpenSSL, seldom needed
 
         return compare_digest(self._bytes(), other._bytes())
 
@@ -70,15 +70,15 @@ NO_SECRET = Secret("")
 
 @value
 class Credential:
-    """A key or a session, and where it came from."""
+    """An API key or a session, and its origin."""
 
     secret: Secret
     kind: CredentialKind
     origin: str
-    """For people: `environment GEMINI_API_KEY`, `OpenCode's auth.json (google)`."""
+    """For display: `environment GEMINI_API_KEY`, `OpenCode's auth.json (google)`."""
     account_id: str = ""
     expires: float | None = None
-    """Seconds since the epoch; None when it is not known, or never."""
+    """Seconds since the epoch; None when it is unknown or there is no expiry."""
     refresh: Secret = NO_SECRET
     store: str = ""
     """The file to write new tokens to, symbolic links resolved; empty when there is none."""
@@ -89,7 +89,7 @@ class Credential:
 
 @value
 class Tokens:
-    """What a refresh gave. An empty refresh token means that the old one stays good."""
+    """The tokens of a refresh response. An empty refresh token means that the old one stays valid."""
 
     access: Secret
     expires: float
@@ -99,12 +99,12 @@ class Tokens:
 
 
 def is_sendable(text: str) -> bool:
-    """May it stand in a header? Keys and tokens are printable ASCII without blanks."""
+    """Is it valid as a header value? Keys and tokens are printable ASCII without blanks."""
     return text.isascii() and text.isprintable() and " " not in text
 
 
 def sendable(text: object) -> Secret:
-    """The secret in a text, blanks around it removed; none where no key or token could look like that."""
+    """The text as a secret, without surrounding blanks; `NO_SECRET` if it cannot be a key or token."""
     if not isinstance(text, str):
         return NO_SECRET
     text = text.strip()

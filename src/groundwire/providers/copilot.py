@@ -35,7 +35,7 @@ from groundwire.providers.copilot_sandbox import (
     probe,
 )
 from groundwire.providers.policy import Audit, prepare, refuse_foreign_context
-from groundwire.transport.process import Bounds, Command, running
+from groundwire.transport.process import ProcessCommand, ProcessLimits, start_process
 
 NAME = "copilot"
 TITLE = "GitHub Copilot CLI"
@@ -145,8 +145,8 @@ class CopilotProvider:
         output = Output(query)
         async with _folder(settings.login) as folder, self._door(folder, tools):
             argv = confined((program, *flags), folder, tools, settings)
-            command = Command(argv, environment(folder, tools, settings), folder.work, asked)
-            async with running(command, Bounds(seconds=settings.seconds)) as process:
+            command = ProcessCommand(argv, environment(folder, tools, settings), folder.work, asked)
+            async with start_process(command, ProcessLimits(seconds=settings.seconds)) as process:
                 try:
                     async with aclosing(process.lines()) as lines:
                         async for line in lines:
@@ -237,7 +237,7 @@ async def _folder(login: str) -> AsyncIterator[Folder]:
 
 async def _works(tools: Tools) -> bool:
     try:
-        async with running(Command(probe(tools), {}, "/"), Bounds(seconds=5)) as process:
+        async with start_process(ProcessCommand(probe(tools), {}, "/"), ProcessLimits(seconds=5)) as process:
             code, _ = await process.end()
     except Unreachable:
         return False  # a time-out is no answer: it must not cost the sandbox

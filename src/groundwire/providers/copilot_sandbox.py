@@ -27,7 +27,7 @@ from groundwire.errors import ConfigError, UpstreamWireError
 from groundwire.model.value import value
 from groundwire.providers import copilot_relay
 from groundwire.providers.copilot_command import CopilotSettings
-from groundwire.transport.process import Resources, limited
+from groundwire.transport.process import ResourceLimits, with_resource_limits
 
 _LOGIN_FILES = ("config.json", "settings.json")
 _LOGIN_KEYS = re.compile(r"log(?:ged)?_?in|token|auth|user|host", re.IGNORECASE)
@@ -159,19 +159,19 @@ def confined(
     argv: tuple[str, ...], folder: Folder, tools: Tools, settings: CopilotSettings
 ) -> tuple[str, ...]:
     """The command line that runs a program in its folder, with as much confinement as there are tools."""
-    usage = Resources(cpu_seconds=max(1, int(settings.seconds * 4)), file_bytes=_FILE_BYTES)
+    usage = ResourceLimits(cpu_seconds=max(1, int(settings.seconds * 4)), file_bytes=_FILE_BYTES)
     if not tools.bwrap:
-        return limited(argv, usage, tools.prlimit)
+        return with_resource_limits(argv, usage, tools.prlimit)
     home = settings.home
     real = os.path.realpath(argv[0])
     own = {*_own_places(real, home), *_interpreter_places(real, settings)}
     # Inside, users and their processes are counted afresh, so a limit on them hits nobody else.
-    usage = Resources(usage.cpu_seconds, usage.file_bytes, _PROCESSES)
+    usage = ResourceLimits(usage.cpu_seconds, usage.file_bytes, _PROCESSES)
     inside = _relayed((real, *argv[1:]), folder.door, tools)
     return (
         *(*_walls(tools), *_shown(own)),
         *("--bind", folder.root, folder.root, "--remount-ro", "/", "--chdir", folder.work, "--"),
-        *limited(inside, usage, tools.prlimit if _is_shared(tools.prlimit) else ""),
+        *with_resource_limits(inside, usage, tools.prlimit if _is_shared(tools.prlimit) else ""),
     )
 
 

@@ -21,7 +21,7 @@ from groundwire.providers.error_response import refusal
 from groundwire.providers.http import LOOP_HEADER
 from groundwire.providers.passthrough.rules import forwarded_headers
 from groundwire.providers.spec import ProviderSpec
-from groundwire.transport.http import Call, Http
+from groundwire.transport.http import Http, HttpRequest
 
 _OURS = b'"gw1.'
 _NOT_THERE = (404, 405, 501)
@@ -68,7 +68,7 @@ async def count_tokens(
         **row.headers(credential),
         **forwarded_headers(wire, row.forwards),
     }
-    call = Call("POST", place.url(row.url(row.base_url, asked)), headers, dump_json(body).encode())
+    call = HttpRequest("POST", place.url(row.url(row.base_url, asked)), headers, dump_json(body).encode())
     async with http.open(call, row.deadlines) as exchange:
         if exchange.status in _NOT_THERE:
             return None

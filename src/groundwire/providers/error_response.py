@@ -24,7 +24,7 @@ async def refusal(name: str, language: Dialect, exchange: Response, now: float) 
             f"{name} points elsewhere (HTTP {status}), which is not followed; check its base_url",
             status=status,
         )
-    error = language.decode_error(status, readable(await exchange.excerpt()), headers)
+    error = language.decode_error(status, readable(await exchange.error_body()), headers)
     if error.retry_after is None:
         error.retry_after = wait_until(headers, now)
     advice = headers.get("x-should-retry")

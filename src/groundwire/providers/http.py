@@ -16,12 +16,7 @@ from groundwire.credentials.secret import Credential
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
-from groundwire.errors import (
-    ConfigError,
-    GroundwireError,
-    UnsupportedFeature,
-    UpstreamError,
-)
+from groundwire.errors import ConfigError, GroundwireError, UnsupportedFeature, UpstreamError
 from groundwire.model import Event, Failed, Finished, JsonObject, Request, Verbatim, Warned, Wire
 from groundwire.model.value import replace
 from groundwire.providers.capabilities import RESTRICTIONS, Capabilities
@@ -31,10 +26,11 @@ from groundwire.providers.policy import Audit, prepare, refuse_foreign_context
 from groundwire.providers.response_reader import Form, read_answer
 from groundwire.providers.spec import Batches, ProviderSpec
 from groundwire.providers.tool_call_ids import Ids
-from groundwire.transport.http import Call, Http
+from groundwire.transport.http import Http, HttpRequest
 
 if TYPE_CHECKING:
     from groundwire.transport.response import Response
+
 
 Renew: TypeAlias = Callable[[Credential], Awaitable[Credential]]
 
@@ -151,14 +147,14 @@ class HttpProvider:
     ) -> AbstractAsyncContextManager[Response]:
         """Send it."""
         headers = self._headers(credential, asked)
-        call = Call("POST", self._row.url(self._row.base_url, asked), headers, body)
+        call = HttpRequest("POST", self._row.url(self._row.base_url, asked), headers, body)
         if self._renew is None or not _is_session(credential):
             return self._http.open(call, self._row.deadlines)
         return self._renewing(call, self._renew, asked, credential)
 
     @asynccontextmanager
     async def _renewing(
-        self, call: Call, renew: Renew, asked: Request, credential: Credential
+        self, call: HttpRequest, renew: Renew, asked: Request, credential: Credential
     ) -> AsyncIterator[Response]:
         """A session that is refused is renewed and the request repeated, once."""
         deadlines = self._row.deadlines

@@ -20,12 +20,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from groundwire.credentials.refresh import Apart, Errand, Send, run_errand
-from groundwire.credentials.refresh_worker import decode_errand, decode_trouble, encode_errand, encode_trouble
+from groundwire.credentials.refresh_worker import decode_outcome, decode_task, encode_outcome, encode_task
+from groundwire.credentials.session import RefreshInWorker, RefreshTask, SendRefresh, run_refresh_task
 from groundwire.errors import GroundwireError
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Call, Http
-from groundwire.transport.process import Command, detached
+from groundwire.transport.http import Deadlines, Http, HttpRequest
+from groundwire.transport.process import ProcessCommand, run_detached
 
 _MODULE = "groundwire.providers.openai_session"
 _ROOT = str(Path(__file__).resolve().parents[2])
@@ -34,17 +33,17 @@ _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 _DEADLINES = Deadlines(first_byte=30, total=30)
 
 
-def sender(http: Http) -> Send:
+def sender(http: Http) -> SendRefresh:
     """A way to the login service over these connections."""
 
     async def send(url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
-        async with http.open(Call("POST", url, headers, body), _DEADLINES) as exchange:
+        async with http.open(HttpRequest("POST", url, headers, body), _DEADLINES) as exchange:
             return exchange.status, await exchange.body()
 
     return send
 
 
-def apart(env: Mapping[str, str]) -> Apart | None:
+def apart(env: Mapping[str, str]) -> RefreshInWorker | None:
     """A way to have errands done by a process apart; None in a program without an interpreter to start."""
     if not sys.executable or getattr(sys, "frozen", False):
         return None
@@ -52,17 +51,17 @@ def apart(env: Mapping[str, str]) -> Apart | None:
     # Not from the current directory, in which somebody else's modules may lie.
     argv = (sys.executable, "-P", "-m", _MODULE)
 
-    async def run(errand: Errand, lock: int) -> GroundwireError | None:
-        command = Command(argv, {**passed, "PYTHONPATH": _ROOT}, "/", encode_errand(errand))
-        return decode_trouble(await detached(command, lock))
+    async def run(errand: RefreshTask, lock: int) -> GroundwireError | None:
+        command = ProcessCommand(argv, {**passed, "PYTHONPATH": _ROOT}, "/", encode_task(errand))
+        return decode_outcome(await run_detached(command, lock))
 
     return run
 
 
-async def _done(errand: Errand) -> GroundwireError | None:
+async def _done(errand: RefreshTask) -> GroundwireError | None:
     async with Http(os.environ) as http:
         try:
-            await run_errand(errand, sender(http))
+            await run_refresh_task(errand, sender(http))
         except GroundwireError as error:
             return error
     return None
@@ -74,12 +73,12 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     os.umask(0o077)
     try:
-        errand = decode_errand(sys.stdin.buffer.read())
+        errand = decode_task(sys.stdin.buffer.read())
     except GroundwireError:
         return  # whoever began to write it was killed, and nothing has been spent
     trouble = asyncio.run(_done(errand))
     with suppress(OSError):  # perhaps nobody is left to hear it
-        sys.stdout.buffer.write(encode_trouble(trouble))
+        sys.stdout.buffer.write(encode_outcome(trouble))
         sys.stdout.buffer.flush()
 
 

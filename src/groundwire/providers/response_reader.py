@@ -11,11 +11,7 @@ from groundwire.dialects.base import Dialect, StreamDecoder
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import load_json
 from groundwire.dialects.sse import FrameReader
-from groundwire.dialects.unsafe_urls import (
-    ADDRESS_REMOVED,
-    has_unsafe_url,
-    remove_unsafe_urls,
-)
+from groundwire.dialects.unsafe_urls import ADDRESS_REMOVED, has_unsafe_url, remove_unsafe_urls
 from groundwire.errors import GroundwireError, Interrupted, UpstreamWireError
 from groundwire.model import Event, Failed, Finished, Started, UsageSeen, Verbatim, Warned
 from groundwire.providers.passthrough.frames import Splitter, closed, end_of_frame, readable
@@ -33,6 +29,7 @@ from groundwire.providers.spec import Batches
 if TYPE_CHECKING:
     from groundwire.transport.response import Response
 
+
 _INVISIBLE = (Started, Warned, UsageSeen)
 _CUT = "the stream ended before the answer was complete"
 
@@ -43,7 +40,7 @@ Form: TypeAlias = Literal["", "body", "stream"]
 async def read_answer(language: Dialect, exchange: Response, *, verbatim: Form = "") -> Batches:
     """The answer when its first bytes are there. If it has the form `verbatim` also the bytes that told its
     events, ahead of them: in another form they are of no use to who asked, and are only read."""
-    head = await exchange.head()
+    head = await exchange.peek()
     if not head:
         raise UpstreamWireError("the answer is empty")
     if head.startswith(b"<"):
@@ -81,11 +78,11 @@ async def _read_stream(language: Dialect, exchange: Response) -> Batches:
     decoder = language.decoder()
     failure: GroundwireError | None = None
     try:
-        while chunk := await exchange.next():
+        while chunk := await exchange.read():
             if batch := decoder.feed(chunk):
                 yield batch
                 if isinstance(batch[-1], Finished | Failed):
-                    await exchange.settle()
+                    await exchange.drain()
                     return
     except GroundwireError as error:
         failure = error
@@ -100,7 +97,7 @@ async def _read_frames(language: Dialect, exchange: Response) -> Batches:
     splitter = Splitter()
     failure: GroundwireError | None = None
     try:
-        while not watch.over and (chunk := await exchange.next()):
+        while not watch.over and (chunk := await exchange.read()):
             if not (told_whole := splitter.feed(chunk)):
                 continue
             whole = remove_unsafe_urls(told_whole)
@@ -113,7 +110,7 @@ async def _read_frames(language: Dialect, exchange: Response) -> Batches:
             length, told = watch.look(whole)
             yield [Verbatim(whole[:length]), *told]
             if _has_ended(told):
-                behind = whole[length:] + splitter.rest + await exchange.settle()
+                behind = whole[length:] + splitter.rest + await exchange.drain()
                 if after := after_the_end(language, told[-1], behind):
                     yield [Verbatim(after)]
                 return

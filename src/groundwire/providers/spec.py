@@ -16,7 +16,7 @@ from groundwire.credentials.secret import Credential
 from groundwire.model import Event, JsonObject, Request, SearchOptions
 from groundwire.model.value import value
 from groundwire.providers.capabilities import Capabilities
-from groundwire.transport.deadlines import Deadlines
+from groundwire.transport.http import Deadlines
 
 Adjust: TypeAlias = Callable[[JsonObject, Request], JsonObject]
 Headers: TypeAlias = Callable[[Credential | None], Mapping[str, str]]

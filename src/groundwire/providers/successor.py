@@ -20,8 +20,7 @@ from groundwire.providers.capabilities import Capabilities
 from groundwire.providers.http import LOOP_HEADER
 from groundwire.providers.models import successor_of
 from groundwire.providers.spec import Batches, Provider, ProviderSpec
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Call, Http
+from groundwire.transport.http import Deadlines, Http, HttpRequest
 
 _LISTS: Mapping[str, str] = {
     "anthropic_messages": "/v1/models?limit=1000",
@@ -118,7 +117,7 @@ class CurrentModel:
         if row.dialect not in _LISTS:
             return []
         headers = {"accept": "application/json", LOOP_HEADER: "1", **row.headers(await self._credential())}
-        call = Call("GET", row.base_url.rstrip("/") + _LISTS[row.dialect], headers)
+        call = HttpRequest("GET", row.base_url.rstrip("/") + _LISTS[row.dialect], headers)
         async with self._http.open(call, _SOON) as exchange:
             if exchange.status != 200:
                 return []

@@ -18,7 +18,7 @@ from groundwire.routing.attempt import Attempt
 from groundwire.routing.error_policy import reaction
 from groundwire.routing.health import Health
 from groundwire.routing.retry import RetryBudget, RetryPolicy, delay
-from groundwire.transport.deadlines import Deadlines
+from groundwire.transport.http import Deadlines
 
 
 @value

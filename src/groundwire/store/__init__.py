@@ -1,1 +1,1 @@
-"""What outlives a process: agents, sessions, messages, usage."""
+"""Persistent storage: agents, sessions, messages, usage."""

@@ -1,6 +1,6 @@
-"""What is kept, and what a store does with it. Calls block: callers with an event loop use a thread.
+"""Stored values and the `Store` interface. Calls block: callers with an event loop use a thread.
 
-Ids are chosen by the caller and times are RFC 3339 in UTC, so that the same call may be made again.
+The caller chooses ids, and times are RFC 3339 in UTC, so calls can be repeated safely.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ from groundwire.model import Answer, JsonObject, Message, Usage
 from groundwire.model.value import value
 
 Texts: TypeAlias = Mapping[str, str]
-"""The same words by language (`en`, `de`)."""
+"""A text by language (`en`, `de`)."""
 Content: TypeAlias = Message | Answer
-"""A question is a message. An answer is kept whole, with what its provider wants to see again."""
+"""A user's message, or an answer, which is stored whole with the opaque parts that its provider needs
+again."""
 
 NO_TEXTS: Texts = {}
 NO_REST: JsonObject = {}
 
 UNKNOWN_OWNER = "?"
-"""The owner of a damaged row that does not say whose it is; equal to the fingerprint of no key."""
+"""The owner of a damaged row whose owner cannot be read; it never equals the fingerprint of a key."""
 UNREADABLE_MESSAGE = "UNREADABLE_MESSAGE"
-"""The code of the error in the answer that stands for a damaged message."""
+"""The error code of the answer that replaces a damaged message."""
 
 
 @value
 class Agent:
-    """Whom a session talks to."""
+    """A chat agent."""
 
     id: str
     name: Texts
@@ -39,18 +40,18 @@ class Agent:
     model: str = ""
     web_search: bool = False
     rest: JsonObject = NO_REST
-    """What its JSON says besides, to be exported as it came."""
+    """Unknown members of its JSON, which are exported unchanged."""
     created: str = ""
     updated: str = ""
     owner: str = ""
-    """Who made it; empty for those that everybody may talk to."""
+    """The creator; empty for agents that all users share."""
     is_readable: bool = True
-    """False for a row whose JSON is damaged: only its id is known, and its owner where that can be read."""
+    """False for a row with damaged JSON: only its id is known, and its owner if that can be read."""
 
 
 @value
 class Session:
-    """A conversation. `owner` is who may see it; empty where there is only one user."""
+    """A conversation. Only its `owner` may see it; empty where there is only one user."""
 
     id: str
     agent: str
@@ -62,7 +63,7 @@ class Session:
 
 @value
 class StoredMessage:
-    """One turn of a session. Numbers count from 1 without a gap."""
+    """One message of a session. Numbers count from 1 without a gap."""
 
     id: str
     session: str
@@ -70,12 +71,12 @@ class StoredMessage:
     provider: str = ""
     created: str = ""
     number: int = 0
-    """Given by the store."""
+    """Assigned by the store."""
 
 
 @value
 class UsageRow:
-    """What one request cost. `outcome` is empty, or the code of the error it ended with."""
+    """The usage of one request. `outcome` is empty, or the code of its error."""
 
     id: str
     at: str
@@ -90,7 +91,7 @@ class UsageRow:
 
 @value
 class UsageTotal:
-    """What the requests of one day to one model cost together."""
+    """The total usage of one day and one model."""
 
     day: str
     provider: str
@@ -101,13 +102,13 @@ class UsageTotal:
 
 
 class RowRefused(GroundwireError):
-    """A value that the database does not take: the row is at fault, not the store."""
+    """The database rejects a value: the row is at fault, not the store."""
 
     code = "ROW_REFUSED"
 
 
 class Store(Protocol):
-    """Whatever was given to a method that returned survives a crash."""
+    """Persistent storage: what a method has stored survives a crash once the method returns."""
 
     def __enter__(self) -> Self: ...
 
@@ -116,11 +117,11 @@ class Store(Protocol):
     ) -> None: ...
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         ...
 
     def put_agent(self, agent: Agent) -> None:
-        """Add an agent, or renew it."""
+        """Add or replace an agent."""
         ...
 
     def agent(self, id: str) -> Agent | None:  # noqa: A002
@@ -128,15 +129,15 @@ class Store(Protocol):
         ...
 
     def agents(self) -> list[Agent]:
-        """All of them, the oldest first."""
+        """All agents, the oldest first."""
         ...
 
     def remove_agent(self, id: str) -> bool:  # noqa: A002
-        """Forget an agent; its sessions stay."""
+        """Delete an agent; its sessions stay."""
         ...
 
     def put_session(self, session: Session) -> None:
-        """Add a session, or renew its title, agent and time."""
+        """Add a session, or update its title, agent and time."""
         ...
 
     def session(self, id: str) -> Session | None:  # noqa: A002
@@ -148,55 +149,56 @@ class Store(Protocol):
         ...
 
     def remove_session(self, id: str) -> bool:  # noqa: A002
-        """Forget a session with its messages."""
+        """Delete a session with its messages."""
         ...
 
     def take_lease(self, session: str, holder: str, seconds: float) -> bool:
-        """Let a holder alone answer in a session for so long; False while another one does.
+        """Give a holder the exclusive right to answer in a session; False while another one has it.
 
-        Time is told by the database. Raises `RequestError` if there is no such session.
+        The clock is the database's. Raises `RequestError` if there is no such session.
         """
         ...
 
     def renew_lease(self, session: str, holder: str, seconds: float) -> bool:
-        """Let it answer for so long from now on; False if it no longer has the lease."""
+        """Extend a lease to this long from now; False if the holder has lost it."""
         ...
 
     def release_lease(self, session: str, holder: str) -> None:
-        """Let others answer, if the holder has the lease."""
+        """Release a lease, if the holder has it."""
         ...
 
     def check(self) -> None:
-        """Ask the database for a sign of life; raises `GroundwireError` where there is none in time."""
+        """Raise `GroundwireError` if the database does not respond in time."""
         ...
 
     def add_message(self, message: StoredMessage) -> StoredMessage:
-        """Append to a session; the number comes back. The same id again renews what was said under it.
+        """Append to a session; returns the message with its number. An existing id replaces its message.
 
         Raises `RequestError` if there is no such session.
         """
         ...
 
     def messages(self, session: str, until: int = 0, limit: int = 0) -> list[StoredMessage]:
-        """The turns of a session in order: those before a number, the last so many of them; 0 for all."""
+        """The messages of a session in order: those before number `until`, the last `limit` of them; 0 for
+        all."""
         ...
 
     def cut_messages(self, session: str, number: int) -> None:
-        """Forget the turns of a session from this number on."""
+        """Delete the messages of a session from this number on."""
         ...
 
-    def find_messages(self, wanted: str, owner: str, limit: int = 50) -> list[StoredMessage]:
-        """The turns of an owner's sessions in which all these words and "phrases" stand, the last first.
+    def find_messages(self, query: str, owner: str, limit: int = 50) -> list[StoredMessage]:
+        """Search an owner's messages for all words and "phrases" of a query, the newest first.
 
-        Case and accents make no difference; the last word may be the beginning of one.
+        Case and accents make no difference; the last word may be a prefix.
         """
         ...
 
     def add_usage(self, rows: Sequence[UsageRow]) -> None:
-        """Record requests. Those already recorded are passed over; one that the database does not take is
-        dropped with a warning in the log, and the others are kept."""
+        """Record requests. Those already recorded are skipped; a row that the database rejects is dropped
+        with a warning in the log, and the others are stored."""
         ...
 
     def usage(self, owner: str, since: str = "", until: str = "") -> list[UsageTotal]:
-        """Totals of one owner by day and model, within `[since, until)`."""
+        """Usage of one owner by day and model, within `[since, until)`."""
         ...

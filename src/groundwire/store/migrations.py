@@ -1,4 +1,4 @@
-"""The schema, step by step. What SQLite and PostgreSQL both understand means the same to them."""
+"""The migrations of the store's schema, for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _LEASES = Migration(
     ),
 )
 
-# Words are kept apart from what was said. Whatever was said before is filled in when the store is opened.
+# Words are stored apart from messages. Existing messages are indexed when the store is opened.
 _NO_COLUMN: LiteralString = "ALTER TABLE groundwire_messages DROP COLUMN words"
 
 ON_SQLITE = (
@@ -99,7 +99,7 @@ ON_SQLITE = (
                 words text NOT NULL
             )
             """,
-            # The words are folded already. Signs that this Unicode does not know yet are letters.
+            # The words are folded already. Characters unknown to this version of Unicode count as letters.
             """
             CREATE VIRTUAL TABLE groundwire_found USING fts5 (
                 owner, words, content = 'groundwire_words', content_rowid = 'place',
@@ -133,4 +133,4 @@ ON_POSTGRES = (
     _LEASES,
 )
 WORDS_SINCE = 3
-"""The version that keeps words so that they can be found."""
+"""The version that introduced the full-text index."""

@@ -9,16 +9,21 @@ from functools import cache
 from typing import LiteralString
 
 from groundwire.store.base import RowRefused
-from groundwire.store.finding import POSTGRES
-from groundwire.store.leases import POSTGRES as LEASES
+from groundwire.store.full_text import POSTGRES
 from groundwire.store.migrations import COMPONENT, ON_POSTGRES, WORDS_SINCE
 from groundwire.store.rows import Row, Values
-from groundwire.store.sql import SqlStore
+from groundwire.store.sql import POSTGRES_LEASES, SqlStore
 from groundwire.transport.migrations import Migration
-from groundwire.transport.postgres import REFUSED_VALUES, Connection, Connections, closed_on_error, migrate
+from groundwire.transport.postgres import (
+    REFUSED_VALUES,
+    PostgresConnection,
+    PostgresPool,
+    closed_on_error,
+    migrate,
+)
 
 ANSWER_SECONDS = 12.0
-"""A little more than the server itself allows a statement: beyond it the server hangs."""
+"""A little more than the server's own statement timeout: after it the server hangs."""
 
 _UNLIMITED: LiteralString = "SET LOCAL synchronous_commit = on"
 _LIMITED: LiteralString = f"{_UNLIMITED}; SET LOCAL statement_timeout = 10000"
@@ -26,64 +31,64 @@ _NAMED = re.compile(r":([a-z_]+)")
 
 
 def open_postgres(address: str, steps: Sequence[Migration] = ON_POSTGRES) -> SqlStore:
-    """The store in the database at an address (`postgresql://…`)."""
-    connections = Connections(address, ANSWER_SECONDS)
-    with closed_on_error(connections):
-        migrate(connections, COMPONENT, steps)
-        store = SqlStore(PostgresDatabase(connections), POSTGRES, LEASES)
+    """Open the store in a database (`postgresql://…`)."""
+    pool = PostgresPool(address, ANSWER_SECONDS)
+    with closed_on_error(pool):
+        migrate(pool, COMPONENT, steps)
+        store = SqlStore(PostgresDatabase(pool), POSTGRES, POSTGRES_LEASES)
         if steps[-1].version >= WORDS_SINCE:
             store.fill_words()
     return store
 
 
 class PostgresDatabase:
-    """Connections, each of which carries out one transaction at a time."""
+    """`Database` on a connection pool; each transaction has its own connection."""
 
-    def __init__(self, connections: Connections) -> None:
-        self._connections = connections
+    def __init__(self, pool: PostgresPool) -> None:
+        self._pool = pool
 
     @contextmanager
     def transaction(self, *, limited: bool = True) -> Iterator[PostgresTransaction]:
-        """All of it or nothing; on disk when it ends, whatever the server's default is."""
-        with self._connections.transaction(limited=limited) as connection:
-            # For this transaction only: a pooler may give the connection to somebody else after it.
+        """A transaction; on disk when it ends, whatever the server's default is."""
+        with self._pool.transaction(limited=limited) as connection:
+            # For this transaction only: a pooler may give the connection to another client after it.
             limits = _LIMITED if limited else _UNLIMITED
             connection.execute(limits)
             try:
                 yield PostgresTransaction(connection)
             except REFUSED_VALUES as error:
-                said = error.diag.message_primary or type(error).__name__
-                raise RowRefused(f"PostgreSQL does not take a value: {said}") from error
+                reason = error.diag.message_primary or type(error).__name__
+                raise RowRefused(f"PostgreSQL rejects a value: {reason}") from error
 
     def check(self) -> None:
-        """Does the server answer?"""
-        with self._connections.statements() as connection:
+        """Check that the server responds."""
+        with self._pool.statements() as connection:
             connection.execute("SELECT 1")
 
     def close(self) -> None:
-        """Close the connections."""
-        self._connections.close()
+        """Close the pool."""
+        self._pool.close()
 
 
 class PostgresTransaction:
-    """Statements on a connection."""
+    """Executes statements on a connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: PostgresConnection) -> None:
         self._connection = connection
 
     def rows(self, statement: LiteralString, values: Values) -> list[Row]:
-        """What a statement answers."""
-        text = _in_postgres(statement)
+        """The rows of a statement."""
+        text = _with_placeholders(statement)
         cursor = self._connection.execute(text, values)
         return list(cursor.fetchall()) if cursor.description else []
 
     def many(self, statement: LiteralString, values: Sequence[Values]) -> None:
-        """Carry out a statement for each of them, without waiting between."""
-        text = _in_postgres(statement)
+        """Execute a statement for each set of values, without waiting in between."""
+        text = _with_placeholders(statement)
         self._connection.cursor().executemany(text, values)
 
 
 @cache
-def _in_postgres(statement: LiteralString) -> LiteralString:
-    """The statement with its values named as psycopg wants it. Texts of ours only: it never sees a value."""
+def _with_placeholders(statement: LiteralString) -> LiteralString:
+    """Rewrite `:name` to the placeholders of psycopg. Only for our own statements: it never sees a value."""
     return _NAMED.sub(r"%(\1)s", statement)

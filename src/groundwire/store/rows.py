@@ -1,4 +1,4 @@
-"""Values as rows, and back."""
+"""Conversion of stored values to database rows, and back."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ Cell: TypeAlias = str | int | float | None
 Row: TypeAlias = Sequence[object]
 Values: TypeAlias = Mapping[str, Cell]
 
-# What a column of text cannot hold everywhere; JSON has escapes for it.
-_UNKEPT = re.compile("[\x00\ud800-\udfff]")
+# Characters that not every database stores in text columns; JSON escapes them.
+_UNSUPPORTED = re.compile("[\x00\ud800-\udfff]")
 
 
-def sound(**cells: Cell) -> dict[str, Cell]:
-    """Values for a statement, in signs that every database takes."""
+def cells(**values: Cell) -> dict[str, Cell]:
+    """Values for a statement, with characters that every database supports."""
     return {
-        name: _UNKEPT.sub("\ufffd", cell) if isinstance(cell, str) else cell for name, cell in cells.items()
+        name: _UNSUPPORTED.sub("\ufffd", cell) if isinstance(cell, str) else cell
+        for name, cell in values.items()
     }
 
 
@@ -53,11 +54,11 @@ def agent_values(agent: Agent) -> dict[str, Cell]:
         "rest": agent.rest,
         "owner": agent.owner,
     }
-    return sound(id=agent.id, body=dump_json(body), created=agent.created, updated=agent.updated)
+    return cells(id=agent.id, body=dump_json(body), created=agent.created, updated=agent.updated)
 
 
 def agent_of(row: Row) -> Agent:
-    """The agent of a row; where its JSON is damaged, a placeholder that keeps the id."""
+    """The agent of a row; if its JSON is damaged, a placeholder with the id."""
     key, text, created, updated = map(_text, row)
     try:
         body = Fields.of(load_json(text, ClientWireError), ClientWireError)
@@ -88,7 +89,7 @@ def _unreadable_agent(key: str, owner: str, error: ClientWireError) -> Agent:
 
 
 def session_values(session: Session) -> dict[str, Cell]:
-    return sound(**{name: getattr(session, name) for name in field_names(Session)})
+    return cells(**{name: getattr(session, name) for name in field_names(Session)})
 
 
 def session_of(row: Row) -> Session:
@@ -96,7 +97,7 @@ def session_of(row: Row) -> Session:
 
 
 def message_values(message: StoredMessage) -> dict[str, Cell]:
-    return sound(
+    return cells(
         id=message.id,
         session=message.session,
         body=dump_json(encode(message.content)),
@@ -106,7 +107,7 @@ def message_values(message: StoredMessage) -> dict[str, Cell]:
 
 
 def message_of(row: Row) -> StoredMessage:
-    """The message of a row; where its JSON is damaged, an answer whose error says so."""
+    """The message of a row; if its JSON is damaged, an answer with an error."""
     key, session, text, provider, created = map(_text, row[:5])
     return StoredMessage(key, session, _content(key, text), provider, created, cast("int", row[5]))
 
@@ -127,7 +128,7 @@ def _content(key: str, text: str) -> Content:
 
 def usage_values(row: UsageRow) -> dict[str, Cell]:
     own = {name: getattr(row, name) for name in field_names(UsageRow) if name != "usage"}
-    return sound(**own, **{name: getattr(row.usage, name) for name in field_names(Usage)})
+    return cells(**own, **{name: getattr(row.usage, name) for name in field_names(Usage)})
 
 
 def usage_total_of(row: Row) -> UsageTotal:
@@ -142,5 +143,5 @@ def _texts(body: Fields, name: str) -> Texts:
 
 
 def _text(cell: object) -> str:
-    """SQLite keeps whatever was put into a column of text."""
+    """SQLite does not enforce the type of a text column."""
     return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)

@@ -1,4 +1,11 @@
-"""The store on any database that takes our statements."""
+"""The store on a SQL database: the statements for SQLite and PostgreSQL, and `SqlStore`.
+
+Statements are the same for both databases where possible; values are named `:name`.
+
+Leases decide which process answers in a session. The database decides by its own clock, so processes need no
+common one. A lease has a holder (a random token of one turn) and an expiry. A holder that dies does not renew
+it, and the session is free again after that time.
+"""
 
 from __future__ import annotations
 
@@ -9,43 +16,165 @@ from types import TracebackType
 from typing import LiteralString, Protocol, Self, cast
 
 from groundwire.errors import RequestError
-from groundwire.model.value import replace
-from groundwire.store import statements as say
+from groundwire.model.value import replace, value
 from groundwire.store.base import Agent, RowRefused, Session, StoredMessage, UsageRow, UsageTotal
-from groundwire.store.finding import FullText, mark_of
-from groundwire.store.leases import RELEASE, LeaseStatements
+from groundwire.store.full_text import TOKENIZER_VERSION, FullText, indexed_words, owner_token, parse_query
 from groundwire.store.rows import (
     Row,
     Values,
     agent_of,
     agent_values,
+    cells,
     message_of,
     message_values,
     session_of,
     session_values,
-    sound,
     usage_total_of,
     usage_values,
 )
-from groundwire.store.words import VERSION, kept_words, wanted_in
+
+PUT_AGENT: LiteralString = """
+INSERT INTO groundwire_agents (id, body, created, updated) VALUES (:id, :body, :created, :updated)
+ON CONFLICT (id) DO UPDATE SET body = excluded.body, updated = excluded.updated
+"""
+AGENT: LiteralString = "SELECT id, body, created, updated FROM groundwire_agents WHERE id = :id"
+AGENTS: LiteralString = "SELECT id, body, created, updated FROM groundwire_agents ORDER BY created, id"
+REMOVE_AGENT: LiteralString = "DELETE FROM groundwire_agents WHERE id = :id RETURNING id"
+
+PUT_SESSION: LiteralString = """
+INSERT INTO groundwire_sessions (id, agent, owner, title, created, updated)
+VALUES (:id, :agent, :owner, :title, :created, :updated)
+ON CONFLICT (id) DO UPDATE SET agent = excluded.agent, title = excluded.title, updated = excluded.updated
+"""
+SESSION: LiteralString = """
+SELECT id, agent, owner, title, created, updated FROM groundwire_sessions WHERE id = :id
+"""
+SESSIONS: LiteralString = """
+SELECT id, agent, owner, title, created, updated FROM groundwire_sessions
+WHERE owner = :owner AND (:id = '' OR (updated, id) < (:updated, :id))
+ORDER BY updated DESC, id DESC LIMIT :limit
+"""
+REMOVE_SESSION: LiteralString = "DELETE FROM groundwire_sessions WHERE id = :id RETURNING id"
+# Also locks the session against concurrent writers until the transaction ends.
+TOUCH_SESSION: LiteralString = """
+UPDATE groundwire_sessions SET updated = CASE WHEN updated < :updated THEN :updated ELSE updated END
+WHERE id = :id RETURNING owner
+"""
+
+ADD_MESSAGE: LiteralString = """
+INSERT INTO groundwire_messages (id, session, number, body, provider, created)
+SELECT :id, :session, coalesce(max(number), 0) + 1, :body, :provider, :created
+FROM groundwire_messages WHERE session = :session
+ON CONFLICT (id) DO UPDATE SET body = excluded.body, provider = excluded.provider
+    WHERE groundwire_messages.session = excluded.session
+RETURNING number, created
+"""
+MESSAGES: LiteralString = """
+SELECT id, session, body, provider, created, number FROM groundwire_messages
+WHERE session = :session AND number < :until ORDER BY number DESC LIMIT :limit
+"""
+
+CUT_MESSAGES: LiteralString = """
+DELETE FROM groundwire_messages WHERE session = :session AND number >= :number
+"""
+ALL_SESSIONS: LiteralString = "SELECT id, owner FROM groundwire_sessions ORDER BY created, id"
+# Another process may have indexed some of them meanwhile.
+UNINDEXED_MESSAGES: LiteralString = """
+SELECT msg.id, msg.session, msg.body, msg.provider, msg.created, msg.number
+FROM groundwire_messages AS msg
+WHERE msg.session = :session
+    AND NOT EXISTS (SELECT 1 FROM groundwire_words AS idx WHERE idx.message = msg.id)
+ORDER BY msg.number
+"""
+INDEXED_VERSION: LiteralString = """
+SELECT coalesce(max(version), 0) FROM groundwire_migrations WHERE component = 'words'
+"""
+SET_INDEXED_VERSION: LiteralString = """
+INSERT INTO groundwire_migrations (component, version) VALUES ('words', :version)
+ON CONFLICT (component, version) DO NOTHING
+"""
+
+ADD_USAGE: LiteralString = """
+INSERT INTO groundwire_usage (id, at, owner, provider, model, face, outcome, seconds, input_tokens,
+    output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, tool_tokens, searches, fetches, cost)
+VALUES (:id, :at, :owner, :provider, :model, :face, :outcome, :seconds, :input_tokens, :output_tokens,
+    :cached_tokens, :cache_write_tokens, :reasoning_tokens, :tool_tokens, :searches, :fetches, :cost)
+ON CONFLICT (id) DO NOTHING
+"""
+# Sums of integers have another type in PostgreSQL.
+USAGE: LiteralString = """
+SELECT substr(at, 1, 10), provider, model, count(*), sum(CASE WHEN outcome = '' THEN 0 ELSE 1 END),
+    CAST(sum(input_tokens) AS bigint), CAST(sum(output_tokens) AS bigint), CAST(sum(cached_tokens) AS bigint),
+    CAST(sum(cache_write_tokens) AS bigint), CAST(sum(reasoning_tokens) AS bigint),
+    CAST(sum(tool_tokens) AS bigint), CAST(sum(searches) AS bigint), CAST(sum(fetches) AS bigint), sum(cost)
+FROM groundwire_usage
+WHERE (:since = '' OR at >= :since) AND (:until = '' OR at < :until) AND owner = :owner
+GROUP BY substr(at, 1, 10), provider, model
+ORDER BY 1, 2, 3
+"""
+
+
+@value
+class LeaseStatements:
+    """The lease statements of one database; they differ in how the clock is read."""
+
+    take: LiteralString
+    """Returns a row if `:holder` has the lease of `:session` now, for `:seconds`."""
+    renew: LiteralString
+    """Returns a row if `:holder` still has it."""
+
+
+RELEASE_LEASE: LiteralString = "DELETE FROM groundwire_leases WHERE session = :session AND holder = :holder"
+
+# `julianday` has milliseconds in every version of SQLite; `unixepoch('subsec')` came with 3.42.
+SQLITE_LEASES = LeaseStatements(
+    """
+    INSERT INTO groundwire_leases (session, holder, expires)
+    VALUES (:session, :holder, (julianday('now') - 2440587.5) * 86400.0 + :seconds)
+    ON CONFLICT (session) DO UPDATE SET holder = excluded.holder, expires = excluded.expires
+        WHERE groundwire_leases.expires <= (julianday('now') - 2440587.5) * 86400.0
+            OR groundwire_leases.holder = excluded.holder
+    RETURNING holder
+    """,
+    """
+    UPDATE groundwire_leases SET expires = (julianday('now') - 2440587.5) * 86400.0 + :seconds
+    WHERE session = :session AND holder = :holder RETURNING holder
+    """,
+)
+# `now()` would be the start of the transaction, which may have waited for a lock.
+POSTGRES_LEASES = LeaseStatements(
+    """
+    INSERT INTO groundwire_leases (session, holder, expires)
+    VALUES (:session, :holder, extract(epoch FROM clock_timestamp()) + :seconds)
+    ON CONFLICT (session) DO UPDATE SET holder = excluded.holder, expires = excluded.expires
+        WHERE groundwire_leases.expires <= extract(epoch FROM clock_timestamp())
+            OR groundwire_leases.holder = excluded.holder
+    RETURNING holder
+    """,
+    """
+    UPDATE groundwire_leases SET expires = extract(epoch FROM clock_timestamp()) + :seconds
+    WHERE session = :session AND holder = :holder RETURNING holder
+    """,
+)
+
 
 log = logging.getLogger("groundwire.store")
 
 _ALL = 2**62
-"""More than there are."""
+"""No limit."""
 _SESSIONS = 100
-"""Whose words are filled in at a time: others take their turns between."""
+"""Sessions indexed in one transaction, so that other writers get their turn."""
 
 
 class Transaction(Protocol):
-    """Where statements are carried out: all of them or none."""
+    """Executes statements: all of them or none."""
 
     def rows(self, statement: LiteralString, values: Values) -> list[Row]:
-        """What a statement answers; nothing where it has no answer."""
+        """The rows of a statement; empty if it returns none."""
         ...
 
     def many(self, statement: LiteralString, values: Sequence[Values]) -> None:
-        """Carry out a statement for each of them."""
+        """Execute a statement for each set of values."""
         ...
 
 
@@ -53,23 +182,23 @@ class Database(Protocol):
     """A database whose schema is up to date."""
 
     def transaction(self, *, limited: bool = True) -> AbstractContextManager[Transaction]:
-        """What was done in it is on disk when it ends, and undone if something is raised.
+        """A transaction: on disk when the block ends, rolled back if something is raised.
 
-        Statements that take too long are given up, unless it is not limited.
+        Statements time out, unless `limited` is false.
         """
         ...
 
     def check(self) -> None:
-        """Raise `GroundwireError` if it does not answer in time."""
+        """Raise `GroundwireError` if the database does not respond in time."""
         ...
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         ...
 
 
 class SqlStore:
-    """Implements `Store`."""
+    """`Store` on a SQL database."""
 
     def __init__(self, database: Database, words: FullText, leases: LeaseStatements) -> None:
         self._database = database
@@ -85,126 +214,127 @@ class SqlStore:
         self.close()
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         self._database.close()
 
     def put_agent(self, agent: Agent) -> None:
-        """Add an agent, or renew it."""
-        self._rows(say.PUT_AGENT, agent_values(agent))
+        """Add or replace an agent."""
+        self._rows(PUT_AGENT, agent_values(agent))
 
     def agent(self, id: str) -> Agent | None:  # noqa: A002
         """An agent by its id."""
-        return next(map(agent_of, self._rows(say.AGENT, sound(id=id))), None)
+        return next(map(agent_of, self._rows(AGENT, cells(id=id))), None)
 
     def agents(self) -> list[Agent]:
-        """All of them, the oldest first."""
-        return [agent_of(row) for row in self._rows(say.AGENTS, {})]
+        """All agents, the oldest first."""
+        return [agent_of(row) for row in self._rows(AGENTS, {})]
 
     def remove_agent(self, id: str) -> bool:  # noqa: A002
-        """Forget an agent; its sessions stay."""
-        return bool(self._rows(say.REMOVE_AGENT, sound(id=id)))
+        """Delete an agent; its sessions stay."""
+        return bool(self._rows(REMOVE_AGENT, cells(id=id)))
 
     def put_session(self, session: Session) -> None:
-        """Add a session, or renew its title, agent and time."""
-        self._rows(say.PUT_SESSION, session_values(session))
+        """Add a session, or update its title, agent and time."""
+        self._rows(PUT_SESSION, session_values(session))
 
     def session(self, id: str) -> Session | None:  # noqa: A002
         """A session by its id."""
-        return next(map(session_of, self._rows(say.SESSION, sound(id=id))), None)
+        return next(map(session_of, self._rows(SESSION, cells(id=id))), None)
 
     def sessions(self, owner: str, limit: int = 50, before: Session | None = None) -> list[Session]:
         """The sessions of an owner, the last used first."""
         after = before or Session("", "", owner)
-        values = sound(owner=owner, id=after.id, updated=after.updated, limit=limit)
-        return [session_of(row) for row in self._rows(say.SESSIONS, values)]
+        values = cells(owner=owner, id=after.id, updated=after.updated, limit=limit)
+        return [session_of(row) for row in self._rows(SESSIONS, values)]
 
     def remove_session(self, id: str) -> bool:  # noqa: A002
-        """Forget a session with its messages."""
+        """Delete a session with its messages."""
         with self._database.transaction() as transaction:
-            self._forget(transaction, id, 0)
-            return bool(transaction.rows(say.REMOVE_SESSION, sound(id=id)))
+            self._unindex(transaction, id, 0)
+            return bool(transaction.rows(REMOVE_SESSION, cells(id=id)))
 
     def take_lease(self, session: str, holder: str, seconds: float) -> bool:
         """Take the lease of a session, unless another holder has it."""
-        values = sound(session=session, holder=holder, seconds=seconds)
+        values = cells(session=session, holder=holder, seconds=seconds)
         with self._database.transaction() as transaction:
-            if not transaction.rows(say.SESSION, sound(id=session)):
+            if not transaction.rows(SESSION, cells(id=session)):
                 raise RequestError("there is no such session")
             return bool(transaction.rows(self._leases.take, values))
 
     def renew_lease(self, session: str, holder: str, seconds: float) -> bool:
         """Keep a lease for longer, if the holder still has it."""
-        return bool(self._rows(self._leases.renew, sound(session=session, holder=holder, seconds=seconds)))
+        return bool(self._rows(self._leases.renew, cells(session=session, holder=holder, seconds=seconds)))
 
     def release_lease(self, session: str, holder: str) -> None:
-        """Let go of a lease, if the holder has it."""
-        self._rows(RELEASE, sound(session=session, holder=holder))
+        """Release a lease, if the holder has it."""
+        self._rows(RELEASE_LEASE, cells(session=session, holder=holder))
 
     def check(self) -> None:
-        """Ask the database for a sign of life."""
+        """Check that the database responds."""
         self._database.check()
 
     def add_message(self, message: StoredMessage) -> StoredMessage:
-        """Append to a session, or renew; durable when this returns."""
+        """Append to a session, or replace a message; durable when this returns."""
         values = message_values(message)
         with self._database.transaction() as transaction:
-            held = sound(id=message.session, updated=message.created)
-            owners = transaction.rows(say.TOUCH_SESSION, held)
+            session = cells(id=message.session, updated=message.created)
+            owners = transaction.rows(TOUCH_SESSION, session)
             if not owners:
                 raise RequestError("there is no such session")
-            added = transaction.rows(say.ADD_MESSAGE, values)
+            added = transaction.rows(ADD_MESSAGE, values)
             if not added:
                 raise RequestError("the message belongs to another session")
-            self._keep_words(transaction, [message], str(owners[0][0]))
+            self._index_words(transaction, [message], str(owners[0][0]))
         number, created = added[0]
         return replace(message, number=number, created=created)
 
     def messages(self, session: str, until: int = 0, limit: int = 0) -> list[StoredMessage]:
-        """The turns of a session in order."""
-        values = sound(session=session, until=until or _ALL, limit=limit or _ALL)
-        return [message_of(row) for row in reversed(self._rows(say.MESSAGES, values))]
+        """The messages of a session in order."""
+        values = cells(session=session, until=until or _ALL, limit=limit or _ALL)
+        return [message_of(row) for row in reversed(self._rows(MESSAGES, values))]
 
     def cut_messages(self, session: str, number: int) -> None:
-        """Forget the turns of a session from this number on."""
+        """Delete the messages of a session from this number on."""
         with self._database.transaction() as transaction:
-            self._forget(transaction, session, number)
-            transaction.rows(say.CUT_MESSAGES, sound(session=session, number=number))
+            self._unindex(transaction, session, number)
+            transaction.rows(CUT_MESSAGES, cells(session=session, number=number))
 
-    def find_messages(self, wanted: str, owner: str, limit: int = 50) -> list[StoredMessage]:
-        """The turns in which all words stand; what must stand together is looked at besides."""
-        asked = wanted_in(wanted)
-        if not asked:
+    def find_messages(self, query: str, owner: str, limit: int = 50) -> list[StoredMessage]:
+        """Search messages. The database finds the words and the first phrase; other phrases are checked
+        here."""
+        parsed = parse_query(query)
+        if not parsed:
             return []
-        mark, phrase = mark_of(owner), next(iter(asked.phrases), "")
-        values = sound(
-            query=self._words.query(asked, mark), mark=mark, owner=owner, phrase=phrase, limit=limit
+        mark, phrase = owner_token(owner), next(iter(parsed.phrases), "")
+        values = cells(
+            query=self._words.query(parsed, mark), mark=mark, owner=owner, phrase=phrase, limit=limit
         )
         found: list[StoredMessage] = []
         place = _ALL
         while len(found) < limit:
             rows = self._rows(self._words.find, {**values, "place": place})
-            found += (message_of(row[:6]) for row in rows if asked.holds(str(row[6])))
+            found += (message_of(row[:6]) for row in rows if parsed.holds(str(row[6])))
             if len(rows) < limit:
                 break
             place = cast("int", rows[-1][7])
         return found[:limit]
 
     def fill_words(self) -> None:
-        """Keep the words of what was said before words were kept. Several may do it at once, or again."""
-        if self._rows(say.WORDS_KEPT, {}) == [(VERSION,)]:
+        """Index messages from before the index existed. Several processes may do it at once, or again."""
+        if self._rows(INDEXED_VERSION, {}) == [(TOKENIZER_VERSION,)]:
             return
-        sessions = self._rows(say.ALL_SESSIONS, {})
+        sessions = self._rows(ALL_SESSIONS, {})
         for some in (sessions[at : at + _SESSIONS] for at in range(0, len(sessions), _SESSIONS)):
             with self._database.transaction(limited=False) as transaction:
                 for name, owner in some:
-                    rows = transaction.rows(say.WORDLESS, {"session": str(name)})
-                    self._keep_words(transaction, map(message_of, rows), str(owner))
+                    rows = transaction.rows(UNINDEXED_MESSAGES, {"session": str(name)})
+                    self._index_words(transaction, map(message_of, rows), str(owner))
         with self._database.transaction(limited=False) as transaction:
-            for statement in (*self._words.filled, say.KEPT_WORDS):
-                transaction.rows(statement, {"version": VERSION})
+            for statement in (*self._words.filled, SET_INDEXED_VERSION):
+                transaction.rows(statement, {"version": TOKENIZER_VERSION})
 
     def add_usage(self, rows: Sequence[UsageRow]) -> None:
-        """Record requests; those already recorded are passed over, and those refused are dropped."""
+        """Record requests; those already recorded are skipped, and rejected rows are dropped."""
         try:
             self._add_usage(rows)
         except RowRefused as error:
@@ -217,26 +347,26 @@ class SqlStore:
 
     def _add_usage(self, rows: Sequence[UsageRow]) -> None:
         with self._database.transaction() as transaction:
-            transaction.many(say.ADD_USAGE, list(map(usage_values, rows)))
+            transaction.many(ADD_USAGE, list(map(usage_values, rows)))
 
     def usage(self, owner: str, since: str = "", until: str = "") -> list[UsageTotal]:
-        """Totals by day and model."""
-        values = sound(since=since, until=until, owner=owner)
-        return [usage_total_of(row) for row in self._rows(say.USAGE, values)]
+        """Usage by day and model."""
+        values = cells(since=since, until=until, owner=owner)
+        return [usage_total_of(row) for row in self._rows(USAGE, values)]
 
     def _rows(self, statement: LiteralString, values: Values) -> list[Row]:
         with self._database.transaction() as transaction:
             return transaction.rows(statement, values)
 
-    def _keep_words(self, transaction: Transaction, messages: Iterable[StoredMessage], owner: str) -> None:
-        mark = mark_of(owner)
+    def _index_words(self, transaction: Transaction, messages: Iterable[StoredMessage], owner: str) -> None:
+        mark = owner_token(owner)
         values = [
-            sound(message=message.id, owner=mark, words=kept_words(message.content.text))
+            cells(message=message.id, owner=mark, words=indexed_words(message.content.text))
             for message in messages
         ]
         for statement in self._words.put:
             transaction.many(statement, values)
 
-    def _forget(self, transaction: Transaction, session: str, number: int) -> None:
+    def _unindex(self, transaction: Transaction, session: str, number: int) -> None:
         for statement in self._words.forget:
-            transaction.rows(statement, sound(session=session, number=number))
+            transaction.rows(statement, cells(session=session, number=number))

@@ -17,11 +17,10 @@ from typing import LiteralString
 
 from groundwire.errors import ConfigError, GroundwireError
 from groundwire.store.base import RowRefused
-from groundwire.store.finding import SQLITE
-from groundwire.store.leases import SQLITE as LEASES
+from groundwire.store.full_text import SQLITE
 from groundwire.store.migrations import COMPONENT, ON_SQLITE, WORDS_SINCE
 from groundwire.store.rows import Row, Values
-from groundwire.store.sql import SqlStore
+from groundwire.store.sql import SQLITE_LEASES, SqlStore
 from groundwire.transport.migrations import Migration
 
 PATIENCE = 30.0
@@ -47,8 +46,8 @@ _EXISTS: LiteralString = "SELECT 1 FROM sqlite_schema WHERE name = 'groundwire_m
 
 
 def open_sqlite(path: Path, steps: Sequence[Migration] = ON_SQLITE) -> SqlStore:
-    """The store in a file, which is made if it is missing, for its owner's eyes only."""
-    store = SqlStore(SqliteDatabase(path, steps), SQLITE, LEASES)
+    """Open the store in a file; a missing file is created, readable by its owner alone."""
+    store = SqlStore(SqliteDatabase(path, steps), SQLITE, SQLITE_LEASES)
     with ExitStack() as undo:
         undo.callback(store.close)
         if steps[-1].version >= WORDS_SINCE:
@@ -62,13 +61,13 @@ class SqliteDatabase:
 
     def __init__(self, path: Path, steps: Sequence[Migration]) -> None:
         self._path = path
-        self._turn = Lock()
-        with _told(path):
+        self._lock = Lock()
+        with _mapped_errors(path):
             _make_private(path)
             self._connection = sqlite3.connect(
                 path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
             )
-        with ExitStack() as undo, _told(path):
+        with ExitStack() as undo, _mapped_errors(path):
             undo.callback(self._connection.close)
             for pragma in _PRAGMAS:
                 self._connection.execute(pragma)
@@ -77,8 +76,8 @@ class SqliteDatabase:
 
     @contextmanager
     def transaction(self, *, limited: bool = True) -> Iterator[SqliteTransaction]:  # noqa: ARG002
-        """All of it or nothing, one after the other. A file is never silent: there is nothing to limit."""
-        with self._turn, _told(self._path):
+        """A transaction; transactions of one process run one after the other. SQLite needs no `limited`."""
+        with self._lock, _mapped_errors(self._path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield SqliteTransaction(self._connection)
@@ -88,18 +87,18 @@ class SqliteDatabase:
                     self._connection.rollback()
 
     def check(self) -> None:
-        """Can the file be read? While a call of this process reads or writes it, it can."""
-        if not self._turn.acquire(blocking=False):
+        """Check that the file can be read. While another call of this process uses it, it can."""
+        if not self._lock.acquire(blocking=False):
             return
         try:
-            with _told(self._path):
+            with _mapped_errors(self._path):
                 self._connection.execute(_EXISTS).fetchone()
         finally:
-            self._turn.release()
+            self._lock.release()
 
     def close(self) -> None:
         """Close the file."""
-        with self._turn:
+        with self._lock:
             self._connection.close()
 
     def _migrate(self, steps: Sequence[Migration]) -> None:
@@ -133,67 +132,67 @@ class SqliteDatabase:
 
 
 class SqliteTransaction:
-    """Statements on a connection."""
+    """Executes statements on a connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def rows(self, statement: LiteralString, values: Values) -> list[Row]:
-        """What a statement answers."""
+        """The rows of a statement."""
         return self._connection.execute(statement, values).fetchall()
 
     def many(self, statement: LiteralString, values: Sequence[Values]) -> None:
-        """Carry out a statement for each of them."""
+        """Execute a statement for each set of values."""
         self._connection.executemany(statement, values)
 
 
 def _make_private(path: Path) -> None:
-    """What is kept here is private: the journal beside the file gets the same rights."""
+    """Create the file with private permissions, which SQLite copies to its journal."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
-_UNUSABLE = "the store {path} cannot be used ({why}); give write access, or choose another place"
-_BROKEN = "the store {path} is no database of groundwire, or broken ({why}); move it away, or restore it"
-_CONFIGURED = {
+_UNUSABLE = "the store {path} cannot be used ({why}); give write access, or choose another path"
+_BROKEN = "the store {path} is not a database of groundwire, or damaged ({why}); move it away, or restore it"
+_CONFIGURATION = {
     "SQLITE_NOTADB": _BROKEN,
     "SQLITE_CORRUPT": _BROKEN,
     "SQLITE_READONLY": _UNUSABLE,
     "SQLITE_CANTOPEN": _UNUSABLE,
     "SQLITE_PERM": _UNUSABLE,
 }
-_PASSING = {
+_TEMPORARY = {
     "SQLITE_FULL": (507, "the disk is full"),
     "SQLITE_IOERR": (503, "the disk failed"),
-    "SQLITE_BUSY": (503, "others held it for too long"),
-    "SQLITE_LOCKED": (503, "others held it for too long"),
+    "SQLITE_BUSY": (503, "another process held it for too long"),
+    "SQLITE_LOCKED": (503, "another process held it for too long"),
 }
 
 
 # A number of more than 64 bits is an OverflowError of Python's, not an error of SQLite's.
-_REFUSALS = (OverflowError, sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError)
+_REJECTED_VALUES = (OverflowError, sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError)
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """What goes wrong in the file, in the project's words."""
+def _mapped_errors(path: Path) -> Iterator[None]:
+    """Raise errors of SQLite as `GroundwireError`."""
     try:
         yield
-    except _REFUSALS as error:
-        raise RowRefused(f"the store {path} does not take a value: {error}") from error
+    except _REJECTED_VALUES as error:
+        raise RowRefused(f"the store {path} rejects a value: {error}") from error
     except sqlite3.Error as error:
-        raise _translated(path, error) from error
+        raise _mapped(path, error) from error
     except OSError as error:
         raise ConfigError(_UNUSABLE.format(path=path, why=error.strerror)) from error
 
 
-def _translated(path: Path, error: sqlite3.Error) -> GroundwireError:
+def _mapped(path: Path, error: sqlite3.Error) -> GroundwireError:
     name: str = getattr(error, "sqlite_errorname", "")
-    for start, sentence in _CONFIGURED.items():
+    for start, sentence in _CONFIGURATION.items():
         if name.startswith(start):
             return ConfigError(sentence.format(path=path, why=error))
     failure = GroundwireError(f"the store {path} failed: {error}")
-    for start, (status, why) in _PASSING.items():
+    for start, (status, why) in _TEMPORARY.items():
         if name.startswith(start):
             failure = GroundwireError(f"the store {path} failed: {why}")
             failure.code, failure.status_hint, failure.retryable = "STORE_UNAVAILABLE", status, True

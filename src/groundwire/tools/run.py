@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Protocol
 
-from groundwire.config.moments import moment, written
+from groundwire.config.kinds import format_time, parse_time
 from groundwire.config.schema import Config
 from groundwire.credentials.secret import Secret
 from groundwire.dialects.base import Reply
@@ -134,11 +134,11 @@ def _read(searcher: Searcher, tool: ToolSpec, arguments: object, now: float) -> 
 def _at(options: SearchOptions, now: float) -> SearchOptions:
     """Times as models write them, as times. Some providers take a period with both its ends, or none."""
     try:
-        since = moment(options.since, now) if options.since else ""
-        until = moment(options.until, now, "end") if options.until else ""
+        since = parse_time(options.since, now) if options.since else ""
+        until = parse_time(options.until, now, "end") if options.until else ""
     except ConfigError as error:
         raise InvalidArguments(f"since, until: {error.message}") from None
-    return replace(options, since=since, until=until or (written(now) if since else ""))
+    return replace(options, since=since, until=until or (format_time(now) if since else ""))
 
 
 def _filled(options: SearchOptions, defaults: SearchOptions) -> SearchOptions:

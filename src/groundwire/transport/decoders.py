@@ -1,4 +1,4 @@
-"""Compressed bodies, unpacked piece by piece and never beyond a limit: a small page may hold gigabytes."""
+"""Content decoding (gzip, deflate), incremental and bounded: a small body may decompress to gigabytes."""
 
 from __future__ import annotations
 
@@ -9,88 +9,88 @@ from typing import NoReturn
 from groundwire.errors import UpstreamWireError
 
 ENCODINGS = "gzip, deflate"
-"""What is asked for, and all that is understood."""
+"""The content encodings that are accepted, for `Accept-Encoding`."""
 
 _GZIP, _ZLIB, _RAW = 31, 15, -15
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
-class Inflater:
-    """Packed bytes go in; what they hold comes out, no more at once than is asked for."""
+class Decompressor:
+    """Incremental decompression with a limit on the output of each call."""
 
-    __slots__ = ("_is_full", "_machine", "_packed", "_window")
+    __slots__ = ("_has_more", "_pending", "_window", "_zlib")
 
     def __init__(self, encoding: str) -> None:
-        self._window = _WINDOWS.get(encoding.strip().lower(), _no_window)
-        self._packed = b""
-        self._machine: zlib._Decompress | None = None
-        self._is_full = False
-        """May the machine hold what found no room, though it has taken all that came?"""
+        self._window = _WINDOWS.get(encoding.strip().lower(), _unknown_encoding)
+        self._pending = b""
+        self._zlib: zlib._Decompress | None = None
+        self._has_more = False
+        """May zlib hold output beyond the limit, although it has consumed all input?"""
 
     @property
-    def is_whole(self) -> bool:
-        """Did the body end where it may?"""
-        return self._machine is None or self._machine.eof
+    def is_complete(self) -> bool:
+        """Is the compressed stream at its end?"""
+        return self._zlib is None or self._zlib.eof
 
-    def feed(self, data: bytes, most: int) -> bytes:
-        """The next bytes; nothing if there are none without more. Raises `UpstreamWireError`."""
+    def feed(self, data: bytes, limit: int) -> bytes:
+        """Decompress; at limit `limit` bytes, empty if more input is needed. Raises `UpstreamWireError`."""
         if self._window is None:
             return data
-        self._packed += data
-        unpacked = bytearray()
+        self._pending += data
+        output = bytearray()
         try:
-            while (self._packed or self._is_full) and len(unpacked) < most:
-                if not self._step(unpacked, most, self._window):
+            while (self._pending or self._has_more) and len(output) < limit:
+                if not self._step(output, limit, self._window):
                     break
         except zlib.error:
-            raise UpstreamWireError("the body cannot be unpacked") from None
-        return bytes(unpacked)
+            raise UpstreamWireError("the body cannot be decompressed") from None
+        return bytes(output)
 
-    def _step(self, unpacked: bytearray, most: int, window: Callable[[bytes], int]) -> bool:
-        """One stretch of it; is there another?"""
-        if self._machine is None:
-            self._machine = zlib.decompressobj(window(self._packed))
-        elif self._machine.eof:
-            if not _GZIP_MAGIC.startswith(self._packed[:2]):
-                self._packed = b""
-                return False  # padding, which everybody passes over
-            self._machine = zlib.decompressobj(_GZIP)  # gzip files may follow one another
-        unpacked += self._machine.decompress(self._packed, most - len(unpacked))
-        self._packed = self._machine.unused_data or self._machine.unconsumed_tail
-        self._is_full = len(unpacked) == most and not self._machine.eof
+    def _step(self, output: bytearray, limit: int, window: Callable[[bytes], int]) -> bool:
+        """Decompress once; True if there may be more."""
+        if self._zlib is None:
+            self._zlib = zlib.decompressobj(window(self._pending))
+        elif self._zlib.eof:
+            if not _GZIP_MAGIC.startswith(self._pending[:2]):
+                self._pending = b""
+                return False  # padding after the stream, which all clients ignore
+            self._zlib = zlib.decompressobj(_GZIP)  # a body may be several gzip members
+        output += self._zlib.decompress(self._pending, limit - len(output))
+        self._pending = self._zlib.unused_data or self._zlib.unconsumed_tail
+        self._has_more = len(output) == limit and not self._zlib.eof
         return True
 
 
-class Unpacker:
-    """Collects a body. What comes in is bounded as well: nothing may be packed to nothing for ever."""
+class BodyDecoder:
+    """Collects a decoded body. The input is bounded as well: it may decompress to nothing for ever."""
 
     def __init__(self, encoding: str, limit: int) -> None:
-        self._inflater = Inflater(encoding)
+        self._decompressor = Decompressor(encoding)
         self._limit = limit
-        self._taken = 0
-        self._unpacked = bytearray()
+        self._received = 0
+        self._body = bytearray()
 
     def feed(self, data: bytes) -> None:
-        """Take a piece; raises `UpstreamWireError` when there is too much, or when it is broken."""
-        self._taken += len(data)
-        self._unpacked += self._inflater.feed(data, self._limit - len(self._unpacked) + 1)
-        if max(self._taken, len(self._unpacked)) > self._limit:
+        """Add a chunk; raises `UpstreamWireError` when the body is too large or damaged."""
+        self._received += len(data)
+        self._body += self._decompressor.feed(data, self._limit - len(self._body) + 1)
+        if max(self._received, len(self._body)) > self._limit:
             raise UpstreamWireError(f"the body is larger than {self._limit} bytes")
 
     def close(self) -> bytes:
         """The whole body."""
-        if not self._inflater.is_whole:
+        if not self._decompressor.is_complete:
             raise UpstreamWireError("the body is incomplete")
-        return bytes(self._unpacked)
+        return bytes(self._body)
 
 
 def _deflate_window(data: bytes) -> int:
-    """`deflate` means zlib's format, and many send bare deflate all the same."""
+    """`deflate` means the zlib format, but many servers send raw deflate."""
     return _ZLIB if data[0] & 0x0F == 8 else _RAW
 
 
-def _no_window(_: bytes) -> NoReturn:
-    raise UpstreamWireError("the body is packed in a way that was not asked for")
+def _unknown_encoding(_: bytes) -> NoReturn:
+    raise UpstreamWireError("the body has a content encoding that was not requested")
 
 
 _WINDOWS: dict[str, Callable[[bytes], int] | None] = {

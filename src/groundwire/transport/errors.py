@@ -1,4 +1,4 @@
-"""What goes wrong on the network, in words. They never repeat addresses, in which credentials may stand."""
+"""Turns network errors into `GroundwireError`. Messages never repeat URLs, which may hold credentials."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from collections.abc import Mapping
 from groundwire.errors import ConfigError, GroundwireError, Unreachable, UpstreamWireError
 from groundwire.transport.http1.connect import ProxyRefused, ProxyUnreachable
 from groundwire.transport.http1.connection import IncompleteBody, RemoteDisconnected
-from groundwire.transport.http1.origin import NoProxy
+from groundwire.transport.http1.origin import InvalidProxy
 from groundwire.transport.http1.parser import ProtocolError
-from groundwire.transport.weburl import NoAddress
+from groundwire.transport.weburl import InvalidUrl
 
 
-def trouble(error: Exception, host: str) -> GroundwireError:
-    """What an error before the answer means."""
+def connection_error(error: Exception, host: str) -> GroundwireError:
+    """The `GroundwireError` for an error before the response head."""
     match error:
-        case NoAddress():
-            return ConfigError(f"{host!r} is no web address; check the base_url")
+        case InvalidUrl():
+            return ConfigError(f"{host!r} is not a valid web address; check the base_url")
         case ProxyRefused(status=status):
-            return Unreachable(f"the proxy does not lead to {host}: HTTP {status}")
-        case NoProxy():
+            return Unreachable(f"the proxy refused a connection to {host}: HTTP {status}")
+        case InvalidProxy():
             return ConfigError(f"the proxy for {host} must be given as an http address")
         case ProxyUnreachable(cause=cause):
-            return Unreachable(f"cannot reach the proxy for {host}: {reason_of(cause)}")
+            return Unreachable(f"cannot reach the proxy for {host}: {describe_error(cause)}")
         case ProtocolError():
-            return UpstreamWireError(f"what {host} answers is not HTTP")
+            return UpstreamWireError(f"the response of {host} is not valid HTTP")
         case OSError():
-            return Unreachable(f"cannot reach {host}: {reason_of(error)}")
+            return Unreachable(f"cannot reach {host}: {describe_error(error)}")
     return ConfigError(f"a request to {host} cannot be written; check its base_url and its key")
 
 
 _REASONS: Mapping[type[Exception], str] = {
-    RemoteDisconnected: "it hung up",
-    ConnectionResetError: "it hung up",
+    RemoteDisconnected: "the server closed the connection",
+    ConnectionResetError: "the server closed the connection",
     IncompleteBody: "the body is incomplete",
-    ssl.SSLCertVerificationError: "its certificate cannot be trusted",
-    ssl.SSLError: "no secure connection is possible",
+    ssl.SSLCertVerificationError: "its certificate cannot be verified",
+    ssl.SSLError: "the TLS handshake failed",
     ProtocolError: "the body is malformed",
     UpstreamWireError: "the body is malformed",
 }
 
 
-def reason_of(error: Exception) -> str:
-    """What an error says, without the address that some of them name."""
+def describe_error(error: Exception) -> str:
+    """The reason of an error, without the address that some messages contain."""
     for kind, reason in _REASONS.items():
         if isinstance(error, kind):
             return reason

@@ -1,7 +1,8 @@
-"""Fetching pages of strangers: the only way out to an address that was not configured.
+"""Fetching web pages at URLs that were not configured: the interface, which `transport/safe_fetch.py`
+implements.
 
-Every hop is checked: scheme, port, and the socket address that is really dialled. Nothing of ours goes along:
-no cookies, no keys, no proxy of the environment. `transport/safe_fetch.py` does it.
+Every hop is checked: scheme, port, and the address of the connection. Requests carry no cookies and no keys,
+and use no proxy of the environment.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from groundwire.model.value import value
 
 @value
 class Fetched:
-    """A page that came back."""
+    """A fetched page."""
 
     url: str
-    """Where it was found in the end, after redirects."""
+    """The final URL, after redirects."""
     status: int
     content_type: str
-    """Media type alone, lower case, without parameters."""
+    """The media type in lower case, without parameters."""
     charset: str
     body: bytes
     headers: tuple[tuple[str, str], ...] = ()
@@ -33,15 +34,15 @@ Outcome: TypeAlias = Fetched | GroundwireError
 
 
 def media_of(content_type: str) -> tuple[str, str]:
-    """The media type that a header names, and its charset."""
+    """Media type and charset of a `Content-Type` header."""
     media, _, parameters = content_type.lower().partition(";")
     charset = parameters.partition("charset=")[2].partition(";")[0].strip(" \"'")
     return media.strip(), charset
 
 
 class Fetcher(Protocol):
-    """Gets pages under the guard. Raises `FetchRefused` for what the guard forbids, and the usual errors of
-    transport (`Unreachable`, `TimedOut`, `UpstreamWireError`) for the rest."""
+    """Fetches pages. Raises `FetchRefused` for URLs that the SSRF policy forbids, and transport errors
+    (`Unreachable`, `TimedOut`, `UpstreamWireError`)."""
 
     async def get(self, url: str, *, accept: str = "text/html", limit: int = 2_000_000) -> Fetched:
         """The page, whatever its status."""
@@ -55,14 +56,14 @@ class Fetcher(Protocol):
 async def fetch_all(
     fetcher: Fetcher, urls: Iterable[str], *, at_once: int = 8, within: float = 5.0, accept: str = "text/html"
 ) -> dict[str, Outcome]:
-    """Each address, in order, with its page or its error; what is not there in time is `TimedOut`.
+    """Fetch several URLs; each with its page or its error, `TimedOut` for those that are late.
 
-    When this returns or is cancelled, nothing of it runs any more.
+    When this returns or is cancelled, no request is left running.
     """
-    room = asyncio.Semaphore(at_once)
+    slots = asyncio.Semaphore(at_once)
 
     async def fetch(url: str) -> Outcome:
-        async with room:
+        async with slots:
             try:
                 return await fetcher.get(url, accept=accept)
             except GroundwireError as error:
@@ -77,5 +78,5 @@ async def fetch_all(
         for task in tasks.values():
             task.cancel()
         await asyncio.gather(*tasks.values(), return_exceptions=True)
-    late = TimedOut("the page did not come in time")
+    late = TimedOut("the page did not arrive in time")
     return {url: late if task.cancelled() else task.result() for url, task in tasks.items()}

@@ -1,12 +1,17 @@
-"""HTTP: what is asked, and by whom.
+"""HTTP client: requests, time limits, and the entry point `Http`.
 
-One `Http` holds the connection pools of a process. A call gives a `Response`: status and headers first, then
-bytes as they arrive, untouched. Leaving its context closes the connection, which is how a cancelled
-caller cancels the provider. Redirects are not followed: credentials go to the host that was configured.
+One `Http` holds the connection pool of an event loop. A request gives a `Response`: status and headers first,
+then bytes as they arrive. Leaving its context closes the connection, so a cancelled caller cancels the
+upstream request. Redirects are not followed: credentials go to the configured host only.
+
+TLS trust is the system's: certificates are verified by the default context of `ssl`, which uses the
+certificate store of the operating system (or `SSL_CERT_FILE` and `SSL_CERT_DIR`). No certificates are
+bundled.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
@@ -14,17 +19,35 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from groundwire.model.value import value
-from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.proxies import proxies_in, proxy_among
 
 if TYPE_CHECKING:
-    from groundwire.transport.connections import Connections
+    from groundwire.transport.http1.pool import Pool
     from groundwire.transport.response import Response
+
+MAX_ANSWER = 64 * 1024 * 1024
+"""Enough for some hundred thousand tokens streamed one by one, with images."""
 
 
 @value
-class Call:
-    """What to send where."""
+class Deadlines:
+    """Time limits for each phase of a request, in seconds, and the limit for the size of its response.
+
+    `first_byte` runs until the response head is there, connecting included; `idle` from one read to the next;
+    `total` over everything. A provider that sends byte by byte resets `idle`, never `total`.
+    """
+
+    connect: float = 5.0
+    first_byte: float = 120.0
+    idle: float = 90.0
+    total: float = 600.0
+    largest: int = MAX_ANSWER
+    """Bytes of the body after decompression."""
+
+
+@value
+class HttpRequest:
+    """An HTTP request with an absolute URL."""
 
     method: str
     url: str
@@ -33,11 +56,11 @@ class Call:
 
 
 class Http:
-    """The connections of one process. The environment names proxies."""
+    """HTTP client with keep-alive. The environment names proxies."""
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self._proxies = proxies_in(os.environ if env is None else env)
-        self._connections: Connections | None = None
+        self._pool: Pool | None = None
 
     async def __aenter__(self) -> Http:
         return self
@@ -49,17 +72,15 @@ class Http:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        if self._connections is not None:
-            await self._connections.aclose()
+        if self._pool is not None:
+            self._pool.close()
+            await asyncio.sleep(0)  # aborted transports are closed in the next iteration of the loop
 
-    def open(self, call: Call, deadlines: Deadlines) -> AbstractAsyncContextManager[Response]:
-        """Send a call; inside the block its answer can be read."""
-        proxy = proxy_among(self._proxies, call.url)
-        return self._opened().open(call, deadlines, proxy)
+    def open(self, request: HttpRequest, deadlines: Deadlines) -> AbstractAsyncContextManager[Response]:
+        """Send a request; the response can be read inside the block."""
+        # Imported with the first request: TLS takes long to import.
+        from groundwire.transport.response import OpenRequest, new_pool  # noqa: PLC0415
 
-    def _opened(self) -> Connections:
-        if self._connections is None:
-            from groundwire.transport.connections import Connections  # noqa: PLC0415  with the first call
-
-            self._connections = Connections()
-        return self._connections
+        if self._pool is None:
+            self._pool = new_pool()
+        return OpenRequest(self._pool, request, deadlines, proxy_among(self._proxies, request.url) or "")

@@ -1,4 +1,4 @@
-"""A change of a database's schema, as data."""
+"""Schema migrations as data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from groundwire.model.value import value
 
 @value
 class Migration:
-    """One change: its statements and the record of it are one transaction."""
+    """One migration: its statements and its record are one transaction."""
 
     version: int
     statements: tuple[LiteralString, ...]

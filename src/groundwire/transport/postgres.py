@@ -1,24 +1,34 @@
-"""PostgreSQL: connections that are kept and renewed, migrations that happen once, errors in our words.
+"""PostgreSQL: a connection pool with a time limit on every wait, schema migrations, and error mapping.
 
-Several threads may ask at the same time; each call has a connection and a transaction of its own. Every wait
-is bounded: for a free connection, for a new one, and for the answer to a statement.
+Several threads may use a pool at the same time; each call has a connection and a transaction of its own.
+Every wait is bounded: for a free connection, for a new one, and for the response to a statement.
+
+The pool is psycopg_pool's. Two guarantees it does not give are added here. Its worker connects in the
+background and only logs why that failed, so the reason is recorded and raised for the caller who waits. And
+it waits seconds after each dead connection that it finds, so dead connections are recognised and replaced
+here at once.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import select
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from threading import BoundedSemaphore, Lock
-from typing import TYPE_CHECKING, Any, LiteralString, TypeAlias, TypeVar
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from math import inf
+from threading import BoundedSemaphore, Condition, Thread
+from time import monotonic
+from typing import TYPE_CHECKING, Any, LiteralString, Self, TypeAlias, TypeVar
 
 from groundwire.errors import ConfigError, GroundwireError
 from groundwire.transport.migrations import Migration
-from groundwire.transport.watchdog import Watchdog
 
 try:
     import psycopg
     from psycopg import conninfo, errors
+    from psycopg_pool import ConnectionPool, PoolTimeout
 except ImportError:
     raise ConfigError("PostgreSQL needs a driver: pip install 'groundwire[postgres]'") from None
 
@@ -26,9 +36,9 @@ if TYPE_CHECKING:
     from psycopg.abc import PQGen
 
 Row: TypeAlias = tuple[object, ...]
-Connection: TypeAlias = psycopg.Connection[Row]
+PostgresConnection: TypeAlias = psycopg.Connection[Row]
 REFUSED_VALUES = (psycopg.DataError, psycopg.IntegrityError)
-"""What the database raises for a value that it does not take."""
+"""What the database raises for a value that it does not accept."""
 T = TypeVar("T")
 
 CONNECTIONS = 8
@@ -36,15 +46,82 @@ CONNECT_SECONDS = 5
 FREE_SECONDS = 5.0
 """How long a call waits for one of the connections."""
 ANSWER_SECONDS = 60.0
-"""How long the server may be silent during a statement, unless the user of the connections says otherwise."""
+"""How long the server may be silent during a statement, unless the owner of the pool sets another limit."""
+
+_POLL_SECONDS = 0.05
+"""How soon a caller who waits for a new connection learns that it failed."""
+
+# Errors of the pool reach the caller; without a handler Python would print its warnings to stderr as well.
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+
+
+class Watchdog:
+    """Time limits for blocking reads of sockets: one daemon thread, started with the first deadline.
+
+    A driver waits for ever for a server that accepts bytes and never responds: neither a timeout of the
+    server nor TCP keep-alive ends that. At the deadline the socket is shut down, and the driver sees its end.
+    """
+
+    def __init__(self) -> None:
+        self._reset()
+        # A forked process has neither the thread nor the watched sockets.
+        os.register_at_fork(after_in_child=self._reset)
+
+    def _reset(self) -> None:
+        self._changed = Condition()
+        self._due: dict[object, tuple[float, int]] = {}
+        self._thread: Thread | None = None
+
+    @contextmanager
+    def limit(self, fileno: int, seconds: float) -> Iterator[None]:
+        """Shut the socket down if the block lasts longer. It must not be closed inside the block."""
+        entry = object()
+        with self._changed:
+            if self._thread is None:
+                self._thread = Thread(target=self._watch, name="groundwire-watchdog", daemon=True)
+                self._thread.start()
+            self._due[entry] = (monotonic() + seconds, fileno)
+            self._changed.notify()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._due.pop(entry, None)
+
+    def _watch(self) -> None:
+        with self._changed:
+            while True:
+                now = monotonic()
+                for entry, (due, fileno) in tuple(self._due.items()):
+                    if due <= now:
+                        del self._due[entry]
+                        _shut_down(fileno)
+                nearest = min((due for due, _ in self._due.values()), default=inf)
+                self._changed.wait(None if nearest == inf else max(0.0, nearest - monotonic()))
+
+
+def _shut_down(fileno: int) -> None:
+    with suppress(OSError), socket.socket(fileno=os.dup(fileno)) as copy:
+        copy.shutdown(socket.SHUT_RDWR)
+
 
 _WATCHDOG = Watchdog()
 
 
 class _LimitedConnection(psycopg.Connection[Row]):
-    """A connection that is shut down when the server does not answer in time."""
+    """A connection that is shut down when the server does not respond in time."""
 
     limit: float | None = ANSWER_SECONDS
+
+    @classmethod
+    def connect(cls, conninfo: str = "", **kwargs: Any) -> Self:
+        """Connect; `on_failure` is called with the error before it is raised."""
+        on_failure: Callable[[psycopg.Error], None] = kwargs.pop("on_failure")
+        try:
+            return super().connect(conninfo, **kwargs)
+        except psycopg.Error as error:
+            on_failure(error)
+            raise
 
     def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
         """Wait as the driver does, within the limit."""
@@ -54,92 +131,100 @@ class _LimitedConnection(psycopg.Connection[Row]):
             return super().wait(gen, *args, **kwargs)
 
 
-# Held while the schema changes, by whoever changes it: "groundwire" in bytes, as far as they go in.
+# Held while the schema changes: "groundwire" in bytes, as far as they fit.
 _SCHEMA_LOCK = int.from_bytes(b"groundwi")
 
 
-class Connections:
+class PostgresPool:
     """Connections to one database, opened when needed and kept for the next call."""
 
     def __init__(self, address: str, limit: float = ANSWER_SECONDS) -> None:
-        self._address = _complete(address)
         self._limit = limit
-        self._idle: list[_LimitedConnection] = []
-        self._lock = Lock()
-        self._room = BoundedSemaphore(CONNECTIONS)
+        self._in_use = BoundedSemaphore(CONNECTIONS)
+        self._failures: tuple[int, psycopg.Error | None] = (0, None)
+        """How many attempts to connect have failed, and the last error."""
+        self._pool = ConnectionPool(
+            _complete(address),
+            connection_class=_LimitedConnection,
+            # Without prepared statements a pooler may be in between, and every plan knows its values.
+            kwargs={"autocommit": True, "prepare_threshold": None, "on_failure": self._on_failure},
+            min_size=0,
+            max_size=CONNECTIONS,
+            open=True,
+            reconnect_timeout=0,  # the next caller tries again
+            num_workers=1,
+        )
 
     @contextmanager
-    def statements(self, *, limited: bool = True) -> Iterator[Connection]:
+    def statements(self, *, limited: bool = True) -> Iterator[PostgresConnection]:
         """A connection on which every statement is a transaction of its own."""
-        with self._free(), _told():
-            connection = self._taken() or self._opened()
+        with self._slot(), _mapped_errors():
+            connection = self._take()
             connection.limit = self._limit if limited else None
             try:
                 yield connection
             finally:
-                self._returned(connection)
+                self._pool.putconn(connection)
 
     @contextmanager
-    def transaction(self, *, limited: bool = True) -> Iterator[Connection]:
-        """A connection for the time of one transaction, which is committed unless something is raised."""
+    def transaction(self, *, limited: bool = True) -> Iterator[PostgresConnection]:
+        """A connection for one transaction, which is committed unless something is raised."""
         with self.statements(limited=limited) as connection, connection.transaction():
             yield connection
 
+    def close(self) -> None:
+        """Close idle connections now; those in use when they are returned."""
+        self._pool.close()
+
     @contextmanager
-    def _free(self) -> Iterator[None]:
+    def _slot(self) -> Iterator[None]:
         """Room for one more connection in use."""
-        if not self._room.acquire(timeout=FREE_SECONDS):
+        if not self._in_use.acquire(timeout=FREE_SECONDS):
             raise unavailable("all connections to PostgreSQL are in use")
         try:
             yield
         finally:
-            self._room.release()
+            self._in_use.release()
 
-    def close(self) -> None:
-        """Close what is idle; what is in use is closed when it comes back."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
+    def _take(self) -> _LimitedConnection:
+        """An idle connection that is alive, or a new one; raises the error that connecting failed with."""
+        failed_before, _ = self._failures
+        ends = monotonic() + 2 * CONNECT_SECONDS  # the driver itself gives up after one
+        while True:
+            try:
+                connection = self._pool.getconn(timeout=_POLL_SECONDS)
+            except PoolTimeout:
+                failed, error = self._failures
+                if error is not None and failed > failed_before:
+                    raise error from None
+                if monotonic() >= ends:
+                    raise unavailable("PostgreSQL does not respond") from None
+                continue
+            if _is_alive(connection):
+                return connection
             connection.close()
+            self._pool.putconn(connection)
 
-    def _taken(self) -> _LimitedConnection | None:
-        """An idle connection on which the server has not hung up meanwhile."""
-        with self._lock:
-            while self._idle:
-                connection = self._idle.pop()
-                if _is_alive(connection):
-                    return connection
-                connection.close()
-        return None
-
-    def _opened(self) -> _LimitedConnection:
-        # Without prepared statements a pooler may stand between, and every plan knows its values.
-        return _LimitedConnection.connect(self._address, autocommit=True, prepare_threshold=None)
-
-    def _returned(self, connection: _LimitedConnection) -> None:
-        if not _is_alive(connection):
-            connection.close()
-            return
-        with self._lock:
-            self._idle.append(connection)
+    def _on_failure(self, error: psycopg.Error) -> None:
+        self._failures = (self._failures[0] + 1, error)
 
 
 @contextmanager
-def closed_on_error(connections: Connections) -> Iterator[None]:
-    """Whoever cannot be made keeps nothing open."""
+def closed_on_error(pool: PostgresPool) -> Iterator[None]:
+    """Close the pool if the block fails."""
     with ExitStack() as undo:
-        undo.callback(connections.close)
+        undo.callback(pool.close)
         yield
         undo.pop_all()
 
 
-def migrate(connections: Connections, component: str, steps: Sequence[Migration]) -> int:
-    """Bring a component's tables to the newest version, and say which that is.
+def migrate(pool: PostgresPool, component: str, steps: Sequence[Migration]) -> int:
+    """Migrate a component's tables to the newest version, and return it.
 
     Any number of processes may try at once: one does it, the others wait and find it done.
     """
     newest = steps[-1].version
-    with connections.transaction() as connection:
+    with pool.transaction() as connection:
         done = _version(connection, component)
     if done > newest:
         raise ConfigError(
@@ -148,13 +233,13 @@ def migrate(connections: Connections, component: str, steps: Sequence[Migration]
         )
     for step in steps:
         if step.version > done:
-            _apply(connections, component, step)
+            _apply(pool, component, step)
     return newest
 
 
-def _apply(connections: Connections, component: str, step: Migration) -> None:
-    # Without a limit: a large table takes its time, and others wait here until it is done.
-    with connections.transaction(limited=False) as connection:
+def _apply(pool: PostgresPool, component: str, step: Migration) -> None:
+    # Without a limit: a large table takes its time, and other processes wait here until it is done.
+    with pool.transaction(limited=False) as connection:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [_SCHEMA_LOCK])
         connection.execute(_RECORDS)
         if _version(connection, component) >= step.version:
@@ -177,7 +262,7 @@ CREATE TABLE IF NOT EXISTS groundwire_migrations (
 """
 
 
-def _version(connection: Connection, component: str) -> int:
+def _version(connection: PostgresConnection, component: str) -> int:
     exists = connection.execute("SELECT to_regclass('groundwire_migrations') IS NOT NULL").fetchone()
     if exists != (True,):
         return 0
@@ -188,7 +273,7 @@ def _version(connection: Connection, component: str) -> int:
 
 
 def _complete(address: str) -> str:
-    """The address with what it leaves open; a mistake in it is told without showing it: it may hold a key."""
+    """The address with our defaults. An error does not show it, because it may hold a password."""
     try:
         given = conninfo.conninfo_to_dict(address)
         return conninfo.make_conninfo(
@@ -198,8 +283,8 @@ def _complete(address: str) -> str:
         raise ConfigError("the address of the PostgreSQL database cannot be read") from None
 
 
-def _is_alive(connection: Connection) -> bool:
-    """Nobody hung up: on an idle connection there is something to read only when the server said goodbye."""
+def _is_alive(connection: PostgresConnection) -> bool:
+    """Is an idle connection open? There is something to read on it only when the server has closed it."""
     if connection.closed:
         return False
     poll = select.poll()
@@ -218,25 +303,25 @@ _FULL = (errors.DiskFull,)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Errors of the database in the project's words; what it says holds neither statements nor passwords."""
+def _mapped_errors() -> Iterator[None]:
+    """Raise errors of the database as `GroundwireError`; their messages hold no statements or passwords."""
     try:
         yield
     except psycopg.Error as error:
-        raise _translated(error) from error
+        raise _mapped(error) from error
 
 
-def _translated(error: psycopg.Error) -> GroundwireError:
-    said = error.diag.message_primary or str(error).strip().splitlines()[0]
+def _mapped(error: psycopg.Error) -> GroundwireError:
+    message = error.diag.message_primary or str(error).strip().splitlines()[0]
     if isinstance(error, _CONFIGURATION):
-        return ConfigError(f"PostgreSQL refuses: {said}")
+        return ConfigError(f"PostgreSQL refuses: {message}")
     if isinstance(error, psycopg.OperationalError):
-        return unavailable(f"PostgreSQL failed: {said}", 507 if isinstance(error, _FULL) else 503)
-    return GroundwireError(f"PostgreSQL failed: {said}")
+        return unavailable(f"PostgreSQL failed: {message}", 507 if isinstance(error, _FULL) else 503)
+    return GroundwireError(f"PostgreSQL failed: {message}")
 
 
 def unavailable(message: str, status: int = 503) -> GroundwireError:
-    """The database does not answer now; later it may."""
+    """The database does not respond now; a later attempt may succeed."""
     failure = GroundwireError(message)
     failure.code, failure.status_hint, failure.retryable = "STORE_UNAVAILABLE", status, True
     return failure

@@ -1,15 +1,15 @@
-"""Processes of others: the only module that starts any (`workers.py` starts our own).
+"""External processes: the only module that starts programs of others (`workers.py` starts our own).
 
-A command is a list of arguments, never a line for a shell; it gets the environment, the directory and the
-input it is given and nothing else. It leads a process group of its own, and whatever ends its run (the last
-line, the deadline, too much output, a cancelled caller, a generator closed half-way) ends the whole group:
-SIGTERM, then SIGKILL after a moment. What leaves the group (`setsid`) is out of reach from here; who must
-hold that too starts the command in a sandbox with a process space of its own. `detached` is the opposite:
-what it starts is left to itself whatever becomes of us.
+A command is a list of arguments, never a shell command line; it gets only the environment, the directory and
+the input that it is given. It leads its own process group, and whatever ends its run (the end of output, the
+deadline, too much output, a cancelled caller, a closed generator) ends the whole group: SIGTERM, then SIGKILL
+after a grace period. A process that leaves the group (`setsid`) cannot be reached from here; a sandbox with
+its own process namespace is needed for that. `run_detached` is the opposite: its process runs on whatever
+becomes of us.
 
-Built on the loop's transports, without tasks: what comes in is kept by a protocol, bounded, and read by
-whoever asks for lines. Limits on resources are set by the program `prlimit`, because code that runs between
-fork and exec is not safe in a program with threads.
+Built on the loop's subprocess transports, without tasks: a protocol buffers the output, within limits.
+Resource limits are set by the program `prlimit`, because code between fork and exec is not safe in a program
+with threads.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from groundwire.errors import InvalidArguments, TimedOut, Unreachable, UpstreamW
 from groundwire.model.value import value
 
 MEGABYTE = 1024 * 1024
-_LONGEST_ARGUMENT = 128 * 1024 - 1  # what Linux takes for one argument, its final NUL included
-_LONGEST_INPUT = MEGABYTE
+_MAX_ARGUMENT = 128 * 1024 - 1  # what Linux takes for one argument, its final NUL included
+_MAX_INPUT = MEGABYTE
 _STDOUT, _STDERR = 1, 2
 _NAMES = {_STDOUT: "output", _STDERR: "error output"}
-_GONE = 1.0
+_REAP_SECONDS = 1.0
 
 
 @value
-class Command:
-    """What to start, and everything it will know."""
+class ProcessCommand:
+    """A command line with its environment, directory and input."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
@@ -45,48 +45,52 @@ class Command:
 
 
 @value
-class Bounds:
-    """How long a command may run (seconds), and how much it may say (bytes)."""
+class ProcessLimits:
+    """How long a command may run (seconds), and how much output it may write (bytes)."""
 
     seconds: float = 60.0
     stdout: int = 2 * MEGABYTE
     stderr: int = 2 * MEGABYTE
     grace: float = 0.5
-    """Between SIGTERM and SIGKILL; also how long output may follow the end of the command."""
+    """Seconds between SIGTERM and SIGKILL; also how long output may follow the exit of the command."""
 
 
 @value
-class Resources:
-    """What a command may use; None where nothing is said."""
+class ResourceLimits:
+    """Limits of resources; None for no limit."""
 
     cpu_seconds: int | None = None
     file_bytes: int | None = None
     processes: int | None = None
-    """Counted over all processes of the user (of the sandbox, where it has users of its own)."""
+    """Counted over all processes of the user (of the sandbox, if it has a user namespace)."""
 
 
-def limited(argv: tuple[str, ...], resources: Resources, prlimit: str) -> tuple[str, ...]:
-    """The same command with limits that hold for all it starts; as it is where `prlimit` is not installed."""
-    said = {"cpu": resources.cpu_seconds, "fsize": resources.file_bytes, "nproc": resources.processes}
-    limits = tuple(f"--{name}={limit}" for name, limit in said.items() if limit is not None)
-    return (prlimit, "--core=0", *limits, *argv) if prlimit else argv
+def with_resource_limits(argv: tuple[str, ...], resources: ResourceLimits, prlimit: str) -> tuple[str, ...]:
+    """The command with limits that its children inherit; unchanged where `prlimit` is not installed."""
+    wanted = {"cpu": resources.cpu_seconds, "fsize": resources.file_bytes, "nproc": resources.processes}
+    options = tuple(f"--{name}={limit}" for name, limit in wanted.items() if limit is not None)
+    return (prlimit, "--core=0", *options, *argv) if prlimit else argv
 
 
-class Running:
-    """A command that has been started."""
+class RunningProcess:
+    """A running command."""
 
     def __init__(
-        self, transport: asyncio.SubprocessTransport, watch: _Watch, bounds: Bounds, ends: float
+        self,
+        transport: asyncio.SubprocessTransport,
+        protocol: _ProcessProtocol,
+        limits: ProcessLimits,
+        ends: float,
     ) -> None:
         self.pid = transport.get_pid()
         self._transport = transport
-        self._watch = watch
-        self._bounds = bounds
+        self._protocol = protocol
+        self._limits = limits
         self._ends = ends
 
     async def lines(self) -> AsyncGenerator[bytes, None]:
-        """The lines of its output without their ends, as they come. Only LF ends a line."""
-        output = self._watch.kept[_STDOUT]
+        """The lines of its output as they arrive, without line ends. Only LF ends a line."""
+        output = self._protocol.output[_STDOUT]
         while True:
             while (end := output.find(b"\n")) >= 0:
                 line = bytes(output[:end])
@@ -102,57 +106,59 @@ class Running:
     async def end(self) -> tuple[int, bytes]:
         """Its exit code (negative: the signal that killed it) and its error output."""
         while await self._more(_STDOUT):
-            self._watch.kept[_STDOUT].clear()
+            self._protocol.output[_STDOUT].clear()
         while await self._more(_STDERR):
             pass
-        while self._watch.code is None:
+        while self._protocol.code is None:
             await self._wait()
-        return self._watch.code, bytes(self._watch.kept[_STDERR])
+        return self._protocol.code, bytes(self._protocol.output[_STDERR])
 
     async def stop(self) -> None:
-        """End the whole group, and wait until it is gone."""
-        watch = self._watch
+        """End the process group, and wait until it is gone."""
+        protocol = self._protocol
         try:
-            if watch.code is None:
+            if protocol.code is None:
                 self._signal(signal.SIGTERM)
-                await self._until(lambda: watch.code is not None, self._bounds.grace)
+                await self._until(lambda: protocol.code is not None, self._limits.grace)
         finally:
             # Also where the wait was cancelled: the group dies before anything else is waited for.
             self._signal(signal.SIGKILL)
             try:
-                # Closed before its child is reaped, the transport would reap it behind the loop's back.
-                await self._until(lambda: watch.code is not None, _GONE)
+                # If the transport is closed before its child is reaped, it reaps the child without the loop.
+                await self._until(lambda: protocol.code is not None, _REAP_SECONDS)
             finally:
                 self._close()
-        await self._until(lambda: watch.gone, _GONE)
+        await self._until(lambda: protocol.closed, _REAP_SECONDS)
 
-    async def _until(self, is_so: Callable[[], bool], seconds: float) -> None:
+    async def _until(self, condition: Callable[[], bool], seconds: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while not is_so():
-                    await self._watch.change()
+                while not condition():
+                    await self._protocol.change()
 
     def _close(self) -> None:
         stdin = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
         if stdin.get_write_buffer_size():
-            stdin.abort()  # nobody will read the rest
+            stdin.abort()  # the rest will not be read
         self._transport.close()
 
     async def _more(self, stream: int) -> bool:
-        """Wait for more of an output; False at its end."""
-        watch = self._watch
-        if watch.flooded:
-            limit = self._bounds.stdout if watch.flooded == _STDOUT else self._bounds.stderr
-            raise UpstreamWireError(f"the command's {_NAMES[watch.flooded]} is larger than {limit} bytes")
-        if stream not in watch.open:
+        """Wait for more output of a stream; False at its end."""
+        protocol = self._protocol
+        if protocol.overflowed:
+            limit = self._limits.stdout if protocol.overflowed == _STDOUT else self._limits.stderr
+            raise UpstreamWireError(
+                f"the command's {_NAMES[protocol.overflowed]} is larger than {limit} bytes"
+            )
+        if stream not in protocol.open:
             return False
-        if watch.code is None:
+        if protocol.code is None:
             await self._wait()
             return True
-        # The command is gone. Its group goes too; who left the group may hold the output open for ever.
+        # The command has exited. Kill its group too; a process outside it may hold the output open for ever.
         self._signal(signal.SIGKILL)
         now = asyncio.get_running_loop().time()
-        self._ends = min(self._ends, now + self._bounds.grace)
+        self._ends = min(self._ends, now + self._limits.grace)
         try:
             await self._wait()
         except TimedOut:
@@ -161,30 +167,32 @@ class Running:
 
     async def _wait(self) -> None:
         if asyncio.get_running_loop().time() >= self._ends:
-            raise self._late()  # also where output always comes and no wait could run out
+            raise self._late()  # also where output always arrives and no wait could time out
         try:
             async with asyncio.timeout_at(self._ends):
-                await self._watch.change()
+                await self._protocol.change()
         except TimeoutError:
             raise self._late() from None
 
     def _late(self) -> TimedOut:
-        return TimedOut(f"the command did not end within {self._bounds.seconds:g} s")
+        return TimedOut(f"the command did not end within {self._limits.seconds:g} s")
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
 
-_USUAL = Bounds()
+_DEFAULT_LIMITS = ProcessLimits()
 
 
 @asynccontextmanager
-async def running(command: Command, bounds: Bounds = _USUAL) -> AsyncIterator[Running]:
-    """Start a command; when the block is left, nothing of it runs any more."""
+async def start_process(
+    command: ProcessCommand, limits: ProcessLimits = _DEFAULT_LIMITS
+) -> AsyncIterator[RunningProcess]:
+    """Start a command; at the end of the block its process group is gone."""
     _check(command)
-    ends = asyncio.get_running_loop().time() + bounds.seconds
-    started = await _started(command, bounds, ends)
+    ends = asyncio.get_running_loop().time() + limits.seconds
+    started = await _start(command, limits, ends)
     try:
         started.feed(command.stdin)
         yield started
@@ -192,10 +200,10 @@ async def running(command: Command, bounds: Bounds = _USUAL) -> AsyncIterator[Ru
         await started.stop()
 
 
-async def _started(command: Command, bounds: Bounds, ends: float) -> _Started:
+async def _start(command: ProcessCommand, limits: ProcessLimits, ends: float) -> _StartedProcess:
     starting = asyncio.ensure_future(
         asyncio.get_running_loop().subprocess_exec(
-            lambda: _Watch(bounds),
+            lambda: _ProcessProtocol(limits),
             *command.argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -207,24 +215,26 @@ async def _started(command: Command, bounds: Bounds, ends: float) -> _Started:
         )
     )
     try:
-        transport, watch = await asyncio.shield(starting)
+        transport, protocol = await asyncio.shield(starting)
     except asyncio.CancelledError:
-        # Half-started, the loop would end the leader of the group alone.
+        # The loop would kill only the leader of the group.
         with suppress(OSError, ValueError):
-            await _Started(*await starting, bounds, ends).stop()
+            await _StartedProcess(*await starting, limits, ends).stop()
         raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it cannot be executed"
         raise Unreachable(f"cannot start {command.argv[0]}: {reason}") from None
-    return _Started(transport, watch, bounds, ends)
+    return _StartedProcess(transport, protocol, limits, ends)
 
 
-async def detached(command: Command, descriptor: int) -> bytes:
-    """The output of a command that inherits a descriptor, belongs to no terminal, and runs to its end
-    whether we wait for it or not."""
+async def run_detached(command: ProcessCommand, descriptor: int) -> bytes:
+    """Run a command that inherits a descriptor and has no terminal; returns its output.
+
+    It runs to its end even if the caller is cancelled or this process exits.
+    """
     _check(command)
     loop = asyncio.get_running_loop()
-    told: asyncio.Future[bytes] = loop.create_future()
+    result: asyncio.Future[bytes] = loop.create_future()
     try:
         process = subprocess.Popen(  # noqa: S603  an argument list, as everywhere here
             command.argv,
@@ -239,22 +249,22 @@ async def detached(command: Command, descriptor: int) -> bytes:
     except OSError as error:
         raise Unreachable(f"cannot start {command.argv[0]}: {error.strerror}") from None
 
-    def tell(output: bytes) -> None:
-        if not told.done():
-            told.set_result(output)
+    def resolve(output: bytes) -> None:
+        if not result.done():
+            result.set_result(output)
 
-    def listen() -> None:
+    def communicate() -> None:
         output, _ = process.communicate(command.stdin)
-        with suppress(RuntimeError):  # the loop has ended, and nobody waits
-            loop.call_soon_threadsafe(tell, output)
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(resolve, output)
 
-    # A thread that nobody waits for: the loop's own child would be killed with the loop.
-    threading.Thread(target=listen, daemon=True).start()
-    return await told
+    # In a daemon thread: a child of the loop would be killed with the loop.
+    threading.Thread(target=communicate, daemon=True).start()
+    return await result
 
 
-class _Started(Running):
-    """A command whose input is still to be given."""
+class _StartedProcess(RunningProcess):
+    """A process whose input has not been written yet."""
 
     def feed(self, data: bytes) -> None:
         stdin = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
@@ -263,21 +273,21 @@ class _Started(Running):
         stdin.close()  # once it is written
 
 
-class _Watch(asyncio.SubprocessProtocol):
-    """Keeps what the command says, up to the bounds, and what became of it."""
+class _ProcessProtocol(asyncio.SubprocessProtocol):
+    """Buffers the output of a process, within the limits, and records its exit."""
 
-    def __init__(self, bounds: Bounds) -> None:
-        self.kept = {_STDOUT: bytearray(), _STDERR: bytearray()}
+    def __init__(self, limits: ProcessLimits) -> None:
+        self.output = {_STDOUT: bytearray(), _STDERR: bytearray()}
         self.open = {_STDOUT, _STDERR}
         self.code: int | None = None
-        self.gone = False
-        self.flooded = 0
-        self._left = {_STDOUT: bounds.stdout, _STDERR: bounds.stderr}
+        self.closed = False
+        self.overflowed = 0
+        self._left = {_STDOUT: limits.stdout, _STDERR: limits.stderr}
         self._changed = asyncio.Event()
         self._transport: asyncio.SubprocessTransport | None = None
 
     async def change(self) -> None:
-        """Wait until something happens."""
+        """Wait for output, the end of a stream, or the exit."""
         self._changed.clear()
         await self._changed.wait()
 
@@ -285,11 +295,11 @@ class _Watch(asyncio.SubprocessProtocol):
         self._transport = cast("asyncio.SubprocessTransport", transport)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if not self.flooded:
-            self.kept[fd] += data[: self._left[fd]]
+        if not self.overflowed:
+            self.output[fd] += data[: self._left[fd]]
             self._left[fd] -= len(data)
             if self._left[fd] < 0:
-                self._drown(fd)
+                self._stop_reading(fd)
         self._changed.set()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002
@@ -301,20 +311,20 @@ class _Watch(asyncio.SubprocessProtocol):
         self._changed.set()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        self.gone = True
+        self.closed = True
         self._changed.set()
 
-    def _drown(self, fd: int) -> None:
-        """Too much: read no more. The reader, or whoever leaves, ends the group."""
-        self.flooded = fd
+    def _stop_reading(self, fd: int) -> None:
+        """Stop reading; the reader raises the error and ends the group."""
+        self.overflowed = fd
         for number in self.open:
             pipe = self._transport.get_pipe_transport(number) if self._transport else None
             if pipe is not None:
                 cast("asyncio.ReadTransport", pipe).pause_reading()
 
 
-def _check(command: Command) -> None:
-    """Refuse what no command can be started with, before anything is started."""
+def _check(command: ProcessCommand) -> None:
+    """Refuse arguments that no process can be started with, before anything is started."""
     if not command.argv or not command.argv[0]:
         raise InvalidArguments("there is no command to start")
     for text in (*command.argv, command.cwd, *command.env, *command.env.values()):
@@ -324,11 +334,9 @@ def _check(command: Command) -> None:
             size = len(os.fsencode(text))
         except UnicodeEncodeError:
             raise InvalidArguments("a command cannot be given half a surrogate pair") from None
-        if size > _LONGEST_ARGUMENT:
-            raise InvalidArguments(f"an argument has {size} bytes, at most {_LONGEST_ARGUMENT} are possible")
+        if size > _MAX_ARGUMENT:
+            raise InvalidArguments(f"an argument has {size} bytes, at most {_MAX_ARGUMENT} are possible")
     if any("=" in name or not name for name in command.env):
         raise InvalidArguments("the name of an environment variable is empty or has an equals sign")
-    if len(command.stdin) > _LONGEST_INPUT:
-        raise InvalidArguments(
-            f"the input has {len(command.stdin)} bytes, at most {_LONGEST_INPUT} are possible"
-        )
+    if len(command.stdin) > _MAX_INPUT:
+        raise InvalidArguments(f"the input has {len(command.stdin)} bytes, at most {_MAX_INPUT} are possible")

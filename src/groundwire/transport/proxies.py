@@ -1,8 +1,8 @@
-"""Proxies, as the environment names them: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`.
+"""Proxy settings from the environment: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`.
 
-Lower-case names win over upper-case ones. This machine itself is never reached through a proxy. `NO_PROXY`
-lists domains, which hold for what lies below them, addresses, networks (`10.0.0.0/8`), or `*` for all; a
-port narrows an entry.
+Lower-case names win over upper-case ones. Loopback is never reached through a proxy. `NO_PROXY` lists
+domains, which include their subdomains, addresses, networks (`10.0.0.0/8`), or `*` for all; a port limits an
+entry to it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _PORTS = {"http": "80", "https": "443"}
 
 
 def proxy_for(url: str, env: Mapping[str, str]) -> str | None:
-    """The proxy that an environment names for an address; None if there is none."""
+    """The proxy for a URL; None if there is none."""
     return proxy_among(proxies_in(env), url)
 
 
 def proxy_among(proxies: Mapping[str, str], url: str) -> str | None:
-    """The same, for who asks more than once."""
+    """The proxy for a URL among parsed settings."""
     scheme = url.partition(":")[0].lower()
     proxy = proxies.get(scheme) or proxies.get("all")
     if not proxy:
@@ -34,12 +34,14 @@ def proxy_among(proxies: Mapping[str, str], url: str) -> str | None:
         return None
     proxy = proxy if "://" in proxy else f"http://{proxy}"
     if not proxy.lower().startswith(("http://", "https://")):
-        raise ConfigError(f"the proxy for {scheme} must be given as an http address; others cannot be used")
+        raise ConfigError(
+            f"the proxy for {scheme} must be given as an http address; other kinds are not supported"
+        )
     return proxy
 
 
 def host_of(url: str) -> str:
-    """The host of an address, without the credentials that may stand before it."""
+    """The host of a URL, without credentials."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:
@@ -54,9 +56,9 @@ def _port_of(url: str) -> str:
 
 
 def proxies_in(env: Mapping[str, str]) -> dict[str, str]:
-    """Proxies by scheme, with `all` and `no` among them."""
+    """Proxies by scheme, with the keys `all` and `no`."""
     found: dict[str, str] = {}
-    for name, text in sorted(env.items()):  # upper case sorts first, so lower case has the last word
+    for name, text in sorted(env.items()):  # upper case sorts first, so lower case overrides it
         if name.lower().endswith(_SUFFIX) and name in (name.lower(), name.upper()):
             found[name.lower().removesuffix(_SUFFIX)] = text.strip()
     if "REQUEST_METHOD" in env and "http_proxy" not in env:

@@ -1,4 +1,7 @@
-"""An answer that is being read: bytes as they arrive, with a clock beside them."""
+"""Send an HTTP request and stream its response, with a time limit for each phase.
+
+Imported with the first request: TLS takes long to import.
+"""
 
 from __future__ import annotations
 
@@ -7,39 +10,47 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 
 from groundwire.errors import Interrupted, TimedOut, UpstreamWireError
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.decoders import Inflater
-from groundwire.transport.errors import reason_of
+from groundwire.transport.decoders import ENCODINGS, Decompressor
+from groundwire.transport.errors import connection_error, describe_error
+from groundwire.transport.http import Deadlines, HttpRequest
+from groundwire.transport.http1.connect import Connector
 from groundwire.transport.http1.connection import Connection, IncompleteBody
-from groundwire.transport.http1.origin import Origin
-from groundwire.transport.http1.parser import ProtocolError, ResponseHead
-from groundwire.transport.http1.pool import Pool
+from groundwire.transport.http1.origin import Origin, RequestTarget, parse_proxy, parse_target
+from groundwire.transport.http1.parser import ProtocolError, ResponseHead, encode_request
+from groundwire.transport.http1.pool import ConnectTimeout, Pool
+from groundwire.transport.proxies import host_of
 
-_PIECE = 32 * 1024
-"""Bytes that are given on at once: a client who does not read makes us hold some multiple of it."""
-_GRACE = 0.25
-_EXCERPT = 256 * 1024
-_SOON = 2.0
+_CHUNK = 32 * 1024
+"""Bytes returned by one read: for a client that does not read, we buffer a small multiple of it."""
+_DRAIN_SECONDS = 0.25
+_ERROR_BODY_SIZE = 256 * 1024
+_ERROR_BODY_SECONDS = 2.0
 _BLANKS = b"\xef\xbb\xbf \t\r\n"
-_LATE = "the answer took too long"
+_TOO_LATE = "the answer took too long"
+
+_KEEP_ALIVE = 30.0
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+_RESERVED = frozenset({"connection", "content-length", "transfer-encoding", "upgrade"})
+"""Headers that describe the connection or the length of the body: only this module may set them."""
+_DEFAULT_HEADERS = (("user-agent", "groundwire"), ("accept", "*/*"), ("accept-encoding", ENCODINGS))
 
 
 class Response:
-    """An answer that has begun: its status, its headers (lower-case names), its bytes."""
+    """A streaming response: status, headers (lower-case names), and the body as it arrives."""
 
     __slots__ = (
-        "_clock",
-        "_door",
+        "_connection",
+        "_decompressor",
         "_ends",
         "_idle",
-        "_inflater",
-        "_kept",
         "_largest",
-        "_line",
+        "_loop",
+        "_origin",
+        "_peeked",
         "_pool",
-        "_room",
-        "_since",
+        "_remaining",
         "_timer",
+        "_waiting_since",
         "headers",
         "status",
     )
@@ -47,137 +58,198 @@ class Response:
     def __init__(
         self,
         pool: Pool,
-        door: Origin,
-        line: Connection,
+        origin: Origin,
+        connection: Connection,
         head: ResponseHead,
         deadlines: Deadlines,
         ends: float,
     ) -> None:
         self._pool = pool
-        self._door = door
-        self._line = line
-        self._clock = asyncio.get_running_loop()
+        self._origin = origin
+        self._connection = connection
+        self._loop = asyncio.get_running_loop()
         self._idle = deadlines.idle
-        self._largest = self._room = deadlines.largest
+        self._largest = self._remaining = deadlines.largest
         self._ends = ends
-        self._since = 0.0
-        """When the wait began; nobody waits at zero. Time in which nobody reads does not count."""
+        self._waiting_since = 0.0
+        """When the current wait for bytes began; zero while there is no reader, because that time does not
+        count."""
         self._timer: asyncio.TimerHandle | None = None
-        self._kept = b""
+        self._peeked = b""
         self.status = head.status
         self.headers = head.headers
         encoding = head.headers.get("content-encoding")
-        self._inflater = Inflater(encoding) if encoding else None
+        self._decompressor = Decompressor(encoding) if encoding else None
 
-    async def next(self) -> bytes:
-        """The next bytes, empty at the end. What came before the connection broke is told before that is.
+    async def read(self) -> bytes:
+        """The next bytes, empty at the end. Bytes from before a broken connection are returned before its
+        error.
 
-        Raises `UpstreamWireError` when there are more than an answer may have.
+        Raises `UpstreamWireError` when the body is larger than allowed.
         """
-        if self._kept:
-            kept, self._kept = self._kept, b""
-            return kept
-        data = await self._next()
-        self._room -= len(data)
-        if self._room < 0:
+        if self._peeked:
+            peeked, self._peeked = self._peeked, b""
+            return peeked
+        data = await self._read()
+        self._remaining -= len(data)
+        if self._remaining < 0:
             raise UpstreamWireError(
                 f"the answer is larger than {self._largest // 2**20} MB; raise max_answer_mb if it must be"
             )
         return data
 
-    async def _next(self) -> bytes:
-        if self._clock.time() >= self._ends:
-            raise TimedOut(_LATE)  # also where bytes are always there and no wait could run out
+    async def _read(self) -> bytes:
+        if self._loop.time() >= self._ends:
+            raise TimedOut(_TOO_LATE)  # also where bytes are always there and no wait could time out
         try:
-            if self._inflater is not None:
-                return await self._unpacked(self._inflater)
-            return self._line.read_now(_PIECE) or await self._received()
+            if self._decompressor is not None:
+                return await self._decompressed(self._decompressor)
+            return self._connection.read_now(_CHUNK) or await self._received()
         except TimeoutError:
-            late = self._clock.time() >= self._ends
-            raise TimedOut(_LATE if late else "the answer stopped coming") from None
+            late = self._loop.time() >= self._ends
+            raise TimedOut(_TOO_LATE if late else "the answer stopped coming") from None
         except (ProtocolError, OSError, UpstreamWireError) as error:
-            raise Interrupted(f"the connection broke: {reason_of(error)}") from None
+            raise Interrupted(f"the connection broke: {describe_error(error)}") from None
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """The body as it arrives."""
-        while chunk := await self.next():
+        while chunk := await self.read():
             yield chunk
 
-    async def head(self) -> bytes:
-        """The first bytes that are no blanks, which stay to be read; empty if there are none."""
-        while chunk := await self.next():
-            self._kept = chunk.lstrip(_BLANKS)
-            if self._kept:
+    async def peek(self) -> bytes:
+        """The first bytes that are not blank, without consuming them; empty if there are none."""
+        while chunk := await self.read():
+            self._peeked = chunk.lstrip(_BLANKS)
+            if self._peeked:
                 break
-        return self._kept
+        return self._peeked
 
     async def body(self, limit: int = 0) -> bytes:
-        """The whole body, up to a limit of its own if there is one."""
-        pieces = bytearray()
-        while chunk := await self.next():
-            pieces += chunk
-            if limit and len(pieces) > limit:
+        """The whole body, up to a limit if one is given."""
+        data = bytearray()
+        while chunk := await self.read():
+            data += chunk
+            if limit and len(data) > limit:
                 raise UpstreamWireError(f"the body is larger than {limit} bytes")
-        return bytes(pieces)
+        return bytes(data)
 
-    async def excerpt(self) -> bytes:
-        """The beginning of a body that only explains a status: as much of it as comes soon."""
-        pieces = bytearray()
+    async def error_body(self) -> bytes:
+        """The beginning of a body that only explains the status: what arrives within a short time."""
+        data = bytearray()
         with suppress(TimeoutError, TimedOut, Interrupted, UpstreamWireError):
-            async with asyncio.timeout(_SOON):
-                while chunk := await self.next():
-                    pieces += chunk
-                    if len(pieces) >= _EXCERPT:
+            async with asyncio.timeout(_ERROR_BODY_SECONDS):
+                while chunk := await self.read():
+                    data += chunk
+                    if len(data) >= _ERROR_BODY_SIZE:
                         break
-        return bytes(pieces[:_EXCERPT])
+        return bytes(data[:_ERROR_BODY_SIZE])
 
-    async def settle(self) -> bytes:
-        """What follows the last word, if its end comes soon: then the connection can serve another call."""
+    async def drain(self) -> bytes:
+        """Read the rest of the body if its end comes soon, so that the connection can be reused."""
         rest = bytearray()
         with suppress(TimeoutError, TimedOut, Interrupted, UpstreamWireError):
-            while self._line.is_over and (chunk := await self.next()):
+            while self._connection.is_complete and (chunk := await self.read()):
                 rest += chunk
-            if not self._line.is_over:
-                async with asyncio.timeout(_GRACE):
-                    while chunk := await self.next():
+            if not self._connection.is_complete:
+                async with asyncio.timeout(_DRAIN_SECONDS):
+                    while chunk := await self.read():
                         rest += chunk
         return bytes(rest)
 
     def close(self) -> None:
-        """A body that has come to its end leaves the connection for the next call; any other is closed."""
+        """Return the connection to the pool if the body is complete; otherwise close it."""
         if self._timer is not None:
             self._timer.cancel()
-        self._pool.leave(self._door, self._line)
-        self._ends = 0.0  # whoever still reads would read another's answer
+        self._pool.release(self._origin, self._connection)
+        self._ends = 0.0  # a later read would get bytes of another response
 
     async def _received(self) -> bytes:
-        if self._line.is_over:
+        if self._connection.is_complete:
             return b""
-        self._since = self._clock.time()
+        self._waiting_since = self._loop.time()
         if self._timer is None:
-            self._wait()
+            self._start_timer()
         try:
-            return await self._line.read(_PIECE)
+            return await self._connection.read(_CHUNK)
         finally:
-            self._since = 0.0
+            self._waiting_since = 0.0
 
-    async def _unpacked(self, inflater: Inflater) -> bytes:
-        data = inflater.feed(b"", _PIECE)
-        while not data and (packed := self._line.read_now(_PIECE) or await self._received()):
-            data = inflater.feed(packed, _PIECE)
-        if not data and not inflater.is_whole:
+    async def _decompressed(self, decompressor: Decompressor) -> bytes:
+        data = decompressor.feed(b"", _CHUNK)
+        while not data and (packed := self._connection.read_now(_CHUNK) or await self._received()):
+            data = decompressor.feed(packed, _CHUNK)
+        if not data and not decompressor.is_complete:
             raise IncompleteBody
         return data
 
-    def _wait(self) -> None:
-        """One timer for a whole answer costs less than one for each read."""
-        begun = self._since or self._clock.time()
-        self._timer = self._clock.call_at(min(begun + self._idle, self._ends), self._look)
+    def _start_timer(self) -> None:
+        """One timer for a whole response costs less than one for each read."""
+        since = self._waiting_since or self._loop.time()
+        self._timer = self._loop.call_at(min(since + self._idle, self._ends), self._on_timer)
 
-    def _look(self) -> None:
-        if not self._since:
-            self._timer = None  # the next wait sets it again
-        elif self._clock.time() >= min(self._since + self._idle, self._ends):
-            self._line.give_up(TimeoutError())
+    def _on_timer(self) -> None:
+        if not self._waiting_since:
+            self._timer = None  # the next wait starts it again
+        elif self._loop.time() >= min(self._waiting_since + self._idle, self._ends):
+            self._connection.fail(TimeoutError())
         else:
-            self._wait()
+            self._start_timer()
+
+
+def new_pool() -> Pool:
+    """A connection pool for one event loop."""
+    return Pool(Connector(), _KEEP_ALIVE)
+
+
+class OpenRequest:
+    """Context manager that sends a request. A class, because a generator for each request costs more."""
+
+    __slots__ = ("_deadlines", "_pool", "_proxy", "_request", "_response")
+
+    def __init__(self, pool: Pool, request: HttpRequest, deadlines: Deadlines, proxy: str) -> None:
+        self._pool = pool
+        self._request = request
+        self._deadlines = deadlines
+        self._proxy = proxy
+        self._response: Response | None = None
+
+    async def __aenter__(self) -> Response:
+        request, deadlines = self._request, self._deadlines
+        ends = asyncio.get_running_loop().time() + deadlines.total
+        try:
+            target = parse_target(request.url, self._proxy)
+            data = encode_http_request(request, target)
+            async with asyncio.timeout(min(deadlines.first_byte, deadlines.total)):
+                connection, head = await self._pool.send(
+                    target.origin, request.method, data, deadlines.connect
+                )
+        except ConnectTimeout:
+            raise TimedOut(f"no connection to {host_of(request.url)} in time") from None
+        except TimeoutError:
+            raise TimedOut(f"no answer from {host_of(request.url)} in time") from None
+        except (OSError, ValueError) as error:
+            raise connection_error(error, host_of(request.url)) from None
+        self._response = Response(self._pool, target.origin, connection, head, deadlines, ends)
+        return self._response
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._response is not None:
+            self._response.close()
+
+
+def encode_http_request(request: HttpRequest, target: RequestTarget) -> bytes:
+    """A request as bytes; raises `ValueError` if it cannot be written."""
+    given = {name.lower() for name in request.headers}
+    if not _RESERVED.isdisjoint(given):
+        raise ValueError("a header is not the caller's to set")
+    host = [] if "host" in given else [("host", target.host)]
+    headers = [*host, *request.headers.items()]
+    headers += [(name, text) for name, text in _DEFAULT_HEADERS if name not in given]
+    if target.authorization and "authorization" not in given:
+        headers.append(("authorization", target.authorization))
+    origin = target.origin
+    if origin.proxy and not origin.tls_name and (authorization := parse_proxy(origin.proxy)[1]):
+        headers.append(("proxy-authorization", authorization))
+    if request.body or request.method in _WITH_BODY:
+        headers.append(("content-length", str(len(request.body))))
+    return encode_request(request.method, target.path, headers) + request.body

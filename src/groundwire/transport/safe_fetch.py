@@ -1,8 +1,8 @@
-"""Fetching under the guard: judge, look up, judge again, and dial what was judged.
+"""SSRF-safe fetch: check the URL, resolve the host, check its addresses, and connect to a checked address.
 
-A line is given the IP address itself, with the name beside it for the `Host` header and the certificate, so
-what is dialled cannot differ from what was looked up and found public. A redirect begins from the start. One
-deadline spans everything, and sizes count after unpacking.
+A connection is made to the IP address itself; the host name is only used for the `Host` header and the
+certificate. So the connection cannot go elsewhere than the addresses that were checked. Every redirect is
+checked from the start. One deadline covers everything, and size limits apply after decompression.
 """
 
 from __future__ import annotations
@@ -16,46 +16,46 @@ from types import TracebackType
 from typing import NoReturn
 
 from groundwire.errors import GroundwireError, TimedOut, Unreachable, UpstreamWireError
-from groundwire.transport.decoders import ENCODINGS, Unpacker
-from groundwire.transport.errors import trouble
+from groundwire.transport.decoders import ENCODINGS, BodyDecoder
+from groundwire.transport.errors import connection_error
 from groundwire.transport.fetch import Fetched, media_of
-from groundwire.transport.http1.connect import Connector, LookUp, addresses_of
+from groundwire.transport.http1.connect import Connector, ResolveHost, resolve_host
 from groundwire.transport.http1.connection import Connection, RemoteDisconnected
 from groundwire.transport.http1.origin import Origin
 from groundwire.transport.http1.parser import ProtocolError, ResponseHead, encode_request, length_in
 from groundwire.transport.http1.pool import ConnectTimeout, Pool
-from groundwire.transport.ssrf import PUBLIC, Rules, judge, may_dial, refused
+from groundwire.transport.ssrf import PUBLIC, SsrfPolicy, check_url, fetch_refused, may_connect
 from groundwire.transport.weburl import IpAddress, WebUrl
 
 HOPS = 5
 SECONDS = 5.0
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_DIALLED = 3
-"""How many addresses of one name are tried."""
+_MAX_ADDRESSES = 3
+"""How many addresses of a host are tried."""
 _CONNECT = 2.0
 _KEEP_ALIVE = 15.0
-_PIECE = 64 * 1024
+_CHUNK = 64 * 1024
 _UNKNOWN = "application/octet-stream"
 
 
-class GuardedFetcher:
-    """A `Fetcher`. Rules, resolver and `tls` are for who tests, or fetches from a network of their own."""
+class SafeFetcher:
+    """The `Fetcher` for public web pages. Policy, resolver and `tls` can be set for tests and intranets."""
 
     def __init__(
         self,
-        rules: Rules = PUBLIC,
+        policy: SsrfPolicy = PUBLIC,
         *,
-        resolve: LookUp = addresses_of,
+        resolve: ResolveHost = resolve_host,
         seconds: float = SECONDS,
         tls: SSLContext | None = None,
     ) -> None:
-        self._rules = rules
+        self._policy = policy
         self._resolve = resolve
         self._seconds = seconds
-        self._pool = Pool(Connector(_no_names, tls), _KEEP_ALIVE)
+        self._pool = Pool(Connector(_no_lookup, tls), _KEEP_ALIVE)
 
-    async def __aenter__(self) -> GuardedFetcher:
+    async def __aenter__(self) -> SafeFetcher:
         return self
 
     async def __aexit__(
@@ -66,50 +66,50 @@ class GuardedFetcher:
     async def aclose(self) -> None:
         """Close all connections."""
         self._pool.close()
-        await asyncio.sleep(0)  # what was cut is closed when the loop comes to it
+        await asyncio.sleep(0)  # aborted transports are closed in the next iteration of the loop
 
     async def get(self, url: str, *, accept: str = "text/html", limit: int = 2_000_000) -> Fetched:
         """The page, whatever its status; `accept` lists the media types that are read."""
-        parts = judge(url, self._rules)
+        parts = check_url(url, self._policy)
         try:
             async with asyncio.timeout(self._seconds):
                 for _ in range(HOPS + 1):
-                    async with self._opened(parts, accept) as (line, head):
+                    async with self._opened(parts, accept) as (connection, head):
                         target = _target(head)
                         if target is None:
-                            return await _read(parts, line, head, accept, limit)
-                    parts = judge(target, self._rules, base=parts)
+                            return await _read(parts, connection, head, accept, limit)
+                    parts = check_url(target, self._policy, base=parts)
         except TimeoutError:
-            raise TimedOut("the page did not come in time") from None
-        raise refused()
+            raise TimedOut("the page did not arrive in time") from None
+        raise fetch_refused()
 
     @asynccontextmanager
     async def _opened(self, parts: WebUrl, accept: str) -> AsyncIterator[tuple[Connection, ResponseHead]]:
-        door, line, head = await self._send(parts, accept)
+        origin, connection, head = await self._send(parts, accept)
         try:
-            yield line, head
+            yield connection, head
         finally:
-            self._pool.leave(door, line)
+            self._pool.release(origin, connection)
 
     async def _send(self, parts: WebUrl, accept: str) -> tuple[Origin, Connection, ResponseHead]:
-        failed: GroundwireError = Unreachable(f"{parts.host} has no address")
+        failure: GroundwireError = Unreachable(f"{parts.host} has no address")
         headers = {"host": parts.netloc, "user-agent": "groundwire", "accept": accept}
         data = encode_request("GET", parts.path, (headers | {"accept-encoding": ENCODINGS}).items())
         for ip in await self._addresses(parts):
             name = parts.host if parts.scheme == "https" else ""
-            door = Origin(str(ip), parts.port, name, site=parts.host)
+            origin = Origin(str(ip), parts.port, name, site=parts.host)
             try:
-                return door, *await self._pool.begin(door, "GET", data, _CONNECT)
+                return origin, *await self._pool.send(origin, "GET", data, _CONNECT)
             except ConnectTimeout:
-                failed = TimedOut(f"no connection to {parts.host} in time")
+                failure = TimedOut(f"no connection to {parts.host} in time")
             except (ProtocolError, RemoteDisconnected, SSLError) as error:
-                raise trouble(error, parts.host) from None
+                raise connection_error(error, parts.host) from None
             except OSError as error:
-                failed = trouble(error, parts.host)
-        raise failed
+                failure = connection_error(error, parts.host)
+        raise failure
 
     async def _addresses(self, parts: WebUrl) -> list[IpAddress]:
-        """Where the host is, all of it allowed: one answer that is not speaks against the others."""
+        """The addresses of the host; refused if a single one of them is not allowed."""
         if parts.ip is not None:
             found = [parts.ip]
         else:
@@ -118,27 +118,29 @@ class GuardedFetcher:
             except OSError:
                 raise Unreachable(f"{parts.host} cannot be found") from None
             except ValueError:
-                raise refused() from None
-        if not all(may_dial(parts, ip, self._rules) for ip in found):
-            raise refused()
-        return found[:_DIALLED]
+                raise fetch_refused() from None
+        if not all(may_connect(parts, ip, self._policy) for ip in found):
+            raise fetch_refused()
+        return found[:_MAX_ADDRESSES]
 
 
-async def _no_names(_: str) -> NoReturn:
-    """Only IP addresses are dialled; a name that came so far was judged by nobody."""
-    raise refused()
+async def _no_lookup(_: str) -> NoReturn:
+    """Connections are made to checked IP addresses only; a host name here was never checked."""
+    raise fetch_refused()
 
 
 def _target(head: ResponseHead) -> str | None:
-    """Where a redirect leads; None if it is none. Pages that refresh themselves are only pages."""
+    """The location of a redirect; None if it is not one. `<meta>` refreshes are not followed."""
     return head.headers.get("location") if head.status in _REDIRECTS else None
 
 
-async def _read(parts: WebUrl, line: Connection, head: ResponseHead, accept: str, limit: int) -> Fetched:
+async def _read(
+    parts: WebUrl, connection: Connection, head: ResponseHead, accept: str, limit: int
+) -> Fetched:
     media, charset = media_of(head.headers.get("content-type", _UNKNOWN))
     body = b""
     if _accepts(accept, media):
-        body = await _body(line, head.headers, limit)
+        body = await _body(connection, head.headers, limit)
     elif 200 <= head.status < 300:
         raise UpstreamWireError(f"{parts.host} sends {media[:80]}, and not {accept}")
     return Fetched(
@@ -151,19 +153,19 @@ async def _read(parts: WebUrl, line: Connection, head: ResponseHead, accept: str
     )
 
 
-async def _body(line: Connection, headers: Mapping[str, str], limit: int) -> bytes:
-    unpacker = Unpacker(headers.get("content-encoding", ""), limit)
+async def _body(connection: Connection, headers: Mapping[str, str], limit: int) -> bytes:
+    decoder = BodyDecoder(headers.get("content-encoding", ""), limit)
     if (length_in(headers) or 0) > limit:
         raise UpstreamWireError(f"the body is larger than {limit} bytes")
     try:
-        while chunk := await line.read(_PIECE):
-            unpacker.feed(chunk)
+        while chunk := await connection.read(_CHUNK):
+            decoder.feed(chunk)
     except (ProtocolError, OSError):
-        raise Unreachable("the connection broke before the page was there") from None
-    return unpacker.close()
+        raise Unreachable("the connection broke before the page was complete") from None
+    return decoder.close()
 
 
 def _accepts(accept: str, media: str) -> bool:
-    """Is a media type among those listed? `text/*` and `*/*` are understood."""
+    """Is a media type in the list? `text/*` and `*/*` are wildcards."""
     listed = {entry.partition(";")[0].strip().lower() for entry in accept.split(",")}
     return not listed.isdisjoint({media, f"{media.partition('/')[0]}/*", "*/*"})

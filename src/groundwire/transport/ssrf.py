@@ -1,9 +1,9 @@
-"""Which addresses of strangers may be fetched: those of public web pages, and no others.
+"""SSRF policy: only URLs of public web pages may be fetched.
 
-Judged twice: the address as it is written (`judge`), before any name is looked up, and each socket address a
-name leads to (`may_dial`), before it is dialled. An own table says what is not public: `ipaddress.is_global`
-lets through tunnels to this machine, multicast and metadata services. Every refusal has the same words, so
-that nobody can map our network by asking.
+A URL is checked twice: its text (`check_url`), before the host is resolved, and each address that the host
+resolves to (`may_connect`), before a connection is made. The table of non-public networks is ours:
+`ipaddress.is_global` allows tunnels to this machine, multicast and metadata services. Every refusal has the
+same message, so that the network cannot be probed by comparing messages.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 from groundwire.errors import FetchRefused
 from groundwire.model.value import value
-from groundwire.transport.weburl import IpAddress, NoAddress, WebUrl, join, parse
+from groundwire.transport.weburl import InvalidUrl, IpAddress, WebUrl, join, parse
 
 REFUSED = "this address is not fetched: only public web pages are"
 
@@ -24,8 +24,8 @@ _DENIED_V4 = tuple(
             "0.0.0.0/8",  # this network
             "10.0.0.0/8",  # private
             "100.64.0.0/10",  # carriers; Alibaba's metadata service among them
-            "127.0.0.0/8",  # this machine
-            "168.63.129.16/32",  # Azure's wire server, in the midst of public addresses
+            "127.0.0.0/8",  # loopback
+            "168.63.129.16/32",  # Azure's wire server, in a public range
             "169.254.0.0/16",  # link-local, most clouds' metadata services
             "172.16.0.0/12",  # private
             "192.0.0.0/24",  # protocol assignments; Oracle's metadata service
@@ -41,7 +41,8 @@ _DENIED_V4 = tuple(
     )
 )
 _GLOBAL_V6 = IPv6Network("2000::/3")
-"""All that was ever given out; loopback, private, link-local, site-local, multicast and the rest are not."""
+"""All that is assigned for global unicast; loopback, private, link-local, site-local, multicast and the rest
+are not."""
 _DENIED_V6 = tuple(
     map(
         IPv6Network,
@@ -55,8 +56,8 @@ _DENIED_V6 = tuple(
 
 
 @value
-class _Wrapping:
-    """IPv6 addresses that stand for an IPv4 address, and how many bits of it follow behind."""
+class _Embedding:
+    """A range of IPv6 addresses that embed an IPv4 address, and its position in them."""
 
     network: IPv6Network
     below: int
@@ -64,14 +65,14 @@ class _Wrapping:
 
 
 _NAT64 = IPv6Network("64:ff9b::/96")
-"""With DNS64 every IPv4 page has such an address: as public as what it wraps."""
-_WRAPPINGS = (
-    _Wrapping(IPv6Network("::ffff:0:0/96"), 0),  # mapped
-    _Wrapping(IPv6Network("::/96"), 0),  # compatible
-    _Wrapping(IPv6Network("::ffff:0:0:0/96"), 0),  # SIIT
-    _Wrapping(_NAT64, 0),
-    _Wrapping(IPv6Network("2002::/16"), 80),  # 6to4
-    _Wrapping(IPv6Network("2001::/32"), 64),  # Teredo: its server, its client is inverted
+"""With DNS64 every IPv4 page has such an address: as public as the embedded one."""
+_EMBEDDINGS = (
+    _Embedding(IPv6Network("::ffff:0:0/96"), 0),  # mapped
+    _Embedding(IPv6Network("::/96"), 0),  # compatible
+    _Embedding(IPv6Network("::ffff:0:0:0/96"), 0),  # SIIT
+    _Embedding(_NAT64, 0),
+    _Embedding(IPv6Network("2002::/16"), 80),  # 6to4
+    _Embedding(IPv6Network("2001::/32"), 64),  # Teredo: its server, its client is inverted
 )
 _ISATAP = frozenset({0x0000_5EFE, 0x0200_5EFE})
 _32_BITS = 0xFFFF_FFFF
@@ -82,60 +83,61 @@ _LOCAL_NAMES = frozenset(
         *("svc", "test", "invalid", "example", "onion", "alt", "arpa"),
     }
 )
-"""Last labels that no public page has: by standard (RFC 6761 and its kin), or by custom inside networks."""
+"""Last labels that no public page has: by standard (RFC 6761 and others), or by custom in private
+networks."""
 
 
 @value
-class Rules:
-    """What is allowed beyond the public web, by its user alone: an intranet that is to be indexed, a test.
+class SsrfPolicy:
+    """What the user allows beyond the public web, for example an intranet that is indexed.
 
-    `trusted` holds hosts with ports: names, which may then lead anywhere, and IP addresses.
+    `trusted` holds (host, port): names, which may then resolve to any address, and IP addresses.
     """
 
     ports: frozenset[int] = frozenset({80, 443})
     trusted: frozenset[tuple[str, int]] = frozenset()
 
 
-PUBLIC = Rules()
+PUBLIC = SsrfPolicy()
 
 
-def refused() -> FetchRefused:
-    """The one answer to all that is not allowed."""
+def fetch_refused() -> FetchRefused:
+    """The error for every URL that is not allowed."""
     return FetchRefused(REFUSED)
 
 
-def judge(url: str, rules: Rules = PUBLIC, base: WebUrl | None = None) -> WebUrl:
-    """The parts of an address that may be fetched, so far as its text tells; raises `FetchRefused`.
+def check_url(url: str, policy: SsrfPolicy = PUBLIC, base: WebUrl | None = None) -> WebUrl:
+    """Parse a URL and check its text; raises `FetchRefused`.
 
-    With a base it is a reference on that page, as redirects are.
+    With a base the URL is relative to it, as in redirects.
     """
     try:
         parts = parse(url) if base is None else join(base, url)
-    except NoAddress:
-        raise refused() from None
-    if (parts.host, parts.port) not in rules.trusted and not _is_allowed(parts, rules):
-        raise refused()
+    except InvalidUrl:
+        raise fetch_refused() from None
+    if (parts.host, parts.port) not in policy.trusted and not _is_allowed(parts, policy):
+        raise fetch_refused()
     return parts
 
 
-def may_dial(parts: WebUrl, ip: IpAddress, rules: Rules = PUBLIC) -> bool:
-    """May a connection be made to this socket address, found for that host?"""
-    return not rules.trusted.isdisjoint({(parts.host, parts.port), (str(ip), parts.port)}) or is_public(ip)
+def may_connect(parts: WebUrl, ip: IpAddress, policy: SsrfPolicy = PUBLIC) -> bool:
+    """May a connection be made to this address of the host?"""
+    return not policy.trusted.isdisjoint({(parts.host, parts.port), (str(ip), parts.port)}) or is_public(ip)
 
 
 def is_public(ip: IpAddress | str) -> bool:
-    """Can anybody in the world reach this address, and mean the same machine by it?"""
+    """Is the address globally reachable and unique?"""
     if isinstance(ip, str):
         ip = ip_address(ip)
     if isinstance(ip, IPv4Address):
         return not any(ip in network for network in _DENIED_V4)
-    if not all(is_public(wrapped) for wrapped in _wrapped(ip)):
+    if not all(is_public(embedded) for embedded in _embedded(ip)):
         return False
     return ip in _NAT64 or (ip in _GLOBAL_V6 and not any(ip in network for network in _DENIED_V6))
 
 
-def _is_allowed(parts: WebUrl, rules: Rules) -> bool:
-    if parts.port not in rules.ports:
+def _is_allowed(parts: WebUrl, policy: SsrfPolicy) -> bool:
+    if parts.port not in policy.ports:
         return False
     if parts.ip is not None:
         return is_public(parts.ip)
@@ -143,11 +145,11 @@ def _is_allowed(parts: WebUrl, rules: Rules) -> bool:
     return bool(dot) and last not in _LOCAL_NAMES
 
 
-def _wrapped(ip: IPv6Address) -> Iterator[IPv4Address]:
-    """The IPv4 addresses inside an IPv6 address."""
+def _embedded(ip: IPv6Address) -> Iterator[IPv4Address]:
+    """The IPv4 addresses embedded in an IPv6 address."""
     number = int(ip)
-    for wrapping in _WRAPPINGS:
-        if ip in wrapping.network:
-            yield IPv4Address(number >> wrapping.below & _32_BITS)
+    for embedding in _EMBEDDINGS:
+        if ip in embedding.network:
+            yield IPv4Address(number >> embedding.below & _32_BITS)
     if number >> 32 & _32_BITS in _ISATAP:
         yield IPv4Address(number & _32_BITS)

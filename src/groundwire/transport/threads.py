@@ -1,7 +1,7 @@
-"""Calls that block, beside the loop. Who stops waiting leaves the thread to itself.
+"""Run blocking calls in daemon threads, without blocking the event loop.
 
-The loop's own executor is not used: a program that ends would wait there for every name server that never
-answers. These threads end with the program.
+The loop's default executor is not used: at exit it waits for all its threads, also for a DNS lookup that
+never returns. A cancelled caller leaves its thread running; it ends with the program.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def in_thread(call: Callable[[], T], name: str = "groundwire") -> T:
-    """What the call returns, or what it raises."""
+async def run_in_thread(call: Callable[[], T], name: str = "groundwire") -> T:
+    """Run a blocking call in a thread; returns its result or raises its error."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
-    def settle(told: Callable[[], None]) -> None:
-        if not future.done():  # nobody waits any more
-            told()
+    def resolve(set_outcome: Callable[[], None]) -> None:
+        if not future.done():  # the caller was cancelled
+            set_outcome()
 
-    def tell(told: Callable[[], None]) -> None:
+    def report(set_outcome: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(settle, told)
+            loop.call_soon_threadsafe(resolve, set_outcome)
 
     def run() -> None:
-        with _Carried(lambda error: tell(lambda: future.set_exception(error))):
+        with _CatchAll(lambda error: report(lambda: future.set_exception(error))):
             result = call()
-            tell(lambda: future.set_result(result))
+            report(lambda: future.set_result(result))
 
     Thread(target=run, name=name, daemon=True).start()
     return await future
 
 
-class _Carried:
-    """Hands an error to somebody else instead of letting it end the thread."""
+class _CatchAll:
+    """Passes an error to a callback instead of letting it end the thread."""
 
-    def __init__(self, tell: Callable[[BaseException], None]) -> None:
-        self._tell = tell
+    def __init__(self, on_error: Callable[[BaseException], None]) -> None:
+        self._on_error = on_error
 
     def __enter__(self) -> None:
         pass
@@ -51,12 +51,12 @@ class _Carried:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         if error is not None:
-            self._tell(error)
+            self._on_error(error)
         return error is not None
 
 
-def is_running() -> bool:
-    """Does an event loop run in this thread?"""
+def is_loop_running() -> bool:
+    """Is an event loop running in this thread?"""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -64,8 +64,8 @@ def is_running() -> bool:
     return True
 
 
-def run_apart(main: Callable[[], Coroutine[object, object, T]]) -> T:
-    """The result of a coroutine that runs in a thread with an event loop of its own.
+def run_in_loop_thread(main: Callable[[], Coroutine[object, object, T]]) -> T:
+    """Run a coroutine in another thread with its own event loop; returns its result.
 
     An interrupt (Ctrl-C, a notebook's stop button) cancels it.
     """

@@ -1,9 +1,9 @@
-"""Web addresses taken apart as browsers do it: the one parser of whatever is fetched.
+"""Web URLs, parsed as browsers do: the only parser for URLs that are fetched.
 
-Follows the URL standard where it matters for who is spoken to: tabs and line breaks vanish, backslashes are
-slashes, any number of slashes follows the scheme, host names are percent-decoded and mapped (UTS 46), and
-whatever ends in a number is an IPv4 address (`127.1`, `0x7f.1`, `017700000001`). What is dialled is built
-from the parts found here, so no other parser has a say. An address with a name or password in it is none.
+Follows the URL standard where it decides the host: tabs and line breaks are removed, backslashes are slashes,
+any number of slashes follows the scheme, host names are percent-decoded and mapped (UTS 46), and a host that
+ends in a number is an IPv4 address (`127.1`, `0x7f.1`, `017700000001`). Connections are made from these
+parts, so no other parser can disagree. A URL with a user name or password is refused.
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ from groundwire.model.value import value
 
 IpAddress: TypeAlias = IPv4Address | IPv6Address
 
-LONGEST = 8192
+MAX_LENGTH = 8192
 PORTS = {"http": 80, "https": 443}
 
 _CONTROLS_AND_SPACE = "".join(map(chr, range(0x21)))
-_VANISHING = str.maketrans("", "", "\t\n\r")
+_REMOVED = str.maketrans("", "", "\t\n\r")
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 _PARTS = re.compile(r"([^/?]*)([^?]*)(.*)", re.DOTALL)
 _HOST_AND_PORT = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([0-9]*))?", re.DOTALL)
 _NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
-_LONGEST_NAME = 253
+_MAX_HOST_LENGTH = 253
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
-_KEPT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/%|[]^")
+_ALLOWED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/%|[]^")
 
 
-class NoAddress(ValueError):
-    """This is no address of a web page."""
+class InvalidUrl(ValueError):
+    """Not a valid http or https URL."""
 
 
 @value
 class WebUrl:
-    """An address in parts. The host is a name in lower-case ASCII, or an IP address as text."""
+    """A parsed URL. The host is a name in lower-case ASCII, or an IP address as text."""
 
     scheme: str
     host: str
     port: int
     path: str
-    """From the first slash on, with the query, percent-encoded."""
+    """Path and query, percent-encoded; begins with a slash."""
     ip: IpAddress | None = None
     """The host, if it is an IP address."""
 
     @property
     def netloc(self) -> str:
-        """Host and port as they stand in an address; the usual port is left out."""
+        """Host and port as in a URL, without the default port."""
         return bracketed(self.host) + ("" if self.port == PORTS[self.scheme] else f":{self.port}")
 
     def __str__(self) -> str:
@@ -57,21 +57,21 @@ class WebUrl:
 
 
 def bracketed(host: str) -> str:
-    """A host as it stands in an address."""
+    """A host as in a URL: IPv6 addresses get brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def parse(text: str) -> WebUrl:
-    """The parts of an address; raises `NoAddress`."""
+    """Parse an absolute URL; raises `InvalidUrl`."""
     text = _cleaned(text)
     scheme = _SCHEME.match(text)
     if scheme is None:
-        raise NoAddress("it has no scheme")
+        raise InvalidUrl("the scheme is missing")
     return _parsed(scheme[1].lower(), text[scheme.end() :].lstrip("/"))
 
 
 def join(base: WebUrl, text: str) -> WebUrl:
-    """Where a reference on a page leads; raises `NoAddress`."""
+    """Resolve a reference against a base URL; raises `InvalidUrl`."""
     text = _cleaned(text)
     if _SCHEME.match(text):
         return parse(text)
@@ -91,25 +91,25 @@ def join(base: WebUrl, text: str) -> WebUrl:
 
 
 def _cleaned(text: str) -> str:
-    text = text.strip(_CONTROLS_AND_SPACE).translate(_VANISHING)
-    if len(text) > LONGEST:
-        raise NoAddress("it is too long")
+    text = text.strip(_CONTROLS_AND_SPACE).translate(_REMOVED)
+    if len(text) > MAX_LENGTH:
+        raise InvalidUrl("the URL is too long")
     head, mark, tail = text.partition("#")[0].partition("?")
     return head.replace("\\", "/") + mark + tail
 
 
 def _parsed(scheme: str, rest: str) -> WebUrl:
     if scheme not in PORTS:
-        raise NoAddress("it is not of the web")
+        raise InvalidUrl("the scheme is not http or https")
     parts = _PARTS.match(rest)
     authority, path, query = parts.groups("") if parts else ("", "", "")
     found = _HOST_AND_PORT.fullmatch(authority)
     if "@" in authority or found is None:
-        raise NoAddress("there is something beside its host")
+        raise InvalidUrl("there is a user name or password before the host")
     host, ip = _host(found[1])
     port = int(found[2] or PORTS[scheme])
     if not 0 < port < 65536:
-        raise NoAddress("there is no such port")
+        raise InvalidUrl("the port is out of range")
     return WebUrl(scheme, host, port, _encoded(path or "/") + _encoded(query, "?"), ip)
 
 
@@ -118,41 +118,42 @@ def _host(text: str) -> tuple[str, IpAddress | None]:
         try:
             ip: IpAddress = IPv6Address(text[1:-1])
         except AddressValueError:
-            raise NoAddress("its host is no IPv6 address") from None
+            raise InvalidUrl("the host is not a valid IPv6 address") from None
         if "%" in text:
-            raise NoAddress("zones belong to one machine")
+            raise InvalidUrl("IPv6 zones are not allowed")
         return str(ip), ip
     name = _ascii(text).removesuffix(".")
     if _NUMBER.fullmatch(name.rpartition(".")[2]):
         ip = _ipv4(name)
         return str(ip), ip
-    if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
-        raise NoAddress("its host is no name")
+    if len(name) > _MAX_HOST_LENGTH or not _NAME.fullmatch(name):
+        raise InvalidUrl("the host name is not valid")
     return name, None
 
 
 def _ascii(text: str) -> str:
-    """A host name as it is looked up."""
+    """A host name in ASCII, as DNS needs it."""
     try:
         text = unquote_to_bytes(text).decode() if "%" in text else text
     except UnicodeError:
-        raise NoAddress("its host is not text") from None
+        raise InvalidUrl("the host name is not valid text") from None
     if text.isascii():
         return text.lower()
-    import idna  # noqa: PLC0415  has large tables, and few hosts need them
+    import idna  # noqa: PLC0415  large tables, and few hosts need them
 
     try:
         return idna.encode(text, uts46=True).decode("ascii").lower()
-    except UnicodeError:  # what the package raises is one
-        raise NoAddress("its host is no name") from None
+    except UnicodeError:  # the package raises a subclass
+        raise InvalidUrl("the host name is not valid") from None
 
 
 def _ipv4(name: str) -> IPv4Address:
-    """An address of one to four numbers, decimal, octal or hexadecimal; the last fills what is left."""
+    """An address of one to four numbers, decimal, octal or hexadecimal; the last one fills the remaining
+    bytes."""
     numbers = [_number(part) for part in name.split(".")]
     *first, last = numbers
     if len(numbers) > 4 or any(number > 255 for number in first) or last >= 256 ** (5 - len(numbers)):
-        raise NoAddress("its host is no IPv4 address")
+        raise InvalidUrl("the host is not a valid IPv4 address")
     return IPv4Address(sum(number << 8 * (3 - index) for index, number in enumerate(first)) + last)
 
 
@@ -162,32 +163,32 @@ def _number(text: str) -> int:
             return int(text[2:] or "0", 16)
         return int(text, 8 if len(text) > 1 and text[0] == "0" else 10)
     except ValueError:
-        raise NoAddress("its host is no IPv4 address") from None
+        raise InvalidUrl("the host is not a valid IPv4 address") from None
 
 
 def _encoded(text: str, also: str = "") -> str:
-    """Path or query with all that cannot stand in a request line percent-encoded."""
-    if _KEPT.issuperset(text):
+    """Percent-encode what is not allowed in a request line."""
+    if _ALLOWED.issuperset(text):
         return text
     try:
         return "".join(
-            sign if sign in _KEPT or sign in also else "".join(f"%{byte:02X}" for byte in sign.encode())
-            for sign in text
+            char if char in _ALLOWED or char in also else "".join(f"%{byte:02X}" for byte in char.encode())
+            for char in text
         )
     except UnicodeError:
-        raise NoAddress("it holds half a character") from None
+        raise InvalidUrl("the URL has a lone surrogate") from None
 
 
 def _without_dots(path: str) -> str:
-    """A path whose `.` and `..` were followed; its query stays."""
+    """Remove `.` and `..` segments of a path; its query stays."""
     path, mark, query = path.partition("?")
     kept: list[str] = []
-    steps = path.split("/")
-    for step in steps:
-        if step == "..":
+    segments = path.split("/")
+    for segment in segments:
+        if segment == "..":
             kept[1:] = kept[1:-1]
-        elif step != ".":
-            kept.append(step)
-    if steps[-1] in (".", ".."):
+        elif segment != ".":
+            kept.append(segment)
+    if segments[-1] in (".", ".."):
         kept.append("")
     return "/".join(kept) + mark + query

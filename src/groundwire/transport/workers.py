@@ -1,11 +1,11 @@
-"""Worker processes: work on data of strangers, in processes that may be killed at any time.
+"""Worker processes for untrusted data: they can be killed at any time.
 
 A worker is a Python module that reads requests from its standard input and writes responses to its standard
-output, each as four bytes of length and so many bytes. Workers are started when they are needed, used again
-for the next request, and killed when a request takes longer than it may, which no thread can be.
-Nothing of our environment goes along but what Python needs to find its modules.
+output, each as four bytes of length and the payload. Workers are started when they are needed, reused for the
+next request, and killed when a request exceeds its time limit, which is not possible with threads. They get
+only the environment variables that Python needs to find its modules.
 
-`subprocess` starts them without code between fork and exec, so that this is safe in a program with threads.
+`subprocess` runs no code between fork and exec, so this is safe in a program with threads.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from threading import Condition, Timer
 
 from groundwire.errors import GroundwireError
 
-_KEPT = (
+_PASSED_VARIABLES = (
     *("PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT"),
     *("LANG", "LC_ALL", "COVERAGE_PROCESS_START"),
 )
@@ -27,7 +27,7 @@ _LARGEST_RESPONSE = 64 * 1024 * 1024
 
 
 class WorkerLost(GroundwireError):
-    """The worker was killed at its deadline, or ended by itself at a limit."""
+    """The worker was killed at its deadline, or exited at a resource limit."""
 
     code = "WORKER_LOST"
 
@@ -37,36 +37,36 @@ class WorkerPool:
 
     def __init__(self, module: str, *, most: int = 6, patience: float = 0.1) -> None:
         self._module = module
-        self._most = most
-        self._patience = patience
+        self._limit = most
+        self._idle_wait = patience
         self._idle: list[_Worker] = []
         self._running = 0
-        self._turn = Condition()
+        self._changed = Condition()
 
     def call(self, request: bytes, seconds: float) -> bytes:
         """The response; raises `WorkerLost` when there is none within `seconds`."""
         ends = time.monotonic() + seconds
         while True:
-            worker, is_fresh = self._taken(ends)
-            response = worker.ask(request, max(ends - time.monotonic(), 0.01))
-            self._returned(worker)
+            worker, is_fresh = self._acquire(ends)
+            response = worker.request(request, max(ends - time.monotonic(), 0.01))
+            self._release(worker)
             if response is not None:
                 return response
             if is_fresh or worker.is_killed:
                 raise WorkerLost(f"it could not be read within {seconds:g} seconds and the memory it may use")
-            # An idle worker may have ended just before it was asked.
+            # An idle worker may have exited just before the request.
 
     def warm(self, count: int) -> None:
-        """Start workers that will be needed in a moment."""
-        with self._turn:
-            missing = min(count, self._most) - self._running
+        """Start workers in advance."""
+        with self._changed:
+            missing = min(count, self._limit) - self._running
             self._running += max(missing, 0)
         for _ in range(missing):
-            self._returned(self._started())
+            self._release(self._start())
 
     def close_idle(self) -> None:
-        """End the workers that have nothing to do."""
-        with self._turn:
+        """Kill the idle workers."""
+        with self._changed:
             idle, self._idle = self._idle, []
             self._running -= len(idle)
         for worker in idle:
@@ -74,65 +74,69 @@ class WorkerPool:
 
     @property
     def running(self) -> int:
-        """How many workers there are."""
+        """The number of worker processes."""
         return self._running
 
     def process_ids(self) -> list[int]:
-        """Of the workers that have nothing to do."""
-        with self._turn:
+        """Process ids of the idle workers."""
+        with self._changed:
             return [worker.process_id for worker in self._idle]
 
-    def _taken(self, ends: float) -> tuple[_Worker, bool]:
-        """An idle worker, soon idle or new: waiting a moment is cheaper than starting a process."""
-        with self._turn:
-            wait = self._patience if self._running else 0.0
-            self._turn.wait_for(lambda: self._idle, min(wait, max(ends - time.monotonic(), 0)))
-            if not self._idle and self._running >= self._most:
-                self._turn.wait_for(lambda: self._idle or self._running < self._most, ends - time.monotonic())
+    def _acquire(self, ends: float) -> tuple[_Worker, bool]:
+        """An idle worker, or one that is idle soon, or a new one: a short wait is cheaper than a new
+        process."""
+        with self._changed:
+            wait = self._idle_wait if self._running else 0.0
+            self._changed.wait_for(lambda: self._idle, min(wait, max(ends - time.monotonic(), 0)))
+            if not self._idle and self._running >= self._limit:
+                self._changed.wait_for(
+                    lambda: self._idle or self._running < self._limit, ends - time.monotonic()
+                )
             if self._idle:
                 return self._idle.pop(), False
-            if self._running >= self._most:
+            if self._running >= self._limit:
                 raise WorkerLost("all workers are busy with other documents")
             self._running += 1
-        return self._started(), True
+        return self._start(), True
 
-    def _started(self) -> _Worker:
+    def _start(self) -> _Worker:
         try:
             return _Worker(self._module)
         except OSError as error:
-            with self._turn:
+            with self._changed:
                 self._running -= 1
-                self._turn.notify()
+                self._changed.notify()
             raise WorkerLost(f"no process could be started: {error.strerror}") from error
 
-    def _returned(self, worker: _Worker) -> None:
-        with self._turn:
+    def _release(self, worker: _Worker) -> None:
+        with self._changed:
             if worker.is_alive:
                 self._idle.append(worker)
             else:
                 self._running -= 1
-            self._turn.notify()
+            self._changed.notify()
 
 
 class _Worker:
-    """One process."""
+    """One worker process."""
 
     def __init__(self, module: str) -> None:
-        # -P: the directory we are in is no place to look for modules. -B: it may not write any file.
+        # -P: no modules from the current directory. -B: no bytecode files are written.
         self._process = subprocess.Popen(  # noqa: S603  our own interpreter and module
             [sys.executable, "-P", "-B", "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={name: os.environ[name] for name in _KEPT if name in os.environ},
+            env={name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ},
             start_new_session=True,
         )
         self.process_id = self._process.pid
         self.is_alive = True
         self.is_killed = False
 
-    def ask(self, request: bytes, seconds: float) -> bytes | None:
-        """The response; None if the process ended first, which it does at the latest after `seconds`."""
+    def request(self, request: bytes, seconds: float) -> bytes | None:
+        """Send a request; returns the response, or None if the process exited or was killed after
+        `seconds`."""
         deadline = Timer(seconds, self._kill)
         deadline.daemon = True
         deadline.start()
@@ -156,7 +160,7 @@ class _Worker:
             if pipe is not None:
                 try:
                     pipe.close()
-                except OSError:  # what was not written yet goes nowhere
+                except OSError:  # unwritten data is discarded
                     continue
 
     def _kill(self) -> None:

@@ -28,7 +28,7 @@ from groundwire.model import Json, JsonObject, Location, SearchOptions
 from groundwire.model.value import replace
 from groundwire.testing.playing import Received
 from groundwire.testing.script import ScriptedResponse, json_response
-from groundwire.transport.deadlines import Deadlines
+from groundwire.transport.http import Deadlines
 from tests.engine.engines.asking import ANY, KEY, service
 from tests.transport.bounded import run
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from groundwire.model.value import value
-from groundwire.transport.safe_fetch import GuardedFetcher
-from groundwire.transport.ssrf import Rules
+from groundwire.transport.safe_fetch import SafeFetcher
+from groundwire.transport.ssrf import SsrfPolicy
 
 
 @value
@@ -43,9 +43,9 @@ class Site:
         """Let a text stand at a path."""
         self.answers[path] = Answer(body.replace("{site}", self.address).encode(), media_type)
 
-    def fetcher(self) -> GuardedFetcher:
+    def fetcher(self) -> SafeFetcher:
         """A fetcher that may come here."""
-        return GuardedFetcher(Rules(trusted=frozenset({("127.0.0.1", self.port)})))
+        return SafeFetcher(SsrfPolicy(trusted=frozenset({("127.0.0.1", self.port)})))
 
 
 def page(title: str, *links: str, head: str = "") -> str:

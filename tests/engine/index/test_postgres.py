@@ -17,7 +17,7 @@ from groundwire.engine.pages import Page
 from groundwire.errors import ConfigError, GroundwireError, RequestError
 from groundwire.model import SearchOptions
 from groundwire.transport.migrations import Migration
-from groundwire.transport.postgres import Connections, migrate
+from groundwire.transport.postgres import PostgresPool, migrate
 from tests.servers.postgres import PostgresServer
 
 HOSTILE = (
@@ -57,7 +57,7 @@ def test_many_who_open_a_new_database_at_once_migrate_it_once(postgres: str) -> 
 def test_a_migration_that_fails_leaves_nothing_behind(postgres: str) -> None:
     good = Migration(1, ("CREATE TABLE one (id int)",))
     bad = Migration(2, ("CREATE TABLE two (id int)", "ALTER TABLE one ADD COLUMN extra int", "SELECT 1 / 0"))
-    connections = Connections(postgres)
+    connections = PostgresPool(postgres)
     with pytest.raises(GroundwireError, match="division by zero"):
         migrate(connections, "test", (good, bad))
     assert tables(postgres) == {"one", "groundwire_migrations"}

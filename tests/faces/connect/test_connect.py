@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from groundwire.faces.cli.parsers import CLIENTS as NAMES
-from groundwire.faces.connect.clients import CLIENTS, Surroundings
-from groundwire.faces.connect.ways import all_changes
+from groundwire.faces.connect.clients import CLIENTS, ConnectContext, all_changes
 from groundwire.tools import TOOLS
 from tests.faces.connect.parsers import read_config
 from tests.faces.fakes import Bench
@@ -125,11 +124,11 @@ def test_what_is_connected_already_is_not_touched(client: str, tmp_path: Path) -
     before, when = tree(tmp_path), file.stat().st_mtime_ns
     code, out, _ = connect(tmp_path, client, "--write")
     assert (code, tree(tmp_path), file.stat().st_mtime_ns) == (0, before, when)
-    assert "connected already" in out
+    assert "already connected" in out
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_a_broken_file_is_refused_with_its_place_and_left_alone(client: str, tmp_path: Path) -> None:
+def test_a_broken_file_is_refused_with_its_position_and_left_alone(client: str, tmp_path: Path) -> None:
     text, place = BROKEN[Path(FILES[client]).suffix]
     given(tmp_path, client, text)
     before = tree(tmp_path)
@@ -140,9 +139,7 @@ def test_a_broken_file_is_refused_with_its_place_and_left_alone(client: str, tmp
 
 
 @pytest.mark.parametrize("client", [name for name in FILES if name != "claude-desktop"])
-def test_another_way_replaces_the_first_and_undo_goes_back_to_the_beginning(
-    client: str, tmp_path: Path
-) -> None:
+def test_another_mode_replaces_the_first_and_undo_restores_the_original(client: str, tmp_path: Path) -> None:
     file = given(tmp_path, client, text_of(client, "with comments"))
     before = tree(tmp_path)
     connect(tmp_path, client, "--write")
@@ -164,7 +161,7 @@ def test_what_others_wrote_since_is_kept_when_the_entry_is_taken_out(client: str
         more.write("\n# note\n" if file.suffix == ".toml" else "\n// note\n")
     code, out, _ = connect(tmp_path, client, "--undo")
     assert code == 0
-    assert "changed by others" in out
+    assert "another program has changed the file" in out
     assert read_config(file.read_text(), file.suffix) == was
     assert "note" in file.read_text()
     assert sorted(tree(tmp_path)) == [FILES[client]]
@@ -185,7 +182,7 @@ def test_more_in_an_entry_than_we_put_there_is_left_alone(tmp_path: Path) -> Non
     document = json.loads(file.read_text())
     document["mcpServers"]["groundwire"]["env"] = {"GEMINI_API_KEY": "k"}
     file.write_text(json.dumps(document))
-    assert "connected already" in connect(tmp_path, "cursor", "--write")[1]
+    assert "already connected" in connect(tmp_path, "cursor", "--write")[1]
     assert json.loads(file.read_text()) == document
 
 
@@ -263,8 +260,8 @@ def test_opencode_with_comments_keeps_its_own_file(tmp_path: Path) -> None:
 def test_files_are_looked_for_where_the_platform_keeps_them(
     platform: str, env: dict[str, str], client: str, file: str
 ) -> None:
-    around = Surroundings(env, "/h", ("groundwire",), platform=platform)
-    assert all_changes(client, around)[0][0].file == file
+    context = ConnectContext(env, "/h", ("groundwire",), platform=platform)
+    assert all_changes(client, context)[0][0].file == file
 
 
 def test_custom_tools_have_the_exact_names_and_go_again(tmp_path: Path) -> None:

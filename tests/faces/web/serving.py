@@ -19,8 +19,7 @@ from groundwire.faces.gateway.server import server_for
 from groundwire.faces.web.routes import routes_for
 from groundwire.model.value import replace
 from groundwire.store.base import Store
-from groundwire.store.open import open_store
-from groundwire.store.probe import StoreProbe
+from groundwire.store.open import StoreProbe, open_store
 
 HOST = "127.0.0.1"
 

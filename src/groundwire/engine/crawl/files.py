@@ -14,7 +14,7 @@ from groundwire.engine.read import Document
 from groundwire.engine.read.apart import read_apart
 from groundwire.engine.read.decoding import decode
 from groundwire.engine.read.formats import media_type_of
-from groundwire.transport.threads import in_thread
+from groundwire.transport.threads import run_in_thread
 
 LARGEST_FILE = 20_000_000
 _IGNORED = frozenset(("CVS", "node_modules", "__pycache__"))
@@ -46,7 +46,7 @@ async def _gather_file(path: Path, root: Path, scope: Scope, *, named: bool) -> 
         yield Skipped(shown(path), f"not a document ({path.suffix.lower() or 'no ending'})")
         return
     address = address_of(path, root, scope.base_url, as_html=scope.as_html)
-    yield await in_thread(lambda: _read_file(path, media_type, address))
+    yield await run_in_thread(lambda: _read_file(path, media_type, address))
 
 
 def _read_file(path: Path, media_type: str, address: str) -> Outcome:

@@ -10,8 +10,8 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from groundwire.credentials.files import PRIVATE, make_private_folder
 from groundwire.errors import ConfigError
+from groundwire.files.text_file import PRIVATE, make_private_folder
 from groundwire.text.urls import canonical_address
 
 _VERSION = 1

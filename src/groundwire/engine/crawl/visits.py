@@ -11,8 +11,8 @@ from groundwire.engine.read.decoding import decode
 from groundwire.errors import FetchRefused, GroundwireError
 from groundwire.model.value import value
 from groundwire.transport.fetch import Fetched, Fetcher
-from groundwire.transport.threads import in_thread
-from groundwire.transport.weburl import NoAddress, parse
+from groundwire.transport.threads import run_in_thread
+from groundwire.transport.weburl import InvalidUrl, parse
 
 ACCEPT = "text/*, application/xhtml+xml, application/pdf"
 LARGEST_PAGE = 10_000_000
@@ -47,7 +47,7 @@ class Visitor:
             return Visit(fetched)
         if within and host_of(fetched.url) != within:
             return Visit(Skipped(url, _ELSEWHERE))
-        reading = await in_thread(lambda: read_apart(document_of(fetched)))
+        reading = await run_in_thread(lambda: read_apart(document_of(fetched)))
         return Visit(outcome_of(reading, url), reading.links)
 
     async def fetch(self, url: str, *, accept: str, limit: int) -> Fetched | Skipped:
@@ -95,7 +95,7 @@ def host_of(url: str) -> str:
     """Host and unusual port, lower case; empty if it is no web address."""
     try:
         return parse(url).netloc
-    except NoAddress:
+    except InvalidUrl:
         return ""
 
 

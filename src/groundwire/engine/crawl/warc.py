@@ -15,7 +15,7 @@ from groundwire.engine.read.formats import MEDIA_TYPES
 from groundwire.engine.read.pagemaking import missing_extra
 from groundwire.text.urls import safe_address
 from groundwire.transport.fetch import Fetched, media_of
-from groundwire.transport.threads import in_thread
+from groundwire.transport.threads import run_in_thread
 
 if TYPE_CHECKING:
     from warcio.recordloader import ArcWarcRecord
@@ -32,7 +32,7 @@ async def gather_warc(path: Path) -> AsyncGenerator[Outcome, None]:
     """Every page of an archive; pictures and the like are passed over in silence."""
     outcomes = _outcomes(path)
     while True:
-        outcome = await in_thread(lambda: next(outcomes, None))
+        outcome = await run_in_thread(lambda: next(outcomes, None))
         if outcome is None:
             return
         yield outcome

@@ -30,11 +30,11 @@ from groundwire.errors import (
 )
 from groundwire.model import SearchOptions
 from groundwire.model.value import value
-from groundwire.transport.deadlines import Deadlines
-from groundwire.transport.http import Call, Http
+from groundwire.transport.http import Deadlines, Http, HttpRequest
 
 if TYPE_CHECKING:
     from groundwire.transport.response import Response
+
 
 DOMAIN_LISTS = frozenset({"allowed_domains", "blocked_domains"})
 _LARGEST = 8_000_000
@@ -64,7 +64,7 @@ class Problem:
     message: str = ""
 
 
-Request: TypeAlias = Callable[[Ask], Call]
+Request: TypeAlias = Callable[[Ask], HttpRequest]
 ParseResponse: TypeAlias = Callable[[Fields], tuple[Hit, ...]]
 Explain: TypeAlias = Callable[[Fields], Problem]
 Wait: TypeAlias = Callable[[Mapping[str, str]], "float | None"]
@@ -186,7 +186,7 @@ async def _refusal(row: ApiEngineRow, exchange: Response) -> GroundwireError:
         )
     if status in row.remedies:
         return ConfigError(row.remedies[status])
-    problem = _explained(row, await exchange.excerpt())
+    problem = _explained(row, await exchange.error_body())
     kind = row.codes.get(problem.code) or row.statuses.get(status) or upstream_error_class(status)
     return kind(
         f"{row.title}: {problem.message or f'HTTP {status}'}",

@@ -14,14 +14,14 @@ from groundwire.engine.engines.hits import Hit, hit_of, plain
 from groundwire.engine.engines.wording import shortened, with_sites
 from groundwire.errors import AuthRejected, QuotaExhausted
 from groundwire.model import Location
-from groundwire.transport.http import Call
+from groundwire.transport.http import HttpRequest
 
 _MOST = 20
 _LONGEST_QUERY = 400
 _MOST_WORDS = 50
 
 
-def _request(ask: Ask) -> Call:
+def _request(ask: Ask) -> HttpRequest:
     options = ask.options
     query = with_sites(ask.query, options)
     if len(query) > _LONGEST_QUERY or len(query.split()) > _MOST_WORDS:
@@ -44,7 +44,7 @@ def _request(ask: Ask) -> Call:
         **{name: text for name, text in _place(location).items() if text and text.isascii()},
     }
     query_text = urlencode({name: text for name, text in fields.items() if text})
-    return Call("GET", f"{ask.base_url}/res/v1/web/search?{query_text}", UnshownHeaders(headers))
+    return HttpRequest("GET", f"{ask.base_url}/res/v1/web/search?{query_text}", UnshownHeaders(headers))
 
 
 def _place(location: Location) -> Mapping[str, str]:

@@ -11,13 +11,13 @@ from groundwire.engine.engines.hits import Hit, hit_of
 from groundwire.engine.engines.wording import domains
 from groundwire.errors import AuthRejected, QuotaExhausted
 from groundwire.model import JsonObject, Location
-from groundwire.transport.http import Call
+from groundwire.transport.http import HttpRequest
 
 _MOST = 25
 _LONGEST_PAGE = 20_000
 
 
-def _request(ask: Ask) -> Call:
+def _request(ask: Ask) -> HttpRequest:
     options = ask.options
     allowed = domains(options.allowed_domains)
     body: JsonObject = {
@@ -37,7 +37,7 @@ def _request(ask: Ask) -> Call:
         "x-api-key": ask.key.reveal(),
     }
     said: JsonObject = {name: item for name, item in body.items() if item}
-    return Call("POST", f"{ask.base_url}/search", UnshownHeaders(headers), dump_json(said).encode())
+    return HttpRequest("POST", f"{ask.base_url}/search", UnshownHeaders(headers), dump_json(said).encode())
 
 
 def _moment(text: str) -> str:

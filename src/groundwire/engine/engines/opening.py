@@ -19,7 +19,7 @@ from groundwire.errors import GroundwireError, NotFound, TimedOut
 from groundwire.model import SearchOptions, Source, Warned
 from groundwire.model.value import replace
 from groundwire.transport.fetch import Fetched, Fetcher, fetch_all
-from groundwire.transport.threads import in_thread
+from groundwire.transport.threads import run_in_thread
 
 Read: TypeAlias = Callable[[Fetched], Page | None]
 
@@ -136,7 +136,7 @@ async def _pages(fetched: Mapping[str, Fetched], read: Read) -> dict[str, Page |
 
     async def page_of(item: Fetched) -> Page | GroundwireError | None:
         try:
-            page = await in_thread(lambda: read(item), "groundwire-reading")
+            page = await run_in_thread(lambda: read(item), "groundwire-reading")
         except GroundwireError as error:
             return error
         # Its own word for its address is not taken: it might be another's.

@@ -8,7 +8,7 @@ from groundwire.dialects.fields import Fields
 from groundwire.engine.engines.api import DOMAIN_LISTS, ApiEngineRow, Ask
 from groundwire.engine.engines.hits import Hit, hit_of
 from groundwire.engine.engines.wording import span_since, with_sites
-from groundwire.transport.http import Call
+from groundwire.transport.http import HttpRequest
 
 _SETTINGS = (
     "this SearXNG does not answer programs (HTTP 403): add json to search.formats in its settings.yml, "
@@ -16,7 +16,7 @@ _SETTINGS = (
 )
 
 
-def _request(ask: Ask) -> Call:
+def _request(ask: Ask) -> HttpRequest:
     options = ask.options
     fields = {
         "q": with_sites(ask.query, options),
@@ -25,7 +25,7 @@ def _request(ask: Ask) -> Call:
         "time_range": span_since(options.since, ask.today) if options.since else "",
     }
     query = urlencode({name: text for name, text in fields.items() if text})
-    return Call("GET", f"{ask.base_url}/search?{query}", {"accept": "application/json"})
+    return HttpRequest("GET", f"{ask.base_url}/search?{query}", {"accept": "application/json"})
 
 
 def _response(body: Fields) -> tuple[Hit, ...]:

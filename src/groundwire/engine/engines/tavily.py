@@ -11,13 +11,13 @@ from groundwire.engine.engines.hits import Hit, hit_of
 from groundwire.engine.engines.wording import domains, shortened
 from groundwire.errors import QuotaExhausted
 from groundwire.model import JsonObject
-from groundwire.transport.http import Call
+from groundwire.transport.http import HttpRequest
 
 _MOST = 20
 _LONGEST_QUERY = 400
 
 
-def _request(ask: Ask) -> Call:
+def _request(ask: Ask) -> HttpRequest:
     options = ask.options
     body: JsonObject = {
         "query": shortened(ask.query, _LONGEST_QUERY, _LONGEST_QUERY),
@@ -34,7 +34,7 @@ def _request(ask: Ask) -> Call:
         "authorization": f"Bearer {ask.key.reveal()}",
     }
     said: JsonObject = {name: item for name, item in body.items() if item}
-    return Call("POST", f"{ask.base_url}/search", UnshownHeaders(headers), dump_json(said).encode())
+    return HttpRequest("POST", f"{ask.base_url}/search", UnshownHeaders(headers), dump_json(said).encode())
 
 
 def _response(body: Fields) -> tuple[Hit, ...]:

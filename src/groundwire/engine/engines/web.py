@@ -27,7 +27,7 @@ from groundwire.errors import (
 )
 from groundwire.model import Location, SearchOptions
 from groundwire.model.value import value
-from groundwire.transport.threads import in_thread
+from groundwire.transport.threads import run_in_thread
 
 NAME = "web"
 SECONDS = 8.0
@@ -132,7 +132,7 @@ class WebEngine:
         question = self._question(query, options, limit)
         try:
             async with asyncio.timeout(self._seconds):
-                hits = await in_thread(lambda: self._search(question), "groundwire-web")
+                hits = await run_in_thread(lambda: self._search(question), "groundwire-web")
         except TimeoutError:
             raise TimedOut("the search services did not answer in time") from None
         return await self._opener.found(query, question.query, hits, options, limit)

@@ -23,12 +23,12 @@ from groundwire.engine.index.changes import counted
 from groundwire.engine.index.derived import brought_up, is_behind, make_passages, open_passages
 from groundwire.engine.index.failures import told
 from groundwire.engine.index.formats import bring_up, format_of
-from groundwire.engine.index.lock import locked
 from groundwire.engine.index.passages import BROKEN, KEPT, Passages
 from groundwire.engine.index.selection import Hit, selected
 from groundwire.engine.index.view import Views
 from groundwire.engine.pages import Page, Passage
 from groundwire.errors import TimedOut
+from groundwire.files.lock import locked
 from groundwire.model import SearchOptions
 from groundwire.model.value import field_names
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groundwire.credentials.files import make_private_folder
 from groundwire.engine.index.failures import told
 from groundwire.errors import ConfigError
+from groundwire.files.text_file import make_private_folder
 
 if TYPE_CHECKING:
     from groundwire.engine.index.base import Index

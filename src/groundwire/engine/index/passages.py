@@ -16,7 +16,6 @@ from threading import Lock
 
 import tantivy
 
-from groundwire.credentials.files import make_private_files, make_private_folder
 from groundwire.engine.index.analysis import Analysis, parting_analyzer, plain_analyzer, silent_analyzer
 from groundwire.engine.index.cut import trimmed
 from groundwire.engine.index.domains import hosts_above
@@ -24,6 +23,7 @@ from groundwire.engine.index.moments import published_at
 from groundwire.engine.index.records import Piece
 from groundwire.engine.index.words import address_words, dotted_names, split_names
 from groundwire.engine.pages import Page
+from groundwire.files.text_file import make_private_files, make_private_folder
 from groundwire.model.value import value
 
 _HEAP = 50_000_000

@@ -35,7 +35,7 @@ from groundwire.engine.index.postgres_write import write_pages
 from groundwire.engine.index.question import Question, read_question
 from groundwire.engine.pages import Page, Passage
 from groundwire.model import SearchOptions
-from groundwire.transport.postgres import Connection, Connections, closed_on_error, migrate
+from groundwire.transport.postgres import PostgresConnection, PostgresPool, closed_on_error, migrate
 
 BATCH = 100
 _POOL = 20
@@ -47,7 +47,7 @@ class PostgresIndex:
     """Implements `Index` on the database at an address (`postgresql://…`)."""
 
     def __init__(self, address: str) -> None:
-        self._connections = Connections(address)
+        self._connections = PostgresPool(address)
         self._shares: Mapping[str, float] = {}
         self._shares_until = 0.0
         with closed_on_error(self._connections):
@@ -121,7 +121,7 @@ class PostgresIndex:
         passages, size = cast("tuple[int, int]", counted)
         return Stats(sum(number for _, number in groups), passages, size, groups, self._format)
 
-    def _known_shares(self, connection: Connection) -> Mapping[str, float]:
+    def _known_shares(self, connection: PostgresConnection) -> Mapping[str, float]:
         """How common the commonest words are, as of a minute ago at most."""
         now = monotonic()
         if now > self._shares_until:
@@ -142,7 +142,7 @@ class PostgresIndex:
                 self._shares_until = 0.0
 
 
-def _asked(connection: Connection, question: Question, shares: Mapping[str, float]) -> Asked | None:
+def _asked(connection: PostgresConnection, question: Question, shares: Mapping[str, float]) -> Asked | None:
     """The question with stems and weights; None where nothing is left of it."""
     phrases = ""
     if question.phrases:
@@ -165,7 +165,7 @@ def _attempts(wanted: Asked, options: SearchOptions) -> list[tuple[str | None, s
     return list(dict.fromkeys([*narrow, (wanted.any, None)]))
 
 
-def _found(connection: Connection, wanted: Asked, values: dict[str, object]) -> list[Passage]:
+def _found(connection: PostgresConnection, wanted: Asked, values: dict[str, object]) -> list[Passage]:
     parameters = {
         **values,
         "fields": FIELDS,

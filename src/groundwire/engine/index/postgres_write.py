@@ -7,13 +7,13 @@ from typing import LiteralString, cast
 
 from groundwire.engine.index.base import Stored
 from groundwire.engine.index.postgres_rows import PageRow, passage_rows, shared_by_passages
-from groundwire.transport.postgres import Connection
+from groundwire.transport.postgres import PostgresConnection
 
 # Held for one batch: "gw index" in bytes.
 _WRITER_LOCK = int.from_bytes(b"gw index")
 
 
-def write_pages(connection: Connection, rows: Sequence[PageRow]) -> Stored:
+def write_pages(connection: PostgresConnection, rows: Sequence[PageRow]) -> Stored:
     """Add or renew pages within a transaction; of several versions of a page the last one stays."""
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [_WRITER_LOCK])
     latest = {row.key: row for row in rows}
@@ -29,7 +29,7 @@ def write_pages(connection: Connection, rows: Sequence[PageRow]) -> Stored:
     return Stored(len(new) - copies, len(changed) - len(new), len(rows) - len(changed), copies)
 
 
-def _copies(connection: Connection, new: Sequence[PageRow]) -> int:
+def _copies(connection: PostgresConnection, new: Sequence[PageRow]) -> int:
     """How many of the new pages say what another page says, word for word."""
     worded = [row.fingerprint for row in new if row.page.text.strip()]
     found = connection.execute(_SAME_WORDS, [worded]).fetchall()
@@ -39,7 +39,7 @@ def _copies(connection: Connection, new: Sequence[PageRow]) -> int:
     )
 
 
-def _insert(connection: Connection, rows: Sequence[PageRow]) -> None:
+def _insert(connection: PostgresConnection, rows: Sequence[PageRow]) -> None:
     if not rows:
         return
     known = [(row, shared_by_passages(row.page)) for row in rows]

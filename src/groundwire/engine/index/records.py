@@ -19,12 +19,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeAlias
 
-from groundwire.credentials.files import PRIVATE, make_private_files
 from groundwire.engine.index.base import PageInfo, Stored
 from groundwire.engine.index.cut import cut
 from groundwire.engine.index.formats import PIECE_BITS
 from groundwire.engine.index.words import fingerprint
 from groundwire.engine.pages import Page
+from groundwire.files.text_file import PRIVATE, make_private_files
 from groundwire.model.value import value
 from groundwire.text.urls import canonical_address, domain_of
 

@@ -20,7 +20,7 @@ from groundwire.faces.cli.printable import one_line, printable_json
 from groundwire.faces.cli.status import Status
 from groundwire.model import JsonObject
 from groundwire.transport.fetch import Fetcher
-from groundwire.transport.ssrf import PUBLIC, REFUSED, Rules
+from groundwire.transport.ssrf import PUBLIC, REFUSED, SsrfPolicy
 
 _DRAWN_EVERY = 0.1
 _SAID_EVERY = 2.0
@@ -38,18 +38,18 @@ def open_store(folder: Path, store: str = "") -> Index:
 
 def open_fetcher(whats: Iterable[What], *, private: bool) -> Fetcher:
     """Fetches public pages; and the very hosts that were named, if they may be private."""
-    from groundwire.transport.safe_fetch import GuardedFetcher  # noqa: PLC0415  brings the HTTP client along
-    from groundwire.transport.weburl import NoAddress, parse  # noqa: PLC0415
+    from groundwire.transport.safe_fetch import SafeFetcher  # noqa: PLC0415  brings the HTTP client along
+    from groundwire.transport.weburl import InvalidUrl, parse  # noqa: PLC0415
 
     if not private:
-        return GuardedFetcher(PUBLIC)
+        return SafeFetcher(PUBLIC)
     trusted = set()
     for what in whats:
-        with suppress(NoAddress):  # what the guard cannot read it refuses later
+        with suppress(InvalidUrl):  # what the guard cannot read it refuses later
             if isinstance(what, str):
                 parts = parse(what)
                 trusted.add((parts.host, parts.port))
-    return GuardedFetcher(Rules(trusted=frozenset(trusted)))
+    return SafeFetcher(SsrfPolicy(trusted=frozenset(trusted)))
 
 
 def add(arguments: Namespace, console: Console, folder: Path, store: str) -> int:

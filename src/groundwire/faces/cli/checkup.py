@@ -15,8 +15,8 @@ from tempfile import TemporaryFile
 from typing import Literal, TypeAlias
 
 from groundwire import __version__
-from groundwire.config import opencode_files, paths
-from groundwire.credentials.lookup import Finding
+from groundwire.config import opencode, paths
+from groundwire.credentials.lookup import LookupResult
 from groundwire.errors import GroundwireError, TimedOut
 from groundwire.faces.cli.session import Asker
 from groundwire.model import Failed, Limits, Message, Request, Text
@@ -111,7 +111,7 @@ def config_files(env: Mapping[str, str], home: str, cwd: str) -> Iterator[Check]
     own = env.get("GROUNDWIRE_CONFIG") or os.path.join(paths.config_dir(env, home), paths.USER_FILE)
     for path in (own, os.path.join(cwd, paths.PROJECT_FILE)):
         yield Check("ok", path, "read") if os.path.exists(path) else Check("note", path, "not there")
-    for place in opencode_files.places(env, home, cwd, opencode_files.managed_dir()):
+    for place in opencode.config_files(env, home, cwd, opencode.managed_dir()):
         if place.text is not None or os.path.exists(place.path):
             yield Check("ok", place.origin, "read")
 
@@ -141,7 +141,7 @@ def _is_writable(directory: str) -> bool:
         return False
 
 
-def credentials(findings: Iterable[Finding], now: float) -> Iterator[Check]:
+def credentials(findings: Iterable[LookupResult], now: float) -> Iterator[Check]:
     """What each place answered."""
     for finding in findings:
         detail = finding.detail + _expiry(finding.expires, now)

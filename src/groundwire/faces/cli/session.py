@@ -15,7 +15,7 @@ from groundwire.providers.policy import check_domains
 
 if TYPE_CHECKING:
     from groundwire.client import ProviderStatus
-    from groundwire.credentials.lookup import Finding
+    from groundwire.credentials.lookup import LookupResult
     from groundwire.credentials.secret import Secret
     from groundwire.engine.knowledge import Progress
     from groundwire.providers.spec import ProviderSpec
@@ -63,7 +63,7 @@ class Asker(Protocol):
     @property
     def keyed(self) -> tuple[str, ...]: ...
 
-    def findings(self, name: str) -> list[Finding]: ...
+    def findings(self, name: str) -> list[LookupResult]: ...
 
     def add(self, row: ProviderSpec, key: Secret | None = None) -> None: ...
 

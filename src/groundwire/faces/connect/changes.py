@@ -1,6 +1,7 @@
-"""One change to one file of another program: made, found, and taken back.
+"""Change one entry in a configuration file of another program, and undo it.
 
-Every edit is checked by reading the result again: the file must say what it said before, and the entry.
+Every edit is checked by reading the result again: the file must hold what it held before, and the entry. The
+previous text is kept in a backup next to the file until the change is undone.
 """
 
 from __future__ import annotations
@@ -13,84 +14,124 @@ from itertools import permutations
 from typing import Literal, TypeAlias
 
 from groundwire.errors import ConfigError
-from groundwire.faces.connect import env_edit, jsonc_edit, toml_edit
-from groundwire.faces.connect.files import Before, delete, read, write
+from groundwire.files import env_edit, json_edit, toml_edit
+from groundwire.files.text_file import delete, read_text, write_shared
 from groundwire.model import Json
 from groundwire.model.value import replace, value
 
-Form: TypeAlias = Literal["json", "toml", "env", "whole"]
-Outcome: TypeAlias = Literal["written", "already there", "restored", "removed", "taken out", "not there"]
+FileFormat: TypeAlias = Literal["json", "toml", "env", "whole"]
+ChangeResult: TypeAlias = Literal["written", "already there", "restored", "removed", "taken out", "not there"]
 
-_MARK = "\ufeff"
+_MAX_SIZE = 64 * 1024 * 1024
+_BACKUP = ".groundwire-backup"
+_CREATED = ".groundwire-created"
+_BOM = "\ufeff"
 
 
 @value
 class Change:
-    """An entry at a path of names in a file; a `whole` file is its entry."""
+    """An entry at a path of names in a file. With the format `whole` the entry is the text of the file."""
 
     file: str
-    form: Form
+    form: FileFormat
     path: tuple[str, ...]
     entry: Json
 
 
+class Backup:
+    """The text of a file before groundwire first changed it."""
+
+    def __init__(self, path: str) -> None:
+        self._backup = path + _BACKUP
+        self._created = path + _CREATED
+
+    @property
+    def exists(self) -> bool:
+        """Is it known what the file was before?"""
+        return os.path.exists(self._backup) or os.path.exists(self._created)
+
+    @property
+    def path(self) -> str:
+        """The path of the copy; empty if there was no file."""
+        return self._backup if os.path.exists(self._backup) else ""
+
+    def text(self) -> str | None:
+        """The text; None if there was no file."""
+        return _read(self._backup)
+
+    def save(self, text: str | None) -> None:
+        """Keep the current text; None records that there is no file."""
+        self.discard()
+        write_shared(self._created if text is None else self._backup, text or "")
+
+    def discard(self) -> None:
+        """Remove the backup."""
+        delete(self._backup)
+        delete(self._created)
+
+
 def snippet(change: Change) -> str:
-    """The entry as it would stand in a file of its own."""
+    """The entry as the text of an otherwise empty file."""
     return _edited("", change)
 
 
-def connect(change: Change, variants: Sequence[Change] = ()) -> Outcome:
-    """Put the entry into the file. What was there before is kept beside it until it is taken back.
+def connect(change: Change, variants: Sequence[Change] = ()) -> ChangeResult:
+    """Put the entry into the file, and keep the previous text in a backup.
 
-    `variants` are all changes that may have been made to this file: what was there before is what was there
-    before any of them.
+    `variants` are all changes that groundwire may have made to this file before: the backup holds the text
+    from before the first of them.
     """
     file = os.path.realpath(change.file)
-    current = read(file)
-    if current is not None and _says(current, change):
+    current = _read(file)
+    if current is not None and _has_entry(current, change):
         return "already there"
     edited = _edited(current or "", change)
-    before = Before(file)
+    backup = Backup(file)
     changed = current is not None and any(_entry(current, one) is not None for one in (change, *variants))
-    if not before.known or not changed:
-        before.keep(current)
-    if read(file) != current:
-        raise ConfigError(f"{change.file} was changed by somebody else just now; try again")
-    write(file, edited)
+    if not backup.exists or not changed:
+        backup.save(current)
+    if _read(file) != current:
+        raise ConfigError(f"{change.file} was changed by another program just now; try again")
+    write_shared(file, edited)
     return "written"
 
 
-def undo(variants: Sequence[Change]) -> Outcome:
-    """Put back what was there before any of these changes to one file.
+def undo(variants: Sequence[Change]) -> ChangeResult:
+    """Undo whichever of these changes were made to one file.
 
-    If the file is as we left it, every byte is as before; if others wrote to it since, only the entry goes.
+    If no other program has written to the file since, every byte is restored; otherwise only the entry is
+    removed.
     """
     file = os.path.realpath(variants[0].file)
-    current, before = read(file), Before(file)
+    current, backup = _read(file), Backup(file)
     if current is None:
-        before.forget()
+        backup.discard()
         return "not there"
-    old = before.text()
-    outcome: Outcome
-    if before.known and current in _results(old or "", [*variants, *_as_found(current, variants)]):
-        outcome = "removed" if old is None else "restored"
-        delete(file) if old is None else write(file, old)
+    old = backup.text()
+    result: ChangeResult
+    if backup.exists and current in _possible_results(old or "", [*variants, *_as_found(current, variants)]):
+        result = "removed" if old is None else "restored"
+        delete(file) if old is None else write_shared(file, old)
     else:
-        outcome = _take_out(file, current, old, variants)
-    before.forget()
-    return outcome
+        result = _remove_entries(file, current, old, variants)
+    backup.discard()
+    return result
+
+
+def _read(path: str) -> str | None:
+    return read_text(path, _MAX_SIZE, keep_bom=True)
 
 
 def _as_found(current: str, variants: Sequence[Change]) -> Iterator[Change]:
-    """The same changes with the entries that are there: they may have been made for another gateway."""
+    """The same changes with the entries in the file: they may have been made for another gateway."""
     for change in {variant.path: variant for variant in variants}.values():
         found = _entry(current, change)
         if found is not None and change.form != "whole":
             yield replace(change, entry=found)
 
 
-def _results(old: str, variants: Sequence[Change]) -> Iterator[str]:
-    """What a text can have become by our hands: one entry at each path, in any order."""
+def _possible_results(old: str, variants: Sequence[Change]) -> Iterator[str]:
+    """The texts that our changes can have made of a text: one entry at each path, in any order."""
     paths = {variant.path for variant in variants}
     for count in range(1, len(paths) + 1):
         for chosen in permutations(variants, count):
@@ -98,7 +139,7 @@ def _results(old: str, variants: Sequence[Change]) -> Iterator[str]:
                 yield reduce(_edited, chosen, old)
 
 
-def _take_out(file: str, current: str, old: str | None, variants: Sequence[Change]) -> Outcome:
+def _remove_entries(file: str, current: str, old: str | None, variants: Sequence[Change]) -> ChangeResult:
     text = current
     for change in {variant.path: variant for variant in variants}.values():
         found = _entry(text, change)
@@ -108,21 +149,21 @@ def _take_out(file: str, current: str, old: str | None, variants: Sequence[Chang
         if change.form == "whole":
             delete(file)
             return "removed"
-        text = _removed(text, old or "", change)
+        text = _without_entry(text, old or "", change)
     if text == current:
         return "not there"
-    write(file, text)
+    write_shared(file, text)
     return "taken out"
 
 
 def _edited(text: str, change: Change) -> str:
-    mark, text = _unmarked(text)
+    bom, text = _split_bom(text)
     if change.form == "whole":
         return str(change.entry)
     with_entry = _put(text, change, change.entry)
     if _entry(with_entry, change) != change.entry:
         raise ConfigError(f"{change.file} cannot be edited safely; add the entry by hand")
-    return mark + with_entry
+    return bom + with_entry
 
 
 def _put(text: str, change: Change, entry: Json) -> str:
@@ -130,30 +171,30 @@ def _put(text: str, change: Change, entry: Json) -> str:
         return toml_edit.put(text, change.path, entry, change.file)
     if change.form == "env":
         return env_edit.put(text, change.path[0], str(entry))
-    with _placed(change.file):
-        return jsonc_edit.put(text, change.path, entry)
+    with _naming(change.file):
+        return json_edit.put(text, change.path, entry)
 
 
-def _removed(text: str, old: str, change: Change) -> str:
-    """The text with what used to stand in the entry's place, or without it."""
-    mark, text = _unmarked(text)
+def _without_entry(text: str, old: str, change: Change) -> str:
+    """The text with the previous value in the entry's place, or without it."""
+    bom, text = _split_bom(text)
     former = _entry(old, change)
     if former is not None:
-        return mark + _put(text, change, former)
+        return bom + _put(text, change, former)
     if change.form == "toml":
-        return mark + toml_edit.remove(text, change.path, change.file)
+        return bom + toml_edit.remove(text, change.path, change.file)
     if change.form == "env":
-        return mark + env_edit.remove(text, change.path[0])
-    with _placed(change.file):
+        return bom + env_edit.remove(text, change.path[0])
+    with _naming(change.file):
         kept = next(
             (depth for depth, _ in enumerate(change.path) if _at(old, change.path[: depth + 1]) is None),
             len(change.path),
         )
-        return mark + jsonc_edit.remove(text, change.path, kept)
+        return bom + json_edit.remove(text, change.path, kept)
 
 
-def _says(text: str, change: Change) -> bool:
-    """Is the entry there already, perhaps with more in it?"""
+def _has_entry(text: str, change: Change) -> bool:
+    """Does the file hold the entry, perhaps with further members?"""
     found = _entry(text, change)
     if isinstance(found, dict) and isinstance(change.entry, dict):
         return all(name in found and found[name] == item for name, item in change.entry.items())
@@ -164,24 +205,24 @@ def _entry(text: str, change: Change) -> Json:
     if change.form == "whole":
         return text or None
     if change.form == "toml":
-        return toml_edit.table_at(_unmarked(text)[1], change.path, change.file)
+        return toml_edit.table_at(_split_bom(text)[1], change.path, change.file)
     if change.form == "env":
-        return env_edit.value_of(_unmarked(text)[1], change.path[0])
-    with _placed(change.file):
+        return env_edit.value_of(_split_bom(text)[1], change.path[0])
+    with _naming(change.file):
         return _at(text, change.path)
 
 
 def _at(text: str, path: Sequence[str]) -> Json:
-    return jsonc_edit.value_at(_unmarked(text)[1], path)
+    return json_edit.value_at(_split_bom(text)[1], path)
 
 
-def _unmarked(text: str) -> tuple[str, str]:
-    return (_MARK, text[1:]) if text.startswith(_MARK) else ("", text)
+def _split_bom(text: str) -> tuple[str, str]:
+    return (_BOM, text[1:]) if text.startswith(_BOM) else ("", text)
 
 
 @contextmanager
-def _placed(file: str) -> Iterator[None]:
-    """Name the file in what is said about its text."""
+def _naming(file: str) -> Iterator[None]:
+    """Add the path of the file to errors about its text."""
     try:
         yield
     except ConfigError as error:

@@ -1,7 +1,7 @@
-"""OpenCode's custom tools: a file each, whose name is the tool's, that runs `groundwire tool`.
+"""OpenCode's custom tools: one TypeScript file for each tool, which runs `groundwire tool NAME`.
 
-The files import nothing but what comes with the runtime, so OpenCode has nothing to install; what they give
-back is the JSON of the tool, whether it went well or not.
+The files import only what comes with the runtime, so OpenCode has nothing to install. They return the JSON of
+the tool, for results and for errors.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ _FILE = """\
 // Written by `groundwire connect opencode --tools --write`; `groundwire connect opencode --undo` removes it.
 import { spawn } from "node:child_process"
 
-const [program, ...words] = %(command)s
+const [program, ...options] = %(command)s
 
 function run(args, context) {
   return new Promise((resolve, reject) => {
-    const options = { cwd: context?.directory, signal: context?.abort, stdio: ["pipe", "pipe", "pipe"] }
-    const child = spawn(program, words, options)
+    const settings = { cwd: context?.directory, signal: context?.abort, stdio: ["pipe", "pipe", "pipe"] }
+    const child = spawn(program, options, settings)
     let out = ""
-    let trouble = ""
-    child.stdout.setEncoding("utf8").on("data", (piece) => (out += piece))
-    child.stderr.setEncoding("utf8").on("data", (piece) => (trouble += piece))
+    let errors = ""
+    child.stdout.setEncoding("utf8").on("data", (chunk) => (out += chunk))
+    child.stderr.setEncoding("utf8").on("data", (chunk) => (errors += chunk))
     child.on("error", reject)
-    child.on("close", () => (out.trim() ? resolve(out.trim()) : reject(new Error(trouble.trim()))))
+    child.on("close", () => (out.trim() ? resolve(out.trim()) : reject(new Error(errors.trim()))))
     child.stdin.on("error", () => {})
     child.stdin.end(JSON.stringify(args))
   })
@@ -44,10 +44,10 @@ export default {
 
 
 def tool_file(name: str, command: Sequence[str], language: str = "en") -> str:
-    """The file of a tool."""
-    words = {
+    """The text of a tool's file."""
+    values = {
         "command": [*command, "tool", name, "-"],
         "description": TOOLS[name].description[language],
         "query": ARGUMENTS["query"][language],
     }
-    return _FILE % {key: json.dumps(word, ensure_ascii=False) for key, word in words.items()}
+    return _FILE % {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}

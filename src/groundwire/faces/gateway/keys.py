@@ -16,11 +16,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from groundwire.credentials.files import PRIVATE, lock_file, read_document, write_atomically
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ClientWireError, ConfigError
 from groundwire.faces.gateway.access import fingerprint
+from groundwire.files.lock import lock_file
+from groundwire.files.text_file import PRIVATE, read_checked, write_private
 from groundwire.model import Json, JsonObject
 from groundwire.model.value import replace, value
 
@@ -55,11 +56,11 @@ class KeyFile:
 
     def entries(self) -> tuple[Key, ...]:
         """All keys that ever were. Raises `ConfigError` where the file cannot be trusted."""
-        found = read_document(str(self.path))
+        found = read_checked(str(self.path))
         if found is None:
             return ()
-        if found.loose:
-            raise ConfigError(f"{self.path} {found.loose[0]}; it must be a file that only you can read")
+        if found.unsafe:
+            raise ConfigError(f"{self.path} {found.unsafe[0]}; it must be a file that only you can read")
         try:
             body = as_object(load_json(found.text, ClientWireError))
         except ClientWireError as error:
@@ -91,7 +92,7 @@ class KeyFile:
 
     def _write(self, keys: tuple[Key, ...]) -> None:
         body: JsonObject = {"version": _VERSION, "keys": [_encode(key) for key in keys]}
-        write_atomically(str(self.path), dump_json(body))
+        write_private(str(self.path), dump_json(body))
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

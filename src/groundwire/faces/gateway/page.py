@@ -9,8 +9,7 @@ from groundwire.chat.chat import chat_for
 from groundwire.faces.gateway.routes import Routes
 from groundwire.faces.gateway.usage import Booking
 from groundwire.faces.web.routes import routes_for
-from groundwire.store.open import open_store
-from groundwire.store.probe import StoreProbe
+from groundwire.store.open import StoreProbe, open_store
 
 if TYPE_CHECKING:
     from groundwire.client import Groundwire

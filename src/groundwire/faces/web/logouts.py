@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from groundwire.credentials.files import PRIVATE, write_atomically
+from groundwire.files.text_file import PRIVATE, write_private
 
 FILE = "page-logouts"
 _LARGEST = 256 * 1024
@@ -37,7 +37,7 @@ class Logouts:
             os.close(descriptor)
         if self._path.stat().st_size > _LARGEST:
             self._read()
-            write_atomically(str(self._path), "".join(f"{id_} {end}\n" for id_, end in self._ended.items()))
+            write_private(str(self._path), "".join(f"{id_} {end}\n" for id_, end in self._ended.items()))
 
     def holds(self, login: str) -> bool:
         """Was this login ended?"""

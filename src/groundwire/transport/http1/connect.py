@@ -1,7 +1,7 @@
-"""Dialling: from a door to a line, directly or through a proxy.
+"""Connecting: DNS cache, happy eyeballs (RFC 8305), proxies and TLS.
 
-A name is looked up once for all who want it at the same time, and its addresses are tried one after the
-other, the next when one has been silent for a while (RFC 8305).
+Concurrent requests share one DNS lookup of a host. Its addresses are tried one after the other; the next
+attempt starts when the previous one has been pending for a while.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from itertools import chain, zip_longest
 from typing import TypeAlias
 
 from groundwire.transport.http1.connection import Connection
-from groundwire.transport.http1.origin import Origin, authority_of, proxy_door
+from groundwire.transport.http1.origin import Origin, authority_of, parse_proxy
 from groundwire.transport.http1.parser import encode_request
-from groundwire.transport.threads import in_thread
+from groundwire.transport.threads import run_in_thread
 
-LookUp: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
-"""From a name to its IP addresses, best first; raises `OSError`."""
+ResolveHost: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
+"""The IP addresses of a host name, best first; raises `OSError`."""
 
-_PATIENCE = 0.25
-_MEMORY = 10.0
-"""Seconds for which a name keeps its addresses."""
+_ATTEMPT_DELAY = 0.25
+"""Seconds before the next address is tried; RFC 8305 recommends 250 ms."""
+_DNS_TTL = 10.0
 
 
 class ProxyRefused(OSError):
-    """The proxy does not lead there."""
+    """The proxy refused to open a tunnel."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"HTTP {status}")
@@ -37,7 +37,7 @@ class ProxyRefused(OSError):
 
 
 class ProxyUnreachable(OSError):
-    """There is no way to the proxy itself."""
+    """No connection to the proxy."""
 
     def __init__(self, cause: OSError) -> None:
         super().__init__(cause.errno, cause.strerror)
@@ -45,125 +45,128 @@ class ProxyUnreachable(OSError):
 
 
 class Connector:
-    """Opens lines."""
+    """Opens connections to origins."""
 
-    def __init__(self, look_up: LookUp | None = None, tls: ssl.SSLContext | None = None) -> None:
-        self._look_up = look_up or Resolver()
+    def __init__(self, resolve: ResolveHost | None = None, tls: ssl.SSLContext | None = None) -> None:
+        self._resolve = resolve or Resolver()
         self._tls = tls
 
-    async def line(self, door: Origin) -> Connection:
-        """A line to a door; raises `OSError`."""
-        if door.proxy:
-            return await self._through_proxy(door)
-        return await self._direct(door)
+    async def connect(self, origin: Origin) -> Connection:
+        """A new connection to an origin; raises `OSError`."""
+        if origin.proxy:
+            return await self._connect_through_proxy(origin)
+        return await self._connect_directly(origin)
 
-    async def _direct(self, door: Origin) -> Connection:
-        addresses = [door.host] if _is_ip(door.host) else await self._look_up(door.host)
+    async def _connect_directly(self, origin: Origin) -> Connection:
+        addresses = [origin.host] if _is_ip(origin.host) else await self._resolve(origin.host)
         if len(addresses) == 1:
-            return await self._dialled(addresses[0], door)
-        return await first_of([partial(self._dialled, ip, door) for ip in addresses])
+            return await self._connect_to(addresses[0], origin)
+        return await first_connected([partial(self._connect_to, ip, origin) for ip in addresses])
 
-    async def _dialled(self, ip: str, door: Origin) -> Connection:
-        tls = self._context() if door.name else None
-        _, line = await asyncio.get_running_loop().create_connection(
-            Connection, ip, door.port, ssl=tls, server_hostname=door.name or None
+    async def _connect_to(self, ip: str, origin: Origin) -> Connection:
+        tls = self._tls_context() if origin.tls_name else None
+        _, connection = await asyncio.get_running_loop().create_connection(
+            Connection, ip, origin.port, ssl=tls, server_hostname=origin.tls_name or None
         )
-        return line
+        return connection
 
-    async def _through_proxy(self, door: Origin) -> Connection:
-        proxy, who = proxy_door(door.proxy)
+    async def _connect_through_proxy(self, origin: Origin) -> Connection:
+        proxy, authorization = parse_proxy(origin.proxy)
         try:
-            line = await self._direct(proxy)
+            connection = await self._connect_directly(proxy)
         except OSError as error:
             raise ProxyUnreachable(error) from error
-        if not door.name:
-            return line
+        if not origin.tls_name:
+            return connection
         inner: Connection | None = None
         try:
-            inner = await self._tunnelled(line, door, who)
+            inner = await self._open_tunnel(connection, origin, authorization)
         finally:
             if inner is None:
-                line.abort()
+                connection.abort()
         return inner
 
-    async def _tunnelled(self, line: Connection, door: Origin, who: str) -> Connection:
-        place = authority_of(door)
-        headers = [("host", place), *([("proxy-authorization", who)] if who else [])]
-        line.send("CONNECT", encode_request("CONNECT", place, headers))
-        head = await line.head()
+    async def _open_tunnel(self, connection: Connection, origin: Origin, authorization: str) -> Connection:
+        authority = authority_of(origin)
+        headers = [("host", authority)]
+        if authorization:
+            headers.append(("proxy-authorization", authorization))
+        connection.send("CONNECT", encode_request("CONNECT", authority, headers))
+        head = await connection.read_head()
         if not 200 <= head.status < 300:
             raise ProxyRefused(head.status)
         inner = Connection()
         transport = await asyncio.get_running_loop().start_tls(
-            line.bared(), inner, self._context(), server_hostname=door.name
+            connection.detach(), inner, self._tls_context(), server_hostname=origin.tls_name
         )
         if transport is None:
             raise ConnectionResetError
         inner.connection_made(transport)
         return inner
 
-    def _context(self) -> ssl.SSLContext:
-        return self._tls or _usual_context()
+    def _tls_context(self) -> ssl.SSLContext:
+        return self._tls or _default_context()
 
 
 class Resolver:
-    """The addresses of names, kept for a moment."""
+    """DNS cache: concurrent lookups of a host share one query, and the addresses are kept for some
+    seconds."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[float, asyncio.Task[list[str]]]] = {}
+        self._lookups: dict[str, tuple[float, asyncio.Task[list[str]]]] = {}
 
     async def __call__(self, host: str) -> Sequence[str]:
         now = asyncio.get_running_loop().time()
-        until, asking = self._known.get(host, (0.0, None))
-        if asking is None or now >= until:
-            self._known = {name: kept for name, kept in self._known.items() if kept[0] > now}
-            asking = asyncio.create_task(addresses_of(host))
-            asking.add_done_callback(partial(self._answered, host))
-            self._known[host] = now + _MEMORY, asking
-        return await asyncio.shield(asking)  # who leaves does not take the answer with them
+        expires, lookup = self._lookups.get(host, (0.0, None))
+        if lookup is None or now >= expires:
+            self._lookups = {name: entry for name, entry in self._lookups.items() if entry[0] > now}
+            lookup = asyncio.create_task(resolve_host(host))
+            lookup.add_done_callback(partial(self._on_done, host))
+            self._lookups[host] = now + _DNS_TTL, lookup
+        return await asyncio.shield(lookup)  # a cancelled caller does not cancel the lookup for the others
 
-    def _answered(self, host: str, asking: asyncio.Task[list[str]]) -> None:
-        if asking.cancelled() or asking.exception() is not None:
-            self._known.pop(host, None)
+    def _on_done(self, host: str, lookup: asyncio.Task[list[str]]) -> None:
+        if lookup.cancelled() or lookup.exception() is not None:
+            self._lookups.pop(host, None)
 
 
-async def addresses_of(host: str) -> list[str]:
-    """What this machine's resolver says, both kinds of addresses in turns."""
-    found = await in_thread(lambda: socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
+async def resolve_host(host: str) -> list[str]:
+    """Look a host up with the system's resolver; IPv6 and IPv4 addresses alternate."""
+    found = await run_in_thread(lambda: socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
     six = [str(entry[4][0]) for entry in found if entry[0] == socket.AF_INET6]
     four = [str(entry[4][0]) for entry in found if entry[0] == socket.AF_INET]
     first, second = (four, six) if found[0][0] == socket.AF_INET else (six, four)
     return [ip for ip in dict.fromkeys(chain(*zip_longest(first, second))) if ip]
 
 
-async def first_of(dials: Sequence[Callable[[], Awaitable[Connection]]]) -> Connection:
-    """The first line that comes about; raises what the last one failed with."""
-    waiting = list(dials)
+async def first_connected(attempts: Sequence[Callable[[], Awaitable[Connection]]]) -> Connection:
+    """The first connection that is made, by happy eyeballs; raises the error of the last attempt."""
+    waiting = list(attempts)
     running: set[asyncio.Future[Connection]] = set()
-    failed: BaseException = OSError("there is no address")
+    failed: BaseException = OSError("the host has no address")
     try:
         while waiting or running:
             if waiting:
                 running.add(asyncio.ensure_future(waiting.pop(0)()))
-            patience = _PATIENCE if waiting else None
-            done, _ = await asyncio.wait(running, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+            delay = _ATTEMPT_DELAY if waiting else None
+            done, _ = await asyncio.wait(running, timeout=delay, return_when=asyncio.FIRST_COMPLETED)
             for one in done:
                 running.discard(one)
                 if (error := one.exception()) is None:
                     return one.result()
                 if isinstance(error, ssl.SSLError):
-                    raise error  # somebody was there, and was not who was asked for
+                    raise error  # the host is reachable, but its certificate or protocol is wrong
                 failed = error
     finally:
         for one in running:
-            one.add_done_callback(_hang_up)
+            one.add_done_callback(_abort)
             one.cancel()
     raise failed
 
 
-def _hang_up(dialled: asyncio.Future[Connection]) -> None:
-    if not dialled.cancelled() and dialled.exception() is None:
-        dialled.result().abort()
+def _abort(attempt: asyncio.Future[Connection]) -> None:
+    if not attempt.cancelled() and attempt.exception() is None:
+        attempt.result().abort()
 
 
 def _is_ip(host: str) -> bool:
@@ -175,7 +178,7 @@ def _is_ip(host: str) -> bool:
 
 
 @cache
-def _usual_context() -> ssl.SSLContext:
+def _default_context() -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context

@@ -1,7 +1,7 @@
-"""A line: one connection, and the one answer that is read from it at a time.
+"""Client connection: one HTTP/1.1 connection, and the response that is read from it.
 
-Bytes are held until somebody reads them, and no more are taken when there are enough. What came before a
-connection broke is read before that is told.
+Received bytes are buffered until they are read, and reading from the socket pauses when enough are buffered.
+Bytes that arrived before a connection broke are returned before the error is raised.
 """
 
 from __future__ import annotations
@@ -12,128 +12,128 @@ from typing import cast
 
 from groundwire.transport.http1.parser import (
     MAX_HEAD,
-    Body,
+    BodyParser,
     ProtocolError,
     ResponseHead,
-    body_after,
+    body_parser,
     decode_response,
     is_kept_alive,
 )
 
-AHEAD = 16 * 1024
-"""Bytes that are read ahead, up to twice as many: what an answer nobody reads makes us hold is some multiple
-of it."""
+READ_AHEAD = 16 * 1024
+"""Bytes buffered before reading pauses, up to twice as many: an unread response costs a small multiple of
+it."""
 
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 _MAGIC = b"HTTP/1."
 _INTERIM = range(100, 200)
-_INTERIMS = 100
-"""How many may come at once before the answer itself."""
-_SWITCHED = 101
+_MAX_INTERIM = 100
+"""How many interim responses (1xx) may precede a response."""
+_SWITCHING_PROTOCOLS = 101
 
 
 class RemoteDisconnected(OSError):
-    """The connection ended before an answer began."""
+    """The server closed the connection before a response began."""
 
 
 class IncompleteBody(OSError):
-    """The connection ended before the body did."""
+    """The server closed the connection before the body was complete."""
 
 
 class Connection(asyncio.Protocol):
-    """What a connection is used through."""
+    """One connection to an origin; it carries one request at a time."""
 
     __slots__ = (
         "_body",
-        "_broken",
+        "_buffered",
+        "_chunks",
+        "_error",
         "_head",
-        "_held",
         "_loop",
         "_method",
         "_paused",
-        "_pieces",
         "_received",
         "_transport",
         "_waiter",
-        "is_over",
-        "is_used",
+        "is_complete",
+        "is_reused",
     )
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._broken: Exception | None = None
+        self._error: Exception | None = None
         self._method = ""
-        """Of the call that is answered; empty while there is none."""
+        """Of the request in flight; empty while there is none."""
         self._received = b""
-        """Of a head that is not complete."""
+        """Bytes of an incomplete head."""
         self._head: ResponseHead | None = None
-        self._body: Body | None = None
-        self._pieces: list[bytes] = []
-        self._held = 0
+        self._body: BodyParser | None = None
+        self._chunks: list[bytes] = []
+        self._buffered = 0
         self._paused = False
-        self.is_over = False
-        """Has all of the answer come?"""
-        self.is_used = False
-        """Was there an answer before this one?"""
+        self.is_complete = False
+        """Has the whole response arrived?"""
+        self.is_reused = False
+        """Was there a response before this one?"""
 
     def send(self, method: str, data: bytes) -> None:
-        """Begin a call."""
+        """Send a request."""
         self._method = method
         cast("asyncio.Transport", self._transport).write(data)
 
-    async def head(self) -> ResponseHead:
-        """How the answer begins."""
+    async def read_head(self) -> ResponseHead:
+        """The head of the response."""
         while self._head is None:
-            if self._broken is not None:
-                raise self._broken
-            await self._arrival()
+            if self._error is not None:
+                raise self._error
+            await self._change()
         return self._head
 
-    async def read(self, most: int) -> bytes:
+    async def read(self, limit: int) -> bytes:
         """The next bytes of the body; empty at its end."""
-        while not self._pieces:
-            if self.is_over:
+        while not self._chunks:
+            if self.is_complete:
                 return b""
-            if self._broken is not None:
-                raise self._broken
-            await self._arrival()
-        return self.read_now(most)
+            if self._error is not None:
+                raise self._error
+            await self._change()
+        return self.read_now(limit)
 
-    def read_now(self, most: int) -> bytes:
-        """What is there already of the body; empty if nothing is."""
-        pieces = self._pieces
-        if not pieces:
+    def read_now(self, limit: int) -> bytes:
+        """The buffered bytes of the body; empty if there are none."""
+        chunks = self._chunks
+        if not chunks:
             return b""
-        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        if len(data) > most:
-            data, self._pieces = data[:most], [data[most:]]
+        data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        if len(data) > limit:
+            data, self._chunks = data[:limit], [data[limit:]]
         else:
-            pieces.clear()
-        self._held -= len(data)
-        if self._paused and self._held <= AHEAD:
+            chunks.clear()
+        self._buffered -= len(data)
+        if self._paused and self._buffered <= READ_AHEAD:
             self._paused = False
             cast("asyncio.Transport", self._transport).resume_reading()
         return data
 
-    def give_up(self, error: Exception) -> None:
-        """Whoever waits is told of an error."""
-        self._broken = self._broken or error
+    def fail(self, error: Exception) -> None:
+        """Raise an error in the pending read, and in all later ones."""
+        self._error = self._error or error
         self._wake()
 
-    def is_free(self) -> bool:
-        """Is it alive, and does nobody use it?"""
-        return not self._method and self._broken is None
+    def is_idle(self) -> bool:
+        """Is it open and without a request in flight?"""
+        return not self._method and self._error is None
 
     def finish(self) -> bool:
-        """The answer was read, or is not wanted. Is the line free for another call? If not, it is closed."""
+        """End the current response. True if the connection can be reused; otherwise it is closed."""
         head, body, transport = self._head, self._body, self._transport
         if (
             transport is None
-            or self._broken is not None
-            or not (self.is_over and head is not None and body is not None)
-            or body.behind
+            or self._error is not None
+            or not (self.is_complete and head is not None and body is not None)
+            or body.surplus
             or not is_kept_alive(head)
             or transport.is_closing()
             or transport.get_write_buffer_size()
@@ -145,40 +145,40 @@ class Connection(asyncio.Protocol):
             transport.resume_reading()
         self._method = ""
         self._head = self._body = None
-        self._pieces.clear()
-        self._held = 0
-        self.is_over = False
-        self.is_used = True
+        self._chunks.clear()
+        self._buffered = 0
+        self.is_complete = False
+        self.is_reused = True
         return True
 
     def abort(self) -> None:
-        """Close at once, whatever is under way."""
+        """Close at once."""
         if self._transport is not None:
             self._transport.abort()
 
-    def bared(self) -> asyncio.Transport:
-        """The connection without this line: what lies behind a proxy that has let us through."""
-        if self._broken is not None:
-            raise self._broken
-        if self._body is not None and self._body.behind:
-            raise ProtocolError("the proxy speaks before it is spoken to")
+    def detach(self) -> asyncio.Transport:
+        """The transport of a tunnel, after a proxy has accepted CONNECT."""
+        if self._error is not None:
+            raise self._error
+        if self._body is not None and self._body.surplus:
+            raise ProtocolError("the proxy sent data before the TLS handshake")
         return cast("asyncio.Transport", self._transport)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        if not self._method or self.is_over:
-            self.give_up(RemoteDisconnected())  # nobody asked for this, so nobody can say what it belongs to
+        if not self._method or self.is_complete:
+            self.fail(RemoteDisconnected())  # bytes without a request: they belong to no response
             self.abort()
             return
         try:
             if self._body is None:
-                data = self._begin(data)
+                data = self._parse_head(data)
             if self._body is not None:
-                self._take(self._body, data)
+                self._parse_body(self._body, data)
         except ProtocolError as error:
-            self.give_up(error)
+            self.fail(error)
             self.abort()
             return
         self._wake()
@@ -186,58 +186,58 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> None:
         if self._body is not None:
             self._body.end()
-            self.is_over = self._body.is_over
+            self.is_complete = self._body.is_complete
         self._end(None)
-        self.abort()  # there is nobody left to say goodbye to
+        self.abort()  # the server is gone: there is no point in a graceful close
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end(exc)
 
-    def _begin(self, data: bytes) -> bytes:
-        """Read a head, and those that only announce it; what follows it."""
-        data, seen = self._received + data, len(self._received) - 3
-        for _ in range(_INTERIMS):
+    def _parse_head(self, data: bytes) -> bytes:
+        """Parse the response head, and interim ones before it; returns the bytes after it."""
+        data, searched = self._received + data, len(self._received) - 3
+        for _ in range(_MAX_INTERIM):
             data = data.lstrip(b"\r\n")
             if not data.startswith(_MAGIC[: len(data)]):
-                raise ProtocolError("this is another protocol")
-            end = _BLANK_LINE.search(data, max(seen, 0))
+                raise ProtocolError("the response is not HTTP/1")
+            end = _BLANK_LINE.search(data, max(searched, 0))
             if (end.start() if end else len(data)) > MAX_HEAD:
-                raise ProtocolError("the head is too large")
+                raise ProtocolError("the response head is too large")
             if end is None:
                 self._received = data
                 return b""
             head = decode_response(data[: end.start()])
-            data, seen = data[end.end() :], 0
+            data, searched = data[end.end() :], 0
             if head.status not in _INTERIM:
                 self._received = b""
-                self._body = body_after(head, self._method)
+                self._body = body_parser(head, self._method)
                 self._head = head
                 return data
-            if head.status == _SWITCHED:
-                raise ProtocolError("nobody asked for another protocol")
-        raise ProtocolError("the answer is announced and does not come")
+            if head.status == _SWITCHING_PROTOCOLS:
+                raise ProtocolError("the server switches to a protocol that was not requested")
+        raise ProtocolError("too many interim responses")
 
-    def _take(self, body: Body, data: bytes) -> None:
-        piece = body.feed(data)
-        self.is_over = body.is_over
-        if piece:
-            self._pieces.append(piece)
-            self._held += len(piece)
-        if body.fault is not None:
-            raise body.fault
-        if self._held > 2 * AHEAD and not self._paused and not self.is_over:
+    def _parse_body(self, body: BodyParser, data: bytes) -> None:
+        chunk = body.feed(data)
+        self.is_complete = body.is_complete
+        if chunk:
+            self._chunks.append(chunk)
+            self._buffered += len(chunk)
+        if body.error is not None:
+            raise body.error
+        if self._buffered > 2 * READ_AHEAD and not self._paused and not self.is_complete:
             self._paused = True
             cast("asyncio.Transport", self._transport).pause_reading()
 
     def _end(self, error: Exception | None) -> None:
-        """There will be nothing more."""
-        self._broken = (
-            self._broken or error or (RemoteDisconnected() if self._head is None else IncompleteBody())
+        """No more bytes will arrive."""
+        self._error = (
+            self._error or error or (RemoteDisconnected() if self._head is None else IncompleteBody())
         )
         self._wake()
 
-    def _arrival(self) -> asyncio.Future[None]:
-        """Of something new: bytes, an end, an error."""
+    def _change(self) -> asyncio.Future[None]:
+        """Resolves when bytes, the end of the stream or an error arrive."""
         self._waiter = self._loop.create_future()
         return self._waiter
 

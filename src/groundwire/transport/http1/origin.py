@@ -1,4 +1,4 @@
-"""Doors: where a call leads, read off its address once."""
+"""Origins and request targets: where a request goes, parsed from its URL once."""
 
 from __future__ import annotations
 
@@ -7,68 +7,69 @@ from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
 from groundwire.model.value import value
-from groundwire.transport.weburl import NoAddress, WebUrl, bracketed, parse
+from groundwire.transport.weburl import InvalidUrl, WebUrl, bracketed, parse
 
 
-class NoProxy(ValueError):
-    """What is named as a proxy is no address of one."""
+class InvalidProxy(ValueError):
+    """The configured proxy is not an http or https URL."""
 
 
 @value
 class Origin:
-    """What a connection leads to. Calls for the same door may share one."""
+    """Key of the connection pool: requests to the same origin may share a connection."""
 
     host: str
-    """A name, or an IP address."""
+    """A host name or an IP address."""
     port: int
-    name: str = ""
-    """What the certificate must be for; empty where nothing is encrypted."""
+    tls_name: str = ""
+    """The host name that the certificate must match; empty without TLS."""
     proxy: str = ""
-    """The address of a proxy before it."""
+    """The URL of the proxy; empty without one."""
     site: str = ""
-    """Who is asked for behind an IP address that others share: nobody hears what was meant for them."""
+    """The host name behind an IP address: connections are not shared by sites on one address."""
 
 
 @value
-class Target:
-    """An address, as a request speaks of it."""
+class RequestTarget:
+    """A URL as a request needs it."""
 
-    door: Origin
+    origin: Origin
     host: str
-    """What its `Host` says."""
-    target: str
+    """The value of the `Host` header."""
+    path: str
+    """The request target: path and query, or the whole URL for a proxy."""
     authorization: str = ""
-    """Of the name and password in the address."""
+    """The value of the `Authorization` header for user name and password in the URL."""
 
 
 @lru_cache(maxsize=256)
-def place_of(url: str, proxy: str = "") -> Target:
-    """Where an address leads; raises `NoAddress`."""
-    bare, secret = _apart(url)
+def parse_target(url: str, proxy: str = "") -> RequestTarget:
+    """Parse a URL; raises `InvalidUrl`."""
+    bare, authorization = _split_userinfo(url)
     parts = _parsed(bare)
     is_secure = parts.scheme == "https"
-    door = Origin(parts.host, parts.port, parts.host if is_secure else "", proxy)
-    # A proxy that cannot see what it passes on is not told of it.
-    target = str(parts) if proxy and not is_secure else parts.path
-    return Target(door, parts.netloc, target, secret)
+    origin = Origin(parts.host, parts.port, parts.host if is_secure else "", proxy)
+    # Through a proxy, plain requests name the whole URL; tunnelled ones do not.
+    path = str(parts) if proxy and not is_secure else parts.path
+    return RequestTarget(origin, parts.netloc, path, authorization)
 
 
-def proxy_door(url: str) -> tuple[Origin, str]:
-    """The door of a proxy, and what it wants to hear of who we are; raises `NoProxy`."""
+def parse_proxy(url: str) -> tuple[Origin, str]:
+    """The origin of a proxy, and the value of its `Proxy-Authorization` header; raises `InvalidProxy`."""
     try:
-        place = place_of(url)
-    except NoAddress:
-        raise NoProxy from None
-    return place.door, place.authorization
+        target = parse_target(url)
+    except InvalidUrl:
+        raise InvalidProxy from None
+    return target.origin, target.authorization
 
 
-def authority_of(door: Origin) -> str:
-    """A door as a proxy is told of it."""
-    return f"{bracketed(door.host)}:{door.port}"
+def authority_of(origin: Origin) -> str:
+    """Host and port, as in a CONNECT request."""
+    return f"{bracketed(origin.host)}:{origin.port}"
 
 
 def _parsed(url: str) -> WebUrl:
-    """As browsers do it, but a query may be of any length, and one that is escaped stays as it is."""
+    """Parse as browsers do, but allow queries of any length, and keep percent-encoded ones as they are."""
     bare, mark, query = url.partition("?")
     if not mark or not query.isascii() or not query.isprintable() or " " in query or "#" in url:
         return parse(url)
@@ -76,15 +77,15 @@ def _parsed(url: str) -> WebUrl:
     return WebUrl(parts.scheme, parts.host, parts.port, f"{parts.path}?{query}", parts.ip)
 
 
-def _apart(url: str) -> tuple[str, str]:
-    """An address without the name and the password in it, and these as they are told."""
+def _split_userinfo(url: str) -> tuple[str, str]:
+    """A URL without user name and password, and these as the value of an `Authorization` header."""
     scheme, mark, rest = url.partition("://")
-    end = min((place for sign in "/?#\\" if (place := rest.find(sign)) >= 0), default=len(rest))
-    secret, at, host = rest[:end].rpartition("@")
-    if not mark or not at:
+    end = min((at for char in "/?#\\" if (at := rest.find(char)) >= 0), default=len(rest))
+    userinfo, at_sign, host = rest[:end].rpartition("@")
+    if not mark or not at_sign:
         return url, ""
     try:
-        told = unquote_to_bytes(secret if ":" in secret else f"{secret}:")
+        credentials = unquote_to_bytes(userinfo if ":" in userinfo else f"{userinfo}:")
     except UnicodeError:
-        raise NoAddress("its password is not text") from None
-    return f"{scheme}://{host}{rest[end:]}", f"Basic {b64encode(told).decode()}"
+        raise InvalidUrl("the password in the URL is not valid text") from None
+    return f"{scheme}://{host}{rest[end:]}", f"Basic {b64encode(credentials).decode()}"

@@ -1,7 +1,7 @@
-"""Heads: a request's as it is written, an answer's as it is read (RFC 9112).
+"""HTTP/1.1 messages (RFC 9112): request heads are written, response heads and bodies are parsed.
 
-Nothing that is written can end a line but we. What is read may end its lines with a bare line feed, and fold
-them; everything else that is not by the book is no HTTP.
+No header value can inject a line break into a request. A response may end its lines with a bare line feed and
+fold them; every other deviation is a `ProtocolError`.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _LENGTH = re.compile(r"[0-9]{1,18}")
 
 
 class ProtocolError(ValueError):
-    """What came is not by the book."""
+    """The response violates HTTP/1.1."""
 
 
 @value
 class ResponseHead:
-    """How an answer begins."""
+    """Status and headers of a response."""
 
     status: int
     headers: Mapping[str, str]
-    """By lower-case names; one that was told several times has its texts joined by commas."""
-    newest: bool = True
-    """HTTP/1.1, and not 1.0?"""
+    """By lower-case names; repeated headers are joined by commas."""
+    is_http11: bool = True
+    """False for HTTP/1.0."""
 
 
 def encode_request(method: str, target: str, headers: Iterable[tuple[str, str]]) -> bytes:
@@ -41,224 +41,226 @@ def encode_request(method: str, target: str, headers: Iterable[tuple[str, str]])
     lines = [f"{method} {target} HTTP/1.1"]
     for name, text in headers:
         if not is_token(name):
-            raise ValueError("a header has no proper name")
+            raise ValueError("a header name is not a token")
         lines.append(f"{name}: {text}")
     head = "\r\n".join(lines)
     breaks = len(lines) - 1
     if head.count("\n") != breaks or head.count("\r") != breaks or "\0" in head or lines[0].count(" ") != 2:
-        raise ValueError("a header holds the end of a line")
+        raise ValueError("a header value has a line break or a NUL")
     return head.encode() + b"\r\n\r\n"
 
 
 def decode_response(data: bytes) -> ResponseHead:
-    """An answer's head, without the blank line that ends it; raises `ProtocolError`."""
+    """The head of a response, given without the blank line that ends it; raises `ProtocolError`."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
         text = data.decode("latin-1")
     text = text.replace("\r\n", "\n")
     if "\r" in text or "\0" in text:
-        raise ProtocolError("a line holds what others take for its end")
+        raise ProtocolError("a header line has a bare carriage return or a NUL")
     first, _, rest = text.partition("\n")
     status = _STATUS.fullmatch(first)
     if status is None:
-        raise ProtocolError("the first line tells no status")
+        raise ProtocolError("the status line is malformed")
     headers: dict[str, str] = {}
     for line in _FOLD.sub(" ", rest).split("\n") if rest else ():
-        name, colon, told = line.partition(":")
+        name, colon, text_value = line.partition(":")
         if not colon or not is_token(name):
-            raise ProtocolError("a header has no name")
-        name, told = name.lower(), told.strip(" \t")
-        headers[name] = f"{headers[name]}, {told}" if name in headers else told
+            raise ProtocolError("a header line is malformed")
+        name, text_value = name.lower(), text_value.strip(" \t")
+        headers[name] = f"{headers[name]}, {text_value}" if name in headers else text_value
     return ResponseHead(int(status[2]), headers, status[1] == "1")
 
 
 def length_in(headers: Mapping[str, str]) -> int | None:
-    """How long a head says that its body is, if it says so; raises `ProtocolError`."""
-    told = headers.get("content-length")
-    if told is None:
+    """The content length in headers; None without one. Raises `ProtocolError`."""
+    listed = headers.get("content-length")
+    if listed is None:
         return None
-    first, *others = (text.strip(" \t") for text in told.split(","))
-    if not _LENGTH.fullmatch(first) or any(text != first for text in others):
-        raise ProtocolError("the length is no number")
+    first, *repeated = (text.strip(" \t") for text in listed.split(","))
+    if not _LENGTH.fullmatch(first) or any(text != first for text in repeated):
+        raise ProtocolError("the content length is not a number")
     return int(first)
 
 
 def is_kept_alive(head: ResponseHead) -> bool:
-    """Does the other side leave the connection open?"""
-    wishes = head.headers.get("connection")
-    return head.newest and (wishes is None or "close" not in wishes.lower())
+    """Does the server keep the connection open?"""
+    options = head.headers.get("connection")
+    return head.is_http11 and (options is None or "close" not in options.lower())
 
 
 @lru_cache(maxsize=512)
 def is_token(name: str) -> bool:
-    """May it name a header?"""
+    """Is it a valid header name?"""
     return _TOKEN.fullmatch(name) is not None
 
 
 _LINE = re.compile(rb"([^\r\n]{0,4096})\r\n")
-"""Between chunks; nothing there may end as lines of a head may."""
-_BEGUN = re.compile(rb"[^\r\n]{0,4096}\r?")
+"""A line between chunks, which must end with CRLF."""
+_PARTIAL_LINE = re.compile(rb"[^\r\n]{0,4096}\r?")
 _SIZE = re.compile(rb"[0-9a-fA-F]{1,15}")
-_USUAL = re.compile(rb"([0-9a-fA-F]{1,7})\r\n")
+_PLAIN_SIZE = re.compile(rb"([0-9a-fA-F]{1,7})\r\n")
 _CHUNKED = re.compile("chunked", re.ASCII | re.IGNORECASE)
-_BODILESS = frozenset({204, 304})
+_NO_BODY = frozenset({204, 304})
 
 
-class Body(Protocol):
-    """Bytes from the wire go in, those of the body come out."""
+class BodyParser(Protocol):
+    """Takes bytes from the connection and returns those of the body."""
 
-    is_over: bool
-    behind: bytes
-    """What came after the end, which nobody asked for."""
-    fault: ProtocolError | None
-    """What is wrong behind that which was right."""
+    is_complete: bool
+    surplus: bytes
+    """Bytes after the end of the body."""
+    error: ProtocolError | None
+    """What is wrong after the bytes returned so far."""
 
     def feed(self, data: bytes) -> bytes:
-        """The part of it that is the body."""
+        """The bytes that belong to the body."""
         ...
 
     def end(self) -> None:
-        """The connection has ended."""
+        """The connection was closed."""
         ...
 
 
-def body_after(head: ResponseHead, method: str) -> Body:
-    """The body that follows a head; raises `ProtocolError`."""
+def body_parser(head: ResponseHead, method: str) -> BodyParser:
+    """The parser for the body that follows a head; raises `ProtocolError`."""
     length = length_in(head.headers)
     tunnelled = method == "CONNECT" and 200 <= head.status < 300
-    if tunnelled or method == "HEAD" or head.status in _BODILESS:
-        return Sized(0)
+    if tunnelled or method == "HEAD" or head.status in _NO_BODY:
+        return SizedBody(0)
     coding = head.headers.get("transfer-encoding")
     if coding is None:
-        return Endless() if length is None else Sized(length)
+        return UnsizedBody() if length is None else SizedBody(length)
     if length is not None or _CHUNKED.fullmatch(coding) is None:
-        raise ProtocolError("where the body ends is told twice, or in a way that nobody was asked for")
-    return Chunked()
+        raise ProtocolError("the transfer encoding is not chunked, or there is a content length as well")
+    return ChunkedBody()
 
 
-class Sized:
-    """A body of so many bytes."""
+class SizedBody:
+    """A body with a content length."""
 
-    __slots__ = ("_left", "behind", "is_over")
-    fault: ProtocolError | None = None
+    __slots__ = ("_left", "is_complete", "surplus")
+    error: ProtocolError | None = None
 
     def __init__(self, length: int) -> None:
         self._left = length
-        self.is_over = not length
-        self.behind = b""
+        self.is_complete = not length
+        self.surplus = b""
 
     def feed(self, data: bytes) -> bytes:
         left = self._left
         if len(data) < left:
             self._left = left - len(data)
             return data
-        self._left, self.is_over = 0, True
+        self._left, self.is_complete = 0, True
         if len(data) == left:
             return data
-        self.behind += data[left:]
+        self.surplus += data[left:]
         return data[:left]
 
     def end(self) -> None:
-        """It is not over because the connection is."""
+        """A closed connection does not complete the body."""
 
 
-class Endless:
-    """A body that ends with its connection."""
+class UnsizedBody:
+    """A body that ends when the connection is closed."""
 
-    __slots__ = ("behind", "is_over")
-    fault: ProtocolError | None = None
+    __slots__ = ("is_complete", "surplus")
+    error: ProtocolError | None = None
 
     def __init__(self) -> None:
-        self.is_over = False
-        self.behind = b""
+        self.is_complete = False
+        self.surplus = b""
 
     def feed(self, data: bytes) -> bytes:
         return data
 
     def end(self) -> None:
-        self.is_over = True
+        self.is_complete = True
 
 
-class Chunked:
-    """A body in pieces, each with its length before it and a line's end behind it."""
+class ChunkedBody:
+    """A body with chunked transfer encoding."""
 
-    __slots__ = ("_left", "_line", "_next", "_trailing", "behind", "fault", "is_over")
+    __slots__ = ("_left", "_line", "_on_line", "_trailer_size", "error", "is_complete", "surplus")
 
     def __init__(self) -> None:
         self._left = 0
-        """Bytes of the chunk that are still to come."""
+        """Bytes of the current chunk that have not arrived."""
         self._line = b""
-        """The beginning of a line."""
-        self._next: Callable[[bytes], None] = self._begin
-        """What the next line means."""
-        self._trailing = 0
-        self.is_over = False
-        self.behind = b""
-        self.fault: ProtocolError | None = None
+        """An incomplete line."""
+        self._on_line: Callable[[bytes], None] = self._size_line
+        """Handles the next line."""
+        self._trailer_size = 0
+        self.is_complete = False
+        self.surplus = b""
+        self.error: ProtocolError | None = None
 
     def feed(self, data: bytes) -> bytes:
         if self._line:
             data, self._line = self._line + data, b""
-        pieces: list[bytes] = []
+        chunks: list[bytes] = []
         try:
-            self._split(data, pieces)
+            self._split(data, chunks)
         except ProtocolError as error:
-            self.fault = error
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            self.error = error
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def end(self) -> None:
-        """It is not over because the connection is."""
+        """A closed connection does not complete the body."""
 
-    def _split(self, data: bytes, pieces: list[bytes]) -> None:
-        place, size = 0, len(data)
-        while place < size and not self.is_over:
+    def _split(self, data: bytes, chunks: list[bytes]) -> None:
+        offset, size = 0, len(data)
+        while offset < size and not self.is_complete:
             if self._left:
-                piece = data[place : place + self._left]
-                pieces.append(piece)
-                place += len(piece)
-                self._left -= len(piece)
-            elif self._next == self._begin and (end := _whole_chunks(data, place, pieces)) > place:
-                place = end
-            elif line := _LINE.match(data, place):
-                self._next(line[1])
-                place = line.end()
-            elif _BEGUN.fullmatch(data, place):
-                self._line = data[place:]
+                chunk = data[offset : offset + self._left]
+                chunks.append(chunk)
+                offset += len(chunk)
+                self._left -= len(chunk)
+            elif self._on_line == self._size_line and (end := _whole_chunks(data, offset, chunks)) > offset:
+                offset = end
+            elif line := _LINE.match(data, offset):
+                self._on_line(line[1])
+                offset = line.end()
+            elif _PARTIAL_LINE.fullmatch(data, offset):
+                self._line = data[offset:]
                 break
             else:
-                raise ProtocolError("a line has no end")
-        if self.is_over:
-            self.behind += data[place:]
+                raise ProtocolError("a line between chunks is too long or not ended by CRLF")
+        if self.is_complete:
+            self.surplus += data[offset:]
 
-    def _begin(self, line: bytes) -> None:
+    def _size_line(self, line: bytes) -> None:
         size = _SIZE.fullmatch(line.partition(b";")[0].rstrip(b" \t"))
         if size is None:
-            raise ProtocolError("a chunk does not tell its size")
+            raise ProtocolError("a chunk has no valid size")
         self._left = int(size[0], 16)
-        self._next = self._close if self._left else self._trail
+        self._on_line = self._end_line if self._left else self._trailer_line
 
-    def _close(self, line: bytes) -> None:
+    def _end_line(self, line: bytes) -> None:
         if line:
-            raise ProtocolError("a chunk is longer than it says")
-        self._next = self._begin
+            raise ProtocolError("a chunk is longer than its size")
+        self._on_line = self._size_line
 
-    def _trail(self, line: bytes) -> None:
-        self._trailing += len(line)
+    def _trailer_line(self, line: bytes) -> None:
+        self._trailer_size += len(line)
         name, colon, _ = line.partition(b":")
-        if self._trailing > MAX_HEAD or (line and not (colon and is_token(name.decode("latin-1")))):
-            raise ProtocolError("what follows the last chunk is no header, or too much")
-        self.is_over = not line
+        if self._trailer_size > MAX_HEAD or (line and not (colon and is_token(name.decode("latin-1")))):
+            raise ProtocolError("a trailer is malformed or too large")
+        self.is_complete = not line
 
 
-def _whole_chunks(data: bytes, place: int, pieces: list[bytes]) -> int:
-    """Where the chunks end that are there from end to end, and say nothing but their size: most are so, and
-    need not be read line by line."""
-    while size := _USUAL.match(data, place):
+def _whole_chunks(data: bytes, offset: int, chunks: list[bytes]) -> int:
+    """Append the chunks that are complete and have no extensions; returns the offset after them.
+
+    Most chunks are so, and need not be parsed line by line.
+    """
+    while size := _PLAIN_SIZE.match(data, offset):
         start = size.end()
         end = start + int(size[1], 16)
         if end == start or data[end : end + 2] != b"\r\n":
             break
-        pieces.append(data[start:end])
-        place = end + 2
-    return place
+        chunks.append(data[start:end])
+        offset = end + 2
+    return offset

@@ -1,4 +1,7 @@
-"""The lines of one event loop: those that wait for a call, by their doors."""
+"""Connection pool: idle connections of one event loop, keyed by origin.
+
+Idle connections are bounded in time and in number; connections in use are bounded by the callers.
+"""
 
 from __future__ import annotations
 
@@ -9,98 +12,110 @@ from groundwire.transport.http1.connection import Connection
 from groundwire.transport.http1.origin import Origin
 from groundwire.transport.http1.parser import ResponseHead
 
-_REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})
+MAX_IDLE = 200
+"""Idle connections of all origins together; beyond it the oldest is closed."""
+
+_IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class ConnectTimeout(TimeoutError):
-    """There is no connection in time."""
+    """No connection was made in time."""
 
 
 class Pool:
-    """Lines that are opened, used, left to others, and closed when nobody wants them for a while."""
+    """Opens connections, reuses them, and closes those that were idle for `keep_alive` seconds."""
 
-    def __init__(self, dialler: Connector, keep: float) -> None:
-        self._dialler = dialler
-        self._keep = keep
-        self._free: dict[Origin, list[tuple[float, Connection]]] = {}
-        """With the moment since when; the one that was left last is taken first."""
-        self._used: set[Connection] = set()
-        self._sweeping: asyncio.TimerHandle | None = None
+    def __init__(self, connector: Connector, keep_alive: float, max_idle: int = MAX_IDLE) -> None:
+        self._connector = connector
+        self._keep_alive = keep_alive
+        self._max_idle = max_idle
+        self._idle: dict[Origin, list[tuple[float, Connection]]] = {}
+        """With the time since when; the last one returned is reused first."""
+        self._in_use: set[Connection] = set()
+        self._sweep_timer: asyncio.TimerHandle | None = None
 
-    async def begin(
-        self, door: Origin, method: str, data: bytes, connect: float
+    async def send(
+        self, origin: Origin, method: str, data: bytes, connect_timeout: float
     ) -> tuple[Connection, ResponseHead]:
-        """Send a call, and wait for the head of its answer; raises `OSError`, and `ProtocolError`. Connecting
-        may take so many seconds."""
-        line = self._taken(door) or await self._dialled(door, connect)
+        """Send a request and wait for the response head; raises `OSError` and `ProtocolError`."""
+        connection = self._reuse(origin) or await self._connect(origin, connect_timeout)
         try:
-            return line, await self._answered(line, method, data)
+            return connection, await self._exchange(connection, method, data)
         except OSError:
-            # A line may be closed from the other side just when it is taken.
-            if not line.is_used or method not in _REPEATABLE:
+            # The server may close an idle connection just when it is reused.
+            if not connection.is_reused or method not in _IDEMPOTENT:
                 raise
-        line = await self._dialled(door, connect)
-        return line, await self._answered(line, method, data)
+        connection = await self._connect(origin, connect_timeout)
+        return connection, await self._exchange(connection, method, data)
 
-    def leave(self, door: Origin, line: Connection) -> None:
-        """An answer was read, or is not wanted."""
-        self._used.discard(line)
-        if not line.finish():
+    def release(self, origin: Origin, connection: Connection) -> None:
+        """Keep a connection for reuse if its response is complete; otherwise close it."""
+        self._in_use.discard(connection)
+        if not connection.finish():
             return
-        clock = asyncio.get_running_loop()
-        self._free.setdefault(door, []).append((clock.time(), line))
-        if self._sweeping is None:
-            self._sweeping = clock.call_later(self._keep, self._sweep)
+        loop = asyncio.get_running_loop()
+        if sum(map(len, self._idle.values())) >= self._max_idle:
+            self._close_oldest()
+        self._idle.setdefault(origin, []).append((loop.time(), connection))
+        if self._sweep_timer is None:
+            self._sweep_timer = loop.call_later(self._keep_alive, self._sweep)
 
     def close(self) -> None:
-        """Close them all, whoever reads from them."""
-        if self._sweeping is not None:
-            self._sweeping.cancel()
-            self._sweeping = None
-        for lines in self._free.values():
-            for _, line in lines:
-                line.abort()
-        self._free.clear()
-        for line in self._used:
-            line.abort()
-        self._used.clear()
+        """Close all connections, also those in use."""
+        if self._sweep_timer is not None:
+            self._sweep_timer.cancel()
+            self._sweep_timer = None
+        for connections in self._idle.values():
+            for _, connection in connections:
+                connection.abort()
+        self._idle.clear()
+        for connection in self._in_use:
+            connection.abort()
+        self._in_use.clear()
 
-    def _taken(self, door: Origin) -> Connection | None:
-        lines = self._free.get(door)
-        while lines:
-            _, line = lines.pop()
-            if line.is_free():
-                return line
+    def _reuse(self, origin: Origin) -> Connection | None:
+        connections = self._idle.get(origin)
+        while connections:
+            _, connection = connections.pop()
+            if connection.is_idle():
+                return connection
         return None
 
-    async def _dialled(self, door: Origin, connect: float) -> Connection:
+    async def _connect(self, origin: Origin, timeout: float) -> Connection:
         try:
-            async with asyncio.timeout(connect):
-                return await self._dialler.line(door)
+            async with asyncio.timeout(timeout):
+                return await self._connector.connect(origin)
         except TimeoutError:
             raise ConnectTimeout from None
 
-    async def _answered(self, line: Connection, method: str, data: bytes) -> ResponseHead:
+    async def _exchange(self, connection: Connection, method: str, data: bytes) -> ResponseHead:
         head: ResponseHead | None = None
-        self._used.add(line)
+        self._in_use.add(connection)
         try:
-            line.send(method, data)
-            head = await line.head()
+            connection.send(method, data)
+            head = await connection.read_head()
         finally:
             if head is None:
-                self._used.discard(line)
-                line.abort()
+                self._in_use.discard(connection)
+                connection.abort()
         return head
 
+    def _close_oldest(self) -> None:
+        origin = min(
+            (origin for origin, kept in self._idle.items() if kept), key=lambda one: self._idle[one][0][0]
+        )
+        _, connection = self._idle[origin].pop(0)
+        connection.abort()
+
     def _sweep(self) -> None:
-        clock = asyncio.get_running_loop()
-        oldest = clock.time() - self._keep
+        loop = asyncio.get_running_loop()
+        oldest = loop.time() - self._keep_alive
         kept: dict[Origin, list[tuple[float, Connection]]] = {}
-        for door, lines in self._free.items():
-            for since, line in lines:
-                if since > oldest and line.is_free():
-                    kept.setdefault(door, []).append((since, line))
+        for origin, connections in self._idle.items():
+            for since, connection in connections:
+                if since > oldest and connection.is_idle():
+                    kept.setdefault(origin, []).append((since, connection))
                 else:
-                    line.abort()
-        self._free = kept
-        self._sweeping = clock.call_later(self._keep / 2, self._sweep) if kept else None
+                    connection.abort()
+        self._idle = kept
+        self._sweep_timer = loop.call_later(self._keep_alive / 2, self._sweep) if kept else None

@@ -1,4 +1,4 @@
-"""`groundwire connect`: shows what a client needs to search with us, puts it there, or takes it back."""
+"""`groundwire connect`: shows, writes or removes the configuration that a client needs to use groundwire."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from collections.abc import Mapping
 from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.parsers import UsageError
-from groundwire.faces.connect.changes import Change, connect, snippet, undo
+from groundwire.faces.connect.changes import Backup, Change, connect, snippet, undo
 from groundwire.faces.connect.clients import (
     CLIENTS,
     GATEWAY,
-    Surroundings,
+    GATEWAY_SPECS,
+    ConnectContext,
+    all_changes,
+    gateway_change,
     http_change,
     local_change,
     tool_changes,
 )
-from groundwire.faces.connect.files import Before
-from groundwire.faces.connect.gateways import WAYS, gateway_change
-from groundwire.faces.connect.ways import all_changes
 
 
 def run(arguments: Namespace, console: Console) -> int:
-    """Do what is asked."""
-    ways = [way for way in ("http", "gateway", "tools") if getattr(arguments, way)]
-    if len(ways) > 1:
-        raise UsageError(f"choose one of {', '.join(f'--{way}' for way in ways)}")
+    """Run the command."""
+    modes = [mode for mode in ("http", "gateway", "tools") if getattr(arguments, mode)]
+    if len(modes) > 1:
+        raise UsageError(f"choose one of {', '.join(f'--{mode}' for mode in modes)}")
     if arguments.write and arguments.undo:
         raise UsageError("choose one of --write and --undo")
-    around = Surroundings(
+    context = ConnectContext(
         console.env, console.home, _command(console.env), (arguments.url or GATEWAY).rstrip("/")
     )
     if arguments.undo:
-        return _undo(arguments.client, around, console)
-    changes = _changes(arguments, around)
+        return _undo(arguments.client, context, console)
+    changes = _changes(arguments, context)
     if arguments.write:
-        return _write(arguments, changes, all_changes(arguments.client, around), console)
+        return _write(arguments, changes, all_changes(arguments.client, context), console)
     return _show(arguments, changes, console)
 
 
-def _changes(arguments: Namespace, around: Surroundings) -> list[Change]:
+def _changes(arguments: Namespace, context: ConnectContext) -> list[Change]:
     if arguments.tools:
-        return tool_changes(arguments.client, around)
+        return tool_changes(arguments.client, context)
     if arguments.gateway:
-        return [gateway_change(arguments.client, around)]
-    return [(http_change if arguments.http else local_change)(arguments.client, around)]
+        return [gateway_change(arguments.client, context)]
+    return [(http_change if arguments.http else local_change)(arguments.client, context)]
 
 
 def _show(arguments: Namespace, changes: list[Change], console: Console) -> int:
@@ -56,9 +56,9 @@ def _show(arguments: Namespace, changes: list[Change], console: Console) -> int:
         verb = "Put this into" if change.form == "whole" else "Add this to"
         console.note(f"{verb} {_shown(change.file, console.home)}:")
         console.write(snippet(change))
-    console.note("Or let it be done, with a copy of what is there: add --write")
+    console.note("To change the file, add --write; a backup is kept.")
     if arguments.gateway:
-        console.note(WAYS[arguments.client].after)
+        console.note(GATEWAY_SPECS[arguments.client].after)
     return exits.OK
 
 
@@ -67,38 +67,38 @@ def _write(arguments: Namespace, changes: list[Change], known: list[list[Change]
         shown = _shown(change.file, console.home)
         variants = [variant for file in known for variant in file if variant.file == change.file]
         if connect(change, variants) == "already there":
-            console.print(f"{shown}: is connected already")
+            console.print(f"{shown}: already connected")
             continue
         console.print(f"{shown}: connected")
-        if copy := Before(os.path.realpath(change.file)).place:
-            console.print(f"What was there is kept in {_shown(copy, console.home)}")
-    table = WAYS if arguments.gateway else CLIENTS
+        if copy := Backup(os.path.realpath(change.file)).path:
+            console.print(f"The previous file is kept as {_shown(copy, console.home)}")
+    table = GATEWAY_SPECS if arguments.gateway else CLIENTS
     console.note(table[arguments.client].after)
     return exits.OK
 
 
-def _undo(client: str, around: Surroundings, console: Console) -> int:
-    done = [(variants[0].file, undo(variants)) for variants in all_changes(client, around)]
+def _undo(client: str, context: ConnectContext, console: Console) -> int:
+    done = [(variants[0].file, undo(variants)) for variants in all_changes(client, context)]
     found = [(file, outcome) for file, outcome in done if outcome != "not there"]
     for file, outcome in found:
-        console.print(f"{_shown(file, console.home)}: {_SAID[outcome]}")
+        console.print(f"{_shown(file, console.home)}: {_RESULTS[outcome]}")
     if not found:
         console.print(f"{CLIENTS[client].title} is not connected; nothing was changed")
     return exits.OK
 
 
-_SAID: Mapping[str, str] = {
-    "restored": "is as it was before",
-    "removed": "was made by groundwire, and is removed",
-    "taken out": "was changed by others since; only the entry is taken out",
+_RESULTS: Mapping[str, str] = {
+    "restored": "restored",
+    "removed": "removed, because groundwire had created it",
+    "taken out": "only the entry was removed, because another program has changed the file since",
 }
 
 
 def _command(env: Mapping[str, str]) -> tuple[str, ...]:
-    """How a client starts us: by a full path, for not every client has the shell's."""
-    beside = os.path.join(os.path.dirname(sys.executable), "groundwire")
-    if os.access(beside, os.X_OK):
-        return (beside,)
+    """The command that starts groundwire, with its full path: not every client has the shell's PATH."""
+    script = os.path.join(os.path.dirname(sys.executable), "groundwire")
+    if os.access(script, os.X_OK):
+        return (script,)
     found = shutil.which("groundwire", path=env.get("PATH"))
     return (os.path.abspath(found),) if found else (sys.executable, "-m", "groundwire")
 

@@ -7,8 +7,8 @@ import os
 from argparse import Namespace
 from getpass import getpass
 
-from groundwire.credentials.own import FILE_NAME, ORIGIN, store_key
 from groundwire.credentials.secret import Secret, sendable
+from groundwire.credentials.stores import OWN_FILE, OWN_FILE_NAME, store_key
 from groundwire.errors import RequestError
 from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import Console
@@ -30,7 +30,7 @@ def run(arguments: Namespace, console: Console) -> int:
     name: str = arguments.provider
     if name not in asker.keyed:
         raise RequestError(_not_keyed(asker, name))
-    path = os.path.join(asker.config.config_dir, FILE_NAME)
+    path = os.path.join(asker.config.config_dir, OWN_FILE_NAME)
     if arguments.remove:
         return _remove(asker, name, path, console)
     key = _ask(name, console)
@@ -39,7 +39,7 @@ def run(arguments: Namespace, console: Console) -> int:
         f"{'Replaced' if replaced else 'Stored'} the key of {name} in {path}, readable by you alone."
     )
     used = next((finding.place for finding in asker.findings(name) if finding.found), "")
-    if used and not used.startswith(ORIGIN):
+    if used and not used.startswith(OWN_FILE):
         console.note(f"It is not used yet: {one_line(used)} comes first.")
     return exits.OK
 

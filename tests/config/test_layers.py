@@ -1,0 +1,74 @@
+"""Variables of our own, and those of others that are left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundwire.config.schema import KNOWN_PROVIDERS, ProviderSettings
+from tests.config.world import World, origin
+
+
+@pytest.mark.parametrize("name", KNOWN_PROVIDERS)
+def test_every_provider_has_its_variables(world: World, name: str) -> None:
+    prefix = f"GROUNDWIRE_{name.upper()}"
+    config = world.load({f"{prefix}_BASE_URL": "https://a.example", f"{prefix}_MODEL": "m"})
+    assert config.providers == {name: ProviderSettings(base_url="https://a.example", model="m")}
+    assert origin(config, f"providers.{name}.base_url") == f"environment {prefix}_BASE_URL"
+    assert config.warnings == ()
+
+
+def test_the_vendors_own_addresses_are_never_used(world: World) -> None:
+    vendors = ("ANTHROPIC", "OPENAI", "GEMINI", "GOOGLE_GEMINI", "OPENROUTER", "GOOGLE", "CODEX")
+    config = world.load({f"{vendor}_BASE_URL": "http://127.0.0.1:8484" for vendor in vendors})
+    assert config == world.load()
+
+
+def test_copilots_variables_are_left_to_its_provider(world: World) -> None:
+    names = ("WEB_SEARCH_MODEL", "WEB_SEARCH_TIMEOUT", "COPILOT_PATH", "ENABLE_WEB_SEARCH")
+    assert world.load(dict.fromkeys(names, "60000")) == world.load()
+
+
+@pytest.mark.parametrize("said", ["false", "0", " OFF ", "no"])
+def test_searches_of_claude_code_can_be_switched_off(world: World, said: str) -> None:
+    config = world.load({"ENABLE_WEB_SEARCH": said})
+    assert config.gateway.search == "none"
+    assert origin(config, "gateway.search") == "environment ENABLE_WEB_SEARCH"
+
+
+def test_the_order_is_a_list_with_commas(world: World) -> None:
+    config = world.load({"GROUNDWIRE_ORDER": " openai, gemini ,openai,, web "})
+    assert config.order == ("openai", "gemini", "web")
+    assert origin(config, "order") == "environment GROUNDWIRE_ORDER"
+
+
+def test_the_data_directory_may_be_relative_or_at_home(world: World) -> None:
+    assert world.load({"GROUNDWIRE_DATA_DIR": "data"}).data_dir == str(world.project / "data")
+    assert world.load({"GROUNDWIRE_DATA_DIR": "~/data"}).data_dir == str(world.home / "data")
+
+
+WRONG = {
+    "GROUNDWIRE_TIMEOUT=soon": "GROUNDWIRE_TIMEOUT: expected a positive number of seconds, found this text",
+    "GROUNDWIRE_TIMEOUT=-1": "GROUNDWIRE_TIMEOUT: expected a positive number of seconds, found -1",
+    "GROUNDWIRE_TIMEOUT=nan": "GROUNDWIRE_TIMEOUT: expected a positive number of seconds, found nan",
+    "GROUNDWIRE_ORDER=,": "GROUNDWIRE_ORDER: expected a list of provider names, found a list",
+    "GROUNDWIRE_ORDER=gemni": "GROUNDWIRE_ORDER: there is no provider 'gemni'; did you mean gemini?",
+    "GROUNDWIRE_GEMINI_BASE_URL=http://a.example": "GROUNDWIRE_GEMINI_BASE_URL: http:// would send your key",
+    "GROUNDWIRE_GEMINI_MODEL=a\x1bb": "GROUNDWIRE_GEMINI_MODEL: expected a text that is not blank",
+}
+
+
+@pytest.mark.parametrize("told", WRONG)
+def test_a_wrong_value_is_reported_with_its_variable(world: World, told: str) -> None:
+    name, _, text = told.partition("=")
+    assert world.refusal({name: text}).startswith(WRONG[told])
+
+
+def test_a_variable_of_an_unknown_provider_is_a_warning(world: World) -> None:
+    config = world.load({"GROUNDWIRE_GEMNI_BASE_URL": "https://a.example", "GROUNDWIRE_QQQQ_MODEL": "m"})
+    assert config.providers == {}
+    misspelt, unknown = config.warnings
+    assert misspelt == (
+        "GROUNDWIRE_GEMNI_BASE_URL: there is no provider 'gemni'; the variable is ignored; "
+        "did you mean GROUNDWIRE_GEMINI_BASE_URL?"
+    )
+    assert unknown == "GROUNDWIRE_QQQQ_MODEL: there is no provider 'qqqq'; the variable is ignored"

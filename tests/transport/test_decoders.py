@@ -1,0 +1,67 @@
+"""Unpacking: the same however the bytes are cut, bounded, and never surprised."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundwire.errors import UpstreamWireError
+from groundwire.transport.decoders import Decompressor
+from tests.transport.http1.test_parser import PLACES, cut
+
+TEXTS = st.binary(max_size=200) | st.binary(min_size=1, max_size=3).map(lambda text: text * 2000)
+MOST = st.integers(1, 500)
+
+
+def bare(text: bytes) -> bytes:
+    machine = zlib.compressobj(wbits=-15)
+    return machine.compress(text) + machine.flush()
+
+
+PACKED = [
+    ("gzip", lambda text: gzip.compress(text, mtime=0)),
+    ("x-gzip", lambda text: gzip.compress(text[:9], mtime=0) + gzip.compress(text[9:], mtime=0)),
+    ("deflate", zlib.compress),
+    ("deflate", bare),
+]
+
+
+def unpacked(encoding: str, pieces: list[bytes], most: int) -> bytes | None:
+    """What comes out, in portions; None if it cannot be unpacked."""
+    inflater = Decompressor(encoding)
+    out = b""
+    try:
+        for piece in pieces:
+            data = inflater.feed(piece, most)
+            while data:
+                assert len(data) <= most
+                out += data
+                data = inflater.feed(b"", most)
+    except UpstreamWireError:
+        return None
+    return out if inflater.is_complete else None
+
+
+@given(st.sampled_from(PACKED), TEXTS, PLACES, MOST)
+def test_what_was_packed_comes_out_however_it_is_cut(
+    packing: tuple[str, object], text: bytes, places: list[int], most: int
+) -> None:
+    encoding, pack = packing
+    assert callable(pack)
+    packed = pack(text)
+    assert unpacked(encoding, cut(packed, places), most) == text
+    assert unpacked(encoding, cut(packed[:-1], places), most) is None, "and what breaks off is not whole"
+
+
+@given(st.sampled_from(["gzip", "deflate", "br", "gzip, gzip"]), st.binary(max_size=60), PLACES, MOST)
+def test_rubbish_is_an_error_by_name(encoding: str, data: bytes, places: list[int], most: int) -> None:
+    unpacked(encoding, cut(data, places), most)
+    unpacked(encoding, cut(b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + data, places), most)
+
+
+def test_nothing_is_nothing_however_it_is_packed() -> None:
+    for encoding in ("gzip", "deflate", "br", ""):
+        assert unpacked(encoding, [], 1) == b""
