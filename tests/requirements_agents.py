@@ -59,7 +59,7 @@ ENTRIES: tuple[Entry, ...] = (
         34,
         "another search where the provider has none (later)",
         (
-            "tests/routing/test_searching.py::test_known_numbers_become_citations_of_the_claims_before_them_with_what_the_page_says",
+            "tests/routing/test_tool_loop.py::test_known_numbers_become_citations_of_the_claims_before_them_with_what_the_page_says",
         ),
     ),
     (93, "a citation has an address", (_RECORDED,)),

@@ -29,7 +29,7 @@ def test_the_library_its_codecs_and_the_index_are_imported_without_posix() -> No
         "import groundwire\n"
         "from groundwire.dialects.registry import DIALECTS, dialect\n"
         "[dialect(name) for name in DIALECTS]\n"
-        "import groundwire.client, groundwire.wiring, groundwire.store.sqlite, groundwire.credentials.locks\n"
+        "import groundwire.client, groundwire.providers.engine_factory, groundwire.store.sqlite, groundwire.credentials.locks\n"
         "import groundwire.engine.index.embedded, groundwire.engine.read.worker\n"
         "import groundwire.faces.gateway.keys\n"
         "groundwire.Groundwire\n"

@@ -21,7 +21,7 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.providers.http import HttpProvider
-from groundwire.providers.spec import flat
+from groundwire.providers.spec import flatten
 from groundwire.testing.upstream import Script, ScriptedResponse, Upstream
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Http
@@ -60,7 +60,7 @@ async def ask(provider: HttpProvider, request: Request) -> Outcome:
     """The whole answer, or the error."""
     outcome = Outcome()
     try:
-        async for event in flat(provider.batches(request)):
+        async for event in flatten(provider.batches(request)):
             outcome.events.append(event)
     except GroundwireError as error:
         outcome.raised = error

@@ -12,7 +12,7 @@ from dataclasses import replace as replace_speaker
 from groundwire.credentials.secret import Credential, Secret
 from groundwire.model.value import replace
 from groundwire.providers.models import default_model
-from groundwire.providers.registry import adjusted, built_in, describe
+from groundwire.providers.registry import adjusted, describe, find_spec
 from groundwire.providers.spec import ProviderSpec
 from groundwire.transport.deadlines import Deadlines
 
@@ -50,7 +50,7 @@ class Speaker:
         if self.is_configured:
             row = adjusted(describe(self.name, self.dialect, url + self.base, "MY_KEY"), model=MODEL)
         else:
-            found = built_in(self.name)
+            found = find_spec(self.name)
             assert found is not None
             row = adjusted(found, base_url=url + self.base)
         return replace(row, deadlines=deadlines) if deadlines else row

@@ -14,7 +14,7 @@ from groundwire.dialects.sse import MAX_PENDING, FrameReader
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Failed, Finished, Started, TextDelta
 from groundwire.model.value import replace
-from groundwire.providers.spec import flat
+from groundwire.providers.spec import flatten
 from groundwire.testing.script import ScriptedResponse
 from groundwire.transport.deadlines import Deadlines
 from tests.providers.asking import question, world
@@ -40,7 +40,7 @@ def test_a_stream_that_is_too_large_ends_with_an_error_after_what_was_read(speak
         response = ScriptedResponse(stream=stream, headers={"content-type": "text/event-stream"})
         async with world(speaker, response) as here:
             provider = here.provider(deadlines=replace(Deadlines(), largest=LARGEST))
-            events = [event async for event in flat(provider.batches(question(stream=True)))]
+            events = [event async for event in flatten(provider.batches(question(stream=True)))]
         assert any(isinstance(event, TextDelta) for event in events)
         assert isinstance(events[-1], Failed)
         assert "larger than" in events[-1].error.message

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from groundwire.model import Message, Request, Text, TextDelta, ToolCall, ToolCallDelta
-from groundwire.providers.tool_call_ids import Ids
+from groundwire.providers.http import ToolCallIds
 
 
-def ids_of(*used: str) -> Ids:
+def ids_of(*used: str) -> ToolCallIds:
     parts = tuple(ToolCall(one, "clock", "{}") for one in used)
-    return Ids(Request((Message("user", (Text("?"),)), Message("assistant", parts)), "m"))
+    return ToolCallIds(Request((Message("user", (Text("?"),)), Message("assistant", parts)), "m"))
 
 
 def test_an_id_that_was_used_gets_a_number_that_was_not() -> None:

@@ -19,7 +19,7 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.model.value import replace
-from groundwire.providers.openai_oauth import ROW, adjust, headers
+from groundwire.providers.openai import OPENAI_OAUTH, adjust_for_codex, oauth_headers
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer
 from tests.providers.asking import Outcome, question, world
@@ -95,7 +95,7 @@ def test_items_lose_their_ids_and_system_messages_become_a_developers() -> None:
         {"type": "item_reference", "id": "msg_0"},
         {"type": "function_call", "id": "fc_1", "call_id": "c1"},
     ]
-    body = adjust({"input": items}, question())  # type: ignore[dict-item]
+    body = adjust_for_codex({"input": items}, question())  # type: ignore[dict-item]
     assert body["input"] == [
         {"type": "message", "role": "developer", "content": "s"},
         {"type": "function_call", "call_id": "c1"},
@@ -103,7 +103,7 @@ def test_items_lose_their_ids_and_system_messages_become_a_developers() -> None:
 
 
 def test_a_bare_question_becomes_a_list_of_items() -> None:
-    body = adjust({"input": "why?"}, question())
+    body = adjust_for_codex({"input": "why?"}, question())
     content = [{"type": "input_text", "text": "why?"}]
     assert body["input"] == [{"type": "message", "role": "user", "content": content}]
 
@@ -127,7 +127,7 @@ def test_a_conversation_kept_elsewhere_cannot_be_continued_and_nothing_is_sent()
 
 
 def test_an_unknown_account_is_left_out_rather_than_sent_empty() -> None:
-    shown = headers(Credential(Secret("token-token"), "oauth", "a test"))
+    shown = oauth_headers(Credential(Secret("token-token"), "oauth", "a test"))
     assert "chatgpt-account-id" not in shown
-    assert headers(None) == {}
-    assert ROW.always_streams
+    assert oauth_headers(None) == {}
+    assert OPENAI_OAUTH.always_streams

@@ -27,7 +27,7 @@ from groundwire.errors import (
     UpstreamError,
     UpstreamWireError,
 )
-from groundwire.providers.openai_session import apart
+from groundwire.providers.openai_session import refresh_process
 from tests.credentials.builders import QUICK, Rotation, Service, session, stored_refresh, write_session
 from tests.credentials.login_service import LoginService, login_service
 from tests.credentials.test_refresh_processes import FIRST, LIFE, STEP, Team, access, always_parses, team
@@ -44,7 +44,7 @@ def never(_: bytes) -> tuple[int, bytes]:
 
 def refreshed(credential: Credential, url: str) -> Credential:
     """A session, by way of a process apart."""
-    away = apart({})
+    away = refresh_process({})
     assert away is not None
     renewal = ensure_fresh(credential, Service(never).send, STEP, url=url, pace=QUICK, apart=away)
     return asyncio.run(renewal)
@@ -143,7 +143,7 @@ def test_a_cancelled_caller_leaves_and_the_refresh_goes_on(tmp_path: Path) -> No
         service.spent = spent
         held = session(tmp_path, "codex")
         renewal = ensure_fresh(
-            held, Service(never).send, STEP, url=service.url, pace=hurried, apart=apart({})
+            held, Service(never).send, STEP, url=service.url, pace=hurried, apart=refresh_process({})
         )
         task = asyncio.create_task(renewal)
         async with asyncio.timeout(20):
@@ -268,4 +268,4 @@ def test_a_process_that_says_nothing_was_ended() -> None:
 
 def test_a_program_without_an_interpreter_refreshes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "")
-    assert apart({}) is None
+    assert refresh_process({}) is None

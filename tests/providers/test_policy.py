@@ -28,10 +28,17 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import replace
-from groundwire.providers.capabilities import OPTIONS, RESTRICTIONS, Capabilities, Support
 from groundwire.providers.gemini import adjust
 from groundwire.providers.http import HttpProvider
-from groundwire.providers.policy import Audit, check_domains, prepare
+from groundwire.providers.policy import (
+    OPTIONS,
+    RESTRICTIONS,
+    Audit,
+    Capabilities,
+    Support,
+    check_domains,
+    prepare,
+)
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer
 from tests.providers.asking import ask, question, world

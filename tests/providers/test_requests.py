@@ -10,8 +10,9 @@ from groundwire.dialects.registry import DIALECTS
 from groundwire.errors import ConfigError, MissingCredential
 from groundwire.model import Json, JsonObject, Location, Request, SearchOptions, Source
 from groundwire.model.value import replace
+from groundwire.providers.catalog import KNOWN_PROVIDERS
 from groundwire.providers.http import HttpProvider
-from groundwire.providers.registry import BUILT_IN, built_in
+from groundwire.providers.registry import find_spec
 from groundwire.providers.spec import ProviderSpec
 from groundwire.testing.answers import told
 from groundwire.testing.playing import Received
@@ -63,7 +64,7 @@ def body_of(seen: Received) -> JsonObject:
 
 
 def test_the_suite_leaves_nobody_out() -> None:
-    rows = {name for name in BUILT_IN if isinstance(built_in(name), ProviderSpec)}
+    rows = {name for name in KNOWN_PROVIDERS if isinstance(find_spec(name), ProviderSpec)}
     assert rows == {speaker.name for speaker in VENDORS}
     assert {speaker.dialect for speaker in CONFIGURED} == set(DIALECTS)
 

@@ -12,7 +12,7 @@ from groundwire.dialects.registry import dialect
 from groundwire.errors import Overloaded, TimedOut, Unreachable
 from groundwire.model import Event, Finished, Source, TextDelta
 from groundwire.model.value import replace
-from groundwire.providers.spec import flat
+from groundwire.providers.spec import flatten
 from groundwire.testing.answers import told
 from groundwire.testing.script import Dribble, Script, ScriptedResponse, answer, text_response
 from groundwire.transport.deadlines import Deadlines
@@ -43,7 +43,7 @@ def test_the_first_words_are_seen_while_the_rest_is_still_missing(speaker: Speak
 
     async def main() -> None:
         async with world(speaker, replace(answer(speaker.dialect, EVENTS), stall_at=size)) as here:
-            events = flat(here.provider().batches(question(stream=True)))
+            events = flatten(here.provider().batches(question(stream=True)))
             assert [await anext(events) for _ in expected] == expected
             stalled = await here.upstream.stalled()
             assert stalled.sent == size
@@ -194,7 +194,7 @@ def test_leaving_in_the_middle_of_a_stream_closes_it(speaker: Speaker, way: str)
 
     async def main() -> None:
         async with world(speaker, replace(answer(speaker.dialect, EVENTS), stall_at=size)) as here:
-            events = flat(here.provider().batches(question(stream=True)))
+            events = flatten(here.provider().batches(question(stream=True)))
             seen: list[Event] = []
             if way == "cancelled":
                 reading = asyncio.create_task(read(events, seen))

@@ -25,8 +25,8 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import replace
-from groundwire.providers.passthrough.scan import GLANCES
-from groundwire.providers.spec import flat
+from groundwire.providers.passthrough.scan import SCAN_RULES
+from groundwire.providers.spec import flatten
 from groundwire.testing.script import ScriptedResponse
 from tests.providers.asking import question, world
 from tests.providers.speakers import STREAMING, Speaker
@@ -34,7 +34,7 @@ from tests.transport.bounded import run
 
 SAFE, UNSAFE = b"https://evil.example/x", b"javascript:alert(1)"
 # The search is spelt another way for OpenRouter, so that nothing is passed on.
-PASSED = [speaker for speaker in STREAMING if speaker.dialect in GLANCES and str(speaker) != "openrouter"]
+PASSED = [speaker for speaker in STREAMING if speaker.dialect in SCAN_RULES and str(speaker) != "openrouter"]
 WHOLE = [speaker for speaker in PASSED if str(speaker) != "openai_oauth"]  # which always streams
 EVENTS: list[Event] = [
     Started("id", "model"),
@@ -54,7 +54,7 @@ def asked(speaker: Speaker, *, stream: bool) -> Request:
 def passed(speaker: Speaker, response: ScriptedResponse, *, stream: bool) -> tuple[bytes, list[Event]]:
     async def main() -> list[Event]:
         async with world(speaker, response) as here:
-            return [event async for event in flat(here.provider().batches(asked(speaker, stream=stream)))]
+            return [event async for event in flatten(here.provider().batches(asked(speaker, stream=stream)))]
 
     events = run(main())
     return b"".join(event.data for event in events if isinstance(event, Verbatim)), events

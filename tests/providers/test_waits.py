@@ -6,7 +6,7 @@ import pytest
 
 from groundwire.errors import RateLimited, UpstreamError
 from groundwire.model import Json
-from groundwire.providers.error_response import wait_until
+from groundwire.providers.response_reader import seconds_until
 from groundwire.routing.error_policy import reaction
 from groundwire.testing.script import ScriptedResponse, json_response
 from tests.providers.asking import World, world
@@ -62,8 +62,8 @@ def test_headers_say_it_in_seconds_in_milliseconds_or_by_date(speaker: Speaker) 
 
 
 def test_noon_is_noon() -> None:
-    assert wait_until({"retry-after": NOON}, NOON_SECONDS) == 0.0
-    assert wait_until({"retry-after": NOON}, NOON_SECONDS - 10) == 10.0
+    assert seconds_until({"retry-after": NOON}, NOON_SECONDS) == 0.0
+    assert seconds_until({"retry-after": NOON}, NOON_SECONDS - 10) == 10.0
 
 
 def google(*details: Json) -> Json:

@@ -29,9 +29,9 @@ from groundwire.model import (
     Warned,
     assemble,
 )
-from groundwire.providers.spec import flat
-from groundwire.routing.continuation import MAX_ROUNDS, add_usage, continued
-from tests.routing.test_run import QUESTION, Scripted
+from groundwire.providers.spec import flatten
+from groundwire.routing.continuation import MAX_ROUNDS, add_usage, with_continuation
+from tests.routing.test_failover import QUESTION, Scripted
 
 ONE = Source("https://one.example/", state="cited")
 TWO = Source("https://two.example/", state="cited")
@@ -43,7 +43,7 @@ def cited(start: int, end: int, source: Source) -> Cited:
 
 def told(provider: Scripted, rounds: int = MAX_ROUNDS) -> list[Event]:
     async def collect() -> list[Event]:
-        return [event async for event in flat(continued(provider, QUESTION, rounds))]
+        return [event async for event in flatten(with_continuation(provider, QUESTION, rounds))]
 
     return asyncio.run(collect())
 

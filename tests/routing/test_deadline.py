@@ -9,11 +9,12 @@ import pytest
 from groundwire.errors import AllTargetsFailed, GroundwireError, Overloaded, TimedOut
 from groundwire.model import Event, Failed, Finished, Message, Request, Started, Text, TextDelta
 from groundwire.model.value import replace
-from groundwire.providers.capabilities import Capabilities
-from groundwire.providers.spec import Batches, flat
-from groundwire.routing.deadline import Deadline
-from groundwire.routing.failover import Plan, Router, Target
+from groundwire.providers.policy import Capabilities
+from groundwire.providers.spec import Batches, flatten
+from groundwire.routing.attempt import Deadline
+from groundwire.routing.failover import Router
 from groundwire.routing.health import Health
+from groundwire.routing.resolve import Plan, ResolvedTarget
 from tests.routing.skipping import skipping
 
 QUESTION = Request((Message("user", (Text("why?"),)),), stream=True)
@@ -50,7 +51,7 @@ def ask(
     seconds: float, *providers: Slow, request: Request = QUESTION
 ) -> tuple[list[Event] | GroundwireError, float, Router]:
     """What came of asking them in turn, after how long, and who asked."""
-    plan = Plan(tuple(Target(provider.name) for provider in providers), seconds=seconds)
+    plan = Plan(tuple(ResolvedTarget(provider.name) for provider in providers), seconds=seconds)
     named = {provider.name: provider for provider in providers}
 
     async def main() -> tuple[list[Event] | GroundwireError, Router]:
@@ -58,10 +59,10 @@ def ask(
             named,
             health=Health(asyncio.get_running_loop().time),
             sleep=asyncio.sleep,
-            chance=lambda: 1.0,
+            random=lambda: 1.0,
         )
         try:
-            return [event async for event in flat(router.batches(request, plan))], router
+            return [event async for event in flatten(router.batches(request, plan))], router
         except GroundwireError as error:
             return error, router
 
@@ -122,9 +123,9 @@ def test_who_had_no_fair_chance_is_not_called_broken() -> None:
             {provider.name: provider for provider in silent},
             health=Health(asyncio.get_running_loop().time),
             sleep=asyncio.sleep,
-            chance=lambda: 1.0,
+            random=lambda: 1.0,
         )
-        plan = Plan(tuple(Target(provider.name) for provider in silent), seconds=4)
+        plan = Plan(tuple(ResolvedTarget(provider.name) for provider in silent), seconds=4)
         for _ in range(10):
             with pytest.raises(GroundwireError):
                 async for _ in router.batches(QUESTION, plan):

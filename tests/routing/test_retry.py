@@ -20,9 +20,9 @@ from groundwire.errors import (
     UpstreamWireError,
 )
 from groundwire.model import Event, Failed, Finished, Started, TextDelta
-from groundwire.providers.spec import flat
+from groundwire.providers.spec import flatten
 from groundwire.routing.retry import RetryBudget, RetryPolicy, delay
-from tests.routing.test_run import GOOD, QUESTION, Scripted, World
+from tests.routing.test_failover import GOOD, QUESTION, Scripted, World
 
 POLICY = RetryPolicy()
 SAMPLES = 4000
@@ -172,7 +172,7 @@ def test_a_caller_who_leaves_during_a_probe_frees_its_place() -> None:
     world.now += 31
 
     async def leave() -> None:
-        events = flat(world.router.batches(QUESTION, world.plan))
+        events = flatten(world.router.batches(QUESTION, world.plan))
         assert await anext(events) == TextDelta(0, "b")
         assert not world.router.health.of("a").admits(), "the probe is under way"
         await events.aclose()
@@ -190,7 +190,7 @@ def test_a_success_is_counted_even_if_nobody_reads_beyond_it() -> None:
     assert world.router.health.of("a").is_open
 
     async def read_to_the_last_word() -> None:
-        events = flat(world.router.batches(QUESTION, world.plan))
+        events = flatten(world.router.batches(QUESTION, world.plan))
         async for event in events:
             if isinstance(event, Finished):
                 break

@@ -30,12 +30,13 @@ from groundwire.model import (
     UsageSeen,
     assemble,
 )
-from groundwire.providers.capabilities import Capabilities, capabilities_of_engine
-from groundwire.providers.copilot import CAPABILITIES as COPILOT
-from groundwire.providers.registry import built_in, describe
-from groundwire.providers.spec import Batches, flat
-from groundwire.routing.failover import Plan, Router, Target
+from groundwire.providers.copilot.provider import CAPABILITIES as COPILOT
+from groundwire.providers.policy import Capabilities, engine_capabilities
+from groundwire.providers.registry import describe, find_spec
+from groundwire.providers.spec import Batches, flatten
+from groundwire.routing.failover import Router
 from groundwire.routing.health import Health
+from groundwire.routing.resolve import Plan, ResolvedTarget
 
 PAGE = Source("https://a.example/", "A")
 OPENED = SearchCalled(4, SearchCall("o", kind="open", url=PAGE.url))
@@ -52,7 +53,7 @@ CITED = Cited(Citation(None, (Evidence(PAGE),)))
 
 
 def capabilities_of(name: str) -> Capabilities:
-    row = built_in(name)
+    row = find_spec(name)
     assert row is not None
     return row.capabilities
 
@@ -74,11 +75,11 @@ class Provider:
 
 
 def answered(provider: Provider) -> Answer:
-    router = Router({"p": provider}, health=Health(lambda: 0.0), sleep=asyncio.sleep, chance=lambda: 0.5)
+    router = Router({"p": provider}, health=Health(lambda: 0.0), sleep=asyncio.sleep, random=lambda: 0.5)
     question = Request((Message("user", (Text("q"),)),), search=SearchOptions())
 
     async def collect() -> list[Event]:
-        return [event async for event in flat(router.batches(question, Plan((Target("p"),))))]
+        return [event async for event in flatten(router.batches(question, Plan((ResolvedTarget("p"),))))]
 
     return assemble(asyncio.run(collect()))
 
@@ -96,7 +97,7 @@ def answered(provider: Provider) -> Answer:
         (capabilities_of("openai_chat"), "gpt-5-search-api", (), None),
         (capabilities_of("anthropic"), "claude-sonnet-4-6", TWO_CALLS, 2),
         (COPILOT, "", (*TWO_CALLS, FOUND), 2),
-        (capabilities_of_engine(frozenset()), "", (called(0, "a"), FOUND), 1),
+        (engine_capabilities(frozenset()), "", (called(0, "a"), FOUND), 1),
         (describe("my", "gemini", "http://x", "").capabilities, "gemini-2.0-flash", (*TWO_CALLS, FOUND), 1),
         (describe("my", "gemini_interactions", "http://x", "").capabilities, "x", (*TWO_CALLS, FOUND), 3),
     ],

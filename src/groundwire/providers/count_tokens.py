@@ -17,9 +17,9 @@ from groundwire.dialects.registry import dialect
 from groundwire.errors import UpstreamWireError
 from groundwire.model import JsonObject, Request, Wire
 from groundwire.model.value import replace, value
-from groundwire.providers.error_response import refusal
 from groundwire.providers.http import LOOP_HEADER
 from groundwire.providers.passthrough.rules import forwarded_headers
+from groundwire.providers.response_reader import error_from_response
 from groundwire.providers.spec import ProviderSpec
 from groundwire.transport.http import Call, Http
 
@@ -46,7 +46,7 @@ _PLACES: Mapping[str, _Place] = {
 }
 
 
-def counts(row: ProviderSpec, wire: Wire | None) -> bool:
+def can_count(row: ProviderSpec, wire: Wire | None) -> bool:
     """Can this provider count for this client? Blocks of our own making only we can read."""
     return wire is not None and wire.dialect == row.dialect in _PLACES and _OURS not in wire.data
 
@@ -56,7 +56,7 @@ async def count_tokens(
 ) -> int | None:
     """The tokens of a request, as the provider counts them; None if it does not."""
     wire = request.wire
-    if wire is None or not counts(row, wire):
+    if wire is None or not can_count(row, wire):
         return None
     place = _PLACES[row.dialect]
     asked = replace(request, model=request.model or row.model, stream=False)
@@ -73,7 +73,7 @@ async def count_tokens(
         if exchange.status in _NOT_THERE:
             return None
         if not 200 <= exchange.status < 300:
-            error = await refusal(row.name, dialect(row.dialect), exchange, time())
+            error = await error_from_response(row.name, dialect(row.dialect), exchange, time())
             error.message = redactor.redact(error.message)
             error.args = (error.message,)
             raise error

@@ -13,8 +13,8 @@ from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.secret import Credential
 from groundwire.errors import UnsupportedFeature
 from groundwire.model import FunctionTool, JsonObject, Request
-from groundwire.providers.capabilities import Capabilities
 from groundwire.providers.models import default_model
+from groundwire.providers.policy import Capabilities
 from groundwire.providers.spec import ProviderSpec
 
 _UP_TO_2 = r"gemini-[12]\b"
@@ -42,7 +42,7 @@ def adjust(body: JsonObject, request: Request) -> JsonObject:
     return body
 
 
-ROW = ProviderSpec(
+GEMINI = ProviderSpec(
     name="gemini",
     title="Google Gemini",
     dialect="gemini",

@@ -16,25 +16,51 @@ from groundwire.credentials.secret import Credential
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
-from groundwire.errors import (
-    ConfigError,
-    GroundwireError,
-    UnsupportedFeature,
-    UpstreamError,
+from groundwire.errors import ConfigError, GroundwireError, UnsupportedFeature, UpstreamError
+from groundwire.model import (
+    Event,
+    Failed,
+    Finished,
+    JsonObject,
+    Request,
+    ToolCall,
+    ToolCallDelta,
+    Verbatim,
+    Warned,
+    Wire,
 )
-from groundwire.model import Event, Failed, Finished, JsonObject, Request, Verbatim, Warned, Wire
 from groundwire.model.value import replace
-from groundwire.providers.capabilities import RESTRICTIONS, Capabilities
-from groundwire.providers.error_response import refusal
-from groundwire.providers.passthrough.rules import forwarded_headers, is_unchanged
-from groundwire.providers.policy import Audit, prepare, refuse_foreign_context
-from groundwire.providers.response_reader import Form, read_answer
+from groundwire.providers.passthrough.rules import can_forward, forwarded_headers
+from groundwire.providers.policy import RESTRICTIONS, Audit, Capabilities, prepare, refuse_foreign_context
+from groundwire.providers.response_reader import VerbatimForm, error_from_response, read_response
 from groundwire.providers.spec import Batches, ProviderSpec
-from groundwire.providers.tool_call_ids import Ids
 from groundwire.transport.http import Call, Http
 
 if TYPE_CHECKING:
     from groundwire.transport.response import Response
+
+
+class ToolCallIds:
+    """Those that a conversation has used, and what stands in for them."""
+
+    __slots__ = ("_used",)
+
+    def __init__(self, request: Request) -> None:
+        parts = (part for message in request.messages for part in message.parts)
+        self._used = {part.id for part in parts if isinstance(part, ToolCall) and part.id}
+
+    def __bool__(self) -> bool:
+        return bool(self._used)
+
+    def fresh(self, event: Event) -> Event:
+        """The same event, with an id that is not used yet."""
+        if not isinstance(event, ToolCallDelta) or event.id not in self._used:
+            return event
+        number = 2
+        while f"{event.id}_{number}" in self._used:
+            number += 1
+        return replace(event, id=f"{event.id}_{number}")
+
 
 Renew: TypeAlias = Callable[[Credential], Awaitable[Credential]]
 
@@ -88,22 +114,22 @@ class HttpProvider:
             refuse_foreign_context(request, self.name, self._row.dialect)
             prepared = prepare(request, self.capabilities, self.name)
             asked = self._asked(prepared.request)
-            forwarded = asked.wire is not None and is_unchanged(request, asked, prepared)
+            forwarded = asked.wire is not None and can_forward(request, asked, prepared)
             language = language.answering(language, asked)
             body, warnings = self._forwarded(asked) if forwarded else self._encode(language, asked)
             credential = await self._credential()
             if said := (*prepared.warnings, *warnings):
                 yield said
             audit = Audit(prepared.audited) if prepared.audited else None
-            ids = Ids(asked) or None
+            ids = ToolCallIds(asked) or None
             async with self._opened(asked, body, credential) as exchange:
                 if not 200 <= exchange.status < 300:
                     raise self._advised(
-                        await refusal(self.name, language, exchange, self._clock()), credential
+                        await error_from_response(self.name, language, exchange, self._clock()), credential
                     )
-                form: Form = ("stream" if asked.stream else "body") if forwarded else ""
+                form: VerbatimForm = ("stream" if asked.stream else "body") if forwarded else ""
                 # A generator that is left must be closed by us: left to the loop, it would be a task.
-                async with aclosing(await read_answer(language, exchange, verbatim=form)) as batches:
+                async with aclosing(await read_response(language, exchange, verbatim=form)) as batches:
                     async for batch in batches:
                         told = [done for event in batch for done in audit.check(event)] if audit else batch
                         told = [ids.fresh(event) for event in told] if ids else told

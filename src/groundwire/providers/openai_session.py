@@ -34,7 +34,7 @@ _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 _DEADLINES = Deadlines(first_byte=30, total=30)
 
 
-def sender(http: Http) -> Send:
+def oauth_sender(http: Http) -> Send:
     """A way to the login service over these connections."""
 
     async def send(url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
@@ -44,7 +44,7 @@ def sender(http: Http) -> Send:
     return send
 
 
-def apart(env: Mapping[str, str]) -> Apart | None:
+def refresh_process(env: Mapping[str, str]) -> Apart | None:
     """A way to have errands done by a process apart; None in a program without an interpreter to start."""
     if not sys.executable or getattr(sys, "frozen", False):
         return None
@@ -62,7 +62,7 @@ def apart(env: Mapping[str, str]) -> Apart | None:
 async def _done(errand: Errand) -> GroundwireError | None:
     async with Http(os.environ) as http:
         try:
-            await run_errand(errand, sender(http))
+            await run_errand(errand, oauth_sender(http))
         except GroundwireError as error:
             return error
     return None

@@ -10,8 +10,8 @@ from __future__ import annotations
 from groundwire.credentials.lookup import Lookup
 from groundwire.model import SearchOptions
 from groundwire.model.value import replace
-from groundwire.providers.capabilities import Capabilities
 from groundwire.providers.models import default_model
+from groundwire.providers.policy import Capabilities
 from groundwire.providers.spec import ProviderSpec, path
 
 _DIALECT = "openai_responses"
@@ -26,7 +26,7 @@ def spelling(options: SearchOptions) -> SearchOptions:
     return replace(options, extras={**options.extras, _DIALECT: {"type": _TOOL}})
 
 
-ROW = ProviderSpec(
+OPENROUTER = ProviderSpec(
     name="openrouter",
     title="OpenRouter",
     dialect=_DIALECT,

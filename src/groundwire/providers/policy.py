@@ -6,7 +6,9 @@ in words, and because words bind nobody, `audit` removes from the answer what fa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Literal, TypeAlias
 
 from groundwire.errors import InvalidArguments, UnsupportedFeature
 from groundwire.model import (
@@ -21,15 +23,74 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.model.value import replace, value
-from groundwire.providers.capabilities import OPTIONS, RESTRICTIONS, Capabilities, Support
+from groundwire.providers.catalog import ProviderKind
 from groundwire.text.domains import admits, covers_entry, domain_shown, is_domain
 from groundwire.text.sources import source_key
+
+Support: TypeAlias = Literal["native", "emulated", "ignored", "refused"]
+"""native: the provider does it; emulated: we ask for it in words, and audit the domains of the answer;
+ignored: a hint that is dropped with a warning; refused: a restriction that would not be kept, so the request
+is turned down."""
+
+Billing: TypeAlias = Literal["call", "query", "prompt"]
+"""What a vendor counts as one search: a call of its search tool (pages opened later are free), a distinct
+query, or a prompt for which it found web pages."""
+
+OPTIONS = (
+    *("allowed_domains", "blocked_domains", "live"),
+    *("location", "language", "since", "until", "max_uses", "max_sources", "context_size"),
+)
+RESTRICTIONS = frozenset({"allowed_domains", "blocked_domains", "live"})
+
+
+@value
+class Capabilities:
+    """What to expect of a provider's search."""
+
+    kind: ProviderKind = "model"
+    citations: Literal["spans", "sources", "none"] = "spans"
+    streaming: bool = True
+    search: Literal["native", "none"] = "native"
+    functions_with_search: bool = True
+    pauses: bool = False
+    """May it stop in the middle of a turn, to be asked to go on?"""
+    both_domain_lists: bool = True
+    """Can a request have an allow list and a block list at once? If not, the block list is emulated."""
+    coordinates: bool = False
+    """Is a location with coordinates native, where one with names is emulated?"""
+    options: Mapping[str, Support] = {}
+    billing: tuple[tuple[str, Billing], ...] = ()
+    """How searches are counted, by patterns of model names; `call` where none matches."""
+
+    def billing_for(self, model: str) -> Billing:
+        """What counts as one search of this model."""
+        return next((rule for pattern, rule in self.billing if re.search(pattern, model)), "call")
+
+    def support(self, option: str) -> Support:
+        """How an option is treated; one that is not listed is an ignored hint or a refused restriction.
+
+        A limit on the sources can always be kept, because the answer comes through us.
+        """
+        if option == "max_sources":
+            return self.options.get(option, "emulated")
+        return self.options.get(option, "refused" if option in RESTRICTIONS else "ignored")
+
+
+_KEPT_BY_US = frozenset({"allowed_domains", "blocked_domains", "max_sources", "max_uses"})
+"""Options of an engine's answer that we keep ourselves: we choose what is quoted."""
+
+
+def engine_capabilities(honours: frozenset[str]) -> Capabilities:
+    """What to expect of an engine that applies these options."""
+    options: Mapping[str, Support] = {name: "native" for name in OPTIONS if name in honours | _KEPT_BY_US}
+    return Capabilities(kind="engine", functions_with_search=False, options=options, billing=(("", "query"),))
+
 
 MAX_DOMAINS = 100
 
 
 @value
-class Prepared:
+class PreparedRequest:
     """A request that the provider can take, and what must be said and watched because of it."""
 
     request: Request
@@ -37,11 +98,11 @@ class Prepared:
     audited: SearchOptions | None = None
 
 
-def prepare(request: Request, capabilities: Capabilities, provider: str) -> Prepared:
+def prepare(request: Request, capabilities: Capabilities, provider: str) -> PreparedRequest:
     """Fit the search options to the provider, or refuse."""
     options = request.search
     if options is None:
-        return Prepared(request)
+        return PreparedRequest(request)
     check_domains(options)
     if capabilities.search == "none":
         return _without_search(request, provider)
@@ -69,7 +130,7 @@ def prepare(request: Request, capabilities: Capabilities, provider: str) -> Prep
             options = _without(options, name)
     if options.live and capabilities.support("live") != "native":
         options = _without(options, "live")  # who has no switch for it is live anyway
-    return Prepared(replace(request, search=options, system=system), tuple(warnings), audited)
+    return PreparedRequest(replace(request, search=options, system=system), tuple(warnings), audited)
 
 
 def _audited(options: SearchOptions, emulated: Collection[str]) -> SearchOptions | None:
@@ -98,12 +159,12 @@ def refuse_foreign_context(request: Request, provider: str, dialect: str = "") -
         )
 
 
-def _without_search(request: Request, provider: str) -> Prepared:
+def _without_search(request: Request, provider: str) -> PreparedRequest:
     """Sources that nobody looks for cannot be on the wrong site, so restrictions are kept this way too."""
     warning = Warned("search_unavailable", f"{provider} cannot search the web: the answer is not grounded")
     choice = request.tool_choice
     forced = choice is not None and choice.mode == "search"
-    return Prepared(replace(request, search=None, tool_choice=None if forced else choice), (warning,))
+    return PreparedRequest(replace(request, search=None, tool_choice=None if forced else choice), (warning,))
 
 
 def _support(capabilities: Capabilities, options: SearchOptions, name: str) -> Support:

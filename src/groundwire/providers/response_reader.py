@@ -5,28 +5,33 @@ The first bytes decide which it is, because servers ignore `stream` and name the
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from groundwire.dialects.base import Dialect, StreamDecoder
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import load_json
 from groundwire.dialects.sse import FrameReader
-from groundwire.dialects.unsafe_urls import (
-    ADDRESS_REMOVED,
-    has_unsafe_address,
-    without_unsafe_addresses,
+from groundwire.dialects.unsafe_urls import ADDRESS_REMOVED, has_unsafe_address, without_unsafe_addresses
+from groundwire.errors import (
+    GroundwireError,
+    Interrupted,
+    Refused,
+    UpstreamError,
+    UpstreamWireError,
+    bounded_wait,
 )
-from groundwire.errors import GroundwireError, Interrupted, UpstreamWireError
 from groundwire.model import Event, Failed, Finished, Started, UsageSeen, Verbatim, Warned
-from groundwire.providers.passthrough.frames import Splitter, closed, end_of_frame, readable
+from groundwire.providers.passthrough.frames import FrameSplitter, end_of_frame, valid_length, with_line_end
 from groundwire.providers.passthrough.scan import (
-    GLANCES,
-    after_the_end,
-    glance_at_body,
-    glance_at_frames,
-    is_over,
+    SCAN_RULES,
+    is_content_only,
+    is_early_sentinel,
     is_settled,
-    tells_nothing,
+    scan_body,
+    scan_frames,
+    trailing_frames,
 )
 from groundwire.providers.spec import Batches
 
@@ -37,10 +42,10 @@ _INVISIBLE = (Started, Warned, UsageSeen)
 _CUT = "the stream ended before the answer was complete"
 
 
-Form: TypeAlias = Literal["", "body", "stream"]
+VerbatimForm: TypeAlias = Literal["", "body", "stream"]
 
 
-async def read_answer(language: Dialect, exchange: Response, *, verbatim: Form = "") -> Batches:
+async def read_response(language: Dialect, exchange: Response, *, verbatim: VerbatimForm = "") -> Batches:
     """The answer when its first bytes are there. If it has the form `verbatim` also the bytes that told its
     events, ahead of them: in another form they are of no use to who asked, and are only read."""
     head = await exchange.head()
@@ -50,7 +55,7 @@ async def read_answer(language: Dialect, exchange: Response, *, verbatim: Form =
         raise UpstreamWireError("a web page came in the place of an answer; check the base_url")
     if head.startswith(b"{"):
         return _read_body(language, exchange, verbatim=verbatim == "body")
-    if verbatim == "stream" and language.name in GLANCES and not head.startswith(b"["):
+    if verbatim == "stream" and language.name in SCAN_RULES and not head.startswith(b"["):
         return _read_frames(language, exchange)
     return _read_stream(language, exchange)
 
@@ -61,7 +66,7 @@ async def _read_body(language: Dialect, exchange: Response, *, verbatim: bool) -
     warned: list[Event] = []
     if has_unsafe_address(data):
         data, warned = without_unsafe_addresses(data), [ADDRESS_REMOVED]
-    if verbatim and (seen := glance_at_body(language, body, data)) is not None:
+    if verbatim and (seen := scan_body(language, body, data)) is not None:
         yield [Verbatim(data), *warned, *seen]
         return
     told = [*warned, *language.decode_response(body)]
@@ -97,7 +102,7 @@ async def _read_frames(language: Dialect, exchange: Response) -> Batches:
     """The same with the bytes, whole frames at a time: half a frame is never passed on, nor anything behind
     the end."""
     watch = _Watch(language)
-    splitter = Splitter()
+    splitter = FrameSplitter()
     failure: GroundwireError | None = None
     try:
         while not watch.over and (chunk := await exchange.next()):
@@ -114,7 +119,7 @@ async def _read_frames(language: Dialect, exchange: Response) -> Batches:
             yield [Verbatim(whole[:length]), *told]
             if _has_ended(told):
                 behind = whole[length:] + splitter.rest + await exchange.settle()
-                if after := after_the_end(language, told[-1], behind):
+                if after := trailing_frames(language, told[-1], behind):
                     yield [Verbatim(after)]
                 return
     except GroundwireError as error:
@@ -143,16 +148,16 @@ class _Watch:
 
     def lets_pass(self, whole: bytes) -> bool:
         """Is there nothing to see in it?"""
-        return self._decoder is None and not self._settled and tells_nothing(self._language, whole)
+        return self._decoder is None and not self._settled and is_content_only(self._language, whole)
 
     def look(self, whole: bytes) -> tuple[int, list[Event]]:
         """How far whole frames can be passed on, and what they tell."""
-        length = readable(whole)
+        length = valid_length(whole)
         place, told = self._read(whole[:length])
         if place and not self._settled:
             self._settled = is_settled(self._language, whole[:place])
         if not self.over and not _has_ended(told) and (rest := whole[place:length]):
-            seen = glance_at_frames(self._language, rest, settled=self._settled)
+            seen = scan_frames(self._language, rest, settled=self._settled)
             told += seen.events
             place += seen.length
             self._settled = seen.settled
@@ -167,10 +172,10 @@ class _Watch:
         place = 0
         while self._decoder is not None and place < len(whole):
             end = end_of_frame(whole, place)
-            if is_over(self._language, whole[place:end]):
+            if is_early_sentinel(self._language, whole[place:end]):
                 self.over = True
                 break
-            told += self._decoder.feed(closed(whole[place:end]))
+            told += self._decoder.feed(with_line_end(whole[place:end]))
             if any(not isinstance(event, _INVISIBLE) for event in told):
                 self._decoder = None
                 return (end, self._shown(told, whole[place:end])) if _has_ended(told) else (place, told)
@@ -179,13 +184,13 @@ class _Watch:
 
     def _shown(self, told: list[Event], frame: bytes) -> list[Event]:
         """The same, if a client sees the end too: a decoder understands more than is sent by the book."""
-        if isinstance(told[-1], Failed) or _has_ended(glance_at_frames(self._language, frame).events):
+        if isinstance(told[-1], Failed) or _has_ended(scan_frames(self._language, frame).events):
             return told
         return [*told[:-1], Failed(Interrupted(_CUT))]
 
     def end(self, half: bytes) -> list[Event]:
         """What is left when the bytes have ended."""
-        told = glance_at_frames(self._language, half, settled=True).events
+        told = scan_frames(self._language, half, settled=True).events
         shown = _has_ended(told)
         if self._decoder is not None:
             told = [*self._decoder.feed(half), *self._decoder.close()]
@@ -193,7 +198,7 @@ class _Watch:
             return told
         if self._settled or is_settled(self._language, half):
             end = told.pop() if _has_ended(told) else Finished()
-            return [*told, Verbatim(GLANCES[self._language.name].formality), end]
+            return [*told, Verbatim(SCAN_RULES[self._language.name].formality), end]
         return [Failed(Interrupted(_CUT))]
 
 
@@ -219,3 +224,58 @@ def _ending(rest: list[Event], failure: GroundwireError | None) -> list[Event]:
     if failure is None:
         return rest
     return [Failed(failure) if isinstance(event, Failed) else event for event in rest]
+
+
+_MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_PAGE = 8192
+
+
+async def error_from_response(name: str, language: Dialect, exchange: Response, now: float) -> UpstreamError:
+    """The error that a status other than success means."""
+    status, headers = exchange.status, exchange.headers
+    if status < 400:
+        return Refused(
+            f"{name} points elsewhere (HTTP {status}), which is not followed; check its base_url",
+            status=status,
+        )
+    error = language.decode_error(status, page_text(await exchange.excerpt()), headers)
+    if error.retry_after is None:
+        error.retry_after = seconds_until(headers, now)
+    advice = headers.get("x-should-retry")
+    if advice in ("true", "false"):
+        error.retryable = advice == "true"
+    return error
+
+
+def page_text(body: bytes) -> bytes:
+    """The words of a web page; anything else as it is."""
+    if not body.lstrip().startswith(b"<"):
+        return body
+    from html import unescape  # noqa: PLC0415  has two thousand names, and pages are rare
+
+    text = unescape(_MARKUP.sub(" ", body[:_PAGE].decode("utf-8", "replace")))
+    return " ".join(text.split()).encode("utf-8", "replace")
+
+
+def seconds_until(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds to the date that `retry-after` names, by the provider's own clock if it tells the time."""
+    moment = _moment(headers.get("retry-after", ""))
+    if moment is None:
+        return None
+    told = _moment(headers.get("date", ""))
+    return bounded_wait(max(0.0, moment - (now if told is None else told)))
+
+
+def _moment(text: str) -> float | None:
+    """Seconds since the epoch of an HTTP date, in any of its three forms."""
+    from datetime import datetime, timedelta, timezone  # noqa: PLC0415  needed once in a blue moon
+    from email.utils import parsedate_tz  # noqa: PLC0415
+
+    parts = parsedate_tz(text)
+    if parts is None:
+        return None
+    try:
+        zone = timezone(timedelta(seconds=parts[9] or 0))
+        return datetime(*parts[:6], tzinfo=zone).timestamp()
+    except (ValueError, OverflowError):
+        return None

@@ -17,9 +17,9 @@ from groundwire.dialects.json import dump_json
 from groundwire.model import Event, Json, JsonObject, Request, ToolCall, ToolResult
 from groundwire.model.json import encode
 from groundwire.model.value import replace, value
-from groundwire.routing.coalescing import Batches, Flight
+from groundwire.routing.coalescing import Batches, SharedStream
 
-State: TypeAlias = Literal["hit", "miss", "shared"]
+CacheState: TypeAlias = Literal["hit", "miss", "shared"]
 """hit: told again; miss: asked for this request; shared: asked for another one that is still under way."""
 
 _SPELLING = frozenset({"type", "form"})
@@ -29,7 +29,7 @@ _TELLING = frozenset({"stream_options"})
 _IDS = ("id", "call_id")
 
 
-class Ask(Protocol):
+class OpenStream(Protocol):
     """Asks a target."""
 
     def __call__(self, request: Request, *, provider: str, model: str) -> Batches: ...
@@ -39,15 +39,15 @@ class Ask(Protocol):
 class CacheStatus:
     """How a question was answered, and how many seconds ago the answer was complete."""
 
-    state: State
+    state: CacheState
     age: int = 0
 
 
-Note: TypeAlias = Callable[[CacheStatus], None]
+OnCacheStatus: TypeAlias = Callable[[CacheStatus], None]
 
 
 @value
-class Bounds:
+class CacheLimits:
     """How much is kept: answers, their bytes in all, and the bytes of one."""
 
     entries: int = 1000
@@ -61,32 +61,34 @@ class _Kept(NamedTuple):
     at: float
 
 
-class Cache:
+class ResponseCache:
     """Answers of the last seconds, those used least recently dropped first. Without seconds it only asks."""
 
     def __init__(
-        self, ask: Ask, seconds: float, clock: Callable[[], float], bounds: Bounds | None = None
+        self, ask: OpenStream, seconds: float, clock: Callable[[], float], bounds: CacheLimits | None = None
     ) -> None:
         self._ask = ask
         self._seconds = seconds
         self._clock = clock
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds or CacheLimits()
         self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
-        self._flights: dict[bytes, Flight] = {}
+        self._flights: dict[bytes, SharedStream] = {}
         self.size = 0
         """Bytes of all that is kept, by estimate."""
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def batches(self, request: Request, *, provider: str, model: str, note: Note | None = None) -> Batches:
+    def batches(
+        self, request: Request, *, provider: str, model: str, note: OnCacheStatus | None = None
+    ) -> Batches:
         """The answer; `note` hears where it comes from, before its first event."""
         if self._seconds <= 0 or not is_cacheable(request):
             return self._ask(request, provider=provider, model=model)
         return self._shared(request, provider, model, note or _unheard)
 
-    async def _shared(self, request: Request, provider: str, model: str, note: Note) -> Batches:
-        key = identity(request, provider, model)
+    async def _shared(self, request: Request, provider: str, model: str, note: OnCacheStatus) -> Batches:
+        key = cache_key(request, provider, model)
         kept = self._fresh(key)
         if kept is not None:
             note(CacheStatus("hit", int(self._clock() - kept.at)))
@@ -98,7 +100,7 @@ class Cache:
         if flight is None:
             # The provider's own bytes would do for clients of its dialect only.
             source = self._ask(replace(request, wire=None), provider=provider, model=model)
-            flight = Flight(source, self._bounds.answer, lambda flight: self._land(key, flight))
+            flight = SharedStream(source, self._bounds.answer, lambda flight: self._land(key, flight))
             self._flights[key] = flight
         async with aclosing(flight.follow()) as following:
             async for batch in following:
@@ -113,7 +115,7 @@ class Cache:
             self._kept.move_to_end(key)
         return kept
 
-    def _land(self, key: bytes, flight: Flight) -> None:
+    def _land(self, key: bytes, flight: SharedStream) -> None:
         """Nobody can join a flight any more; if its answer is whole, it is kept."""
         del self._flights[key]
         whole = flight.whole
@@ -141,7 +143,7 @@ def is_cacheable(request: Request) -> bool:
     )
 
 
-def identity(request: Request, provider: str, model: str) -> bytes:
+def cache_key(request: Request, provider: str, model: str) -> bytes:
     """What makes two questions the same: all that is asked, and whom; not how it is spelled or told."""
     body = encode(replace(request, wire=None, model="", stream=False))
     search = cast("JsonObject", body["search"])

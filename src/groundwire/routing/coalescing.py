@@ -21,7 +21,7 @@ _OVERHEAD = 100
 """About what an event weighs beside its words, in bytes."""
 
 
-class _Reader:
+class _ReadPosition:
     """How far somebody is."""
 
     __slots__ = ("place",)
@@ -30,16 +30,16 @@ class _Reader:
         self.place = 0
 
 
-class Flight:
+class SharedStream:
     """An answer while it comes. Who makes one must follow it before anything else happens."""
 
-    def __init__(self, source: Batches, limit: int, closed: Callable[[Flight], None]) -> None:
+    def __init__(self, source: Batches, limit: int, closed: Callable[[SharedStream], None]) -> None:
         self._source = source
         self._limit = limit
-        self._closed: Callable[[Flight], None] | None = closed
+        self._closed: Callable[[SharedStream], None] | None = closed
         self._recorded: list[tuple[Event, ...]] = []
         self._forgotten = 0
-        self._readers: set[_Reader] = set()
+        self._readers: set[_ReadPosition] = set()
         self._wanted = asyncio.Event()
         self._changed = asyncio.Event()
         self.size = 0
@@ -61,7 +61,7 @@ class Flight:
 
     async def follow(self) -> Batches:
         """The answer from its first event on, as far as it is known at once, then as it comes."""
-        reader = _Reader()
+        reader = _ReadPosition()
         self._readers.add(reader)
         try:
             while await self._reach(reader.place):

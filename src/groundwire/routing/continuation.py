@@ -30,14 +30,14 @@ from groundwire.providers.spec import Batches, Provider
 MAX_ROUNDS = 5
 
 
-def continued(provider: Provider, request: Request, rounds: int = MAX_ROUNDS) -> Batches:
+def with_continuation(provider: Provider, request: Request, rounds: int = MAX_ROUNDS) -> Batches:
     """The events of a turn, over as many rounds as it takes, within bounds."""
     if not provider.capabilities.pauses:
         return provider.batches(request)
-    return _continued(provider, request, rounds)
+    return _rounds(provider, request, rounds)
 
 
-async def _continued(provider: Provider, request: Request, rounds: int) -> Batches:
+async def _rounds(provider: Provider, request: Request, rounds: int) -> Batches:
     parts = points = 0
     spent = Usage()
     pause: Finished | None = None

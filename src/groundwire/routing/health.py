@@ -27,7 +27,7 @@ class BreakerPolicy:
     """So many seconds to the first visible event are too many."""
 
 
-class _Call(NamedTuple):
+class _CallRecord(NamedTuple):
     ended: float
     ok: bool
     slow: bool
@@ -42,7 +42,7 @@ class Breaker:
         self._policy = policy
         self._clock = clock
         self._failures = 0
-        self._calls: deque[_Call] = deque()
+        self._calls: deque[_CallRecord] = deque()
         self._opened: float | None = None
         self._probing = False
 
@@ -68,7 +68,7 @@ class Breaker:
         now = self._clock()
         slow = seconds > self._policy.slow
         self._probing = False
-        self._calls.append(_Call(now, ok, slow))
+        self._calls.append(_CallRecord(now, ok, slow))
         while self._calls and self._calls[0].ended <= now - self._policy.window:
             self._calls.popleft()
         self._failures = 0 if ok else self._failures + 1

@@ -28,13 +28,13 @@ from groundwire.model import (
     UsageSeen,
 )
 from groundwire.model.value import replace
-from groundwire.providers.capabilities import capabilities_of_engine
 from groundwire.providers.http import HttpProvider
+from groundwire.providers.policy import engine_capabilities
 from groundwire.providers.registry import describe
 from groundwire.providers.spec import Batches, Provider
 from groundwire.routing.failover import Plan, Router, Target
 from groundwire.routing.health import Health
-from groundwire.routing.tool_loop.provider import SearchingProvider
+from groundwire.routing.tool_loop.provider import ToolLoopProvider
 from groundwire.testing.upstream import ScriptedResponse, Upstream, answer
 from groundwire.transport.http import Http
 from tests.faces.gateway.serving import BASES, HOST
@@ -106,10 +106,10 @@ async def searching(
 
     async with Upstream(script) as upstream:
         row = replace(describe("m", dialect, upstream.url + BASES.get(dialect, ""), ""), model="model-1")
-        provider = SearchingProvider(
+        provider = ToolLoopProvider(
             HttpProvider(row, http, credential, Redactor()),
             lambda: engine,
-            capabilities_of_engine(engine.honours),
+            engine_capabilities(engine.honours),
         )
         async with served(Asking({"m": provider}, Config())) as url:
             yield url, upstream

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from groundwire.model.value import value
-from groundwire.providers.copilot_command import CopilotSettings, settings_from
+from groundwire.providers.copilot.command import CopilotSettings, settings_from
 
 PYTHON = os.path.realpath(sys.executable)
 TOKEN = "github_pat_0123456789abcdefghijklmnop"  # noqa: S105

@@ -6,7 +6,7 @@ import pytest
 
 from groundwire.errors import InvalidArguments, InvalidQuery
 from groundwire.model import Message, Request, Text
-from groundwire.providers.copilot_command import arguments, prompt, query_of, settings_from
+from groundwire.providers.copilot.command import arguments, prompt, query_of, settings_from
 from tests.providers.copilot.fake import TOKEN
 from tests.providers.copilot.hostile import queries
 
@@ -32,13 +32,13 @@ def test_the_arguments_are_these_and_no_others() -> None:
         *("--no-custom-instructions", "--no-ask-user", "--no-auto-update", "--no-color"),
         *("--log-level", "none", "--output-format", "json", "--stream", "off", "--model", "gpt-4.1"),
     )
-    silent = arguments("gpt-4.1", silent=True)
+    silent = arguments("gpt-4.1", plain_output=True)
     assert "-s" in silent
     assert "--output-format" not in silent
 
 
 def test_nothing_is_ever_allowed_wholesale() -> None:
-    for flags in (arguments("m"), arguments("m", silent=True)):
+    for flags in (arguments("m"), arguments("m", plain_output=True)):
         allowed = [flags[at + 1] for at, flag in enumerate(flags) if flag == "--allow-tool"]
         offered = [flags[at + 1] for at, flag in enumerate(flags) if flag == "--available-tools"]
         assert allowed == offered == ["web_search"]

@@ -16,8 +16,9 @@ import pytest
 from groundwire.credentials.redact import Redactor
 from groundwire.errors import ConfigError
 from groundwire.model import Message, Request, SearchOptions, Text, assemble
-from groundwire.providers.copilot import CopilotProvider
-from groundwire.providers.copilot_egress import Dial, Streams, allows, dial, egress
+from groundwire.providers.copilot.egress import Dial, Streams, allows, dial, egress
+from groundwire.providers.copilot.provider import CopilotProvider
+from groundwire.providers.spec import flatten
 from tests.providers.copilot.fake import fake_cli
 from tests.providers.copilot.test_sandbox import ATTEMPT, REPORT
 from tests.transport.bounded import run
@@ -76,7 +77,7 @@ def inside(folder: Path, code: str, way: Dial = dial, env: Mapping[str, str] | N
     async def main() -> str:
         assert "GitHub alone" in await provider.confinement()
         request = Request((Message("user", (Text("q"),)),), search=SearchOptions())
-        async with aclosing(provider.events(request)) as events:
+        async with aclosing(flatten(provider.batches(request))) as events:
             return assemble([event async for event in events]).text
 
     return json.loads(run(main()))

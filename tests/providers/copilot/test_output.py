@@ -39,14 +39,14 @@ from groundwire.model import (
     Warned,
     assemble,
 )
-from groundwire.providers.copilot_output import Output
+from groundwire.providers.copilot.output import OutputReader
 from tests.providers.copilot.fake import document, line, note, result_line, search_lines
 
 ONE, TWO = "https://one.example/a", "https://two.example/b"
 
 
 def told(output: str, query: str = "q", *, code: int = 0, errors: str = "") -> list[Event]:
-    reader = Output(query)
+    reader = OutputReader(query)
     events = [event for each in output.encode().splitlines() for event in reader.feed(each)]
     return [*events, *reader.close(code, errors.encode())]
 
@@ -89,7 +89,7 @@ def test_the_raw_result_of_the_tool_is_told_with_markers_as_anchors() -> None:
 
 
 def test_the_answer_is_complete_when_the_tool_has_answered() -> None:
-    reader = Output("q")
+    reader = OutputReader("q")
     lines = search_lines(document("x", None)).encode().splitlines()
     reader.feed(lines[0])
     assert not reader.is_complete
@@ -105,7 +105,7 @@ def test_searches_that_run_at_once_are_all_waited_for() -> None:
         start, end = search_lines(content, call=f"call_{number}").splitlines()
         starts.append(start)
         ends.append(end)
-    reader = Output("q")
+    reader = OutputReader("q")
     events = [event for each in (*starts, ends[0]) for event in reader.feed(each.encode())]
     early = reader.is_complete
     events += reader.feed(ends[1].encode())

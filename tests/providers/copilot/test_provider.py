@@ -36,8 +36,9 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import replace
-from groundwire.providers.copilot import CopilotProvider
-from groundwire.providers.copilot_command import CopilotSettings, arguments
+from groundwire.providers.copilot.command import CopilotSettings, arguments
+from groundwire.providers.copilot.provider import CopilotProvider
+from groundwire.providers.spec import flatten
 from tests.providers.copilot.fake import (
     TOKEN,
     document,
@@ -70,11 +71,11 @@ def question(query: str = "q", **options: object) -> Request:
 
 
 def provider(settings: CopilotSettings, concurrent: int = 2) -> CopilotProvider:
-    return CopilotProvider(settings, Redactor(), mark=lambda: MARK, concurrent=concurrent)
+    return CopilotProvider(settings, Redactor(), delimiter=lambda: MARK, concurrent=concurrent)
 
 
 async def told(asked: CopilotProvider, request: Request) -> list[Event]:
-    async with aclosing(asked.events(request)) as events:
+    async with aclosing(flatten(asked.batches(request))) as events:
         return [event async for event in events]
 
 
@@ -127,7 +128,7 @@ def test_a_search_is_asked_for_and_its_answer_is_cited(tmp_path: Path) -> None:
 
 def test_the_provider_says_what_it_is(tmp_path: Path) -> None:
     asked = provider(fake_cli(tmp_path).settings({"WEB_SEARCH_MODEL": "gpt-5-mini"}))
-    assert (asked.name, asked.model, asked.trouble()) == ("copilot", "gpt-5-mini", "")
+    assert (asked.name, asked.model, asked.problem()) == ("copilot", "gpt-5-mini", "")
     assert asked.capabilities.support("allowed_domains") == "emulated"
     assert asked.capabilities.support("live") == "refused"
     assert asked.capabilities.support("max_uses") == "ignored"
@@ -212,7 +213,7 @@ def test_turned_off_means_off(tmp_path: Path) -> None:
     asked = provider(cli.settings({"ENABLE_WEB_SEARCH": "false"}))
     with pytest.raises(ConfigError, match="ENABLE_WEB_SEARCH"):
         answer(asked, question())
-    assert "ENABLE_WEB_SEARCH" in asked.trouble()
+    assert "ENABLE_WEB_SEARCH" in asked.problem()
     assert cli.calls() == []
 
 
@@ -273,7 +274,7 @@ def test_an_older_cli_is_asked_again_for_bare_text(tmp_path: Path) -> None:
     for _ in range(2):
         assert [page.url for page in answer(asked, question()).sources] == [ONE]
     flags = [call["argv"] for call in cli.calls()]
-    assert flags == [list(arguments("gpt-4.1")), *[list(arguments("gpt-4.1", silent=True))] * 2]
+    assert flags == [list(arguments("gpt-4.1")), *[list(arguments("gpt-4.1", plain_output=True))] * 2]
 
 
 def test_a_cli_without_a_login_says_what_to_do(tmp_path: Path) -> None:
@@ -347,7 +348,7 @@ def test_leaving_the_events_half_way_kills_the_cli(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("out", start), ("run", SLEEP))
 
     async def main() -> None:
-        async with aclosing(provider(cli.settings()).events(question())) as events:
+        async with aclosing(flatten(provider(cli.settings()).batches(question()))) as events:
             async for _ in events:
                 break
 

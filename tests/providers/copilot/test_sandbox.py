@@ -20,9 +20,16 @@ from groundwire.credentials.redact import Redactor
 from groundwire.errors import ConfigError, TimedOut, UpstreamWireError
 from groundwire.model import Message, Request, SearchOptions, Text, assemble
 from groundwire.model.value import replace
-from groundwire.providers.copilot import CopilotProvider
-from groundwire.providers.copilot_command import CopilotSettings, arguments
-from groundwire.providers.copilot_sandbox import Folder, Tools, confined, find_tools, make_folder
+from groundwire.providers.copilot.command import CopilotSettings, arguments
+from groundwire.providers.copilot.provider import CopilotProvider
+from groundwire.providers.copilot.sandbox import (
+    RunFolder,
+    SandboxTools,
+    create_run_folder,
+    find_sandbox_tools,
+    sandboxed_command,
+)
+from groundwire.providers.spec import flatten
 from tests.providers.copilot.fake import PYTHON, TOKEN, fake_cli
 
 PROMPT = 20.0
@@ -69,7 +76,7 @@ async def asked(settings: CopilotSettings) -> str:
     provider = CopilotProvider(settings, Redactor())
     assert "bubblewrap)" in await provider.confinement(), "bubblewrap is installed, but cannot run here"
     request = Request((Message("user", (Text("q"),)),), search=SearchOptions())
-    async with aclosing(provider.events(request)) as events:
+    async with aclosing(flatten(provider.batches(request))) as events:
         return assemble([event async for event in events]).text
 
 
@@ -190,7 +197,7 @@ found = [read("link/.ssh/id_ed25519"), read("shadow"), write("link/planted")]
 
 
 def test_removing_the_folder_of_a_run_follows_no_link(tmp_path: Path, user: Path) -> None:
-    folder = make_folder("")
+    folder = create_run_folder("")
     Path(folder.work, "link").symlink_to(user)
     folder.remove()
     assert not Path(folder.root).exists()
@@ -300,11 +307,13 @@ def test_the_interpreter_of_a_script_is_seen_with_its_library(tmp_path: Path) ->
     (prefix / "bin" / "interpreter").write_text("")
     (prefix / "bin" / "interpreter").chmod(0o700)
     settings = CopilotSettings(env={"PATH": f"{prefix}/bin"}, home=str(tmp_path / "user"))
-    argv = confined((str(program),), make_none(), Tools("bwrap"), settings)
+    argv = sandboxed_command((str(program),), make_none(), SandboxTools("bwrap"), settings)
     interpreter = f"{prefix}/bin/interpreter"
     assert shown(argv, tmp_path) == [str(program), str(prefix), interpreter]
     # An interpreter in the user's own `bin` must not bring the whole home along.
-    argv = confined((str(program),), make_none(), Tools("bwrap"), replace(settings, home=str(prefix)))
+    argv = sandboxed_command(
+        (str(program),), make_none(), SandboxTools("bwrap"), replace(settings, home=str(prefix))
+    )
     assert shown(argv, tmp_path) == [str(program), interpreter]
 
 
@@ -312,27 +321,29 @@ def test_the_interpreter_of_a_script_is_seen_with_its_library(tmp_path: Path) ->
 def test_a_program_without_an_interpreter_is_shown_alone(tmp_path: Path, first: str) -> None:
     program = tmp_path / "copilot"
     program.write_text(first)
-    argv = confined((str(program),), make_none(), Tools("bwrap"), CopilotSettings(home="/home/me"))
+    argv = sandboxed_command(
+        (str(program),), make_none(), SandboxTools("bwrap"), CopilotSettings(home="/home/me")
+    )
     assert shown(argv, tmp_path) == [str(program)]
 
 
-def make_none() -> Folder:
-    return Folder("/private")
+def make_none() -> RunFolder:
+    return RunFolder("/private")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"theme": "dark"}'])
 def test_a_configuration_without_a_login_is_not_copied(tmp_path: Path, text: str) -> None:
     (tmp_path / "config.json").write_text(text)
-    folder = make_folder(str(tmp_path))
+    folder = create_run_folder(str(tmp_path))
     assert list(Path(folder.login).iterdir()) == []
     folder.remove()
 
 
 def test_no_secret_stands_in_the_arguments(tmp_path: Path, user: Path) -> None:
     settings = fake_cli(tmp_path).settings(sandbox=True)
-    folder = make_folder(str(user / ".copilot"))
-    for tools in (find_tools(settings.search), Tools()):
-        argv = confined((settings.path, *arguments("gpt-4.1")), folder, tools, settings)
+    folder = create_run_folder(str(user / ".copilot"))
+    for tools in (find_sandbox_tools(settings.search), SandboxTools()):
+        argv = sandboxed_command((settings.path, *arguments("gpt-4.1")), folder, tools, settings)
         assert not any(TOKEN in part or "CANARY" in part for part in argv)
     folder.remove()
 
@@ -358,11 +369,11 @@ def test_a_sandbox_that_does_not_work_here_is_reported_and_not_used(tmp_path: Pa
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
     with pytest.raises(ConfigError, match="TMPDIR"):
-        make_folder("")
+        create_run_folder("")
 
 
 def test_the_private_folder_is_for_its_owner_alone(user: Path) -> None:
-    folder = make_folder(str(user / ".copilot"))
+    folder = create_run_folder(str(user / ".copilot"))
     modes = {path: Path(path).stat().st_mode & 0o777 for path in (folder.root, folder.home, folder.work)}
     assert set(modes.values()) == {0o700}
     assert Path(folder.login, "config.json").stat().st_mode & 0o777 == 0o600

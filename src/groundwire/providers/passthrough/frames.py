@@ -16,7 +16,7 @@ _BLANK_LINE = re.compile(rb"\r?\n\r?\n|\r\r\n?")
 SENTINEL = b"[DONE]"
 
 
-class Splitter:
+class FrameSplitter:
     """Bytes cut anywhere go in; whole frames come out, as many as there are."""
 
     __slots__ = ("_pending",)
@@ -85,34 +85,34 @@ def frames_in(data: bytes) -> Iterator[bytes]:
         start = end
 
 
-def closed(frame: bytes) -> bytes:
+def with_line_end(frame: bytes) -> bytes:
     """A frame that nobody waits to go on: a carriage return may be half of a line's end."""
     return frame + b"\n" if frame.endswith(b"\r") else frame
 
 
-def data_of(frame: bytes) -> list[bytes]:
+def frame_data(frame: bytes) -> list[bytes]:
     """What a frame tells, without its names; nothing for a comment."""
     reader = SseReader()
     return [told.data.strip() for told in (*reader.feed(frame), *reader.close())]
 
 
-def readable(whole: bytes) -> int:
+def valid_length(whole: bytes) -> int:
     """How far whole frames go that hold an object, or nothing."""
     gap = 0 if b"\r" in whole else 2
     place = 0
     for frame in whole.split(b"\n\n") if gap else frames_in(whole):
-        if frame and not is_usual(frame) and not _is_readable(frame):
+        if frame and not is_plain_frame(frame) and not _is_readable(frame):
             return place
         place += len(frame) + gap
     return len(whole)
 
 
-def is_usual(frame: bytes) -> bool:
+def is_plain_frame(frame: bytes) -> bool:
     """Does it look as nearly every frame there is? Then it need not be looked at twice."""
     return frame[-1:] == b"}" and (frame[:7] == b"data: {" or b"\ndata: {" in frame)
 
 
 def _is_readable(frame: bytes) -> bool:
     return all(
-        not data or data == SENTINEL or (data[:1] == b"{" and data[-1:] == b"}") for data in data_of(frame)
+        not data or data == SENTINEL or (data[:1] == b"{" and data[-1:] == b"}") for data in frame_data(frame)
     )

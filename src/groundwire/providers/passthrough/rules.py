@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from groundwire.model import Request, Wire
-from groundwire.providers.policy import Prepared
+from groundwire.providers.policy import PreparedRequest
 
 _OURS = (b'"gw1.', b'"srvtoolu_gw')
 """Tokens, and ids of searches: a search that found nothing has no token."""
 
 
-def is_unchanged(request: Request, asked: Request, prepared: Prepared) -> bool:
+def can_forward(request: Request, asked: Request, prepared: PreparedRequest) -> bool:
     """Would encoding the request say just what the client wrote?"""
     wire = asked.wire
     return (

@@ -25,10 +25,17 @@ from groundwire.model import (
     UsageSeen,
 )
 from groundwire.model.value import value
-from groundwire.providers.passthrough.frames import SENTINEL, closed, data_of, frame_at, frames_in, is_usual
+from groundwire.providers.passthrough.frames import (
+    SENTINEL,
+    frame_at,
+    frame_data,
+    frames_in,
+    is_plain_frame,
+    with_line_end,
+)
 
 
-class Sign:
+class BytePattern:
     """Bytes to look for, in every spelling: finding them is ten times cheaper than a pattern."""
 
     __slots__ = ("_first", "spellings")
@@ -51,44 +58,46 @@ class Sign:
 
 
 @value
-class Glance:
+class ScanRules:
     """Where to look in a dialect."""
 
     content: str
     """The field of a whole body that holds the answer."""
-    failure: Sign
-    usage: Sign
-    end: Sign | None = None
+    failure: BytePattern
+    usage: BytePattern
+    end: BytePattern | None = None
     """None where a stream ends with its bytes."""
     key: str = ""
     """The field that `end` is found in."""
-    settled: Sign | None = None
+    settled: BytePattern | None = None
     """After this nothing is missing but the formality that ends a stream."""
     formality: bytes = b""
-    follows: Sign | None = None
+    follows: BytePattern | None = None
     """What may follow an error, besides the sentinel."""
     told_always: bool = False
     """Is the cost told with every frame? Then it is read when all is said."""
-    searched: Sign | None = None
+    searched: BytePattern | None = None
     """What reports a search, where the usage may not count them: such frames are decoded for the count."""
 
 
-def _field(*names: bytes, holds: bytes) -> Sign:
+def _field(*names: bytes, holds: bytes) -> BytePattern:
     """A field by what it begins with, with a blank before that or without."""
-    return Sign(*(b'"' + name + b'":' + blank + holds for name in names for blank in (b"", b" ")))
+    return BytePattern(*(b'"' + name + b'":' + blank + holds for name in names for blank in (b"", b" ")))
 
 
-def _kind(key: bytes, *names: bytes) -> Sign:
+def _kind(key: bytes, *names: bytes) -> BytePattern:
     """An event by its kind."""
-    return Sign(*(b'"' + key + b'":' + blank + b'"' + name + b'"' for name in names for blank in (b"", b" ")))
+    return BytePattern(
+        *(b'"' + key + b'":' + blank + b'"' + name + b'"' for name in names for blank in (b"", b" "))
+    )
 
 
-_SENTINEL = Sign(b"data: [DONE]", b"data:[DONE]", first=True)
-_ERROR = Sign(*(b'"error":' + blank + holds for blank in (b"", b" ") for holds in (b"{", b'"')))
+_SENTINEL = BytePattern(b"data: [DONE]", b"data:[DONE]", first=True)
+_ERROR = BytePattern(*(b'"error":' + blank + holds for blank in (b"", b" ") for holds in (b"{", b'"')))
 _USAGE = _field(b"usage", holds=b"{")
 
-GLANCES = {
-    "anthropic_messages": Glance(
+SCAN_RULES = {
+    "anthropic_messages": ScanRules(
         "content",
         _kind(b"type", b"error"),
         _USAGE,
@@ -97,7 +106,7 @@ GLANCES = {
         settled=_field(b"stop_reason", holds=b'"'),
         formality=b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
     ),
-    "openai_responses": Glance(
+    "openai_responses": ScanRules(
         "output",
         _kind(b"type", b"error", b"response.failed"),
         _USAGE,
@@ -106,7 +115,7 @@ GLANCES = {
         follows=_kind(b"type", b"response.failed"),
         searched=_kind(b"type", b"web_search_call"),
     ),
-    "openai_chat": Glance(
+    "openai_chat": ScanRules(
         "choices",
         _ERROR,
         _USAGE,
@@ -114,7 +123,7 @@ GLANCES = {
         settled=_field(b"finish_reason", holds=b'"'),
         formality=b"data: [DONE]\n\n",
     ),
-    "gemini": Glance(
+    "gemini": ScanRules(
         "candidates",
         _ERROR,
         _field(b"usageMetadata", holds=b"{"),
@@ -122,7 +131,7 @@ GLANCES = {
         told_always=True,
         searched=_field(b"webSearchQueries", b"groundingChunks", holds=b"["),
     ),
-    "gemini_interactions": Glance(
+    "gemini_interactions": ScanRules(
         "steps",
         _kind(b"event_type", b"error"),
         _USAGE,
@@ -132,7 +141,7 @@ GLANCES = {
 }
 
 
-def _notable(glance: Glance) -> tuple[bytes, ...]:
+def _notable(glance: ScanRules) -> tuple[bytes, ...]:
     signs = (
         glance.failure,
         glance.end,
@@ -144,17 +153,17 @@ def _notable(glance: Glance) -> tuple[bytes, ...]:
     return tuple(spelling for sign in signs if sign is not None for spelling in sign.spellings)
 
 
-_NOTABLE = {name: _notable(glance) for name, glance in GLANCES.items()}
+_NOTABLE = {name: _notable(glance) for name, glance in SCAN_RULES.items()}
 
 
-class End(NamedTuple):
+class StreamEnd(NamedTuple):
     """How a stream ends, and where."""
 
     event: Finished | Failed | None
     place: int
 
 
-class Seen(NamedTuple):
+class ScanResult(NamedTuple):
     """What frames tell, and how much of them: nothing behind an end is part of the answer. If that is not
     all though no end is told, there will be none."""
 
@@ -164,9 +173,9 @@ class Seen(NamedTuple):
     """Is all said with these frames or before, though the stream does not end with them?"""
 
 
-def glance_at_body(language: Dialect, body: JsonObject, data: bytes = b"") -> list[Event] | None:
+def scan_body(language: Dialect, body: JsonObject, data: bytes = b"") -> list[Event] | None:
     """What can be seen of a whole answer; None if it must be read. `data` are its bytes."""
-    glance = GLANCES.get(language.name)
+    glance = SCAN_RULES.get(language.name)
     if glance is None or not body.get(glance.content) or body.get("error"):
         return None
     model = body.get("model") or body.get("modelVersion")
@@ -177,9 +186,9 @@ def glance_at_body(language: Dialect, body: JsonObject, data: bytes = b"") -> li
     return [*seen, UsageSeen(usage), Finished()] if usage else [*seen, Finished()]
 
 
-def tells_nothing(language: Dialect, data: bytes) -> bool:
+def is_content_only(language: Dialect, data: bytes) -> bool:
     """Is this one frame as nearly all are, a piece of the answer and no more? Said before all is settled."""
-    if data.find(b"\n\n") != len(data) - 2 or b"\r" in data or not is_usual(data[:-2]):
+    if data.find(b"\n\n") != len(data) - 2 or b"\r" in data or not is_plain_frame(data[:-2]):
         return False
     for spelling in _NOTABLE[language.name]:  # noqa: SIM110  a generator would cost more than the search
         if spelling in data:
@@ -187,9 +196,9 @@ def tells_nothing(language: Dialect, data: bytes) -> bool:
     return True
 
 
-def glance_at_frames(language: Dialect, data: bytes, *, settled: bool = False) -> Seen:
+def scan_frames(language: Dialect, data: bytes, *, settled: bool = False) -> ScanResult:
     """What whole frames of a stream tell: its cost, and its end."""
-    glance = GLANCES[language.name]
+    glance = SCAN_RULES[language.name]
     end, length = _first_end(language, glance, data)
     seen: list[Event] = []
     settled = settled or is_settled(language, data[:length])
@@ -198,21 +207,21 @@ def glance_at_frames(language: Dialect, data: bytes, *, settled: bool = False) -
         decoder = language.decoder()
         told = decoder.feed(data[start:stop])
         if end is not None and stop == length and told and _is_unreadable(told[-1]):
-            return Seen([told[-1]], start, settled)
+            return ScanResult([told[-1]], start, settled)
         seen += (event for event in (*told, *decoder.close()) if isinstance(event, UsageSeen))
     if glance.searched is not None:
         seen += _searches_in(language, glance.searched, data[:length])
     if end is not None:
         seen.append(end)
-    return Seen(seen, length, settled)
+    return ScanResult(seen, length, settled)
 
 
-def _searches_in(language: Dialect, sign: Sign, data: bytes) -> list[Event]:
+def _searches_in(language: Dialect, sign: BytePattern, data: bytes) -> list[Event]:
     """The searches that frames report. One that is reported twice has the same id."""
     found: list[Event] = []
     for start, stop in dict.fromkeys(frame_at(data, place) for place in sign.places(data)):
         decoder = language.decoder()
-        found += _searches_of([*decoder.feed(closed(data[start:stop])), *decoder.close()])
+        found += _searches_of([*decoder.feed(with_line_end(data[start:stop])), *decoder.close()])
     return found
 
 
@@ -222,30 +231,30 @@ def _searches_of(events: Iterable[Event]) -> list[Event]:
 
 def is_settled(language: Dialect, data: bytes) -> bool:
     """Is all said with these frames?"""
-    settled = GLANCES[language.name].settled
+    settled = SCAN_RULES[language.name].settled
     return settled is not None and any(_body(data, place) for place in settled.places(data))
 
 
-def after_the_end(language: Dialect, end: Event, data: bytes) -> bytes:
+def trailing_frames(language: Dialect, end: Event, data: bytes) -> bytes:
     """What belongs to the end of a stream, of all that came behind it."""
-    glance = GLANCES[language.name]
+    glance = SCAN_RULES[language.name]
     if glance.end is None or (glance.end is _SENTINEL and isinstance(end, Finished)) or _is_unreadable(end):
         return b""
     follows = glance.follows if isinstance(end, Failed) else None
     kept = b""
     for frame in frames_in(data):
-        if SENTINEL in data_of(frame):
+        if SENTINEL in frame_data(frame):
             return kept + frame.rstrip(b"\r\n") + b"\n\n"
         if follows is not None and follows.places(frame) and frame.endswith((b"\n\n", b"\r\n\r\n")):
             kept, follows = kept + frame, None
     return kept
 
 
-def _first_end(language: Dialect, glance: Glance, data: bytes) -> End:
+def _first_end(language: Dialect, glance: ScanRules, data: bytes) -> StreamEnd:
     """An end, or the place where a client would stop to read without one, whatever comes first."""
-    first = End(None, len(data))
+    first = StreamEnd(None, len(data))
     if glance.key and (over := _SENTINEL.places(data)):
-        first = End(None, frame_at(data, over[0])[0])
+        first = StreamEnd(None, frame_at(data, over[0])[0])
     for place in glance.end.places(data[: first.place]) if glance.end else ():
         if found := _finish(glance, data, place):
             first = found
@@ -253,13 +262,13 @@ def _first_end(language: Dialect, glance: Glance, data: bytes) -> End:
     for place in glance.failure.places(data[: first.place]):
         start, stop = frame_at(data, place)
         if failed := _failed(language, data[start:stop]):
-            return End(failed, start if _is_unreadable(failed) else stop)
+            return StreamEnd(failed, start if _is_unreadable(failed) else stop)
     return first
 
 
 def _failed(language: Dialect, frame: bytes) -> Failed | None:
     """The error that a frame tells, if it tells one: an argument of a call may have the same name."""
-    told = language.decoder().feed(closed(frame))
+    told = language.decoder().feed(with_line_end(frame))
     return next((event for event in told if isinstance(event, Failed)), None)
 
 
@@ -268,29 +277,29 @@ def _is_unreadable(event: Event) -> bool:
     return isinstance(event, Failed) and isinstance(event.error, WireError)
 
 
-def is_over(language: Dialect, frame: bytes) -> bool:
+def is_early_sentinel(language: Dialect, frame: bytes) -> bool:
     """Is this the sentinel of a dialect that tells its end before? Clients read no further."""
-    return bool(GLANCES[language.name].key) and bool(_SENTINEL.places(frame))
+    return bool(SCAN_RULES[language.name].key) and bool(_SENTINEL.places(frame))
 
 
-def _finish(glance: Glance, data: bytes, place: int) -> End | None:
+def _finish(glance: ScanRules, data: bytes, place: int) -> StreamEnd | None:
     """The good end that was found at a place, if it is the event's own kind and not of something inside."""
     start, stop = frame_at(data, place)
     # Before anything that is inside, it is: such a frame is not read here if it will be for its cost.
     first = data[start:place].count(b"{") == 1 and glance.usage.places(data[start:stop])
     if not glance.key or first:
-        return End(Finished(), stop)
+        return StreamEnd(Finished(), stop)
     body = _body(data, place)
     if not body:
-        return End(Failed(UpstreamWireError("the end of the answer is malformed")), start)
+        return StreamEnd(Failed(UpstreamWireError("the end of the answer is malformed")), start)
     told = dump_json({glance.key: body.get(glance.key)}).encode()
-    return End(Finished(), stop) if glance.end and glance.end.places(told) else None
+    return StreamEnd(Finished(), stop) if glance.end and glance.end.places(told) else None
 
 
 def _body(data: bytes, place: int) -> JsonObject:
     """The event in which a place lies; empty if nobody could read it."""
     start, stop = frame_at(data, place)
     try:
-        return as_object(load_json(b"\n".join(data_of(data[start:stop])), UpstreamWireError))
+        return as_object(load_json(b"\n".join(frame_data(data[start:stop])), UpstreamWireError))
     except UpstreamWireError:
         return {}

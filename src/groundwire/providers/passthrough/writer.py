@@ -14,7 +14,7 @@ _COUNTED = b'"sequence_number"'
 _NUMBER = re.compile(rb'("sequence_number":\s*)(\d+)')
 
 
-class Passing:
+class PassthroughWriter:
     """Bytes out of batches of events that come with them."""
 
     __slots__ = ("_language", "_last", "_reply")

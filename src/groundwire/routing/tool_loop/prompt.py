@@ -58,7 +58,7 @@ UNAVAILABLE = "unavailable"
 
 
 @value
-class Offer:
+class SearchOffer:
     """A request that offers the search, and the name it is offered under."""
 
     request: Request
@@ -67,7 +67,7 @@ class Offer:
     """Is the model asked for numbers? Where the client wants JSON, they would break it."""
 
 
-def offer(request: Request) -> Offer:
+def offer_search(request: Request) -> SearchOffer:
     """Put the function beside the client's own, under a name that nothing in the request has."""
     name = _free_name(request)
     cites = request.output is None
@@ -80,10 +80,10 @@ def offer(request: Request) -> Offer:
         search=None,
         wire=None,
     )
-    return Offer(asked, name, cites)
+    return SearchOffer(asked, name, cites)
 
 
-def withdrawn(request: Request, name: str) -> Request:
+def withdraw_search(request: Request, name: str) -> Request:
     """The request when there have been searches enough."""
     others = tuple(tool for tool in request.tools if _name_of(tool) != name)
     if others:
@@ -92,7 +92,7 @@ def withdrawn(request: Request, name: str) -> Request:
     return replace(request, tool_choice=ToolChoice("none"))
 
 
-def query_in(arguments: str) -> str:
+def parse_query(arguments: str) -> str:
     """What a call looks for; empty if it does not say."""
     try:
         said = load_json(arguments or "{}", ClientWireError)
@@ -107,7 +107,7 @@ def passages_for(context_size: str | None) -> int:
     return _PASSAGES.get(context_size or "", _PASSAGES["medium"])
 
 
-def found_text(query: str, numbered: Sequence[tuple[int, Passage]]) -> str:
+def results_text(query: str, numbered: Sequence[tuple[int, Passage]]) -> str:
     """What a search found, for the model."""
     if not numbered:
         return f"Nothing was found for {dump_json(query)}. Try other words, or say that you found nothing."
@@ -115,7 +115,7 @@ def found_text(query: str, numbered: Sequence[tuple[int, Passage]]) -> str:
     return "\n".join((f"Passages found for {dump_json(query)}:", *lines))
 
 
-def failed_text(code: str) -> str:
+def failure_text(code: str) -> str:
     """That a search failed, for the model."""
     if code == LIMIT:
         return "There have been searches enough. Answer now with what was found."
@@ -124,7 +124,7 @@ def failed_text(code: str) -> str:
     return f"The search failed ({code}). Answer without it, and say that you could not search."
 
 
-def code_of(error: GroundwireError) -> str:
+def error_code(error: GroundwireError) -> str:
     """The short code of an engine's error."""
     return next((code for kind, code in _CODES if isinstance(error, kind)), UNAVAILABLE)
 

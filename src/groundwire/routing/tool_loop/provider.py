@@ -37,23 +37,22 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import replace, value
-from groundwire.providers.capabilities import Capabilities
-from groundwire.providers.policy import prepare
+from groundwire.providers.policy import Capabilities, prepare
 from groundwire.providers.spec import Batches, Provider
-from groundwire.routing.continuation import add_usage, continued
+from groundwire.routing.continuation import add_usage, with_continuation
 from groundwire.routing.tool_loop.prompt import (
     INVALID,
     LIMIT,
-    Offer,
-    code_of,
-    failed_text,
-    found_text,
-    offer,
+    SearchOffer,
+    error_code,
+    failure_text,
+    offer_search,
+    parse_query,
     passages_for,
-    query_in,
-    withdrawn,
+    results_text,
+    withdraw_search,
 )
-from groundwire.routing.tool_loop.round import OwnCall, Round, Shelf, first_told
+from groundwire.routing.tool_loop.round import NumberedPassages, SearchRound, SearchToolCall, is_new_event
 from groundwire.text.domains import admits
 
 MAX_ROUNDS = 6
@@ -64,7 +63,7 @@ _CUT = frozenset({"length", "filtered", "refused"})
 
 
 @value
-class _Outcome:
+class _SearchOutcome:
     """What became of one call."""
 
     call: SearchCall
@@ -74,7 +73,7 @@ class _Outcome:
     warnings: tuple[Warned, ...] = ()
 
 
-class SearchingProvider:
+class ToolLoopProvider:
     """A provider, and the engine that searches for it. The engine is made when it is first asked."""
 
     def __init__(
@@ -90,6 +89,7 @@ class SearchingProvider:
         self._rounds = rounds
         self._capabilities = replace(
             capabilities,
+            kind="model",
             functions_with_search=True,
             streaming=provider.capabilities.streaming,
             search="native",
@@ -113,7 +113,7 @@ class SearchingProvider:
         choice = request.tool_choice
         if request.search is None or (choice is not None and choice.mode == "none"):
             plain = request if request.search is None else replace(request, search=None, wire=None)
-            async with aclosing(continued(self._provider, plain)) as batches:
+            async with aclosing(with_continuation(self._provider, plain)) as batches:
                 async for batch in batches:
                     yield batch
             return
@@ -121,15 +121,15 @@ class SearchingProvider:
         if prepared.warnings:
             yield prepared.warnings
         options = prepared.request.search or SearchOptions()
-        turn = _Turn(offer(prepared.request), options, self._rounds)
+        turn = _ToolLoopState(offer_search(prepared.request), options, self._rounds)
         async with aclosing(self._rounds_of(turn)) as batches:
             async for batch in batches:
                 yield batch
 
-    async def _rounds_of(self, turn: _Turn) -> Batches:
+    async def _rounds_of(self, turn: _ToolLoopState) -> Batches:
         for number in range(self._rounds):
             current = turn.begin()
-            async with aclosing(continued(self._provider, turn.request)) as batches:
+            async with aclosing(with_continuation(self._provider, turn.request)) as batches:
                 async for batch in batches:
                     if told := turn.fresh(current.read(batch), number):
                         yield told
@@ -141,7 +141,7 @@ class SearchingProvider:
                 return
             if not current.calls:
                 break
-            queries = [query_in(call.arguments) for call in current.calls]
+            queries = [parse_query(call.arguments) for call in current.calls]
             calls = turn.calls(current, queries)
             yield [SearchCalled(turn.part_of(call), told) for call, told in calls]
             outcomes = await self._run(turn, [told for _, told in calls])
@@ -151,7 +151,7 @@ class SearchingProvider:
             turn.go_on(current, outcomes, last=number + 2 >= self._rounds)
         yield turn.finish()
 
-    async def _run(self, turn: _Turn, calls: Sequence[SearchCall]) -> list[_Outcome]:
+    async def _run(self, turn: _ToolLoopState, calls: Sequence[SearchCall]) -> list[_SearchOutcome]:
         """All searches of a round at once; those beyond the limit are not made."""
         allowed = max(turn.limit - turn.searches, 0)
         turn.searches += min(allowed, len(calls))
@@ -161,7 +161,7 @@ class SearchingProvider:
         )
         return list(await asyncio.gather(*searches))
 
-    async def _search(self, turn: _Turn, call: SearchCall) -> _Outcome:
+    async def _search(self, turn: _ToolLoopState, call: SearchCall) -> _SearchOutcome:
         if not call.queries:
             return await _refused(call, INVALID)
         options = turn.options
@@ -173,40 +173,40 @@ class SearchingProvider:
         except TimeoutError:
             return await _refused(call, "unavailable", TimedOut(f"no result within {SECONDS:.0f} s"))
         except GroundwireError as error:
-            return await _refused(call, code_of(error), error)
+            return await _refused(call, error_code(error), error)
         passages = _allowed(found.passages, options)
         sources = tuple(sources_in(passages).values())
-        text = found_text(call.queries[0], turn.shelf.add(passages))
-        return _Outcome(call, SearchResult(call.id, sources), text, found.warnings)
+        text = results_text(call.queries[0], turn.shelf.add(passages))
+        return _SearchOutcome(call, SearchResult(call.id, sources), text, found.warnings)
 
 
-async def _refused(call: SearchCall, code: str, error: GroundwireError | None = None) -> _Outcome:
+async def _refused(call: SearchCall, code: str, error: GroundwireError | None = None) -> _SearchOutcome:
     warnings = (Warned("search_failed", f"the search failed: {error.message}"),) if error else ()
-    return _Outcome(call, SearchResult(call.id, error=code), failed_text(code), warnings)
+    return _SearchOutcome(call, SearchResult(call.id, error=code), failure_text(code), warnings)
 
 
-class _Turn:
+class _ToolLoopState:
     """What a turn carries from round to round."""
 
-    def __init__(self, offered: Offer, options: SearchOptions, rounds: int) -> None:
+    def __init__(self, offered: SearchOffer, options: SearchOptions, rounds: int) -> None:
         self.request = offered.request
         self.options = options
         self.limit = min(MAX_SEARCHES if options.max_uses is None else options.max_uses, MAX_SEARCHES)
         self.searches = 0
-        self.shelf = Shelf()
+        self.shelf = NumberedPassages()
         self._offer = offered
         self._rounds = rounds
         self._transcript = TextBuffer()
         self._part = 0
-        self._round: Round | None = None
+        self._round: SearchRound | None = None
         self._usage = Usage()
         self._warned: set[Event] = set()
         self._cited = False
         self._unknown = 0
 
-    def begin(self) -> Round:
+    def begin(self) -> SearchRound:
         """A new round, after all that was said."""
-        self._round = Round(
+        self._round = SearchRound(
             self._offer.name, self.shelf, self._transcript, self._part, cites=self._offer.cites
         )
         return self._round
@@ -214,24 +214,24 @@ class _Turn:
     def fresh(self, events: Sequence[Event], number: int) -> list[Event]:
         """Without what was told before."""
         self._cited = self._cited or any(isinstance(event, Cited) for event in events)
-        return [event for event in events if first_told(event, number, self._warned)]
+        return [event for event in events if is_new_event(event, number, self._warned)]
 
-    def count(self, current: Round) -> None:
+    def count(self, current: SearchRound) -> None:
         """Add up what the round cost."""
         self._usage = add_usage(self._usage, assemble(current.said).usage)
         self._unknown += current.unknown
 
-    def calls(self, current: Round, queries: Sequence[str]) -> list[tuple[OwnCall, SearchCall]]:
+    def calls(self, current: SearchRound, queries: Sequence[str]) -> list[tuple[SearchToolCall, SearchCall]]:
         """The searches that the model asked for, as the caller is told of them."""
         pairs = zip(current.calls, queries, strict=True)
         return [(call, SearchCall(call.id, (query,) if query else ())) for call, query in pairs]
 
-    def part_of(self, call: OwnCall) -> int:
+    def part_of(self, call: SearchToolCall) -> int:
         """The number under which a search was begun."""
         return self._part + 2 * call.part
 
     def returned(
-        self, calls: Sequence[tuple[OwnCall, SearchCall]], outcomes: Sequence[_Outcome]
+        self, calls: Sequence[tuple[SearchToolCall, SearchCall]], outcomes: Sequence[_SearchOutcome]
     ) -> list[Event]:
         """The results, then what the model said after its calls."""
         told: list[Event] = []
@@ -241,7 +241,7 @@ class _Turn:
         current = self._round
         return told + (self.fresh(current.held, 1) if current else [])
 
-    def go_on(self, current: Round, outcomes: Sequence[_Outcome], *, last: bool) -> None:
+    def go_on(self, current: SearchRound, outcomes: Sequence[_SearchOutcome], *, last: bool) -> None:
         """Ask again, with what was found."""
         said = assemble(current.said)
         results = tuple(
@@ -259,7 +259,7 @@ class _Turn:
             tool_choice=_freed(self.request.tool_choice),
         )
         exhausted = last or self.searches >= self.limit
-        self.request = withdrawn(request, self._offer.name) if exhausted else request
+        self.request = withdraw_search(request, self._offer.name) if exhausted else request
         self._part = current.next_part
 
     def finish(self) -> tuple[Event, ...]:
@@ -274,7 +274,7 @@ class _Turn:
         """What the whole turn has cost so far."""
         return UsageSeen(add_usage(self._usage, Usage(searches=self.searches)))
 
-    def _remarks(self, current: Round | None) -> Iterator[Warned]:
+    def _remarks(self, current: SearchRound | None) -> Iterator[Warned]:
         if current is not None and current.calls and not current.clients and not _was_cut(current):
             yield Warned("search_limit", f"the model wanted to search on after {self._rounds} rounds")
         if self._unknown:
@@ -283,7 +283,7 @@ class _Turn:
             yield Warned("not_cited", "pages were found, but the answer cites none of them")
 
 
-def _was_cut(current: Round) -> bool:
+def _was_cut(current: SearchRound) -> bool:
     return isinstance(current.end, Finished) and current.end.reason in _CUT
 
 

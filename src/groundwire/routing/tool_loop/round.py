@@ -40,7 +40,7 @@ _SLACK = " \t\n,;:.!?…。"
 _UNSAID = (UsageSeen, Verbatim)
 
 
-class Shelf:
+class NumberedPassages:
     """The passages of all searches, numbered from one; what is found again keeps its number."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Shelf:
         )
 
 
-class OwnCall:
+class SearchToolCall:
     """A call of the search while it comes in."""
 
     __slots__ = ("_arguments", "id", "part")
@@ -95,13 +95,15 @@ class OwnCall:
         return "".join(self._arguments)
 
 
-class Round:
+class SearchRound:
     """Reads the events of one round."""
 
-    def __init__(self, name: str, shelf: Shelf, transcript: TextBuffer, first_part: int, *, cites: bool):
+    def __init__(
+        self, name: str, shelf: NumberedPassages, transcript: TextBuffer, first_part: int, *, cites: bool
+    ):
         """`name` is that of the search function; parts are numbered from `first_part` on."""
         self.said: list[Event] = []
-        self.calls: list[OwnCall] = []
+        self.calls: list[SearchToolCall] = []
         self.clients: set[int] = set()
         """Parts that are calls of the client's own functions."""
         self.held: list[Event] = []
@@ -113,7 +115,7 @@ class Round:
         self._transcript = transcript
         self._first = first_part
         self._waiting: dict[int, list[Event]] = {}
-        self._own: dict[int, OwnCall] = {}
+        self._own: dict[int, SearchToolCall] = {}
         self._seen: set[int] = set()
         self._readers: dict[int, NumberReader] = {}
         self._raw = TextBuffer()
@@ -199,7 +201,7 @@ class Round:
             if event.name == self._name:
                 before = [item for item in self._waiting.get(part, ()) if isinstance(item, ToolCallDelta)]
                 named = event.id or next((item.id for item in before if item.id), "")
-                call = OwnCall(part, named or f"search_{self._first + 2 * part}")
+                call = SearchToolCall(part, named or f"search_{self._first + 2 * part}")
                 for item in (*before, event):
                     call.add(item.arguments)
                 self.calls.append(call)
@@ -286,7 +288,7 @@ def claim_before(text: str, previous: int) -> Span | None:
     return Span(start, end) if start < end else None
 
 
-def first_told(event: Event, number: int, warned: set[Event]) -> bool:
+def is_new_event(event: Event, number: int, warned: set[Event]) -> bool:
     """Is this no repetition of what an earlier round said already?"""
     if isinstance(event, Started):
         return number == 0

@@ -1,7 +1,7 @@
-"""Inside the sandbox: the only way out, from a port of the sandbox's own to a socket of the outside.
+"""TCP relay inside the sandbox: forwards a loopback port to the Unix socket of the egress proxy.
 
-`python -IS copilot_relay.py SOCKET PORT PROGRAM ARGUMENT...` leaves a process behind that passes on whatever
-connects to the port, and becomes the program. It runs where nothing of groundwire can be imported.
+`python -IS relay.py SOCKET PORT PROGRAM ARGUMENT...` forks a relay process and then executes the program. It
+runs where nothing of groundwire can be imported, so it uses the standard library alone.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ _CHUNK = 64 * 1024
 
 
 def main() -> None:
-    """Open the way, and become the program."""
+    """Fork the relay, and replace this process by the program."""
     path, port, *argv = sys.argv[1:]
     listener = socket.create_server(("127.0.0.1", int(port)), backlog=64)
     if os.fork() == 0:
         _serve(listener, path)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)  # the interpreter ignores them, and programs inherit that
-    os.execv(argv[0], argv)  # noqa: S606  an argument list, given by us
+        signal.signal(number, signal.SIG_DFL)  # Python ignores them, and the program would inherit that
+    os.execv(argv[0], argv)  # noqa: S606  a fixed argument list
 
 
 def _serve(listener: socket.socket, path: str) -> None:
-    """Until the sandbox ends."""
+    """Accept connections until the sandbox ends."""
     null = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
         os.dup2(null, number)  # the program's output ends with the program

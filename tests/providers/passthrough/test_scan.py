@@ -10,11 +10,11 @@ from groundwire.dialects.base import Reply
 from groundwire.dialects.registry import dialect
 from groundwire.model import Event, Failed, Finished, Source, TextDelta, Usage, UsageSeen
 from groundwire.providers.passthrough.scan import (
-    GLANCES,
-    after_the_end,
-    glance_at_body,
-    glance_at_frames,
+    SCAN_RULES,
     is_settled,
+    scan_body,
+    scan_frames,
+    trailing_frames,
 )
 from groundwire.testing.answers import told, written
 
@@ -25,19 +25,19 @@ def usage(events: list[Event] | None) -> Usage:
     return next(event.usage for event in events or () if isinstance(event, UsageSeen))
 
 
-@pytest.mark.parametrize("name", GLANCES)
+@pytest.mark.parametrize("name", SCAN_RULES)
 def test_the_cost_of_a_whole_answer_is_seen(name: str) -> None:
     body = json.loads(written(name, EVENTS).whole)
-    seen = glance_at_body(dialect(name), body)
+    seen = scan_body(dialect(name), body)
     whole = dialect(name).decode_response(body)
     assert usage(seen).output_tokens == usage(whole).output_tokens == 34
     assert isinstance((seen or [])[-1], Finished)
     assert not any(isinstance(event, TextDelta) for event in seen or ())
 
 
-@pytest.mark.parametrize("name", GLANCES)
+@pytest.mark.parametrize("name", SCAN_RULES)
 def test_a_body_without_an_answer_is_read_instead(name: str) -> None:
-    assert glance_at_body(dialect(name), {"error": {"message": "no"}}) is None
+    assert scan_body(dialect(name), {"error": {"message": "no"}}) is None
 
 
 def frames_of(name: str) -> list[bytes]:
@@ -45,10 +45,10 @@ def frames_of(name: str) -> list[bytes]:
 
 
 def ends(name: str, data: bytes) -> bool:
-    return any(isinstance(event, Finished | Failed) for event in glance_at_frames(dialect(name), data).events)
+    return any(isinstance(event, Finished | Failed) for event in scan_frames(dialect(name), data).events)
 
 
-@pytest.mark.parametrize("name", sorted(set(GLANCES) - {"gemini"}))
+@pytest.mark.parametrize("name", sorted(set(SCAN_RULES) - {"gemini"}))
 def test_the_end_of_a_stream_is_seen_once_and_not_before(name: str) -> None:
     frames = frames_of(name)
     (end,) = (number for number, frame in enumerate(frames) if ends(name, frame))
@@ -64,12 +64,12 @@ def test_a_stream_of_geminis_ends_with_its_bytes_and_all_is_said_before() -> Non
     ]
 
 
-@pytest.mark.parametrize("name", sorted(set(GLANCES) - {"gemini"}))
+@pytest.mark.parametrize("name", sorted(set(SCAN_RULES) - {"gemini"}))
 def test_nothing_behind_the_end_belongs_to_the_answer(name: str) -> None:
     whole = b"".join(frames_of(name))
-    seen = glance_at_frames(dialect(name), whole + whole)
+    seen = scan_frames(dialect(name), whole + whole)
     assert isinstance(seen.events[-1], Finished)
-    behind = after_the_end(dialect(name), seen.events[-1], (whole + whole)[seen.length :])
+    behind = trailing_frames(dialect(name), seen.events[-1], (whole + whole)[seen.length :])
     assert whole[: seen.length] + behind == whole or behind == b"data: [DONE]\n\n"
 
 
@@ -82,16 +82,16 @@ def test_words_that_look_like_an_end_are_none() -> None:
     assert ends("anthropic_messages", last)
 
 
-@pytest.mark.parametrize("name", GLANCES)
+@pytest.mark.parametrize("name", SCAN_RULES)
 def test_the_cost_of_a_stream_is_seen_in_its_last_frames(name: str) -> None:
-    seen = glance_at_frames(dialect(name), written(name, EVENTS).stream, settled=True)
+    seen = scan_frames(dialect(name), written(name, EVENTS).stream, settled=True)
     assert usage(seen.events).output_tokens == 34
 
 
-@pytest.mark.parametrize("name", GLANCES)
+@pytest.mark.parametrize("name", SCAN_RULES)
 def test_an_error_inside_a_stream_is_its_end(name: str) -> None:
     encoder = dialect(name).encoder(Reply())
     stream = b"".join(encoder.feed(event) for event in EVENTS[:-3])
     error = encoder.close()
-    assert not any(isinstance(event, Failed) for event in glance_at_frames(dialect(name), stream).events)
-    assert any(isinstance(event, Failed) for event in glance_at_frames(dialect(name), error).events)
+    assert not any(isinstance(event, Failed) for event in scan_frames(dialect(name), stream).events)
+    assert any(isinstance(event, Failed) for event in scan_frames(dialect(name), error).events)

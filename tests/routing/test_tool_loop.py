@@ -33,10 +33,10 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import replace
-from groundwire.providers.capabilities import Capabilities, capabilities_of_engine
-from groundwire.providers.spec import flat
-from groundwire.routing.tool_loop.provider import MAX_ROUNDS, SearchingProvider
-from tests.routing.test_run import Scripted
+from groundwire.providers.policy import Capabilities, engine_capabilities
+from groundwire.providers.spec import flatten
+from groundwire.routing.tool_loop.provider import MAX_ROUNDS, ToolLoopProvider
+from tests.routing.test_failover import Scripted
 
 SNOW = Passage("https://snow.example/", "Snow", "Snow fell on 3 May 2031. It was wet.", 0)
 ICE = Passage("https://ice.example/", "Ice", "The ice melted in June.", 0, published="2031-06-01")
@@ -95,11 +95,11 @@ ANSWERS: list[Event | GroundwireError] = [
 def told(
     model: Scripted, engine: Shelves, request: Request = QUESTION, rounds: int = MAX_ROUNDS
 ) -> list[Event]:
-    provider = SearchingProvider(model, lambda: engine, capabilities_of_engine(engine.honours), rounds)
+    provider = ToolLoopProvider(model, lambda: engine, engine_capabilities(engine.honours), rounds)
 
     async def collect() -> list[Event]:
         async with asyncio.timeout(10):
-            return [event async for event in flat(provider.batches(request))]
+            return [event async for event in flatten(provider.batches(request))]
 
     return asyncio.run(collect())
 

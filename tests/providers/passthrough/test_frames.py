@@ -9,7 +9,13 @@ import pytest
 from groundwire.dialects import sse
 from groundwire.errors import UpstreamWireError
 from groundwire.providers.passthrough import frames
-from groundwire.providers.passthrough.frames import Splitter, data_of, frame_at, frames_in, readable
+from groundwire.providers.passthrough.frames import (
+    FrameSplitter,
+    frame_at,
+    frame_data,
+    frames_in,
+    valid_length,
+)
 
 FRAMES = (
     b'data: {"a":"x"}\n\n',
@@ -28,7 +34,7 @@ def test_wherever_bytes_are_cut_the_same_comes_out_whole(end: bytes) -> None:
     random = Random(1)
     for _ in range(300):
         cuts = sorted(random.sample(range(1, len(stream)), random.randint(1, 9)))
-        splitter = Splitter()
+        splitter = FrameSplitter()
         out = b""
         for start, stop in zip([0, *cuts], [*cuts, len(stream)], strict=True):
             whole = splitter.feed(stream[start:stop])
@@ -40,8 +46,14 @@ def test_wherever_bytes_are_cut_the_same_comes_out_whole(end: bytes) -> None:
 @by_line_end
 def test_every_frame_of_a_sound_stream_is_readable(end: bytes) -> None:
     stream = STREAM.replace(b"\n", end)
-    assert readable(stream) == len(stream)
-    assert [b"".join(data_of(frame)) != b"" for frame in frames_in(stream)] == [True, True, False, True, True]
+    assert valid_length(stream) == len(stream)
+    assert [b"".join(frame_data(frame)) != b"" for frame in frames_in(stream)] == [
+        True,
+        True,
+        False,
+        True,
+        True,
+    ]
 
 
 @by_line_end
@@ -50,7 +62,7 @@ def test_every_frame_of_a_sound_stream_is_readable(end: bytes) -> None:
 )
 def test_what_is_no_object_is_found_where_it_begins(noise: bytes, end: bytes) -> None:
     before, after = b"".join(FRAMES[:2]).replace(b"\n", end), b"".join(FRAMES[2:]).replace(b"\n", end)
-    assert readable(before + noise.replace(b"\n", end) + after) == len(before)
+    assert valid_length(before + noise.replace(b"\n", end) + after) == len(before)
 
 
 @by_line_end
@@ -64,7 +76,7 @@ def test_the_frame_around_a_place_is_found(end: bytes) -> None:
 
 
 def test_a_torn_sign_is_mended_and_a_cut_one_is_none() -> None:
-    splitter = Splitter()
+    splitter = FrameSplitter()
     sign = "東".encode()
     assert splitter.feed(b'data: {"a":"' + sign[:1]) == b""
     assert splitter.feed(sign[1:] + b'"}\n\n') == b'data: {"a":"' + sign + b'"}\n\n'
@@ -74,7 +86,7 @@ def test_a_torn_sign_is_mended_and_a_cut_one_is_none() -> None:
 def test_a_frame_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "MAX_PENDING", 1000)
     assert sse.MAX_PENDING > 1000
-    splitter = Splitter()
+    splitter = FrameSplitter()
     for _ in range(10):
         assert splitter.feed(b"x" * 100) == b""
     with pytest.raises(UpstreamWireError):

@@ -1,9 +1,9 @@
-"""Outside the sandbox: whom the Copilot CLI may talk to.
+"""Egress proxy of the Copilot sandbox: an HTTP `CONNECT` proxy with a host allow-list.
 
-The sandbox has no network, only a socket in the private folder. Behind it stands a proxy that knows one word,
-`CONNECT`, and a short list of hosts: what GitHub names as needed for Copilot, its telemetry left out. Only
-port 443, and only public addresses, judged on the address that is dialled. Where the user's own way out is a
-proxy, that one is asked for the same hosts.
+The sandbox has no network, only a Unix socket in the private folder. This proxy listens on it outside of the
+sandbox. It accepts `CONNECT` alone, to a short list of hosts: what GitHub documents as needed for Copilot,
+without its telemetry. Only port 443 and only public addresses are allowed, checked on the address that is
+connected to. Where the user has an HTTP proxy, connections go through that proxy.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ HOSTS = (
     *("github.com", "api.github.com", ".githubcopilot.com"),
     *("copilot-proxy.githubusercontent.com", "origin-tracker.githubusercontent.com"),
 )
-"""A leading dot stands for every name below."""
+"""A leading dot means every subdomain."""
 
 _PORT = 443
-_HEAD = 16 * 1024
-_PATIENCE = 15.0
+_MAX_HEAD = 16 * 1024
+_CONNECT_TIMEOUT = 15.0
 _CHUNK = 64 * 1024
-_GREETING = b"HTTP/1.1 200 Connection established\r\n\r\n"
+_ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 _REFUSAL = b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Dial: TypeAlias = Callable[[str, Mapping[str, str]], Awaitable[Streams]]
-"""A connection to port 443 of a host, by what the environment says about proxies. Raises `OSError`."""
+"""Connects to port 443 of a host, through the proxy of the environment if there is one. Raises `OSError`."""
 
 
 def allows(host: str, port: str) -> bool:
-    """May the CLI talk to it?"""
+    """May the CLI connect to this host and port?"""
     host = host.lower()
     known = any(host == item or (item.startswith(".") and host.endswith(item)) for item in HOSTS)
     return known and port == str(_PORT)
 
 
 async def dial(host: str, env: Mapping[str, str]) -> Streams:
-    """The way there: through the user's proxy, or straight to a public address."""
+    """Connect through the user's proxy, or directly to a public address."""
     proxy = proxy_for(f"https://{host}/", env)
     if proxy is not None:
-        return await _through(proxy, host)
+        return await _connect_through(proxy, host)
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, _PORT, type=1)  # SOCK_STREAM
     refused: OSError = ConnectionRefusedError("no public address")
@@ -62,7 +62,7 @@ async def dial(host: str, env: Mapping[str, str]) -> Streams:
     raise refused
 
 
-async def _through(proxy: str, host: str) -> Streams:
+async def _connect_through(proxy: str, host: str) -> Streams:
     parts = urlsplit(proxy)
     secure = parts.scheme == "https"
     reader, writer = await asyncio.open_connection(
@@ -79,13 +79,13 @@ async def _through(proxy: str, host: str) -> Streams:
         answer = b""
     if answer.split(b" ")[1:2] != [b"200"]:
         writer.close()
-        raise ConnectionRefusedError("the proxy does not lead there")
+        raise ConnectionRefusedError("the proxy refused the connection")
     return reader, writer
 
 
 @asynccontextmanager
 async def egress(path: str, env: Mapping[str, str], dial: Dial = dial) -> AsyncIterator[None]:
-    """Serve at a socket as long as the block runs; nothing is left of it afterwards."""
+    """Serve on a Unix socket while the block runs; all connections are closed after it."""
     tasks: set[asyncio.Task[None]] = set()
 
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -94,10 +94,12 @@ async def egress(path: str, env: Mapping[str, str], dial: Dial = dial) -> AsyncI
         task.add_done_callback(tasks.discard)
 
     try:
-        server = await asyncio.start_unix_server(accept, path, limit=_HEAD)
+        server = await asyncio.start_unix_server(accept, path, limit=_MAX_HEAD)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise ConfigError(f"no way out of the sandbox can be opened: {reason}; check TMPDIR") from None
+        raise ConfigError(
+            f"cannot listen on the egress socket of the sandbox: {reason}; check TMPDIR"
+        ) from None
     try:
         yield
     finally:
@@ -111,20 +113,20 @@ async def _serve(inside: Streams, env: Mapping[str, str], dial: Dial) -> None:
     reader, writer = inside
     try:
         with suppress(OSError):
-            async with asyncio.timeout(_PATIENCE):
-                outside = await _opened(reader, env, dial)
+            async with asyncio.timeout(_CONNECT_TIMEOUT):
+                outside = await _open_upstream(reader, env, dial)
             if isinstance(outside, bytes):
                 writer.write(_REFUSAL % outside)
                 await writer.drain()
                 return
-            writer.write(_GREETING)
-            await _joined(inside, outside)
+            writer.write(_ESTABLISHED)
+            await _splice(inside, outside)
     finally:
         writer.close()
 
 
-async def _opened(reader: asyncio.StreamReader, env: Mapping[str, str], dial: Dial) -> Streams | bytes:
-    """The connection that was asked for, or why there is none."""
+async def _open_upstream(reader: asyncio.StreamReader, env: Mapping[str, str], dial: Dial) -> Streams | bytes:
+    """The requested connection, or the HTTP status of a refusal."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
@@ -141,8 +143,8 @@ async def _opened(reader: asyncio.StreamReader, env: Mapping[str, str], dial: Di
         return b"502 Bad Gateway"
 
 
-async def _joined(inside: Streams, outside: Streams) -> None:
-    """Both directions, until both have ended."""
+async def _splice(inside: Streams, outside: Streams) -> None:
+    """Copy both directions until both have ended."""
     try:
         await asyncio.gather(_pump(inside[0], outside[1]), _pump(outside[0], inside[1]))
     finally:

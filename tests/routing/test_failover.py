@@ -30,10 +30,11 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.model.value import replace
-from groundwire.providers.capabilities import Capabilities
-from groundwire.providers.spec import Batches, flat
-from groundwire.routing.failover import Plan, Router, Target
+from groundwire.providers.policy import Capabilities, engine_capabilities
+from groundwire.providers.spec import Batches, flatten
+from groundwire.routing.failover import Router
 from groundwire.routing.health import Health
+from groundwire.routing.resolve import Plan, ResolvedTarget
 
 QUESTION = Request((Message("user", (Text("why?"),)),))
 GOOD: list[Event] = [Started("1", "m"), TextDelta(0, "because"), Finished("stop")]
@@ -45,8 +46,10 @@ class Scripted:
     model = "m"
     capabilities = Capabilities(pauses=True)
 
-    def __init__(self, name: str, *scripts: list[Event | GroundwireError]) -> None:
+    def __init__(self, name: str, *scripts: list[Event | GroundwireError], engine: bool = False) -> None:
         self.name = name
+        if engine:
+            self.capabilities = engine_capabilities(frozenset())
         self.calls: list[Request] = []
         self.closed = 0
         self._scripts = list(scripts)
@@ -74,9 +77,9 @@ class World:
             {provider.name: provider for provider in providers},
             health=Health(lambda: self.now),
             sleep=self.sleep,
-            chance=lambda: chance,
+            random=lambda: chance,
         )
-        self.plan = Plan(tuple(Target(provider.name) for provider in providers))
+        self.plan = Plan(tuple(ResolvedTarget(provider.name) for provider in providers))
 
     async def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
@@ -84,7 +87,7 @@ class World:
 
     def ask(self, plan: Plan | None = None) -> list[Event]:
         async def collect() -> list[Event]:
-            return [event async for event in flat(self.router.batches(QUESTION, plan or self.plan))]
+            return [event async for event in flatten(self.router.batches(QUESTION, plan or self.plan))]
 
         said = [unsigned(event) for event in asyncio.run(collect())]
         self.detours = [event for event in said if isinstance(event, Warned) and event.code == "failed_over"]
@@ -108,7 +111,7 @@ def test_an_answer_says_at_both_ends_who_gave_it() -> None:
     world = World(Scripted("a", [Overloaded("busy")] * 2), Scripted("b", [*GOOD]))
 
     async def told() -> list[Event]:
-        return [event async for event in flat(world.router.batches(QUESTION, world.plan))]
+        return [event async for event in flatten(world.router.batches(QUESTION, world.plan))]
 
     events = asyncio.run(told())
     assert [event.provider for event in events if isinstance(event, Started)] == ["b"]
@@ -149,10 +152,10 @@ def test_the_next_provider_answers_when_the_first_cannot(error: GroundwireError)
 
 def test_a_search_that_only_began_is_carried_to_the_next() -> None:
     begun: list[Event | GroundwireError] = [Started(), SearchStarted(0, "s"), AuthRejected("no network")]
-    world = World(Scripted("web", [*begun]), Scripted("local", [*GOOD]))
+    world = World(Scripted("web", [*begun], engine=True), Scripted("local", [*GOOD], engine=True))
     assert world.ask() == GOOD
     assert world.detours == [Warned("failed_over", "web: no network; local was asked instead")]
-    alone = World(Scripted("web", [*begun])).ask()
+    alone = World(Scripted("web", [*begun], engine=True)).ask()
     assert any(isinstance(event, SearchStarted) for event in alone), "who is the last is seen to search"
     assert isinstance(alone[-1], Failed)
 
@@ -238,7 +241,7 @@ def test_a_caller_who_leaves_closes_the_provider() -> None:
     world = World(provider)
 
     async def leave() -> None:
-        events = flat(world.router.batches(QUESTION, world.plan))
+        events = flatten(world.router.batches(QUESTION, world.plan))
         assert await anext(events) == TextDelta(0, "one")
         await events.aclose()
 

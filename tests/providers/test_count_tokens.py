@@ -53,7 +53,7 @@ def _count(
 
 def test_anthropic_counts_the_body_of_its_client() -> None:
     request = _asked("anthropic_messages", CLAUDE, "claude-y")
-    count, received = _count(anthropic.ROW, request, json_response({"input_tokens": 42}))
+    count, received = _count(anthropic.ANTHROPIC, request, json_response({"input_tokens": 42}))
     assert count == 42
     assert received[0].path == "/v1/messages/count_tokens"
     assert json.loads(received[0].body) == {**CLAUDE, "model": "claude-y"}
@@ -64,7 +64,7 @@ def test_anthropic_counts_the_body_of_its_client() -> None:
 
 def test_gemini_counts_the_body_of_its_client() -> None:
     request = _asked("gemini", CONTENTS, "gemini-x")
-    count, received = _count(gemini.ROW, request, json_response({"totalTokens": 7}))
+    count, received = _count(gemini.GEMINI, request, json_response({"totalTokens": 7}))
     assert count == 7
     assert received[0].path == "/v1beta/models/gemini-x:countTokens"
     assert json.loads(received[0].body) == CONTENTS
@@ -74,16 +74,16 @@ def test_gemini_counts_the_body_of_its_client() -> None:
 @pytest.mark.parametrize("status", [404, 405, 501])
 def test_a_speaker_without_the_endpoint_has_not_counted(status: int) -> None:
     request = _asked("anthropic_messages", CLAUDE, "claude-y")
-    assert _count(anthropic.ROW, request, json_response({}, status))[0] is None
+    assert _count(anthropic.ANTHROPIC, request, json_response({}, status))[0] is None
 
 
 @pytest.mark.parametrize(
     ("row", "request_"),
     [
-        (gemini.ROW, _asked("anthropic_messages", CLAUDE, "x")),
-        (openai.ROW, _asked("openai_responses", {"input": "q?"}, "x")),
-        (anthropic.ROW, _asked("anthropic_messages", {**CLAUDE, "system": "gw1.ours"}, "x")),
-        (anthropic.ROW, Request(())),
+        (gemini.GEMINI, _asked("anthropic_messages", CLAUDE, "x")),
+        (openai.OPENAI, _asked("openai_responses", {"input": "q?"}, "x")),
+        (anthropic.ANTHROPIC, _asked("anthropic_messages", {**CLAUDE, "system": "gw1.ours"}, "x")),
+        (anthropic.ANTHROPIC, Request(())),
     ],
     ids=["another dialect", "no such endpoint", "blocks of ours", "no body"],
 )
@@ -95,10 +95,10 @@ def test_nobody_is_asked_who_cannot_count(row: ProviderSpec, request_: Request) 
 def test_a_refusal_is_told_without_the_key() -> None:
     body: Json = {"type": "error", "error": {"type": "authentication_error", "message": f"bad key {KEY}"}}
     with pytest.raises(AuthRejected, match="bad key") as caught:
-        _count(anthropic.ROW, _asked("anthropic_messages", CLAUDE, "x"), json_response(body, 401))
+        _count(anthropic.ANTHROPIC, _asked("anthropic_messages", CLAUDE, "x"), json_response(body, 401))
     assert KEY not in str(caught.value)
 
 
 def test_an_answer_without_a_number_is_none() -> None:
     with pytest.raises(UpstreamWireError, match="no count"):
-        _count(gemini.ROW, _asked("gemini", CONTENTS, "x"), json_response({"total": 1}))
+        _count(gemini.GEMINI, _asked("gemini", CONTENTS, "x"), json_response({"total": 1}))

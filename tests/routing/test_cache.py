@@ -27,7 +27,7 @@ from groundwire.model import (
     Wire,
 )
 from groundwire.model.value import replace
-from groundwire.routing.cache import Bounds, Cache, CacheStatus, identity, is_cacheable
+from groundwire.routing.cache import CacheLimits, CacheStatus, ResponseCache, cache_key, is_cacheable
 
 QUESTION = Request((Message("user", (Text("q?"),)),), "auto", search=SearchOptions())
 BODIES: dict[str, JsonObject] = {
@@ -86,9 +86,9 @@ class Provider:
 class Asker:
     """Asks through a cache, at a time of its own."""
 
-    def __init__(self, provider: Provider, seconds: float = 60.0, bounds: Bounds | None = None) -> None:
+    def __init__(self, provider: Provider, seconds: float = 60.0, bounds: CacheLimits | None = None) -> None:
         self.now = 0.0
-        self.cache = Cache(provider.batches, seconds, lambda: self.now, bounds)
+        self.cache = ResponseCache(provider.batches, seconds, lambda: self.now, bounds)
         self.notes: list[CacheStatus] = []
 
     async def ask(self, request: Request = QUESTION, provider: str = "p", model: str = "m") -> str:
@@ -150,13 +150,13 @@ def test_an_error_is_not_kept() -> None:
 
 
 def test_the_answer_used_least_recently_is_dropped_first() -> None:
-    asker = Asker(Provider(), bounds=Bounds(entries=2))
+    asker = Asker(Provider(), bounds=CacheLimits(entries=2))
     assert asker.asks(*map(asking, "abacba")) == ["1", "2", "1", "3", "4", "5"]
     assert len(asker.cache) == 2
 
 
 def test_no_more_bytes_are_kept_than_allowed() -> None:
-    asker = Asker(Provider(words="x" * 1000), bounds=Bounds(total=5000, answer=2000))
+    asker = Asker(Provider(words="x" * 1000), bounds=CacheLimits(total=5000, answer=2000))
     asker.asks(*map(asking, "abcdefgh"))
     assert 2 <= len(asker.cache) <= 4
     assert 0 < asker.cache.size <= 5000
@@ -166,7 +166,7 @@ def test_no_more_bytes_are_kept_than_allowed() -> None:
 
 
 def test_an_answer_that_is_too_large_is_told_but_not_kept() -> None:
-    asker = Asker(Provider(words="x" * 3000), bounds=Bounds(answer=2000))
+    asker = Asker(Provider(words="x" * 3000), bounds=CacheLimits(answer=2000))
     one, other = asker.asks(QUESTION, QUESTION)
     assert (one[0], other[0], len(one)) == ("1", "2", 3001)
     assert (len(asker.cache), asker.cache.size) == (0, 0)
@@ -183,7 +183,7 @@ def test_the_provider_is_not_given_the_bytes_of_one_dialect() -> None:
 def test_five_dialects_ask_the_same_question() -> None:
     requests = [dialect(name).decode_request(body) for name, body in BODIES.items()]
     assert all(map(is_cacheable, requests))
-    assert len({identity(request, "p", "m") for request in requests}) == 1
+    assert len({cache_key(request, "p", "m") for request in requests}) == 1
 
 
 DIFFERENT = {
@@ -200,11 +200,11 @@ DIFFERENT = {
 
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_another_question_has_another_answer(name: str) -> None:
-    assert identity(DIFFERENT[name], "p", "m") != identity(QUESTION, "p", "m")
+    assert cache_key(DIFFERENT[name], "p", "m") != cache_key(QUESTION, "p", "m")
 
 
 def test_another_target_has_another_answer() -> None:
-    found = {identity(QUESTION, *target) for target in (("p", "m"), ("q", "m"), ("p", "n"))}
+    found = {cache_key(QUESTION, *target) for target in (("p", "m"), ("q", "m"), ("p", "n"))}
     assert len(found) == 3
 
 
@@ -213,8 +213,8 @@ def test_ids_are_chance_but_what_they_join_is_not() -> None:
         calls = tuple(SearchCall(name, ("x",)) for name in ids)
         return replace(QUESTION, messages=(Message("assistant", calls), *QUESTION.messages))
 
-    assert identity(told("a", "b"), "p", "m") == identity(told("c", "d"), "p", "m")
-    assert identity(told("a", "b"), "p", "m") != identity(told("a", "a"), "p", "m")
+    assert cache_key(told("a", "b"), "p", "m") == cache_key(told("c", "d"), "p", "m")
+    assert cache_key(told("a", "b"), "p", "m") != cache_key(told("a", "a"), "p", "m")
     assert told("a", "b").messages[0].parts[0] == SearchCall("a", ("x",))
 
 

@@ -16,7 +16,7 @@ from groundwire.config.load import load
 from groundwire.errors import AuthRejected, GroundwireError, MissingCredential
 from groundwire.model import Json, Request, Source
 from groundwire.providers.spec import Batches
-from groundwire.routing.failover import Plan
+from groundwire.routing.resolve import Plan
 from groundwire.testing.answers import told
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream

@@ -1,14 +1,13 @@
-"""Where the Copilot CLI runs: a private folder, and a sandbox where bubblewrap is installed.
+"""Sandbox of the Copilot CLI: a private folder for each run, and bubblewrap where it is installed.
 
-The folder is made for one run and removed after it: an empty working directory, and a home that holds nothing
-but the CLI's login. Of the CLI's configuration only what belongs to the login is copied; what it would load
-or start besides (servers, hooks, trusted folders) stays behind.
+The folder is created for one run and removed after it: an empty working directory, and a home that contains
+only the CLI's login. Of the CLI's configuration only the login keys are copied; what the CLI would load or
+start besides (MCP servers, hooks, trusted folders) is left out.
 
 In the sandbox the CLI sees the system's programs and its own, read-only, the private folder, and no process
-but its own. It has no network but a loopback of its own, where a relay (`copilot_relay`) leads to the hosts
-that it needs (`copilot_egress`). Secrets are given by the environment, never by arguments, which every user
-of the machine can read: so the sandbox clears no environment, because there is nothing in it that the CLI
-must not have.
+but its own. Its only network is a private loopback, where a relay (`relay`) forwards connections to the
+egress proxy (`egress`). Secrets are passed by the environment, never by arguments, which every user of the
+machine can read. The sandbox therefore does not clear the environment: it holds only what the CLI needs.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ from shutil import rmtree, which
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.errors import ConfigError, UpstreamWireError
 from groundwire.model.value import value
-from groundwire.providers import copilot_relay
-from groundwire.providers.copilot_command import CopilotSettings
+from groundwire.providers.copilot import relay
+from groundwire.providers.copilot.command import CopilotSettings
 from groundwire.transport.process import Resources, limited
 
 _LOGIN_FILES = ("config.json", "settings.json")
 _LOGIN_KEYS = re.compile(r"log(?:ged)?_?in|token|auth|user|host", re.IGNORECASE)
-_LARGEST_LOGIN = 256 * 1024
+_MAX_LOGIN_BYTES = 256 * 1024
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = (
     *("alternatives", "ca-certificates", "group", "hosts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d"),
     *("localtime", "nsswitch.conf", "passwd", "pki", "resolv.conf", "ssl"),
 )
 _NAMESPACES = ("--unshare-all", "--die-with-parent", "--cap-drop", "ALL")
-_RELAY = os.path.realpath(copilot_relay.__file__)
+_RELAY = os.path.realpath(relay.__file__)
 _PORT = "3128"
 _PROXY_SUFFIX = "_proxy"
 _FILE_BYTES = 512 * 1024 * 1024  # the CLI unpacks itself into its home: 200 MB
@@ -46,8 +45,8 @@ _PROCESSES = 512
 
 
 @value
-class Folder:
-    """A private place on the disk for one run."""
+class RunFolder:
+    """A temporary folder for one run."""
 
     root: str
 
@@ -60,9 +59,9 @@ class Folder:
         return f"{self.root}/work"
 
     @property
-    def door(self) -> str:
-        """The socket that leads out of the sandbox."""
-        return f"{self.root}/door"
+    def egress_socket(self) -> str:
+        """The Unix socket of the egress proxy."""
+        return f"{self.root}/egress"
 
     @property
     def login(self) -> str:
@@ -70,30 +69,30 @@ class Folder:
         return f"{self.home}/.copilot"
 
     def remove(self) -> None:
-        """Remove everything that was left in it."""
+        """Remove the folder and everything in it."""
         rmtree(self.root, ignore_errors=True)
 
 
-def make_folder(login: str) -> Folder:
-    """A fresh folder with a copy of the login."""
+def create_run_folder(login: str) -> RunFolder:
+    """Create a folder with a copy of the login."""
     try:
-        folder = Folder(tempfile.mkdtemp(prefix="groundwire-"))
+        folder = RunFolder(tempfile.mkdtemp(prefix="groundwire-"))
     except OSError as error:
-        raise _no_folder(error) from None
+        raise _folder_error(error) from None
     try:
         _fill(folder, login)
     except OSError as error:
         folder.remove()
-        raise _no_folder(error) from None
+        raise _folder_error(error) from None
     return folder
 
 
-def _no_folder(error: OSError) -> ConfigError:
+def _folder_error(error: OSError) -> ConfigError:
     reason = error.strerror or type(error).__name__
-    return ConfigError(f"no private folder can be made for the Copilot CLI: {reason}; check TMPDIR")
+    return ConfigError(f"cannot create a private folder for the Copilot CLI: {reason}; check TMPDIR")
 
 
-def _fill(folder: Folder, login: str) -> None:
+def _fill(folder: RunFolder, login: str) -> None:
     for path in (folder.home, folder.work, folder.login):
         Path(path).mkdir(mode=0o700)
     for name in _LOGIN_FILES if login else ():
@@ -105,10 +104,10 @@ def _fill(folder: Folder, login: str) -> None:
 
 
 def _login_part(path: Path) -> str:
-    """What a file of the CLI's says about the login; empty if it says nothing."""
+    """The login keys of one of the CLI's configuration files, as JSON; empty if there are none."""
     try:
         with path.open("rb") as file:
-            settings = load_json(file.read(_LARGEST_LOGIN), UpstreamWireError)
+            settings = load_json(file.read(_MAX_LOGIN_BYTES), UpstreamWireError)
     except (OSError, UpstreamWireError):
         return ""
     if not isinstance(settings, dict):
@@ -118,93 +117,93 @@ def _login_part(path: Path) -> str:
 
 
 def find_program(path: str, search: str) -> str:
-    """The CLI's file."""
+    """The path of the CLI."""
     found = which(path, path=search)
     if found is None:
         raise ConfigError(
-            f"the Copilot CLI is not there ({path}): install it with `npm install -g @github/copilot`, or "
+            f"the Copilot CLI was not found ({path}): install it with `npm install -g @github/copilot`, or "
             "set COPILOT_PATH"
         )
     return os.path.abspath(found)
 
 
 @value
-class Tools:
-    """What is there to confine with: paths, empty where a program is not installed."""
+class SandboxTools:
+    """Paths of the sandbox programs; empty where one is not installed."""
 
     bwrap: str = ""
     prlimit: str = ""
     keeps_network: bool = False
-    """Where the kernel allows no network of the sandbox's own, it keeps ours."""
+    """The kernel does not allow a private network namespace, so the sandbox shares ours."""
 
 
-def find_tools(search: str) -> Tools:
-    """Look for the programs that confine others, in the path and where systems keep them."""
-    places = f"{search}:/usr/bin:/bin"
-    return Tools(which("bwrap", path=places) or "", which("prlimit", path=places) or "")
+def find_sandbox_tools(search: str) -> SandboxTools:
+    """Find the sandbox programs, in the search path and in the system folders."""
+    path = f"{search}:/usr/bin:/bin"
+    return SandboxTools(which("bwrap", path=path) or "", which("prlimit", path=path) or "")
 
 
-def environment(folder: Folder, tools: Tools, settings: CopilotSettings) -> dict[str, str]:
-    """All that the CLI is told."""
+def environment(folder: RunFolder, tools: SandboxTools, settings: CopilotSettings) -> dict[str, str]:
+    """The environment of the CLI."""
     env = {**settings.env, "HOME": folder.home, "COPILOT_HOME": folder.login, "PATH": settings.search}
     if not tools.bwrap or tools.keeps_network:
         return env
     env = {name: text for name, text in env.items() if not name.lower().endswith(_PROXY_SUFFIX)}
     relay = f"http://127.0.0.1:{_PORT}"
-    # The CLI reads the first two; the third makes the runtime it is written for do so as well.
+    # The CLI reads the first two; the third makes Node.js read them as well.
     return {**env, "HTTPS_PROXY": relay, "https_proxy": relay, "NODE_USE_ENV_PROXY": "1"}
 
 
-def confined(
-    argv: tuple[str, ...], folder: Folder, tools: Tools, settings: CopilotSettings
+def sandboxed_command(
+    argv: tuple[str, ...], folder: RunFolder, tools: SandboxTools, settings: CopilotSettings
 ) -> tuple[str, ...]:
-    """The command line that runs a program in its folder, with as much confinement as there are tools."""
+    """The command line that runs a program in its folder, confined by the tools that are installed."""
     usage = Resources(cpu_seconds=max(1, int(settings.seconds * 4)), file_bytes=_FILE_BYTES)
     if not tools.bwrap:
         return limited(argv, usage, tools.prlimit)
     home = settings.home
     real = os.path.realpath(argv[0])
-    own = {*_own_places(real, home), *_interpreter_places(real, settings)}
-    # Inside, users and their processes are counted afresh, so a limit on them hits nobody else.
+    own = {*_program_paths(real, home), *_interpreter_paths(real, settings)}
+    # In the sandbox the processes of a user are counted separately, so the limit affects no other process.
     usage = Resources(usage.cpu_seconds, usage.file_bytes, _PROCESSES)
-    inside = _relayed((real, *argv[1:]), folder.door, tools)
+    inside = _with_relay((real, *argv[1:]), folder.egress_socket, tools)
     return (
-        *(*_walls(tools), *_shown(own)),
+        *(*_namespace_options(tools), *_read_only_binds(own)),
         *("--bind", folder.root, folder.root, "--remount-ro", "/", "--chdir", folder.work, "--"),
-        *limited(inside, usage, tools.prlimit if _is_shared(tools.prlimit) else ""),
+        *limited(inside, usage, tools.prlimit if _is_system_path(tools.prlimit) else ""),
     )
 
 
-def probe(tools: Tools) -> tuple[str, ...]:
-    """A command that succeeds where the sandbox works."""
+def probe_command(tools: SandboxTools) -> tuple[str, ...]:
+    """A command that succeeds if the sandbox works."""
     nothing = (which("true", path="/usr/bin:/bin") or "true",)
-    return (*_walls(tools), "--remount-ro", "/", "--", *_relayed(nothing, "/nowhere", tools))
+    return (*_namespace_options(tools), "--remount-ro", "/", "--", *_with_relay(nothing, "/nowhere", tools))
 
 
-def _walls(tools: Tools) -> Iterator[str]:
+def _namespace_options(tools: SandboxTools) -> Iterator[str]:
     yield from (tools.bwrap, *_NAMESPACES)
     if tools.keeps_network:
         yield "--share-net"
     yield from _system_view()
     if not tools.keeps_network:
-        yield from _shown(_relay_places())
+        yield from _read_only_binds(_relay_paths())
 
 
-def _relayed(argv: tuple[str, ...], door: str, tools: Tools) -> tuple[str, ...]:
+def _with_relay(argv: tuple[str, ...], egress_socket: str, tools: SandboxTools) -> tuple[str, ...]:
     if tools.keeps_network:
         return argv
-    return (os.path.realpath(sys.executable), "-IS", _RELAY, door, _PORT, *argv)
+    return (os.path.realpath(sys.executable), "-IS", _RELAY, egress_socket, _PORT, *argv)
 
 
-def _relay_places() -> Iterator[str]:
-    """Our interpreter with its library, and one module of ours."""
+def _relay_paths() -> Iterator[str]:
+    """The Python interpreter with its standard library, and the relay module."""
     yield from (os.path.realpath(sys.executable), _RELAY, sysconfig.get_path("stdlib"))
     libraries = Path(sysconfig.get_config_var("LIBDIR") or "/nowhere")
     yield from (str(path) for path in libraries.glob("libpython*.so*"))
 
 
-def _shown(places: Iterable[str]) -> Iterator[str]:
-    for path in sorted(path for path in set(places) if not _is_shared(path)):
+def _read_only_binds(paths: Iterable[str]) -> Iterator[str]:
+    for path in sorted(path for path in set(paths) if not _is_system_path(path)):
         yield from ("--ro-bind", path, path)
 
 
@@ -220,15 +219,15 @@ def _system_view() -> Iterator[str]:
     yield from ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")  # noqa: S108  inside the sandbox
 
 
-def _own_places(real: str, home: str) -> Iterator[str]:
-    """What belongs to a program: the packages beside it, or else its file alone."""
+def _program_paths(real: str, home: str) -> Iterator[str]:
+    """The files of a program: its `node_modules` folder, or its file alone."""
     before, found, _ = real.partition("/node_modules/")
     packages = f"{before}/node_modules"
-    yield packages if found and not _holds(packages, home) else real
+    yield packages if found and not _contains_home(packages, home) else real
 
 
-def _interpreter_places(real: str, settings: CopilotSettings) -> Iterator[str]:
-    """The interpreter that a script names in its first line, with its library."""
+def _interpreter_paths(real: str, settings: CopilotSettings) -> Iterator[str]:
+    """The interpreter of a script's shebang line, with its library."""
     try:
         with open(real, "rb") as file:
             line = file.readline(512)
@@ -247,17 +246,17 @@ def _interpreter_places(real: str, settings: CopilotSettings) -> Iterator[str]:
     yield from (os.path.abspath(found), interpreter)
     if (
         os.path.isdir(f"{prefix}/lib")
-        and not _holds(prefix, settings.home)
+        and not _contains_home(prefix, settings.home)
         and not prefix.endswith("/.local")
     ):
         yield prefix
 
 
-def _is_shared(path: str) -> bool:
-    """Is it seen anyway?"""
-    return path.startswith(("/usr/", *(f"{place}/" for place in _SYSTEM)))
+def _is_system_path(path: str) -> bool:
+    """Is the path visible in the sandbox anyway?"""
+    return path.startswith(("/usr/", *(f"{folder}/" for folder in _SYSTEM)))
 
 
-def _holds(path: str, home: str) -> bool:
-    """Would showing this show a whole home, or the whole disk?"""
+def _contains_home(path: str, home: str) -> bool:
+    """Would binding this path expose the whole home directory, or the whole disk?"""
     return os.path.realpath(home or "/").startswith(path.rstrip("/") + "/") or os.path.realpath(home) == path

@@ -1,11 +1,9 @@
-"""An engine as a provider: what it finds becomes an answer, by extraction or in the words of a model."""
+"""Search engine as a provider: the passages it finds become an answer, quoted or written by a model."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from itertools import islice
-from typing import TypeAlias
 
 from groundwire.engine.compose.answer import Composition, compose
 from groundwire.engine.compose.telling import SEARCH, tell
@@ -15,7 +13,6 @@ from groundwire.errors import GroundwireError, InvalidQuery
 from groundwire.model import (
     Answer,
     Assembler,
-    Event,
     Failed,
     Request,
     SearchOptions,
@@ -25,22 +22,20 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.model.value import replace
-from groundwire.providers.capabilities import Capabilities, capabilities_of_engine
-from groundwire.providers.policy import prepare, refuse_foreign_context
+from groundwire.providers.engine_factory import StreamModel
+from groundwire.providers.policy import Capabilities, engine_capabilities, prepare, refuse_foreign_context
 from groundwire.providers.spec import Batches
 from groundwire.text.domains import admits
 
-Ask: TypeAlias = Callable[[Request], Batches]
-
-_LONGEST_QUERY = 1000
+_MAX_QUERY = 1000
 
 
 class EngineProvider:
-    """Asks an engine, and answers out of its pages. `write` asks the model that is to write, if one is."""
+    """Answers from an engine's passages. `write` sends requests to the model that writes answers, if any."""
 
     model = ""
 
-    def __init__(self, engine: Engine, write: Ask | None = None) -> None:
+    def __init__(self, engine: Engine, write: StreamModel | None = None) -> None:
         self._engine = engine
         self._write = write
 
@@ -50,33 +45,31 @@ class EngineProvider:
 
     @property
     def capabilities(self) -> Capabilities:
-        return capabilities_of_engine(self._engine.honours)
+        return engine_capabilities(self._engine.honours)
 
-    async def events(self, request: Request) -> AsyncGenerator[Event, None]:
-        """One search and its answer."""
-        query = " ".join(request.query.split())[:_LONGEST_QUERY]
+    async def batches(self, request: Request) -> Batches:
+        """One search, and the answer composed of its passages."""
+        query = " ".join(request.query.split())[:_MAX_QUERY]
         if not query:
             raise InvalidQuery("the query is empty; ask something")
         refuse_foreign_context(request, self.name)
         prepared = prepare(
             replace(request, search=request.search or SearchOptions()), self.capabilities, self.name
         )
-        for warning in prepared.warnings:
-            yield warning
+        if prepared.warnings:
+            yield prepared.warnings
         options = prepared.request.search or SearchOptions()
-        yield Started()
-        yield SearchStarted(0, SEARCH)  # it may take a while
+        yield (Started(), SearchStarted(0, SEARCH))  # the search may take a while
         found = _allowed(await self._engine.find(query, options), options)
-        composition = await self._composed(query, found, options)
-        for event in islice(tell(query, found, composition), 2, None):
-            yield event
+        composition = await self._compose(query, found, options)
+        yield tuple(islice(tell(query, found, composition), 2, None))
 
-    async def _composed(self, query: str, found: Found, options: SearchOptions) -> Composition:
+    async def _compose(self, query: str, found: Found, options: SearchOptions) -> Composition:
         extracted = compose(query, found.passages, max_sources=options.max_sources)
         if self._write is None or not found.passages:
             return extracted
         try:
-            answer = await _whole(self._write(brief(query, found.passages)))
+            answer = await _assemble(self._write(brief(query, found.passages)))
         except GroundwireError as error:
             note = Warned("not_written", f"the model could not write the answer: {error.message}")
             return replace(extracted, notes=(*extracted.notes, note))
@@ -84,7 +77,7 @@ class EngineProvider:
         return written if written.citations else extracted
 
 
-async def _whole(batches: Batches) -> Answer:
+async def _assemble(batches: Batches) -> Answer:
     assembler = Assembler()
     async with aclosing(batches):
         async for batch in batches:
@@ -96,6 +89,6 @@ async def _whole(batches: Batches) -> Answer:
 
 
 def _allowed(found: Found, options: SearchOptions) -> Found:
-    """What the domain lists let through."""
+    """The passages that the domain lists admit."""
     kept = tuple(passage for passage in found.passages if admits(options, Source(passage.url)))
     return found if len(kept) == len(found.passages) else replace(found, passages=kept)

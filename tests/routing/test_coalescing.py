@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from groundwire.errors import Overloaded
 from groundwire.model import Event, Failed, Finished, Started, TextDelta
-from groundwire.routing.coalescing import Flight
+from groundwire.routing.coalescing import SharedStream
 
 T = TypeVar("T")
 ROOM = 2**20
@@ -55,12 +55,12 @@ def run(work: Coroutine[None, None, T]) -> T:
     return asyncio.run(bounded())
 
 
-def flight_of(speaker: Speaker, limit: int = ROOM) -> tuple[Flight, list[Flight]]:
-    landed: list[Flight] = []
-    return Flight(speaker.batches(), limit, landed.append), landed
+def flight_of(speaker: Speaker, limit: int = ROOM) -> tuple[SharedStream, list[SharedStream]]:
+    landed: list[SharedStream] = []
+    return SharedStream(speaker.batches(), limit, landed.append), landed
 
 
-async def read(flight: Flight, *, first: int = 0, pause: int = 0, most: int = 99) -> list[Event]:
+async def read(flight: SharedStream, *, first: int = 0, pause: int = 0, most: int = 99) -> list[Event]:
     """Come after so many turns of the loop, read with pauses, and leave after so many batches."""
     for _ in range(first):
         await asyncio.sleep(0)
@@ -198,7 +198,7 @@ def test_an_error_is_raised_to_everybody() -> None:
 
 @pytest.mark.parametrize("end", [Failed(Overloaded("gone")), Finished("length"), Finished("filtered")])
 def test_what_did_not_end_by_itself_is_not_whole(end: Event) -> None:
-    async def work() -> list[Flight]:
+    async def work() -> list[SharedStream]:
         flight, landed = flight_of(Speaker([*LINES[:-1], end]))
         assert (await read(flight))[-1] == end
         return landed
@@ -207,7 +207,7 @@ def test_what_did_not_end_by_itself_is_not_whole(end: Event) -> None:
 
 
 def test_a_whole_answer_is_there_as_soon_as_its_end_was_told() -> None:
-    async def work() -> Flight:
+    async def work() -> SharedStream:
         flight, landed = flight_of(Speaker(LINES))
         assert await read(flight, most=len(LINES)) == LINES  # leaves without asking what comes behind the end
         return landed[0]
@@ -219,7 +219,7 @@ def test_what_outgrows_the_limit_with_its_last_words_is_not_whole() -> None:
     wholes: list[object] = []
 
     async def work() -> list[Event]:
-        flight = Flight(Speaker([Finished()]).batches(), 1, lambda landed: wholes.append(landed.whole))
+        flight = SharedStream(Speaker([Finished()]).batches(), 1, lambda landed: wholes.append(landed.whole))
         return await read(flight)
 
     assert run(work()) == [Finished()]

@@ -20,9 +20,8 @@ from groundwire.model import (
     Wire,
 )
 from groundwire.model.value import replace
-from groundwire.providers.capabilities import Capabilities
-from groundwire.providers.passthrough.rules import is_unchanged
-from groundwire.providers.policy import prepare
+from groundwire.providers.passthrough.rules import can_forward
+from groundwire.providers.policy import Capabilities, prepare
 
 FOUND_NOTHING = (SearchCall("s", ("nile",)), SearchResult("s"), Text("Nothing."))
 TWO_QUERIES = (SearchCall("s", ("nile", "amazon")), SearchResult("s"), Text("Nothing."))
@@ -35,7 +34,7 @@ def goes_through(answer: Answer | None) -> bool:
     body: JsonObject = {"model": "m", "max_tokens": 9, "messages": [*turns]}
     request = DIALECT.decode_request(body)
     asked = replace(request, wire=Wire(DIALECT.name, body, dump_json(body).encode(), ()))
-    return is_unchanged(request, asked, prepare(request, Capabilities(), "anthropic"))
+    return can_forward(request, asked, prepare(request, Capabilities(), "anthropic"))
 
 
 def test_what_the_client_wrote_goes_through() -> None:
