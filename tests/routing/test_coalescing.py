@@ -150,7 +150,7 @@ def test_an_answer_that_outgrows_the_limit_is_read_as_fast_as_the_slowest_reader
                 await asyncio.sleep(0)
             said = speaker.said
             assert len(landed) == 1
-            assert landed[0].whole == ()
+            assert landed[0].complete == ()
             held = [len(flight) async for _ in slow]
         assert max(held) <= 6
         return said, len(held), await task
@@ -179,7 +179,7 @@ def test_the_last_who_leaves_stops_the_provider_before_he_is_gone() -> None:
         flight, landed = flight_of(speaker)
         await asyncio.gather(read(flight, most=2), read(flight, most=3))
         assert speaker.stopped
-        assert [item.whole for item in landed] == [()]
+        assert [item.complete for item in landed] == [()]
         return speaker
 
     assert run(work()).said < len(LINES)
@@ -190,7 +190,7 @@ def test_an_error_is_raised_to_everybody() -> None:
         error = Overloaded("gone")
         flight, landed = flight_of(Speaker(LINES[:3], error=error))
         found = await asyncio.gather(read(flight), read(flight, first=2), return_exceptions=True)
-        assert [item.whole for item in landed] == [()]
+        assert [item.complete for item in landed] == [()]
         return list(found)
 
     assert [str(item) for item in run(work())] == ["gone", "gone"]
@@ -203,7 +203,7 @@ def test_what_did_not_end_by_itself_is_not_whole(end: Event) -> None:
         assert (await read(flight))[-1] == end
         return landed
 
-    assert [item.whole for item in run(work())] == [()]
+    assert [item.complete for item in run(work())] == [()]
 
 
 def test_a_whole_answer_is_there_as_soon_as_its_end_was_told() -> None:
@@ -212,14 +212,14 @@ def test_a_whole_answer_is_there_as_soon_as_its_end_was_told() -> None:
         assert await read(flight, most=len(LINES)) == LINES  # leaves without asking what comes behind the end
         return landed[0]
 
-    assert [event for batch in run(work()).whole for event in batch] == LINES
+    assert [event for batch in run(work()).complete for event in batch] == LINES
 
 
 def test_what_outgrows_the_limit_with_its_last_words_is_not_whole() -> None:
     wholes: list[object] = []
 
     async def work() -> list[Event]:
-        flight = SharedStream(Speaker([Finished()]).batches(), 1, lambda landed: wholes.append(landed.whole))
+        flight = SharedStream(Speaker([Finished()]).batches(), 1, lambda landed: wholes.append(landed.complete))
         return await read(flight)
 
     assert run(work()) == [Finished()]

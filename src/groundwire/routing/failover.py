@@ -65,7 +65,7 @@ class Router:
 
     def wait(self, attempt: Attempt, tries: int, error: GroundwireError) -> float | None:
         """Seconds until the same target is retried; None if it is not."""
-        if tries >= self.policy.attempts or reaction(error) != "retry" or attempt.is_hopeless:
+        if tries >= self.policy.attempts or reaction(error) != "retry" or attempt.is_circuit_open:
             return None
         wait = delay(error, tries - 1, self.policy, self._random)
         if wait is None or (wait > self.policy.detour and not attempt.last):
