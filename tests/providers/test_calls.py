@@ -13,7 +13,7 @@ def ids_of(*used: str) -> ToolCallIds:
 
 def test_an_id_that_was_used_gets_a_number_that_was_not() -> None:
     ids = ids_of("call_0", "call_0_2")
-    assert ids.fresh(ToolCallDelta(0, "call_0", "clock", "{}")) == ToolCallDelta(0, "call_0_3", "clock", "{}")
+    assert ids.unique(ToolCallDelta(0, "call_0", "clock", "{}")) == ToolCallDelta(0, "call_0_3", "clock", "{}")
 
 
 def test_everything_else_stays_as_it_is() -> None:
@@ -23,7 +23,7 @@ def test_everything_else_stays_as_it_is() -> None:
         ToolCallDelta(0, "", "", "more"),
         TextDelta(0, "call_0"),
     ):
-        assert ids.fresh(event) is event
+        assert ids.unique(event) is event
 
 
 def test_without_calls_in_the_history_there_is_nothing_to_look_for() -> None:

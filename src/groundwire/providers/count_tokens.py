@@ -17,10 +17,9 @@ from groundwire.dialects.registry import dialect
 from groundwire.errors import UpstreamWireError
 from groundwire.model import JsonObject, Request, Wire
 from groundwire.model.value import replace, value
-from groundwire.providers.http import LOOP_HEADER
 from groundwire.providers.passthrough.rules import forwarded_headers
 from groundwire.providers.response_reader import error_from_response
-from groundwire.providers.spec import ProviderSpec
+from groundwire.providers.spec import LOOP_HEADER, ProviderSpec
 from groundwire.transport.http import Call, Http
 
 _OURS = b'"gw1.'

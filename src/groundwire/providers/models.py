@@ -18,9 +18,8 @@ from groundwire.dialects.json import load_json
 from groundwire.errors import GroundwireError, NotFound, Refused, UpstreamWireError
 from groundwire.model import Event, Json, Request, Warned
 from groundwire.model.value import replace, value
-from groundwire.providers.http import LOOP_HEADER
 from groundwire.providers.policy import Capabilities
-from groundwire.providers.spec import Batches, Provider, ProviderSpec
+from groundwire.providers.spec import LOOP_HEADER, Batches, Provider, ProviderSpec
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Call, Http
 

@@ -31,8 +31,8 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import replace, value
-from groundwire.providers.http import LOOP_HEADER
 from groundwire.providers.passthrough.writer import PassthroughWriter
+from groundwire.providers.spec import LOOP_HEADER
 from groundwire.routing.cache import CacheStatus
 from groundwire.routing.continuation import add_usage
 
