@@ -100,5 +100,5 @@ def test_a_refusal_is_told_without_the_key() -> None:
 
 
 def test_an_answer_without_a_number_is_none() -> None:
-    with pytest.raises(UpstreamWireError, match="no count"):
+    with pytest.raises(UpstreamWireError, match="no token count"):
         _count(gemini.GEMINI, _asked("gemini", CONTENTS, "x"), json_response({"total": 1}))

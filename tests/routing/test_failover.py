@@ -147,14 +147,14 @@ def test_a_wait_that_is_too_long_asks_the_next_at_once() -> None:
 def test_the_next_provider_answers_when_the_first_cannot(error: GroundwireError) -> None:
     world = World(Scripted("a", [error]), Scripted("b", [*GOOD]))
     assert world.ask() == GOOD
-    assert world.detours == [Warned("failed_over", f"a: {error.message}; b was asked instead")]
+    assert world.detours == [Warned("failed_over", f"a: {error.message}; b was used instead")]
 
 
 def test_a_search_that_only_began_is_carried_to_the_next() -> None:
     begun: list[Event | GroundwireError] = [Started(), SearchStarted(0, "s"), AuthRejected("no network")]
     world = World(Scripted("web", [*begun], engine=True), Scripted("local", [*GOOD], engine=True))
     assert world.ask() == GOOD
-    assert world.detours == [Warned("failed_over", "web: no network; local was asked instead")]
+    assert world.detours == [Warned("failed_over", "web: no network; local was used instead")]
     alone = World(Scripted("web", [*begun], engine=True)).ask()
     assert any(isinstance(event, SearchStarted) for event in alone), "who is the last is seen to search"
     assert isinstance(alone[-1], Failed)

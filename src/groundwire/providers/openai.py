@@ -1,4 +1,11 @@
-"""OpenAI, Responses API."""
+"""OpenAI: Responses API, Chat Completions with search models, and the ChatGPT Codex backend.
+
+The search models of Chat Completions always search, and take few options.
+
+The Codex backend is used with a ChatGPT login instead of a key. It requires `stream: true`, `store: false`,
+non-empty `instructions` and a list of items without ids; it rejects limits, sampling settings, and the lowest
+reasoning effort. With `tool_choice: auto` it often does not search at all.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +19,14 @@ from groundwire.providers.models import default_model
 from groundwire.providers.policy import Capabilities, Support
 from groundwire.providers.spec import ProviderSpec, bearer, path
 
-KEYS = (Lookup("environment", "OPENAI_API_KEY"), Lookup("opencode", "openai", "api"), Lookup("own", "openai"))
-ADVICE = "Set OPENAI_API_KEY, run `groundwire login openai`, or log in with OpenCode."
+_KEY_LOOKUPS = (
+    Lookup("environment", "OPENAI_API_KEY"),
+    Lookup("opencode", "openai", "api"),
+    Lookup("own", "openai"),
+)
+_ADVICE = "Set OPENAI_API_KEY, run `groundwire login openai`, or log in with OpenCode."
 
-SEARCH_OPTIONS: dict[str, Support] = {
+_SEARCH_OPTIONS: dict[str, Support] = {
     "allowed_domains": "native",
     "blocked_domains": "native",
     "live": "native",
@@ -32,10 +43,10 @@ OPENAI = ProviderSpec(
     url=path("/responses"),
     model=default_model("openai"),
     family=r"gpt-\d+(?:\.\d+)?(?:-terra)?",
-    lookups=KEYS,
+    lookups=_KEY_LOOKUPS,
     missing="MISSING_OPENAI_API_KEY",
-    advice=ADVICE,
-    capabilities=Capabilities(options=SEARCH_OPTIONS),
+    advice=_ADVICE,
+    capabilities=Capabilities(options=_SEARCH_OPTIONS),
 )
 
 
@@ -54,7 +65,7 @@ OPENAI_CHAT = ProviderSpec(
         Lookup("own", "openai"),
     ),
     missing="MISSING_OPENAI_API_KEY",
-    advice="Set OPENAI_API_KEY, run `groundwire login openai`, or log in with OpenCode.",
+    advice=_ADVICE,
     capabilities=Capabilities(
         billing=(("", "prompt"),),  # a search model reports no calls, and every grounded answer is one
         options={
@@ -68,12 +79,12 @@ OPENAI_CHAT = ProviderSpec(
 
 
 _INSTRUCTIONS = "Answer the question. Search the web where it helps, and cite what you found."
-_REJECTED = (
+_REJECTED_FIELDS = (
     *("max_output_tokens", "max_completion_tokens", "max_tool_calls", "stream_options", "metadata", "user"),
     *("temperature", "top_p", "top_logprobs", "frequency_penalty", "presence_penalty", "truncation"),
     *("background", "safety_identifier", "prompt_cache_retention"),
 )
-_STATEFUL = ("previous_response_id", "conversation", "prompt")
+_STATEFUL_FIELDS = ("previous_response_id", "conversation", "prompt")
 
 
 def oauth_headers(credential: Credential | None) -> Mapping[str, str]:
@@ -89,11 +100,11 @@ def oauth_headers(credential: Credential | None) -> Mapping[str, str]:
 
 
 def adjust_for_codex(body: JsonObject, request: Request) -> JsonObject:
-    """The body as this backend accepts it."""
-    for name in _STATEFUL:
+    """The body as the Codex backend accepts it."""
+    for name in _STATEFUL_FIELDS:
         if name in body:
             raise UnsupportedFeature(f"openai_oauth keeps no conversations: send the history, not {name}")
-    adjusted: JsonObject = {key: value for key, value in body.items() if key not in _REJECTED}
+    adjusted: JsonObject = {key: value for key, value in body.items() if key not in _REJECTED_FIELDS}
     adjusted["stream"] = True
     adjusted["store"] = False
     adjusted["model"] = str(adjusted.get("model", "")).removeprefix("openai/")
@@ -115,7 +126,7 @@ def _tools(body: JsonObject) -> list[Json]:
 
 
 def _stateless(items: list[Json]) -> Iterator[Json]:
-    """Items without ids, because nothing is kept that an id could name; instructions are a developer's."""
+    """Items without ids, because the backend stores nothing; system messages become developer messages."""
     for item in items:
         if not isinstance(item, dict):
             yield item

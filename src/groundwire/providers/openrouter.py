@@ -1,8 +1,8 @@
 """OpenRouter, Responses API, with its server tool `openrouter:web_search`.
 
-OpenAI's own names of the tool would be understood, but say less: the server tool has `max_results` and
-`excluded_domains`. The `web` plugin is deprecated; who sends it, or sets `search_form = "plugin"` in the
-configuration, gets it. Either form takes an allow list or a block list, never both.
+OpenAI's tool names are accepted too, but have fewer options: the server tool has `max_results` and
+`excluded_domains`. The `web` plugin is deprecated; it is used for clients that send it, and with
+`search_form = "plugin"` in the configuration. Either form takes an allow list or a block list, never both.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class _PlanProgress:
             return self._warnings
         name = self._attempt.provider.name
         failures = (
-            Warned("failed_over", f"{failed}: {error.message}; {name} was asked instead")
+            Warned("failed_over", f"{failed}: {error.message}; {name} was used instead")
             for failed, error in self._failures
         )
         return (*self._warnings, *failures)

@@ -1,11 +1,18 @@
-"""Reading what the Copilot CLI writes: JSON lines, or the bare answer.
+"""Parses the output of the Copilot CLI: JSON lines, or the bare answer, and its errors.
 
-With `--output-format json` every line is an event. The result of the tool `web_search` stands in
-`tool.execution_complete`, and is worth more than what the model makes of it, so it is told at once, and the
-rest need not be waited for. Without it, the last message counts, and an answer without any search is told as
-not grounded. Lines that are no events are text: an older CLI, or one that was started with `-s`.
+With `--output-format json` every line is an event. The result of the tool `web_search` is in
+`tool.execution_complete`; it is more reliable than the model's summary of it, so it is emitted at once, and
+the process need not run on. Without it, the last message is the answer, and an answer without any search is
+reported as not grounded. Lines that are not events are text: from an older CLI, or one started with `-s`.
+Unknown events are ignored.
 
-Unknown events are passed over; nothing of what a line says is believed beyond its own field.
+The tool's result is a JSON document: a text with markers (`【3:2†source】`), and annotations whose offsets
+count code points and cover exactly the marker, not the claim. They are used only where a marker is. A
+document without searches and without annotations is an answer that was not looked up. A result without hits
+may be plain text.
+
+The model's message comes second: it may have citations of its own (UTF-16 units), or be the JSON object that
+the prompt requests, which is used only if it is exactly that.
 """
 
 from __future__ import annotations
@@ -55,9 +62,9 @@ from groundwire.text.urls import safe_address
 
 NOTHING_FOUND = "No relevant web results found."
 _MARKER = re.compile(DAGGER)
-_RETOLD = {"query", "summary", "sources"}
-_BRACES_TRIED = 8
-# Each sign becomes one sign, so that offsets stay what they were.
+_ANSWER_KEYS = {"query", "summary", "sources"}
+_MAX_BRACES = 8
+# One character is replaced by one character, so that offsets stay valid.
 _CONTROLS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t\r\x85"}
 _IN_TEXT = {**_CONTROLS, ord("\r"): " ", 0x85: " "}
 _IN_LINE = dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " ")
@@ -65,7 +72,7 @@ _IN_LINE = dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " ")
 
 @value
 class CopilotResult:
-    """A text, what it leans on, and what was looked for."""
+    """A text with its citations, sources and queries."""
 
     text: str
     citations: tuple[Citation, ...] = ()
@@ -73,11 +80,11 @@ class CopilotResult:
     queries: tuple[str, ...] = ()
     searched: bool = True
     unplaced: int = 0
-    """Citations whose place could not be verified: they speak for the whole text."""
+    """Citations whose position could not be verified: they support the whole text."""
 
 
 def without_controls(text: str) -> str:
-    """The text without control characters, and as long as before."""
+    """The text with control characters replaced, of the same length."""
     return text.translate(_IN_TEXT)
 
 
@@ -87,17 +94,17 @@ def single_line(text: str) -> str:
 
 
 def parse_tool_result(content: str) -> CopilotResult | None:
-    """What the `web_search` tool gave back; None if it is in no form that we know."""
+    """The result of the `web_search` tool; None if its format is unknown."""
     if content.strip() == NOTHING_FOUND:
         return CopilotResult("")
     try:
         document = Fields.of(load_json(content, UpstreamWireError), UpstreamWireError)
-        told = document.obj("text")
-        if not told.has("value"):
+        text = document.obj("text")
+        if not text.has("value"):
             return None
-        annotations = list(told.objs("annotations")) or list(document.objs("annotations"))
+        annotations = list(text.objs("annotations")) or list(document.objs("annotations"))
         queries = tuple(single_line(item.text("text")) for item in document.objs("bing_searches"))
-        return _annotated(without_controls(told.text("value")), annotations, queries)
+        return _annotated(without_controls(text.text("value")), annotations, queries)
     except UpstreamWireError:
         return None
 
@@ -138,42 +145,42 @@ def _add(sources: list[Source], source: Source) -> None:
 def _cited(
     text: str, placed: dict[Span, list[Source]], labels: dict[str, list[Source]]
 ) -> tuple[str, list[Citation]]:
-    """The text without markers that lead nowhere, and the citations where the others are now."""
+    """The text without markers that have no source, and the citations with their new positions."""
     pieces: list[str] = []
     citations: list[Citation] = []
-    at = gone = 0
+    position = removed = 0
     for match in _MARKER.finditer(text):
         span = Span(*match.span())
-        # Markers repeat: one that has no annotation means what its twins mean, if they agree.
-        twins = labels.get(match[0], [])
-        sources = placed.get(span) or (twins if len(twins) == 1 else [])
-        pieces.append(text[at : span.start])
-        at = span.end
+        # Markers repeat: one without an annotation has the source of equal markers, if they agree.
+        same_label = labels.get(match[0], [])
+        sources = placed.get(span) or (same_label if len(same_label) == 1 else [])
+        pieces.append(text[position : span.start])
+        position = span.end
         if sources:
             pieces.append(match[0])
-            place = Span(span.start - gone, span.end - gone)
-            citations.append(Citation(place, tuple(map(Evidence, sources)), "marker"))
+            shifted = Span(span.start - removed, span.end - removed)
+            citations.append(Citation(shifted, tuple(map(Evidence, sources)), "marker"))
         else:
-            gone += len(match[0])
-    return "".join((*pieces, text[at:])), citations
+            removed += len(match[0])
+    return "".join((*pieces, text[position:])), citations
 
 
 def _marker_span(text: str, annotation: Fields) -> Span | None:
-    """Where the marker of an annotation stands: at its offsets, or where it stands just once."""
+    """The position of an annotation's marker: at its offsets, or where it occurs exactly once."""
     start, end = annotation.integer("start_index"), annotation.integer("end_index")
     label = annotation.text("text")
     if start is not None and end is not None:
         for span in (Span(start, end), Span(*to_points(text, (start, end), "utf16"))):
-            there = text[max(span.start, 0) : max(span.end, 0)]
-            if _MARKER.fullmatch(there) and label in ("", there):
+            marker = text[max(span.start, 0) : max(span.end, 0)]
+            if _MARKER.fullmatch(marker) and label in ("", marker):
                 return span
     return place_quote(text, -1, -1, label) if _MARKER.fullmatch(label) else None
 
 
-def parse_message(content: str, told_citations: Json, query: str) -> CopilotResult:
-    """What the model said; `searched` only if the message itself has citations."""
+def parse_message(content: str, citations_json: Json, query: str) -> CopilotResult:
+    """The model's message; `searched` only if the message itself has citations."""
     try:
-        citations = Fields.of({} if told_citations is None else told_citations, UpstreamWireError)
+        citations = Fields.of({} if citations_json is None else citations_json, UpstreamWireError)
         sources = {
             item.text("id"): source
             for item in citations.objs("sources")
@@ -183,19 +190,19 @@ def parse_message(content: str, told_citations: Json, query: str) -> CopilotResu
         cited = tuple(_message_citations(content, spans, sources)) if sources else ()
     except UpstreamWireError:
         cited, sources = (), {}
-    told = parse_json_answer(content, query)
-    if told is not None:
+    answer = parse_json_answer(content, query)
+    if answer is not None:
         whole = tuple(Citation(None, (Evidence(source),)) for source in sources.values())
-        return CopilotResult(told.text, whole, tuple(sources.values()), searched=bool(cited))
+        return CopilotResult(answer.text, whole, tuple(sources.values()), searched=bool(cited))
     text = without_controls(content)
     if cited:
-        text, cited = _without_strays(text, cited)
+        text, cited = _without_stray_markers(text, cited)
         return CopilotResult(text, cited, tuple(sources.values()))
     return CopilotResult(strip_markers(text), searched=False)
 
 
-def _without_strays(text: str, citations: tuple[Citation, ...]) -> tuple[str, tuple[Citation, ...]]:
-    """The text without markers that no citation covers, and the citations where they are now."""
+def _without_stray_markers(text: str, citations: tuple[Citation, ...]) -> tuple[str, tuple[Citation, ...]]:
+    """The text without markers that no citation covers, and the citations with their new positions."""
     spans = [citation.span for citation in citations if citation.span]
     strays: list[Span] = []
 
@@ -207,7 +214,8 @@ def _without_strays(text: str, citations: tuple[Citation, ...]) -> tuple[str, tu
 
     def moved(span: Span) -> Span:
         start, end = (
-            place - sum(stray.end - stray.start for stray in strays if stray.end <= place) for place in span
+            offset - sum(stray.end - stray.start for stray in strays if stray.end <= offset)
+            for offset in span
         )
         return Span(start, end)
 
@@ -233,9 +241,9 @@ def _message_citations(content: str, spans: list[Fields], sources: dict[str, Sou
 
 
 def parse_json_answer(text: str, query: str) -> CopilotResult | None:
-    """The object that the prompt asks for, somewhere in a text; None if it is not exactly that."""
+    """The JSON object that the prompt requests, found in a text; None if it is not exactly that."""
     start, end = text.find("{"), text.rfind("}") + 1
-    for _ in range(_BRACES_TRIED):
+    for _ in range(_MAX_BRACES):
         if start < 0 or end <= start:
             return None
         try:
@@ -243,15 +251,19 @@ def parse_json_answer(text: str, query: str) -> CopilotResult | None:
         except UpstreamWireError:
             start = text.find("{", start + 1)
             continue
-        return _exactly(item, query)
+        return _checked_answer(item, query)
     return None
 
 
-def _exactly(item: Json, query: str) -> CopilotResult | None:
-    if not isinstance(item, dict) or set(item) != _RETOLD or not isinstance(item["sources"], list):
+def _checked_answer(item: Json, query: str) -> CopilotResult | None:
+    if not isinstance(item, dict) or set(item) != _ANSWER_KEYS or not isinstance(item["sources"], list):
         return None
-    said, summary, sources = item["query"], item["summary"], [_plain_source(each) for each in item["sources"]]
-    if not isinstance(said, str) or said.strip() != query.strip():
+    echoed, summary, sources = (
+        item["query"],
+        item["summary"],
+        [_plain_source(each) for each in item["sources"]],
+    )
+    if not isinstance(echoed, str) or echoed.strip() != query.strip():
         return None
     if not isinstance(summary, str) or not summary.strip() or None in sources:
         return None
@@ -270,23 +282,27 @@ def _plain_source(item: Json) -> Source | None:
 
 
 def _source(item: Fields) -> Source | None:
-    """The page; None if its address is none that may be shown."""
+    """The source; None if its URL is not safe to show."""
     url = safe_address(item.text("url"))
     return Source(url, single_line(item.text("title"))) if url else None
 
 
-_LONGEST = 300
+_MAX_MESSAGE = 300
 _STATUS = re.compile(r"(?:Last error|status(?: code)?|HTTP)\W{0,3}\s*([45]\d\d)\b", re.IGNORECASE)
 _STATISTICS = re.compile(r"(?:Changes|Duration|Tokens|Resume|AI Credits|Requests)\s")
-_LOGIN = (
+_LOGIN_ADVICE = (
     "set COPILOT_GITHUB_TOKEN to a token that may make Copilot requests (the system's keyring and the login "
     "of `gh` are out of the sandbox's reach)"
 )
-_WORDS: tuple[tuple[re.Pattern[str], type[UpstreamError], str], ...] = tuple(
+_MESSAGE_PATTERNS: tuple[tuple[re.Pattern[str], type[UpstreamError], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), kind, advice)
     for pattern, kind, advice in (
-        ("no authentication information|not (?:logged|signed) in", AuthRejected, _LOGIN),
-        ("could not be validated|bad credentials|unauthori[sz]ed|authentication", AuthRejected, _LOGIN),
+        ("no authentication information|not (?:logged|signed) in", AuthRejected, _LOGIN_ADVICE),
+        (
+            "could not be validated|bad credentials|unauthori[sz]ed|authentication",
+            AuthRejected,
+            _LOGIN_ADVICE,
+        ),
         ("quota|premium requests?|ai credits|exceeded your", QuotaExhausted, "wait, or change the plan"),
         ("rate.?limit|too many requests", RateLimited, "try again in a while"),
         (
@@ -297,55 +313,55 @@ _WORDS: tuple[tuple[re.Pattern[str], type[UpstreamError], str], ...] = tuple(
         ("unknown option|invalid option", Refused, "update the Copilot CLI"),
     )
 )
-_BY_STATUS = {401: _LOGIN, 403: _LOGIN}
+_STATUS_ADVICE = {401: _LOGIN_ADVICE, 403: _LOGIN_ADVICE}
 
 
 def error_for_exit(code: int, text: str, status: int | None = None) -> GroundwireError:
-    """The error for a run without an answer, by its words, the HTTP status it tells, and its exit code."""
-    said = _essence(text)
-    if said.startswith("bwrap: "):
-        return ConfigError(f"the sandbox for the Copilot CLI does not start: {said}")
+    """The error of a run without an answer, by its message, its HTTP status and its exit code."""
+    message = _first_message(text)
+    if message.startswith("bwrap: "):
+        return ConfigError(f"the sandbox for the Copilot CLI does not start: {message}")
     if status is None and (match := _STATUS.search(text)):
         status = int(match[1])
-    for pattern, kind, advice in _WORDS:
+    for pattern, kind, advice in _MESSAGE_PATTERNS:
         if pattern.search(text):
-            return kind(f"the Copilot CLI failed: {said}; {advice}", status=status)
+            return kind(f"the Copilot CLI failed: {message}; {advice}", status=status)
     if status is not None and status >= 400:
-        advice = f"; {_BY_STATUS[status]}" if status in _BY_STATUS else ""
-        return upstream_error_class(status)(f"the Copilot CLI failed: {said}{advice}", status=status)
+        advice = f"; {_STATUS_ADVICE[status]}" if status in _STATUS_ADVICE else ""
+        return upstream_error_class(status)(f"the Copilot CLI failed: {message}{advice}", status=status)
     if code < 0 or code > 128:
         return Interrupted("the Copilot CLI was killed before its answer")
     if code:
-        return Refused(f"the Copilot CLI failed: {said or f'exit code {code}'}")
-    return UpstreamWireError(f"the Copilot CLI gave no answer{f': {said}' if said else ''}")
+        return Refused(f"the Copilot CLI failed: {message or f'exit code {code}'}")
+    return UpstreamWireError(f"the Copilot CLI gave no answer{f': {message}' if message else ''}")
 
 
-def _essence(text: str) -> str:
-    """The first line that says something."""
+def _first_message(text: str) -> str:
+    """The first line that is not empty and not statistics."""
     for line in text.splitlines():
-        said = single_line(line).removeprefix("Error: ")
-        if said and not _STATISTICS.match(said):
-            return said[:_LONGEST]
+        message = single_line(line).removeprefix("Error: ")
+        if message and not _STATISTICS.match(message):
+            return message[:_MAX_MESSAGE]
     return ""
 
 
 _SEARCH = re.compile(r"(?:.*[/.-])?web_search")  # `github-mcp-server/web_search` in some versions
 _TIMELINE = ("●", "│", "└", "  │", "  └")
-_BETWEEN = "\n\n"
-_INVENTED = "the answer was not looked up on the web: Copilot made no search"
-_UNCITED = "Copilot searched the web, but its answer names no source"
+_SEPARATOR = "\n\n"
+_NO_SEARCH = "the answer was not looked up on the web: Copilot made no search"
+_NO_SOURCE = "Copilot searched the web, but its answer names no source"
 
 
 class OutputReader:
-    """Lines in, events out. `close` tells the end."""
+    """Translates lines of output into events; `close` returns the last ones."""
 
     def __init__(self, query: str) -> None:
         self._query = query
         self._parts = 0
-        self._said = 0
-        self._asked: dict[str, tuple[int, str]] = {}
+        self._text_length = 0
+        self._started: dict[str, tuple[int, str]] = {}
         self._pending: set[str] = set()
-        self._told = self._is_wire = self._has_searched = False
+        self._emitted_result = self._is_json = self._has_searched = False
         self._message: CopilotResult | None = None
         self._error: tuple[str, int | None] | None = None
         self._code = 0
@@ -354,62 +370,62 @@ class OutputReader:
 
     @property
     def is_complete(self) -> bool:
-        """Has the tool answered? Then nothing that follows is needed."""
-        return self._told and not self._pending
+        """Has the tool returned its result? Then the rest of the output is not needed."""
+        return self._emitted_result and not self._pending
 
     def feed(self, line: bytes) -> list[Event]:
-        """The events that this line means."""
+        """The events of a line."""
         event = _event(line)
         if event is None:
             self._lines.append(line.decode("utf-8", "replace"))
             return []
-        self._is_wire = True
+        self._is_json = True
         handle = _HANDLERS.get(event.text("type"))
         try:
             return list(handle(self, event)) if handle else []
         except UpstreamWireError:
-            return []  # a field of an unknown shape: as if the event were unknown
+            return []  # a field of an unknown type: ignored like an unknown event
 
     def close(self, code: int, errors: bytes) -> list[Event]:
-        """What the end of the output means; the last event is terminal."""
+        """The events at the end of the output; the last one is terminal."""
         code = code or self._code
-        if self._told:
+        if self._emitted_result:
             return [Finished()]
-        found = self._message or (None if self._is_wire else self._bare())
+        found = self._message or (None if self._is_json else self._plain_answer())
         if found is None or code:
             text, status = self._error or (errors.decode("utf-8", "replace"), None)
             return [Failed(error_for_exit(code, text, status))]
-        return [*self._tell(self._native, found), Finished()]
+        return [*self._answer_events(self._native, found), Finished()]
 
-    def _bare(self) -> CopilotResult | None:
-        """The answer of an output that is only text. Who searched there cannot be seen: sources decide."""
+    def _plain_answer(self) -> CopilotResult | None:
+        """The answer of a plain text output. Whether there was a search is not visible: sources decide."""
         text = "\n".join(line for line in self._lines if not line.startswith(_TIMELINE)).strip()
         found = parse_json_answer(text, self._query)
         if found is not None:
             return replace(found, searched=bool(found.sources))
         return parse_message(text, None, self._query) if text else None
 
-    def _tell(self, call_id: str, found: CopilotResult) -> Iterator[Event]:
+    def _answer_events(self, call_id: str, found: CopilotResult) -> Iterator[Event]:
         if not found.searched:
-            yield Warned("not_grounded", _INVENTED)
+            yield Warned("not_grounded", _NO_SEARCH)
         elif found.text and not found.citations:
-            yield Warned("not_grounded", _UNCITED)
+            yield Warned("not_grounded", _NO_SOURCE)
         if found.searched:
-            yield from self._tell_search(call_id, found)
+            yield from self._search_events(call_id, found)
         if found.unplaced:
-            yield Warned("citation_unplaced", f"{found.unplaced} citations stand for the answer as a whole")
+            yield Warned("citation_unplaced", f"{found.unplaced} citations apply to the answer as a whole")
         if not found.text:
             return
-        text = f"{_BETWEEN}{found.text}" if self._said else found.text
-        base = self._said + len(text) - len(found.text)
-        self._said += len(text)
+        text = f"{_SEPARATOR}{found.text}" if self._text_length else found.text
+        base = self._text_length + len(text) - len(found.text)
+        self._text_length += len(text)
         yield TextDelta(self._next(), text)
         for citation in found.citations if found.searched else ():
             yield Cited(_shifted(citation, base))
 
-    def _tell_search(self, call_id: str, found: CopilotResult, error: str = "") -> Iterator[Event]:
-        part, asked = self._asked.get(call_id, (-1, ""))
-        queries = found.queries or ((asked,) if asked else (single_line(self._query),))
+    def _search_events(self, call_id: str, found: CopilotResult, error: str = "") -> Iterator[Event]:
+        part, query = self._started.get(call_id, (-1, ""))
+        queries = found.queries or ((query,) if query else (single_line(self._query),))
         if part < 0:
             part = self._next()
         call_id = call_id or f"search_{part}"
@@ -431,7 +447,7 @@ class OutputReader:
         name, call_id = data.text("toolName"), data.text("toolCallId")
         if not _SEARCH.fullmatch(name):
             yield Warned("unexpected_tool", f"the Copilot CLI used the tool {single_line(name)[:80]!r}")
-        elif call_id not in self._asked:
+        elif call_id not in self._started:
             arguments = data.get("arguments")
             query = arguments.get("query") if isinstance(arguments, dict) else ""
             self._pending.add(call_id)
@@ -444,7 +460,7 @@ class OutputReader:
 
     def _start(self, call_id: str, query: str) -> SearchStarted:
         part = self._next()
-        self._asked[call_id] = (part, query)
+        self._started[call_id] = (part, query)
         return SearchStarted(part, call_id)
 
     def _on_tool_end(self, event: Fields) -> Iterator[Event]:
@@ -457,10 +473,10 @@ class OutputReader:
         contents = (result.text("content"), result.text("detailedContent"))
         found = next((found for text in contents if (found := parse_tool_result(text)) is not None), None)
         if data.flag("success") is False:
-            yield from self._tell_search(call_id, CopilotResult(""), "unavailable")
+            yield from self._search_events(call_id, CopilotResult(""), "unavailable")
         elif found is not None:
-            self._told = True
-            yield from self._tell(call_id, found)
+            self._emitted_result = True
+            yield from self._answer_events(call_id, found)
         else:
             self._has_searched = True
 
@@ -470,7 +486,7 @@ class OutputReader:
         if content.strip():
             found = parse_message(content, data.get("citations"), self._query)
             if self._has_searched and not found.searched:
-                # The tool ran, and its result is in no form that we know: then the retelling counts.
+                # The tool ran, but the format of its result is unknown: use the message instead.
                 found = parse_json_answer(content, self._query) or replace(found, searched=True)
             self._message = found
         yield from ()
