@@ -119,7 +119,7 @@ def test_the_command_line_refuses_the_same(words: list[str]) -> None:
         parse(["search", "why?", *words])
 
 
-def test_the_client_checks_before_anybody_is_asked(tmp_path: Path) -> None:
+def test_the_client_checks_options_before_it_sends_a_request(tmp_path: Path) -> None:
     async def main() -> None:
         async with Upstream(answer("openai_chat", EVENTS)) as upstream, client(tmp_path, upstream) as here:
             with pytest.raises(InvalidArguments, match="max_sources"):

@@ -72,7 +72,7 @@ def test_gemini_counts_the_body_of_its_client() -> None:
 
 
 @pytest.mark.parametrize("status", [404, 405, 501])
-def test_a_speaker_without_the_endpoint_has_not_counted(status: int) -> None:
+def test_a_server_without_the_endpoint_has_not_counted(status: int) -> None:
     request = _asked("anthropic_messages", CLAUDE, "claude-y")
     assert _count(anthropic.ANTHROPIC, request, json_response({}, status))[0] is None
 
@@ -87,12 +87,12 @@ def test_a_speaker_without_the_endpoint_has_not_counted(status: int) -> None:
     ],
     ids=["another dialect", "no such endpoint", "blocks of ours", "no body"],
 )
-def test_nobody_is_asked_who_cannot_count(row: ProviderSpec, request_: Request) -> None:
+def test_a_provider_that_cannot_count_gets_no_request(row: ProviderSpec, request_: Request) -> None:
     count, received = _count(row, request_, json_response({"input_tokens": 42}))
     assert (count, received) == (None, [])
 
 
-def test_a_refusal_is_told_without_the_key() -> None:
+def test_a_refusal_is_reported_without_the_key() -> None:
     body: Json = {"type": "error", "error": {"type": "authentication_error", "message": f"bad key {KEY}"}}
     with pytest.raises(AuthRejected, match="bad key") as caught:
         _count(anthropic.ANTHROPIC, _asked("anthropic_messages", CLAUDE, "x"), json_response(body, 401))

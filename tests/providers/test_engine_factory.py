@@ -54,7 +54,7 @@ def house(url: str, *more: str) -> str:
     )
 
 
-def test_a_refused_session_is_renewed_by_a_process_apart_and_the_answer_is_told(tmp_path: Path) -> None:
+def test_a_refused_session_is_renewed_in_a_subprocess_and_the_answer_arrives(tmp_path: Path) -> None:
     async def main() -> None:
         paths = {CODEX: (NO, answer("openai_responses", EVENTS)), TOKEN: (fresh(),)}
         async with Upstream(Script(paths=paths)) as upstream, codex_client(tmp_path, upstream.url) as here:
@@ -66,7 +66,7 @@ def test_a_refused_session_is_renewed_by_a_process_apart_and_the_answer_is_told(
     run(main())
 
 
-def test_a_session_that_stays_refused_is_told_with_what_to_do(tmp_path: Path) -> None:
+def test_a_session_that_stays_refused_is_reported_with_advice(tmp_path: Path) -> None:
     async def main() -> None:
         paths = {CODEX: (NO,), TOKEN: (fresh(),)}
         async with Upstream(Script(paths=paths)) as upstream, codex_client(tmp_path, upstream.url) as here:
@@ -77,7 +77,7 @@ def test_a_session_that_stays_refused_is_told_with_what_to_do(tmp_path: Path) ->
     run(main())
 
 
-def test_a_server_of_the_users_own_is_asked_without_being_in_the_order(tmp_path: Path) -> None:
+def test_a_configured_server_is_used_without_being_in_the_order(tmp_path: Path) -> None:
     async def main() -> None:
         paths = {
             "/v1/messages": (ScriptedResponse(401),),
@@ -96,7 +96,7 @@ def test_a_server_of_the_users_own_is_asked_without_being_in_the_order(tmp_path:
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_a_server_that_is_turned_off_is_not_asked(tmp_path: Path, enabled: bool) -> None:
+def test_a_disabled_server_is_not_used(tmp_path: Path, enabled: bool) -> None:
     async def main() -> None:
         async with Upstream(answer("openai_chat", EVENTS)) as upstream:
             config = house(upstream.url, f"enabled = {json.dumps(enabled)}")
@@ -152,7 +152,7 @@ def test_the_first_call_imports_it(tmp_path: Path) -> None:
     run(main())
 
 
-def test_an_order_of_ones_own_asks_nobody_else_unless_it_says_so(tmp_path: Path) -> None:
+def test_a_configured_order_is_exclusive_unless_it_has_a_star(tmp_path: Path) -> None:
     async def main() -> None:
         paths = {
             "/v1/messages": (ScriptedResponse(401),),
@@ -172,7 +172,7 @@ def test_an_order_of_ones_own_asks_nobody_else_unless_it_says_so(tmp_path: Path)
     run(main())
 
 
-def test_an_order_that_names_nobody_usable_says_so(tmp_path: Path) -> None:
+def test_an_order_without_a_usable_provider_is_an_error(tmp_path: Path) -> None:
     async def main() -> None:
         async with client(tmp_path, 'order = ["anthropic"]\n') as here:
             with pytest.raises(MissingCredential, match=r"\(anthropic\)"):

@@ -24,8 +24,7 @@ from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Http
-from tests.providers.asking import question
-from tests.providers.speakers import credential, speaker_named
+from tests.providers.harness import credential, question, speaker_named
 from tests.transport.bounded import run
 
 FIRST = speaker_named("openai")
@@ -96,7 +95,7 @@ def test_the_second_answers_without_a_pause_when_the_first_cannot(first: Script 
     run(main())
 
 
-def test_after_the_first_word_nobody_else_is_asked() -> None:
+def test_after_the_first_text_there_is_no_failover() -> None:
     said = (STREAM.stream or b"").index(b"6650")
     whole = STREAM.stream or b""
     at = whole.index(b"\n\n", said) + 2
@@ -111,7 +110,7 @@ def test_after_the_first_word_nobody_else_is_asked() -> None:
     run(main())
 
 
-def test_a_dead_provider_gets_at_most_a_quarter_more_requests_than_were_asked() -> None:
+def test_a_dead_provider_gets_at_most_a_quarter_more_requests() -> None:
     requests = 1000
 
     async def key() -> Credential | None:
@@ -136,7 +135,7 @@ def test_a_dead_provider_gets_at_most_a_quarter_more_requests_than_were_asked() 
     run(main())
 
 
-def test_a_caller_who_leaves_while_a_provider_is_waited_for_leaves_nothing() -> None:
+def test_a_caller_that_disconnects_during_a_wait_leaves_no_task() -> None:
     async def main() -> None:
         async with routed(ScriptedResponse(delay=float("inf")), GOOD) as (router, one, two):
             events = flatten(router.batches(question(stream=True), PLAN))
@@ -151,7 +150,7 @@ def test_a_caller_who_leaves_while_a_provider_is_waited_for_leaves_nothing() -> 
     run(main())
 
 
-def test_when_both_fail_the_error_says_who_said_what() -> None:
+def test_when_both_fail_the_error_lists_every_failure() -> None:
     async def main() -> None:
         async with routed(ScriptedResponse(401), ScriptedResponse(404)) as (router, _, _two):
             with pytest.raises(GroundwireError) as caught:

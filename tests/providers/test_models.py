@@ -118,7 +118,7 @@ def test_a_model_that_was_named_is_never_replaced(tmp_path: Path) -> None:
     run(main())
 
 
-def test_when_the_successor_is_gone_too_the_error_is_told(tmp_path: Path) -> None:
+def test_when_the_successor_is_gone_too_the_error_is_raised(tmp_path: Path) -> None:
     async def main() -> None:
         async with (
             Upstream(scripted(listing("gemini-10-flash"))) as upstream,
@@ -131,7 +131,7 @@ def test_when_the_successor_is_gone_too_the_error_is_told(tmp_path: Path) -> Non
     run(main())
 
 
-def test_a_vendor_that_says_so_with_400_is_understood(tmp_path: Path) -> None:
+def test_a_vendor_that_answers_400_for_a_missing_model_is_understood(tmp_path: Path) -> None:
     default = default_model("openrouter")
     no = json_response({"error": {"message": f"{default} is not a valid model ID", "code": 400}}, 400)
     other = json_response({"error": {"message": "the tools are wrong", "code": 400}}, 400)

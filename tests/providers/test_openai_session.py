@@ -77,7 +77,7 @@ def test_a_process_apart_refreshes_and_stores(tmp_path: Path, kind: str) -> None
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_what_the_login_service_says_is_told_as_without_it(tmp_path: Path) -> None:
+def test_errors_of_the_login_service_are_the_same_as_in_process(tmp_path: Path) -> None:
     write_session(tmp_path, "codex", "access-first", "spent", 0.0)
     rotation = Rotation(FIRST, LIFE, access)
     with login_service(rotation) as service:
@@ -87,7 +87,7 @@ def test_what_the_login_service_says_is_told_as_without_it(tmp_path: Path) -> No
         assert service.posts == 1, "a refusal is remembered"
 
 
-def test_a_login_service_that_is_not_there_is_told_and_nothing_is_spent(tmp_path: Path) -> None:
+def test_an_unreachable_login_service_is_an_error_and_uses_no_token(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
     before = path.read_bytes()
     with pytest.raises(Unreachable):
@@ -110,7 +110,7 @@ def test_tokens_that_the_store_does_not_take_are_used_and_kept(tmp_path: Path) -
     assert (service.posts, rotation.reuses) == (1, 0)
 
 
-def test_no_secret_stands_where_other_users_look(tmp_path: Path) -> None:
+def test_no_secret_is_visible_to_other_users(tmp_path: Path) -> None:
     write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
     seen: list[bytes] = []
 
@@ -190,7 +190,7 @@ def murder(workers: Team, service: LoginService, number: int, chance: random.Ran
 
 
 @pytest.mark.parametrize("kills", [6, pytest.param(100, marks=pytest.mark.thorough)])
-def test_whoever_is_killed_inside_a_refresh_loses_nothing(tmp_path: Path, kills: int) -> None:
+def test_a_process_killed_during_a_refresh_loses_nothing(tmp_path: Path, kills: int) -> None:
     path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
     rotation = Rotation(FIRST, LIFE, access)
     chance = random.Random(kills)
@@ -217,7 +217,7 @@ def test_signals_that_can_be_ignored_do_not_stop_it(tmp_path: Path, number: sign
     assert (service.posts, rotation.reuses) == (1, 0)
 
 
-def test_if_it_is_killed_itself_at_the_worst_moment_that_costs_a_login_and_is_told(tmp_path: Path) -> None:
+def test_a_refresh_process_killed_after_sending_costs_a_login_and_is_reported(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
     before = path.read_bytes()
     rotation = Rotation(FIRST, LIFE, access)
@@ -261,7 +261,7 @@ def test_what_went_wrong_survives_its_journey(error: GroundwireError | None) -> 
     assert decode_trouble(encode_trouble(error)) == error
 
 
-def test_a_process_that_says_nothing_was_ended() -> None:
+def test_a_process_without_output_was_killed() -> None:
     assert isinstance(decode_trouble(b""), Interrupted)
     assert isinstance(decode_trouble(b'{"kind'), Interrupted)
 

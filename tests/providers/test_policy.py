@@ -41,8 +41,15 @@ from groundwire.providers.policy import (
 )
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer
-from tests.providers.asking import ask, question, world
-from tests.providers.speakers import CONFIGURED, SPEAKERS, Speaker, speaker_named
+from tests.providers.harness import (
+    CONFIGURED,
+    PROVIDER_CASES,
+    ProviderCase,
+    ask,
+    question,
+    speaker_named,
+    world,
+)
 from tests.transport.bounded import run
 
 SAID: dict[str, SearchOptions] = {
@@ -79,7 +86,7 @@ TABLE: dict[str, tuple[Support, ...]] = {
 
 CASES = [
     pytest.param(speaker, option, support, id=f"{speaker.name}-{option}-{support}")
-    for speaker in SPEAKERS
+    for speaker in PROVIDER_CASES
     for option, support in zip(SAID, TABLE[speaker.name], strict=True)
 ]
 LEFT_OUT: dict[str, str] = {"emulated": "option_emulated", "ignored": "option_ignored"}
@@ -87,11 +94,13 @@ LEFT_OUT: dict[str, str] = {"emulated": "option_emulated", "ignored": "option_ig
 
 def test_the_table_has_every_option() -> None:
     assert tuple(SAID) == OPTIONS
-    assert set(TABLE) == {speaker.name for speaker in SPEAKERS}
+    assert set(TABLE) == {speaker.name for speaker in PROVIDER_CASES}
 
 
 @pytest.mark.parametrize(("speaker", "option", "support"), CASES)
-def test_every_option_is_treated_as_the_table_says(speaker: Speaker, option: str, support: Support) -> None:
+def test_every_option_is_treated_as_in_the_table(
+    speaker: ProviderCase, option: str, support: Support
+) -> None:
     async def main() -> None:
         async with world(speaker, answer(speaker.dialect, told("Yes."))) as here:
             located = speaker.name == "gemini" and option == "location"
@@ -113,14 +122,14 @@ def test_every_option_is_treated_as_the_table_says(speaker: Speaker, option: str
 
 
 @pytest.mark.parametrize("name", sorted(RESTRICTIONS))
-def test_a_restriction_that_nobody_listed_is_refused_and_a_hint_ignored(name: str) -> None:
+def test_an_unlisted_restriction_is_refused_and_a_hint_ignored(name: str) -> None:
     nothing = Capabilities()
     assert nothing.support(name) == "refused"
     hints = set(OPTIONS) - RESTRICTIONS - {"max_sources"}
     assert all(nothing.support(option) == "ignored" for option in hints)
 
 
-def test_emulated_lists_are_asked_for_in_words_and_watched() -> None:
+def test_emulated_lists_are_instructions_and_are_audited() -> None:
     options = SearchOptions(("a.example", "b.example"), ("c.example",))
     capabilities = Capabilities(options={"allowed_domains": "emulated", "blocked_domains": "emulated"})
     prepared = prepare(question(search=options), capabilities, "p")
@@ -131,7 +140,7 @@ def test_emulated_lists_are_asked_for_in_words_and_watched() -> None:
     assert prepared.audited == options
 
 
-def test_hints_can_be_asked_for_in_words_too() -> None:
+def test_hints_can_be_emulated_too() -> None:
     capabilities = Capabilities(options=dict.fromkeys(("since", "until", "language"), "emulated"))
     for options, words in (
         (SearchOptions(since="2026-01-01"), "published from 2026-01-01 until now"),
@@ -208,7 +217,7 @@ def test_native_lists_are_watched_too() -> None:
     assert prepared.warnings == ()
 
 
-def test_two_lists_where_only_one_is_possible_are_split_into_one_said_and_one_watched() -> None:
+def test_two_lists_where_only_one_is_possible_are_split_into_one_sent_and_one_audited() -> None:
     options = SearchOptions(("example.com",), ("private.example.com",))
     capabilities = Capabilities(
         both_domain_lists=False, options={"allowed_domains": "native", "blocked_domains": "native"}
@@ -221,8 +230,8 @@ def test_two_lists_where_only_one_is_possible_are_split_into_one_said_and_one_wa
     assert "site:example.com" not in prepared.request.system[0].text
 
 
-def test_live_search_need_not_be_said_to_who_is_always_live() -> None:
-    for speaker in SPEAKERS:
+def test_live_search_is_not_sent_to_a_provider_that_is_always_live() -> None:
+    for speaker in PROVIDER_CASES:
         row = speaker.row("http://h")
         prepared = prepare(question(search=SearchOptions(live=True)), row.capabilities, row.name)
         assert prepared.warnings == ()
@@ -231,7 +240,7 @@ def test_live_search_need_not_be_said_to_who_is_always_live() -> None:
         assert prepared.request.search.live == (True if native else None)
 
 
-def test_who_cannot_search_is_not_asked_to_and_that_is_said() -> None:
+def test_a_provider_without_search_gets_none_and_there_is_a_warning() -> None:
     request = replace(question(search=SearchOptions(("a.example",))), tool_choice=ToolChoice("search"))
     prepared = prepare(request, Capabilities(search="none"), "ollama")
     assert prepared.request.search is None
@@ -347,7 +356,7 @@ def test_found_pages_outside_are_removed_with_one_warning_for_each_domain() -> N
     assert audited(SearchReturned(1, result), SearchReturned(1, result)) == [removed("evil.test"), kept, kept]
 
 
-def test_what_is_all_inside_is_told_as_it_is() -> None:
+def test_allowed_sources_pass_unchanged() -> None:
     result = SearchReturned(1, SearchResult("s", (GOOD,), extras={"x": {"raw": 1}}))
     cited = Cited(Citation(Span(0, 3), (Evidence(GOOD),)))
     assert audited(result, cited, TextDelta(2, "abc")) == [result, cited, TextDelta(2, "abc")]

@@ -11,12 +11,11 @@ from groundwire.errors import ConfigError
 from groundwire.model import SearchOptions
 from groundwire.providers.registry import adjusted, describe, find_spec
 from groundwire.providers.spec import ProviderSpec, path
-from tests.providers.asking import question
-from tests.providers.speakers import SPEAKERS, VENDORS
+from tests.providers.harness import PROVIDER_CASES, VENDORS, question
 
 
 @pytest.mark.parametrize("speaker", VENDORS, ids=str)
-def test_a_built_in_row_says_all_that_a_user_needs(speaker: object) -> None:
+def test_a_built_in_spec_has_all_that_a_user_needs(speaker: object) -> None:
     row = find_spec(str(speaker))
     assert isinstance(row, ProviderSpec)
     assert row.name == str(speaker)
@@ -29,7 +28,7 @@ def test_a_built_in_row_says_all_that_a_user_needs(speaker: object) -> None:
     assert row.advice.endswith(".")
 
 
-def test_an_unknown_name_is_nobody() -> None:
+def test_an_unknown_name_has_no_spec() -> None:
     assert find_spec("nobody") is None
 
 
@@ -42,7 +41,7 @@ def test_a_description_needs_a_dialect_that_exists_and_an_address() -> None:
         describe("mine", "openai_chat", "", "")
 
 
-def test_a_described_row_looks_for_its_key_where_it_was_told() -> None:
+def test_a_described_provider_looks_up_its_key_in_key_env() -> None:
     row = describe("mine", "openai_chat", "http://h", "MY_KEY")
     assert [(lookup.kind, lookup.name) for lookup in row.lookups] == [
         ("environment", "MY_KEY"),
@@ -54,7 +53,7 @@ def test_a_described_row_looks_for_its_key_where_it_was_told() -> None:
     assert (keyless.lookups, keyless.missing) == ((), "")
 
 
-def test_settings_win_over_the_row_where_they_say_something() -> None:
+def test_settings_override_the_spec() -> None:
     row = find_spec("openai")
     assert row is not None
     assert adjusted(row) == row
@@ -79,7 +78,7 @@ def test_a_form_of_search_can_be_chosen(name: str, form: str, extras: object) ->
     assert adjusted(row, search_form=form).spelling(SearchOptions()) == SearchOptions(extras=extras)  # type: ignore[arg-type]
 
 
-def test_an_unknown_form_of_search_is_told_with_those_that_exist() -> None:
+def test_an_unknown_search_form_is_refused_with_the_known_ones() -> None:
     for name, words in (("openai", "openrouter:web_search"), ("anthropic", "not used with")):
         row = find_spec(name)
         assert row is not None
@@ -149,6 +148,6 @@ def test_an_installed_package_that_is_broken_is_named(
 
 
 def test_no_row_shows_a_key_in_its_address() -> None:
-    for speaker in SPEAKERS:
+    for speaker in PROVIDER_CASES:
         row = speaker.row("http://h")
         assert "key" not in row.url(row.base_url, question(stream=True))

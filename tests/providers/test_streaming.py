@@ -16,15 +16,22 @@ from groundwire.providers.spec import flatten
 from groundwire.testing.answers import told
 from groundwire.testing.script import Dribble, Script, ScriptedResponse, answer, text_response
 from groundwire.transport.deadlines import Deadlines
-from tests.providers.asking import World, question, world
-from tests.providers.speakers import SPEAKERS, STREAMING, Speaker, speaker_named
+from tests.providers.harness import (
+    PROVIDER_CASES,
+    STREAMING,
+    ProviderCase,
+    World,
+    question,
+    speaker_named,
+    world,
+)
 from tests.transport.bounded import run
 
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 NEVER = float("inf")
 
 
-def first_words(speaker: Speaker) -> tuple[int, list[Event]]:
+def first_words(speaker: ProviderCase) -> tuple[int, list[Event]]:
     """How many bytes it takes until the first words are told, and the events told by then."""
     stream = answer(speaker.dialect, EVENTS).stream or b""
     decoder = dialect(speaker.dialect).decoder()
@@ -37,7 +44,7 @@ def first_words(speaker: Speaker) -> tuple[int, list[Event]]:
 
 
 @pytest.mark.parametrize("speaker", STREAMING, ids=str)
-def test_the_first_words_are_seen_while_the_rest_is_still_missing(speaker: Speaker) -> None:
+def test_the_first_words_are_seen_while_the_rest_is_still_missing(speaker: ProviderCase) -> None:
     size, expected = first_words(speaker)
     assert size < len(answer(speaker.dialect, EVENTS).stream or b"")
 
@@ -55,7 +62,7 @@ def test_the_first_words_are_seen_while_the_rest_is_still_missing(speaker: Speak
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
 @pytest.mark.parametrize("speaker", STREAMING, ids=str)
-def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(speaker: Speaker, size: int) -> None:
+def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(speaker: ProviderCase, size: int) -> None:
     whole = answer(speaker.dialect, EVENTS)
     decoder = dialect(speaker.dialect).decoder()
     expected = [*decoder.feed(whole.stream or b""), *decoder.close()]
@@ -95,7 +102,7 @@ DEADLINES: list[tuple[str, Script, Deadlines, type]] = [
 def test_whatever_does_not_happen_is_not_waited_for_beyond_its_deadline(
     script: Script, deadlines: Deadlines, kind: type, stream: bool
 ) -> None:
-    async def asked(speaker: Speaker) -> None:
+    async def asked(speaker: ProviderCase) -> None:
         async with world(speaker, script) as here:
             outcome = await here.ask(question(stream=stream), deadlines)
             assert type(outcome.error) is kind, (speaker.name, outcome)
@@ -103,13 +110,13 @@ def test_whatever_does_not_happen_is_not_waited_for_beyond_its_deadline(
                 await here.upstream.disconnected()
 
     async def main() -> None:
-        await asyncio.gather(*map(asked, SPEAKERS))
+        await asyncio.gather(*map(asked, PROVIDER_CASES))
 
     run(main())
 
 
 def test_dribble_does_not_extend_the_total_and_what_came_is_kept() -> None:
-    async def asked(speaker: Speaker) -> None:
+    async def asked(speaker: ProviderCase) -> None:
         size, _ = first_words(speaker)
         response = answer(speaker.dialect, EVENTS)
         slow = replace(response, stream=(response.stream or b"")[:size], repeat=b": x\n\n", every=0.05)
@@ -165,9 +172,9 @@ def scripted(phase: str) -> ScriptedResponse:
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
+@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
 def test_a_cancelled_caller_is_gone_for_the_provider_as_well(
-    speaker: Speaker, phase: str, stream: bool
+    speaker: ProviderCase, phase: str, stream: bool
 ) -> None:
     async def main() -> None:
         async with world(speaker, scripted(phase)) as here:
@@ -185,7 +192,7 @@ def test_a_cancelled_caller_is_gone_for_the_provider_as_well(
 
 @pytest.mark.parametrize("way", ["closed", "cancelled", "forgotten"])
 @pytest.mark.parametrize("speaker", STREAMING, ids=str)
-def test_leaving_in_the_middle_of_a_stream_closes_it(speaker: Speaker, way: str) -> None:
+def test_leaving_in_the_middle_of_a_stream_closes_it(speaker: ProviderCase, way: str) -> None:
     size, expected = first_words(speaker)
 
     async def read(events: AsyncGenerator[Event, None], seen: list[Event]) -> None:
@@ -220,7 +227,7 @@ def test_leaving_in_the_middle_of_a_stream_closes_it(speaker: Speaker, way: str)
 
 def test_leaving_while_connecting_leaves_nothing() -> None:
     async def main() -> None:
-        for speaker in SPEAKERS:
+        for speaker in PROVIDER_CASES:
             async with world(speaker, Script(door="deaf")) as here:
                 asking = asyncio.create_task(here.ask())
                 for _ in range(5):
@@ -233,7 +240,7 @@ def test_leaving_while_connecting_leaves_nothing() -> None:
     run(main())
 
 
-def test_fifty_callers_who_leave_at_once_are_all_noticed() -> None:
+def test_fifty_disconnecting_callers_are_all_noticed() -> None:
     speaker = speaker_named("anthropic")
 
     async def main() -> None:
@@ -250,8 +257,8 @@ def test_fifty_callers_who_leave_at_once_are_all_noticed() -> None:
     run(main())
 
 
-@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
-def test_one_connection_serves_answers_and_errors_one_after_the_other(speaker: Speaker) -> None:
+@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
+def test_one_connection_serves_answers_and_errors_one_after_the_other(speaker: ProviderCase) -> None:
     async def main() -> None:
         good = answer(speaker.dialect, EVENTS)
         async with world(speaker, [good, ScriptedResponse(503, body=b"busy"), good, good]) as here:
@@ -263,7 +270,7 @@ def test_one_connection_serves_answers_and_errors_one_after_the_other(speaker: S
     run(main())
 
 
-def test_a_server_that_hangs_up_between_two_requests_is_asked_again_on_a_new_connection() -> None:
+def test_a_server_that_disconnects_between_two_requests_gets_a_new_connection() -> None:
     speaker = speaker_named("openai")
 
     async def main() -> None:

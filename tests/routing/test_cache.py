@@ -107,7 +107,7 @@ def asking(words: str) -> Request:
     return replace(QUESTION, messages=(Message("user", (Text(words),)),))
 
 
-def test_a_question_is_asked_once_until_its_answer_is_too_old() -> None:
+def test_a_question_is_sent_once_until_its_answer_expires() -> None:
     asker = Asker(Provider())
     assert asker.asks(QUESTION, QUESTION) == ["1", "1"]
     asker.now = 59.9
@@ -122,7 +122,7 @@ def test_a_question_is_asked_once_until_its_answer_is_too_old() -> None:
     ]
 
 
-def test_a_hundred_who_ask_at_once_cause_one_question() -> None:
+def test_a_hundred_identical_requests_cause_one_upstream_request() -> None:
     provider = Provider()
     asker = Asker(provider)
 
@@ -134,7 +134,7 @@ def test_a_hundred_who_ask_at_once_cause_one_question() -> None:
     assert [note.state for note in asker.notes] == ["miss", *["shared"] * 99]
 
 
-def test_without_seconds_every_question_is_asked() -> None:
+def test_without_seconds_every_request_is_sent() -> None:
     provider = Provider()
     asker = Asker(provider, seconds=0)
     assert asker.asks(QUESTION, QUESTION) == ["1", "2"]
@@ -165,7 +165,7 @@ def test_no_more_bytes_are_kept_than_allowed() -> None:
     assert 0 < asker.cache.size <= 5000
 
 
-def test_an_answer_that_is_too_large_is_told_but_not_kept() -> None:
+def test_an_answer_that_is_too_large_is_streamed_but_not_cached() -> None:
     asker = Asker(Provider(words="x" * 3000), bounds=CacheLimits(answer=2000))
     one, other = asker.asks(QUESTION, QUESTION)
     assert (one[0], other[0], len(one)) == ("1", "2", 3001)
@@ -180,7 +180,7 @@ def test_the_provider_is_not_given_the_bytes_of_one_dialect() -> None:
     assert [request.wire for request in provider.asked] == [None, wire]
 
 
-def test_five_dialects_ask_the_same_question() -> None:
+def test_five_dialects_have_the_same_cache_key() -> None:
     requests = [dialect(name).decode_request(body) for name, body in BODIES.items()]
     assert all(map(is_cacheable, requests))
     assert len({cache_key(request, "p", "m") for request in requests}) == 1
@@ -229,6 +229,6 @@ def test_ids_are_chance_but_what_they_join_is_not() -> None:
     ],
     ids=["no search", "function", "other tool", "kept answer", "tool result"],
 )
-def test_what_more_than_the_question_decides_is_always_asked(request_: Request) -> None:
+def test_requests_that_depend_on_more_than_their_text_are_not_cached(request_: Request) -> None:
     assert not is_cacheable(request_)
     assert Asker(Provider()).asks(request_, request_) == ["1", "2"]

@@ -77,7 +77,7 @@ async def read(flight: SharedStream, *, first: int = 0, pause: int = 0, most: in
     return found
 
 
-def test_a_reader_who_comes_late_gets_the_same_as_the_first() -> None:
+def test_a_late_reader_gets_the_same_as_the_first() -> None:
     async def work() -> tuple[list[Event], list[Event]]:
         flight, _ = flight_of(Speaker(LINES))
         one, other = await asyncio.gather(read(flight), read(flight, first=5))
@@ -92,7 +92,7 @@ def test_a_reader_who_comes_late_gets_the_same_as_the_first() -> None:
     st.lists(st.tuples(st.integers(0, 12), st.integers(0, 5), st.integers(1, 12)), min_size=1, max_size=6),
     st.sampled_from([0, 300, 600, ROOM]),
 )
-def test_whoever_follows_gets_what_the_first_got_as_far_as_he_stays(
+def test_every_reader_gets_the_same_batches_while_it_reads(
     words: list[int], readers: list[tuple[int, int, int]], limit: int
 ) -> None:
     lines: list[Event] = [Started(), *(TextDelta(0, "x" * size) for size in words), Finished()]
@@ -160,7 +160,7 @@ def test_an_answer_that_outgrows_the_limit_is_read_as_fast_as_the_slowest_reader
     assert (rest, eager) == (49, 50)
 
 
-def test_who_leaves_does_not_stop_the_others() -> None:
+def test_a_reader_that_leaves_does_not_affect_the_others() -> None:
     async def work() -> list[Event]:
         flight, _ = flight_of(Speaker(LINES))
         staying = asyncio.create_task(read(flight, pause=3))
@@ -173,7 +173,7 @@ def test_who_leaves_does_not_stop_the_others() -> None:
     assert run(work()) == LINES
 
 
-def test_the_last_who_leaves_stops_the_provider_before_he_is_gone() -> None:
+def test_the_last_reader_that_leaves_cancels_the_upstream_request() -> None:
     async def work() -> Speaker:
         speaker = Speaker(LINES)
         flight, landed = flight_of(speaker)
@@ -185,7 +185,7 @@ def test_the_last_who_leaves_stops_the_provider_before_he_is_gone() -> None:
     assert run(work()).said < len(LINES)
 
 
-def test_an_error_is_raised_to_everybody() -> None:
+def test_an_error_is_raised_to_every_reader() -> None:
     async def work() -> list[object]:
         error = Overloaded("gone")
         flight, landed = flight_of(Speaker(LINES[:3], error=error))
@@ -206,7 +206,7 @@ def test_what_did_not_end_by_itself_is_not_whole(end: Event) -> None:
     assert [item.complete for item in run(work())] == [()]
 
 
-def test_a_whole_answer_is_there_as_soon_as_its_end_was_told() -> None:
+def test_a_response_is_complete_as_soon_as_its_end_was_recorded() -> None:
     async def work() -> SharedStream:
         flight, landed = flight_of(Speaker(LINES))
         assert await read(flight, most=len(LINES)) == LINES  # leaves without asking what comes behind the end
@@ -219,7 +219,8 @@ def test_what_outgrows_the_limit_with_its_last_words_is_not_whole() -> None:
     wholes: list[object] = []
 
     async def work() -> list[Event]:
-        flight = SharedStream(Speaker([Finished()]).batches(), 1, lambda landed: wholes.append(landed.complete))
+        source = Speaker([Finished()]).batches()
+        flight = SharedStream(source, 1, lambda landed: wholes.append(landed.complete))
         return await read(flight)
 
     assert run(work()) == [Finished()]

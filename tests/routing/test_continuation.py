@@ -90,7 +90,7 @@ def test_the_costs_of_all_rounds_add_up() -> None:
     assert whole().usage == Usage(input_tokens=300, output_tokens=30, searches=1)
 
 
-def test_what_was_said_goes_back_with_the_same_question() -> None:
+def test_the_answer_so_far_is_appended_to_the_same_question() -> None:
     provider = Scripted("a", [*FIRST], [*SECOND])
     told(provider)
     first, second = provider.calls
@@ -104,17 +104,17 @@ def test_a_part_that_came_to_nothing_keeps_its_number() -> None:
     assert assemble(told(provider)).parts == (Text("one "), Text("two"))
 
 
-def test_warnings_are_told_once() -> None:
+def test_warnings_are_emitted_once() -> None:
     warning, other = Warned("w", "no location"), Warned("w", "another")
     provider = Scripted("a", [warning, Finished("pause")], [warning, other, Finished("stop")])
     assert told(provider) == [warning, other, Finished("stop")]
 
 
-def test_an_answer_that_is_not_paused_is_told_as_it_is() -> None:
+def test_an_answer_that_is_not_paused_is_unchanged() -> None:
     assert told(Scripted("a", [*SECOND])) == SECOND
 
 
-def test_a_turn_that_never_ends_is_given_up_and_says_so() -> None:
+def test_a_turn_that_never_ends_is_stopped_with_a_warning() -> None:
     pause = Finished("pause", extras={"anthropic_messages": {"container": "c"}})
     provider = Scripted("a", [TextDelta(0, "a"), pause])
     events = told(provider, rounds=3)
@@ -125,13 +125,13 @@ def test_a_turn_that_never_ends_is_given_up_and_says_so() -> None:
     assert events[-1] == pause
 
 
-def test_a_later_round_that_fails_is_the_end_of_what_was_said() -> None:
+def test_a_later_round_that_fails_ends_the_answer() -> None:
     provider = Scripted("a", [*FIRST], [Failed(Overloaded("busy"))])
     answer = assemble(told(provider))
     assert answer.text == "First. "
     assert answer.error == Overloaded("busy")
 
 
-def test_what_nobody_counted_stays_unknown() -> None:
+def test_uncounted_searches_stay_unknown() -> None:
     assert add_usage(Usage(), Usage()) == Usage()
     assert add_usage(Usage(searches=1), Usage(cost=0.5)) == Usage(searches=1, cost=0.5)

@@ -61,7 +61,7 @@ def test_every_error_has_its_reaction(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "row"), TABLE.items())
-def test_what_the_provider_says_about_trying_again_wins(name: str, row: tuple[Reaction, bool]) -> None:
+def test_the_providers_retry_advice_wins(name: str, row: tuple[Reaction, bool]) -> None:
     error = made(classes()[name])
     error.retryable = True
     assert reaction(error) == "retry"
@@ -69,7 +69,7 @@ def test_what_the_provider_says_about_trying_again_wins(name: str, row: tuple[Re
     assert reaction(error) == ("next" if row[0] == "retry" else row[0])
 
 
-def test_a_class_of_somebody_elses_goes_by_its_parent() -> None:
+def test_an_unlisted_error_class_has_the_reaction_of_its_parent() -> None:
     class OutOfTokens(errors.QuotaExhausted):
         """A third party's own."""
 

@@ -107,7 +107,7 @@ def failing(make: Callable[[], GroundwireError]) -> list[Event | GroundwireError
     return [make()]
 
 
-def test_an_answer_says_at_both_ends_who_gave_it() -> None:
+def test_an_answer_names_its_provider_at_both_ends() -> None:
     world = World(Scripted("a", [Overloaded("busy")] * 2), Scripted("b", [*GOOD]))
 
     async def told() -> list[Event]:
@@ -120,7 +120,7 @@ def test_an_answer_says_at_both_ends_who_gave_it() -> None:
     ]
 
 
-def test_an_overloaded_provider_is_tried_again_and_its_answer_is_told_once() -> None:
+def test_an_overloaded_provider_is_retried_and_answers_once() -> None:
     provider = Scripted("a", [Overloaded("busy")], [*GOOD])
     world = World(provider)
     assert world.ask() == GOOD
@@ -135,7 +135,7 @@ def test_retry_after_is_waited_out_exactly() -> None:
     assert world.waits == [7.25]
 
 
-def test_a_wait_that_is_too_long_asks_the_next_at_once() -> None:
+def test_a_wait_that_is_too_long_fails_over_at_once() -> None:
     first = Scripted("a", [RateLimited("tomorrow", retry_after=86400)])
     world = World(first, Scripted("b", [*GOOD]))
     assert world.ask() == GOOD
@@ -160,7 +160,7 @@ def test_a_search_that_only_began_is_carried_to_the_next() -> None:
     assert isinstance(alone[-1], Failed)
 
 
-def test_a_refused_request_is_not_carried_to_others() -> None:
+def test_a_refused_request_is_not_sent_to_the_next_provider() -> None:
     second = Scripted("b", [*GOOD])
     world = World(Scripted("a", [Refused("bad request")]), second)
     with pytest.raises(Refused):
@@ -182,7 +182,7 @@ def test_warnings_before_a_failure_do_not_count_as_an_answer() -> None:
     assert world.ask() == [Warned("w", "second"), *GOOD]
 
 
-def test_when_all_fail_the_error_tells_who_said_what() -> None:
+def test_when_all_fail_the_error_lists_every_failure() -> None:
     world = World(Scripted("a", [AuthRejected("bad key")]), Scripted("b", [AuthRejected("expired")]))
     with pytest.raises(AllTargetsFailed) as caught:
         world.ask()
@@ -214,7 +214,7 @@ def test_a_broken_provider_is_left_alone_until_its_rest_is_over() -> None:
     assert first.calls == []
 
 
-def test_the_last_provider_is_always_asked() -> None:
+def test_the_last_provider_is_always_tried() -> None:
     provider = Scripted("a", *[failing(lambda: Unreachable("down"))] * 8, [*GOOD])
     world = World(provider)
     answers = []
@@ -227,7 +227,7 @@ def test_the_last_provider_is_always_asked() -> None:
     assert answers[-1] == GOOD
 
 
-def test_a_paused_turn_is_continued_and_told_as_one() -> None:
+def test_a_paused_turn_is_continued_as_one_answer() -> None:
     first: list[Event | GroundwireError] = [Started("1", "m"), TextDelta(0, "be"), Finished("pause")]
     second: list[Event | GroundwireError] = [Started("2", "m"), TextDelta(0, "cause"), Finished("stop")]
     provider = Scripted("a", first, second)
@@ -236,7 +236,7 @@ def test_a_paused_turn_is_continued_and_told_as_one() -> None:
     assert provider.calls[1].messages[-1] == Message("assistant", (Text("be"),))
 
 
-def test_a_caller_who_leaves_closes_the_provider() -> None:
+def test_a_caller_that_disconnects_closes_the_provider() -> None:
     provider = Scripted("a", [TextDelta(0, "one"), TextDelta(0, "two"), Finished("stop")])
     world = World(provider)
 

@@ -145,7 +145,7 @@ def test_a_plan_is_the_one_named_or_all_that_can_be_used_in_order(
     )
 
 
-def test_without_a_provider_the_error_names_the_order_and_says_what_to_do() -> None:
+def test_without_a_provider_the_error_names_the_order_with_advice() -> None:
     with pytest.raises(MissingCredential, match=r"\(anthropic, openai, gemini\).*GEMINI_API_KEY.*login"):
         plan_for(ResolvedTarget(AUTO, ""), ORDER, NONE)
 
@@ -160,17 +160,17 @@ def test_without_a_provider_the_error_names_the_order_and_says_what_to_do() -> N
         ("house", "house", "house"),
     ],
 )
-def test_an_order_that_was_written_asks_nobody_else(order: str, configured: str, expected: str) -> None:
+def test_a_configured_order_is_exclusive(order: str, configured: str, expected: str) -> None:
     assert ranked(order.split(), configured.split(), DEFAULT_ORDER) == tuple(expected.split())
 
 
-def test_the_usual_order_asks_configured_providers_after_the_models_and_before_the_engines() -> None:
+def test_the_default_order_has_configured_providers_after_models_and_before_engines() -> None:
     found = ranked(DEFAULT_ORDER, ("house", "openai", "copilot", "searxng"), DEFAULT_ORDER)
     models = [name for name in DEFAULT_ORDER if name not in ENGINES]
     assert found == (*models, "house", "copilot", *DEFAULT_ORDER[len(models) :])
 
 
-def test_a_star_in_the_order_stands_for_all_the_others() -> None:
+def test_a_star_in_the_order_means_all_unlisted_providers() -> None:
     found = ranked(("gemini", "*", "openai"), ("house",), DEFAULT_ORDER)
     assert found[0] == "gemini"
     assert found[-1] == "openai"
@@ -181,7 +181,7 @@ def test_the_engines_are_those_at_the_end_of_the_usual_order() -> None:
     assert set(DEFAULT_ORDER[-len(ENGINES) :]) == ENGINES
 
 
-def test_engines_are_not_asked_to_converse_while_a_model_can_be() -> None:
+def test_engines_are_not_used_without_search_while_a_model_is_usable() -> None:
     usable = {"openai": True, "web": True, "local": True}
     plan = plan_for(ResolvedTarget(AUTO, ""), ("openai", "web", "local"), usable, searching=False)
     assert [target.provider for target in plan.targets] == ["openai"]

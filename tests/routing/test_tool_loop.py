@@ -119,7 +119,7 @@ def test_a_search_of_the_models_is_a_search_of_the_answer() -> None:
     assert answer.finish == "stop"
 
 
-def test_known_numbers_become_citations_of_the_claims_before_them_with_what_the_page_says() -> None:
+def test_known_numbers_become_citations_of_the_claims_before_them_with_quotes() -> None:
     answer = whole(ASKS, ANSWERS)
     cited = [
         (answer.text[slice(*(citation.span or Span(0, 0)))], item.source.url, item.quote)
@@ -166,7 +166,7 @@ def test_numbers_run_on_over_all_searches_and_a_page_found_again_keeps_its_own()
     assert answer.usage.searches == 2
 
 
-def test_text_before_a_search_comes_before_it_and_places_count_over_all_rounds() -> None:
+def test_text_before_a_search_comes_before_it_and_offsets_count_over_all_rounds() -> None:
     first: list[Event | GroundwireError] = [*saying("Let me look. "), *calling("q", 1), *ending("tool_calls")]
     events = told(Model("m", first, [*saying("It fell [1]."), *ending()]), Shelves(Found((SNOW,))))
     answer = assemble(events)
@@ -176,7 +176,7 @@ def test_text_before_a_search_comes_before_it_and_places_count_over_all_rounds()
     assert kinds.index("TextSettled") < kinds.index("SearchCalled") < kinds.index("SearchReturned")
 
 
-def test_the_search_function_is_never_told_as_a_call_of_the_client() -> None:
+def test_the_search_function_is_never_visible_to_the_client() -> None:
     signed: list[Event | GroundwireError] = [
         ExtrasSeen(0, {"gemini": {"thoughtSignature": "s"}}),
         *calling("q", call=""),
@@ -255,7 +255,7 @@ def test_a_model_that_never_stops_searching_is_stopped() -> None:
 @pytest.mark.parametrize(
     ("error", "code"), [(RateLimited("slow"), "too_many_requests"), (Overloaded("down"), "unavailable")]
 )
-def test_an_engine_that_fails_is_told_to_the_model_and_to_the_caller(
+def test_an_engine_failure_is_reported_to_the_model_and_to_the_caller(
     error: GroundwireError, code: str
 ) -> None:
     model = Model("m", ASKS, [*saying("I could not search."), *ending()])
@@ -308,7 +308,7 @@ def test_where_json_is_wanted_numbers_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize("choice", [None, ToolChoice("none")])
-def test_who_does_not_want_a_search_is_passed_on(choice: ToolChoice | None) -> None:
+def test_a_request_without_search_is_passed_through(choice: ToolChoice | None) -> None:
     model = Model("m", ANSWERS)
     request = replace(QUESTION, search=SearchOptions() if choice else None, tool_choice=choice)
     answer = assemble(told(model, Shelves(Found()), request))
@@ -316,7 +316,7 @@ def test_who_does_not_want_a_search_is_passed_on(choice: ToolChoice | None) -> N
     assert "[1]" in answer.text
 
 
-def test_an_answer_that_breaks_off_after_a_search_is_told_as_broken() -> None:
+def test_an_answer_that_breaks_off_after_a_search_ends_with_its_error() -> None:
     model = Model("m", ASKS, [*saying("It"), Overloaded("gone")])
     with pytest.raises(Overloaded):
         told(model, Shelves(Found((SNOW,))))

@@ -75,7 +75,7 @@ async def _read_body(language: Dialect, exchange: Response, *, verbatim: bool) -
         return
     events = [*warnings, *language.decode_response(body)]
     if _is_blank(events):
-        raise UpstreamWireError(f"the response contains no answer, only: {', '.join(body)[:100] or 'nothing'}")
+        raise UpstreamWireError(f"the response has no answer, only: {', '.join(body)[:100] or 'nothing'}")
     yield [Verbatim(data), *events] if verbatim else events
 
 

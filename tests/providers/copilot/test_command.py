@@ -159,5 +159,5 @@ def test_settings_follow_the_environment_before_the_configuration() -> None:
         ({"GITHUB_TOKEN": "x"}, "GITHUB_TOKEN"),
     ],
 )
-def test_settings_that_cannot_be_used_say_so(env: dict[str, str], word: str) -> None:
+def test_unusable_settings_are_reported(env: dict[str, str], word: str) -> None:
     assert word in settings_from(env, "/home/me").problem

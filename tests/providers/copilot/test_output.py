@@ -65,7 +65,7 @@ def error_of(events: list[Event]) -> GroundwireError:
     return last.error
 
 
-def test_the_raw_result_of_the_tool_is_told_with_markers_as_anchors() -> None:
+def test_the_raw_tool_result_is_emitted_with_markers_as_anchors() -> None:
     text = "Grüße 😀 one【3:0†source】【3:1†source】."
     first = text.index("【3:0")
     notes = [note(first, first + 12, ONE, "One"), note(first + 12, first + 24, TWO, "Two")]
@@ -125,7 +125,7 @@ def test_a_repeated_marker_without_annotation_means_what_its_twin_means() -> Non
     assert {item.evidence[0].source.url for item in answered.citations} == {ONE}
 
 
-def test_markers_are_cut_where_nothing_says_what_they_mean_and_places_move_along() -> None:
+def test_markers_without_a_source_are_removed_and_offsets_shift() -> None:
     text = "a【9:9†source】b【3:2†source】"
     answered = answer(search_lines(document(text, [note(14, 26, ONE)])))
     assert answered.text == "ab【3:2†source】"
@@ -146,7 +146,7 @@ def test_markers_are_cut_where_nothing_says_what_they_mean_and_places_move_along
         (None, None, "【3:2†source】", Span(3, 15)),
     ],
 )
-def test_an_offset_is_believed_only_where_a_marker_stands(
+def test_an_offset_is_used_only_where_a_marker_is(
     start: int | None, end: int | None, label: str, span: Span | None
 ) -> None:
     text = "a😀b【3:2†source】 c"
@@ -191,7 +191,7 @@ def test_addresses_that_must_not_be_shown_are_no_sources() -> None:
         assert (answered.text, answered.sources) == ("x", ())
 
 
-def test_control_characters_never_come_through_and_places_stay() -> None:
+def test_control_characters_are_replaced_and_offsets_stay() -> None:
     text = "a\x1b[31m\x07\x9b\r\n【3:2†source】"
     at = text.index("【")
     answered = answer(
@@ -231,7 +231,7 @@ def test_a_tool_that_was_not_offered_is_reported_and_its_result_is_not_believed(
     assert assemble(events).text == "y"
 
 
-def test_a_failed_search_is_told_and_the_message_is_not_grounded() -> None:
+def test_a_failed_search_is_an_event_and_the_message_is_not_grounded() -> None:
     answered = answer(
         search_lines("", success=False) + line("assistant.message", content="I could not.") + result_line()
     )
@@ -330,7 +330,7 @@ def test_a_recorded_failure_is_an_overloaded_provider(recordings: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["cli-silent-tool", "cli-text-success", "cli-text-tool"])
-def test_recorded_bare_text_holds_the_object_that_was_asked_for(recordings: Path, name: str) -> None:
+def test_recorded_bare_text_holds_the_requested_object(recordings: Path, name: str) -> None:
     text = (recordings / "copilot" / f"{name}.stdout.txt").read_text("utf-8")
     answered = answer(text, "grüße")
     assert answered.text == "Hi  done"
@@ -338,7 +338,7 @@ def test_recorded_bare_text_holds_the_object_that_was_asked_for(recordings: Path
     assert codes(answered) == []
 
 
-def test_a_recorded_failure_in_bare_text_is_told_by_the_error_output(recordings: Path) -> None:
+def test_a_recorded_failure_in_bare_text_is_read_from_stderr(recordings: Path) -> None:
     folder = recordings / "copilot"
     error = error_of(
         told(
@@ -366,7 +366,7 @@ def test_a_recorded_failure_in_bare_text_is_told_by_the_error_output(recordings:
         {"more": 1},
     ],
 )
-def test_bare_text_that_is_not_exactly_what_was_asked_for_is_text_and_not_grounded(
+def test_bare_text_that_is_not_the_requested_object_is_not_grounded(
     change: dict[str, object],
 ) -> None:
     asked = {"query": "q", "summary": "s", "sources": [{"title": "T", "url": ONE}]}
@@ -376,7 +376,7 @@ def test_bare_text_that_is_not_exactly_what_was_asked_for_is_text_and_not_ground
     assert codes(answered) == ["not_grounded"]
 
 
-def test_the_object_may_stand_in_a_fence_and_behind_words() -> None:
+def test_the_object_may_be_in_a_fence_and_after_text() -> None:
     asked = {"query": "q", "summary": "s", "sources": [{"title": "T", "url": ONE}]}
     answered = answer("Here {it} is:\n```json\n" + json.dumps(asked, indent=2) + "\n```\n")
     assert answered.text == "s"
@@ -407,7 +407,7 @@ def test_braces_without_end_are_text() -> None:
         ("bwrap: setting up uid map: Permission denied", ConfigError, "sandbox"),
     ],
 )
-def test_failures_are_told_apart_by_their_words(
+def test_failures_are_classified_by_their_message(
     errors: str, kind: type[GroundwireError], advice: str
 ) -> None:
     error = error_of(told("", code=1, errors=errors))
@@ -428,7 +428,7 @@ def test_a_killed_cli_is_an_interruption_and_a_silent_one_breaks_the_rules() -> 
     assert type(error_of(told(result_line(0)))) is UpstreamWireError
 
 
-def test_an_answer_of_the_tool_stands_even_if_the_model_failed_afterwards() -> None:
+def test_a_tool_result_is_kept_even_if_the_model_failed_afterwards() -> None:
     events = told(search_lines(document("x", None)) + result_line(1), code=1)
     assert events[-1] == Finished()
 

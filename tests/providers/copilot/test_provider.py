@@ -100,7 +100,7 @@ def wait_until(is_so: Callable[[], bool], seconds: float) -> bool:
     return is_so()
 
 
-def test_a_search_is_asked_for_and_its_answer_is_cited(tmp_path: Path) -> None:
+def test_a_search_is_requested_and_its_answer_is_cited(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("out", GOOD))
     asked = provider(cli.settings({"OPENAI_API_KEY": "sk-secret-secret"}))
     answered = answer(asked, question("grüße\n$(id)"))
@@ -126,7 +126,7 @@ def test_a_search_is_asked_for_and_its_answer_is_cited(tmp_path: Path) -> None:
     assert not Path(home).exists()
 
 
-def test_the_provider_says_what_it_is(tmp_path: Path) -> None:
+def test_the_provider_has_name_model_and_capabilities(tmp_path: Path) -> None:
     asked = provider(fake_cli(tmp_path).settings({"WEB_SEARCH_MODEL": "gpt-5-mini"}))
     assert (asked.name, asked.model, asked.problem()) == ("copilot", "gpt-5-mini", "")
     assert asked.capabilities.support("allowed_domains") == "emulated"
@@ -223,7 +223,7 @@ def test_a_cli_that_is_not_installed_is_named(tmp_path: Path) -> None:
         answer(provider(settings), question())
 
 
-def test_domains_are_asked_for_in_words_and_the_answer_is_audited(tmp_path: Path) -> None:
+def test_domain_lists_are_emulated_and_the_answer_is_audited(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("out", GOOD))
     answered = answer(provider(cli.settings()), question(allowed_domains=("one.example",)))
     assert [page.url for page in answered.sources] == [ONE]
@@ -262,7 +262,7 @@ def test_an_answer_without_searches_is_reported_as_not_grounded(tmp_path: Path) 
     assert [warning.code for warning in answered.warnings] == ["not_grounded"]
 
 
-def test_an_older_cli_is_asked_again_for_bare_text(tmp_path: Path) -> None:
+def test_an_older_cli_is_run_again_for_bare_text(tmp_path: Path) -> None:
     retold = {"query": "q", "summary": "s", "sources": [{"title": "One", "url": ONE}]}
     refuse = (
         "if '--output-format' in sys.argv:\n"
@@ -277,13 +277,13 @@ def test_an_older_cli_is_asked_again_for_bare_text(tmp_path: Path) -> None:
     assert flags == [list(arguments("gpt-4.1")), *[list(arguments("gpt-4.1", plain_output=True))] * 2]
 
 
-def test_a_cli_without_a_login_says_what_to_do(tmp_path: Path) -> None:
+def test_a_cli_without_a_login_fails_with_advice(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("err", "Error: No authentication information found.\n"), ("exit", 1))
     with pytest.raises(AuthRejected, match="COPILOT_GITHUB_TOKEN"):
         answer(provider(cli.settings()), question())
 
 
-def test_a_token_that_the_cli_repeats_is_not_told(tmp_path: Path) -> None:
+def test_a_token_that_the_cli_echoes_is_redacted(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("err", f"odd: {TOKEN} in the way\n"), ("exit", 1))
     with pytest.raises(GroundwireError) as caught:
         answer(provider(cli.settings()), question())
@@ -311,7 +311,7 @@ def test_time_out_kills_the_whole_group(tmp_path: Path) -> None:
     assert is_dead(int(Path(f"{cli.record}.child").read_text()))
 
 
-def test_a_failure_after_the_search_began_is_told_as_an_event(tmp_path: Path) -> None:
+def test_a_failure_after_the_search_began_is_an_event(tmp_path: Path) -> None:
     start = search_lines("").splitlines(keepends=True)[0]
     cli = fake_cli(tmp_path, ("out", start), ("run", SLEEP))
     events = asyncio.run(told(provider(cli.settings({"WEB_SEARCH_TIMEOUT": "3000"})), question()))
@@ -375,7 +375,7 @@ def test_no_more_searches_run_at_once_than_allowed(tmp_path: Path) -> None:
     assert max(map(int, counted)) <= 2
 
 
-def test_who_waits_too_long_for_a_place_is_told(tmp_path: Path) -> None:
+def test_waiting_too_long_for_a_slot_is_an_error(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("run", SLEEP))
     asked = provider(cli.settings({"WEB_SEARCH_TIMEOUT": "600"}), concurrent=1)
 
@@ -401,6 +401,6 @@ def test_the_same_provider_serves_one_event_loop_after_another(tmp_path: Path) -
     assert len(cli.calls()) == 6
 
 
-def test_a_message_alone_is_told_too(tmp_path: Path) -> None:
+def test_a_message_alone_is_an_answer_too(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("out", line("assistant.message", content="Words.") + result_line()))
     assert answer(provider(cli.settings()), question()).text == "Words."

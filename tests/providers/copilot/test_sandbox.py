@@ -277,7 +277,7 @@ found["caps"] = [row.split()[1] for row in open("/proc/self/status") if row.star
     }
 
 
-def test_packages_beside_the_program_are_seen_and_no_more(tmp_path: Path) -> None:
+def test_the_packages_of_the_program_are_visible_and_no_more(tmp_path: Path) -> None:
     package = tmp_path / "lib" / "node_modules" / "@github" / "copilot"
     package.mkdir(parents=True)
     beside = package.parent / "copilot-linux-x64" / "data"
@@ -339,7 +339,7 @@ def test_a_configuration_without_a_login_is_not_copied(tmp_path: Path, text: str
     folder.remove()
 
 
-def test_no_secret_stands_in_the_arguments(tmp_path: Path, user: Path) -> None:
+def test_no_secret_is_in_the_arguments(tmp_path: Path, user: Path) -> None:
     settings = fake_cli(tmp_path).settings(sandbox=True)
     folder = create_run_folder(str(user / ".copilot"))
     for tools in (find_sandbox_tools(settings.search), SandboxTools()):
@@ -366,7 +366,7 @@ def test_a_sandbox_that_does_not_work_here_is_reported_and_not_used(tmp_path: Pa
     assert "without a sandbox" in asyncio.run(provider.confinement())
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
     with pytest.raises(ConfigError, match="TMPDIR"):
         create_run_folder("")

@@ -66,7 +66,7 @@ def test_what_is_no_object_is_found_where_it_begins(noise: bytes, end: bytes) ->
 
 
 @by_line_end
-def test_the_frame_around_a_place_is_found(end: bytes) -> None:
+def test_the_frame_around_an_offset_is_found(end: bytes) -> None:
     stream = STREAM.replace(b"\n", end)
     start = 0
     for frame in frames_in(stream):
@@ -75,7 +75,7 @@ def test_the_frame_around_a_place_is_found(end: bytes) -> None:
         start += len(frame)
 
 
-def test_a_torn_sign_is_mended_and_a_cut_one_is_none() -> None:
+def test_broken_utf8_is_replaced_and_a_cut_sequence_is_not() -> None:
     splitter = FrameSplitter()
     sign = "東".encode()
     assert splitter.feed(b'data: {"a":"' + sign[:1]) == b""

@@ -55,7 +55,7 @@ def test_the_end_of_a_stream_is_seen_once_and_not_before(name: str) -> None:
     assert end >= len(frames) - 2
 
 
-def test_a_stream_of_geminis_ends_with_its_bytes_and_all_is_said_before() -> None:
+def test_a_gemini_stream_ends_with_its_bytes_and_is_settled_before() -> None:
     frames = frames_of("gemini")
     assert not any(ends("gemini", frame) for frame in frames)
     assert [is_settled(dialect("gemini"), frame) for frame in frames] == [
@@ -65,7 +65,7 @@ def test_a_stream_of_geminis_ends_with_its_bytes_and_all_is_said_before() -> Non
 
 
 @pytest.mark.parametrize("name", sorted(set(SCAN_RULES) - {"gemini"}))
-def test_nothing_behind_the_end_belongs_to_the_answer(name: str) -> None:
+def test_nothing_after_the_end_belongs_to_the_answer(name: str) -> None:
     whole = b"".join(frames_of(name))
     seen = scan_frames(dialect(name), whole + whole)
     assert isinstance(seen.events[-1], Finished)

@@ -25,7 +25,7 @@ class _Selector(selectors.DefaultSelector):
         return found
 
 
-class SkippingLoop(asyncio.SelectorEventLoop):
+class FakeClockLoop(asyncio.SelectorEventLoop):
     """Time passes only while everything waits, and then at once."""
 
     def __init__(self) -> None:
@@ -36,9 +36,9 @@ class SkippingLoop(asyncio.SelectorEventLoop):
         return self._clock.now
 
 
-def skipping(main: Coroutine[Any, Any, T]) -> tuple[T, float]:
+def run_skipping_waits(main: Coroutine[Any, Any, T]) -> tuple[T, float]:
     """The result of a coroutine, and how many seconds it would have taken."""
-    loop = SkippingLoop()
+    loop = FakeClockLoop()
     try:
         began = loop.time()
         return loop.run_until_complete(main), loop.time() - began

@@ -2,31 +2,56 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
 import pytest
 
+from groundwire.credentials.lookup import find
 from groundwire.credentials.redact import Redactor
+from groundwire.credentials.refresher import Refresher
 from groundwire.credentials.secret import Credential
 from groundwire.dialects.registry import DIALECTS
-from groundwire.errors import ConfigError, MissingCredential
-from groundwire.model import Json, JsonObject, Location, Request, SearchOptions, Source
+from groundwire.errors import AuthRejected, ConfigError, Interrupted, MissingCredential, Overloaded
+from groundwire.model import (
+    Json,
+    JsonObject,
+    Location,
+    Message,
+    Request,
+    SearchOptions,
+    Source,
+    Text,
+    TextDelta,
+    ToolCall,
+    ToolCallDelta,
+)
 from groundwire.model.value import replace
 from groundwire.providers.catalog import KNOWN_PROVIDERS
-from groundwire.providers.http import HttpProvider
+from groundwire.providers.http import HttpProvider, ToolCallIds
 from groundwire.providers.registry import find_spec
 from groundwire.providers.spec import ProviderSpec
 from groundwire.testing.answers import told
 from groundwire.testing.playing import Received
-from groundwire.testing.script import answer
-from tests.providers.asking import QUERY, ask, question, world
-from tests.providers.speakers import (
+from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
+from groundwire.testing.upstream import Upstream
+from tests.credentials.builders import QUICK, SESSIONS, Rotation, jwt, places, stored_refresh, write_session
+from tests.providers.harness import (
     CONFIGURED,
     KEY,
     MODEL,
-    SPEAKERS,
+    PROVIDER_CASES,
+    QUERY,
     STREAMING,
     VENDORS,
-    Speaker,
+    ProviderCase,
+    ask,
+    question,
     speaker_named,
+    world,
 )
 from tests.transport.bounded import run
 
@@ -45,7 +70,7 @@ SEARCHES: dict[str, JsonObject] = {
 OPENROUTER: JsonObject = {"tools": [{"type": "openrouter:web_search", "parameters": {}}]}
 
 
-def sent(speaker: Speaker, request: Request) -> Received:
+def sent(speaker: ProviderCase, request: Request) -> Received:
     """The request as the provider received it."""
 
     async def main() -> Received:
@@ -63,15 +88,15 @@ def body_of(seen: Received) -> JsonObject:
     return seen.json
 
 
-def test_the_suite_leaves_nobody_out() -> None:
+def test_the_suite_covers_every_provider() -> None:
     rows = {name for name in KNOWN_PROVIDERS if isinstance(find_spec(name), ProviderSpec)}
     assert rows == {speaker.name for speaker in VENDORS}
     assert {speaker.dialect for speaker in CONFIGURED} == set(DIALECTS)
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
-def test_a_request_goes_to_its_address_with_the_key_in_its_one_place(speaker: Speaker, stream: bool) -> None:
+@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
+def test_a_request_goes_to_its_url_with_the_key_in_one_header(speaker: ProviderCase, stream: bool) -> None:
     seen = sent(speaker, question(stream=stream))
     streamed = stream or speaker.always_streams
     assert seen.method == "POST"
@@ -88,15 +113,15 @@ def test_a_request_goes_to_its_address_with_the_key_in_its_one_place(speaker: Sp
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
-def test_the_body_asks_for_the_form_of_the_answer_in_its_dialects_way(speaker: Speaker, stream: bool) -> None:
+@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
+def test_the_body_requests_streaming_as_its_dialect_does(speaker: ProviderCase, stream: bool) -> None:
     body = body_of(sent(speaker, question(stream=stream)))
     flagged = speaker.dialect in FLAGGED and (stream or speaker.always_streams)
     assert body.get("stream") == (True if flagged else None)
 
 
-@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
-def test_the_body_declares_the_search_and_says_the_question(speaker: Speaker) -> None:
+@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
+def test_the_body_declares_the_search_and_holds_the_question(speaker: ProviderCase) -> None:
     seen = sent(speaker, question())
     body = body_of(seen)
     expected = OPENROUTER if speaker.name == "openrouter" else SEARCHES[speaker.dialect]
@@ -105,13 +130,13 @@ def test_the_body_declares_the_search_and_says_the_question(speaker: Speaker) ->
 
 
 @pytest.mark.parametrize("speaker", STREAMING, ids=str)
-def test_a_question_without_search_declares_none(speaker: Speaker) -> None:
+def test_a_question_without_search_declares_none(speaker: ProviderCase) -> None:
     body = body_of(sent(speaker, replace(question(), search=None)))
     assert not {"tools", "web_search_options", "plugins", "include", "tool_choice"} & body.keys()
 
 
-@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
-def test_the_model_that_was_asked_for_is_the_one_that_is_sent(speaker: Speaker) -> None:
+@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
+def test_the_requested_model_is_the_one_that_is_sent(speaker: ProviderCase) -> None:
     seen = sent(speaker, replace(question(), model="some-model-1"))
     if speaker.dialect == "gemini":
         assert "/models/some-model-1:" in seen.target
@@ -243,14 +268,14 @@ OPTIONS: list[tuple[str, SearchOptions, JsonObject]] = [
 
 
 @pytest.mark.parametrize(("name", "options", "expected"), OPTIONS)
-def test_options_are_said_in_the_vendors_words(name: str, options: SearchOptions, expected: Json) -> None:
+def test_options_are_sent_in_the_vendors_fields(name: str, options: SearchOptions, expected: Json) -> None:
     speaker = speaker_named(name)
     body = body_of(sent(speaker, question(search=options)))
     assert isinstance(expected, dict)
     assert {key: body.get(key) for key in expected} == expected
 
 
-def test_openrouter_is_not_asked_for_what_it_refuses() -> None:
+def test_openrouter_is_not_sent_what_it_refuses() -> None:
     speaker = speaker_named("openrouter")
     body = body_of(sent(speaker, question(search=SearchOptions(max_uses=2))))
     assert not {"include", "max_tool_calls"} & body.keys()
@@ -274,7 +299,7 @@ def test_a_gemini_model_is_one_segment_of_the_path_whatever_it_is_called(model: 
 
 
 @pytest.mark.parametrize("speaker", CONFIGURED, ids=str)
-def test_a_server_that_needs_no_key_is_sent_none(speaker: Speaker) -> None:
+def test_a_server_that_needs_no_key_is_sent_none(speaker: ProviderCase) -> None:
     async def nothing() -> Credential | None:
         return None
 
@@ -290,8 +315,8 @@ def test_a_server_that_needs_no_key_is_sent_none(speaker: Speaker) -> None:
     run(main())
 
 
-@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
-def test_without_its_credential_nothing_is_sent(speaker: Speaker) -> None:
+@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
+def test_without_its_credential_nothing_is_sent(speaker: ProviderCase) -> None:
     async def missing() -> Credential | None:
         raise MissingCredential("no key")
 
@@ -304,7 +329,7 @@ def test_without_its_credential_nothing_is_sent(speaker: Speaker) -> None:
     run(main())
 
 
-def test_a_provider_without_a_model_says_what_to_set() -> None:
+def test_a_provider_without_a_model_names_the_setting() -> None:
     speaker = speaker_named("my_chat")
 
     async def main() -> None:
@@ -323,8 +348,192 @@ def test_a_provider_without_a_model_says_what_to_set() -> None:
 
 
 def test_a_base_address_may_end_with_a_slash() -> None:
-    for speaker in SPEAKERS:
+    for speaker in PROVIDER_CASES:
         row = speaker.row("http://h")
         slashed = replace(row, base_url=row.base_url + "/")
         asked = replace(question(), model=MODEL)
         assert slashed.url(slashed.base_url, asked) == row.url(row.base_url, asked)
+
+
+def ids_of(*used: str) -> ToolCallIds:
+    parts = tuple(ToolCall(one, "clock", "{}") for one in used)
+    return ToolCallIds(Request((Message("user", (Text("?"),)), Message("assistant", parts)), "m"))
+
+
+def test_an_id_that_was_used_gets_a_number_that_was_not() -> None:
+    ids = ids_of("call_0", "call_0_2")
+    assert ids.unique(ToolCallDelta(0, "call_0", "clock", "{}")) == ToolCallDelta(
+        0, "call_0_3", "clock", "{}"
+    )
+
+
+def test_everything_else_stays_as_it_is() -> None:
+    ids = ids_of("call_0")
+    for event in (
+        ToolCallDelta(0, "call_1", "clock"),
+        ToolCallDelta(0, "", "", "more"),
+        TextDelta(0, "call_0"),
+    ):
+        assert ids.unique(event) is event
+
+
+def test_without_calls_in_the_history_there_is_nothing_to_look_for() -> None:
+    assert not ids_of()
+    assert not ids_of("")
+
+
+CODEX = speaker_named("openai_oauth")
+SESSION_EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
+GOOD = answer(CODEX.dialect, SESSION_EVENTS)
+NO = json_response({"detail": "Provided authentication token is expired."}, 401)
+NOW = 1_000_000.0
+LATER = NOW + 100_000
+Wait = Callable[[], Awaitable[object]]
+
+
+def renewed(number: int) -> str:
+    """The access token that a refresh gives."""
+    return jwt({"exp": LATER, "number": number})
+
+
+async def at_once() -> None:
+    """Wait for nothing."""
+
+
+@asynccontextmanager
+async def signed_in(
+    home: Path, kind: str, script: Script
+) -> AsyncIterator[tuple[HttpProvider, Upstream, Rotation, list[Wait]]]:
+    """Codex with a session that looks good for hours; what a refresh waits for, and what a request."""
+    rotation = Rotation("refresh-first", LATER - NOW, renewed)
+    waits: list[Wait] = [at_once, at_once]
+
+    async def send(_url: str, _headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
+        await waits[0]()
+        return rotation.answer(body)
+
+    if kind != "inline":
+        write_session(home, kind, "access-first", "refresh-first", LATER)
+    record = {
+        "type": "oauth",
+        "refresh": "refresh-first",
+        "access": "access-first",
+        "expires": int(LATER * 1000),
+    }
+    inline = {"OPENCODE_AUTH_CONTENT": json.dumps({"openai": record})} if kind == "inline" else {}
+    refresher = Refresher(send, lambda: NOW, pace=QUICK)
+
+    async def credential() -> Credential | None:
+        found = find(SESSIONS["opencode" if kind == "inline" else kind], places(home, **inline))
+        assert found is not None
+        fresh = await refresher.fresh(found)
+        await waits[1]()
+        return fresh
+
+    async with world(CODEX, script) as here:
+        row = CODEX.row(here.upstream.url, here.deadlines)
+        provider = HttpProvider(row, here.http, credential, here.redactor, renew=refresher.after_refusal)
+        yield provider, here.upstream, rotation, waits
+
+
+def shown(upstream: Upstream) -> list[str]:
+    return [request.headers["authorization"] for request in upstream.requests]
+
+
+@pytest.mark.parametrize("kind", ["opencode", "codex", "inline"])
+def test_a_refused_session_is_renewed_once_and_the_request_repeated_once(tmp_path: Path, kind: str) -> None:
+    async def main() -> None:
+        async with signed_in(tmp_path, kind, Script((NO, GOOD))) as (provider, upstream, rotation, _):
+            outcome = await ask(provider, question(stream=True))
+            assert outcome.answer.text == "The Nile is 6650 km long."
+            assert (rotation.rotations, rotation.reuses) == (1, 0)
+            assert shown(upstream)[1] == f"Bearer {renewed(1)}" != shown(upstream)[0]
+            first, second = upstream.requests
+            assert first.body == second.body
+            assert (await ask(provider, question(stream=True))).error is None
+            assert shown(upstream)[2] == f"Bearer {renewed(1)}", "what was renewed is used from now on"
+
+    run(main())
+
+
+@pytest.mark.parametrize("kind", ["opencode", "codex", "inline"])
+def test_eight_requests_with_the_same_dead_token_cost_one_refresh(tmp_path: Path, kind: str) -> None:
+    async def main() -> None:
+        script = Script((*(NO,) * 8, GOOD))
+        async with signed_in(tmp_path, kind, script) as (provider, upstream, rotation, waits):
+            waits[:] = lambda: upstream.received(8), asyncio.Barrier(8).wait
+            outcomes = await asyncio.gather(*(ask(provider, question(stream=True)) for _ in range(8)))
+            assert [outcome.error for outcome in outcomes] == [None] * 8
+            assert (rotation.rotations, rotation.reuses) == (1, 0)
+            assert len(upstream.requests) == 16
+            assert set(shown(upstream)[8:]) == {f"Bearer {renewed(1)}"}
+
+    run(main())
+
+
+def test_a_second_refusal_is_reported_with_advice(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with signed_in(tmp_path, "codex", Script((NO,))) as (provider, upstream, rotation, _):
+            outcome = await ask(provider, question(stream=True))
+            assert isinstance(outcome.raised, AuthRejected)
+            assert "expired" in outcome.raised.message
+            assert "Log in with `opencode auth login` or `codex login`." in outcome.raised.message
+            assert (len(upstream.requests), rotation.rotations) == (2, 1)
+
+    run(main())
+
+
+def test_a_session_that_cannot_be_renewed_has_ended_and_is_not_retried(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with signed_in(tmp_path, "codex", Script((NO,))) as (provider, upstream, rotation, _):
+            rotation.revoked = True
+            outcome = await ask(provider, question(stream=True))
+            assert isinstance(outcome.raised, AuthRejected)
+            assert "log in again with `codex login`" in outcome.raised.message
+            assert len(upstream.requests) == 1
+
+    run(main())
+
+
+def test_a_token_that_another_process_renewed_is_used(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with signed_in(tmp_path, "codex", Script((NO, GOOD))) as (provider, upstream, rotation, _):
+            reading = asyncio.create_task(ask(provider, question(stream=True)))
+            await upstream.received()
+            path = write_session(tmp_path, "codex", "access-other", "refresh-other", LATER)
+            assert (await reading).error is None
+            assert rotation.rotations == 0
+            assert stored_refresh(path) == "refresh-other"
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("first", "error"),
+    [
+        (ScriptedResponse(403), None),
+        (ScriptedResponse(503), Overloaded),
+        (replace(GOOD, cut_at=60), Interrupted),
+    ],
+    ids=["403", "503", "cut"],
+)
+def test_other_troubles_renew_nothing(
+    tmp_path: Path, first: ScriptedResponse, error: type[Exception] | None
+) -> None:
+    async def main() -> None:
+        async with signed_in(tmp_path, "codex", Script((first,))) as (provider, upstream, rotation, _):
+            outcome = await ask(provider, question(stream=True))
+            assert isinstance(outcome.error, error or Exception)
+            assert (len(upstream.requests), rotation.rotations) == (1, 0)
+
+    run(main())
+
+
+def test_a_key_that_is_refused_fails_at_once() -> None:
+    async def main() -> None:
+        async with world(speaker_named("openai"), NO) as here:
+            outcome = await here.ask()
+            assert isinstance(outcome.raised, AuthRejected)
+            assert len(here.upstream.requests) == 1
+
+    run(main())

@@ -22,10 +22,20 @@ from groundwire.errors import (
 )
 from groundwire.model import Failed, Json, Started, TextDelta, assemble
 from groundwire.model.value import replace
+from groundwire.providers.response_reader import seconds_until
+from groundwire.routing.error_policy import reaction
 from groundwire.testing.answers import written
 from groundwire.testing.script import ScriptedResponse, json_response, text_response
-from tests.providers.asking import Outcome, question, world
-from tests.providers.speakers import SPEAKERS, STREAMING, Speaker
+from tests.providers.harness import (
+    PROVIDER_CASES,
+    STREAMING,
+    Outcome,
+    ProviderCase,
+    World,
+    question,
+    speaker_named,
+    world,
+)
 from tests.transport.bounded import run
 
 Kind = type[GroundwireError]
@@ -54,15 +64,15 @@ BY_STATUS: dict[int, Kind] = {
 PAGE = b"<html><head><title>Just a moment...</title></head><body>Attention required! \x1b[31m</body></html>"
 
 
-async def errors(speaker: Speaker, responses: list[ScriptedResponse], *, stream: bool) -> list[Outcome]:
+async def errors(speaker: ProviderCase, responses: list[ScriptedResponse], *, stream: bool) -> list[Outcome]:
     async with world(speaker, responses) as here:
         return [await here.ask(question(stream=stream)) for _ in responses]
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("body", [b"", PAGE, b"{}", b'{"error":', b"null", b"[]"], ids=repr)
-@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
-def test_without_words_the_status_decides(speaker: Speaker, body: bytes, stream: bool) -> None:
+@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
+def test_without_words_the_status_decides(speaker: ProviderCase, body: bytes, stream: bool) -> None:
     responses = [ScriptedResponse(status, {"content-type": "text/html"}, body) for status in BY_STATUS]
     for (status, kind), outcome in zip(
         BY_STATUS.items(), run(errors(speaker, responses, stream=stream)), strict=True
@@ -152,8 +162,8 @@ BY_WORDS: dict[str, list[tuple[int, Json, Kind]]] = {
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
-def test_the_vendors_words_decide(speaker: Speaker, stream: bool) -> None:
+@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
+def test_the_vendors_words_decide(speaker: ProviderCase, stream: bool) -> None:
     table = BY_WORDS[speaker.dialect]
     # With `alt=sse` Google names its bare JSON an event stream.
     content_type = "text/event-stream" if speaker.dialect == "gemini" else "application/json"
@@ -194,7 +204,7 @@ IN_STREAM: dict[str, list[tuple[str, Kind]]] = {
 
 
 @pytest.mark.parametrize("speaker", STREAMING, ids=str)
-def test_an_error_at_the_beginning_of_a_stream_is_told_once(speaker: Speaker) -> None:
+def test_an_error_at_the_beginning_of_a_stream_is_raised_once(speaker: ProviderCase) -> None:
     table = IN_STREAM[speaker.dialect]
     responses = [text_response(text) for text, _ in table]
     for (text, kind), outcome in zip(table, run(errors(speaker, responses, stream=True)), strict=True):
@@ -203,7 +213,7 @@ def test_an_error_at_the_beginning_of_a_stream_is_told_once(speaker: Speaker) ->
 
 
 @pytest.mark.parametrize("speaker", STREAMING, ids=str)
-def test_an_error_inside_a_stream_keeps_what_was_said(speaker: Speaker) -> None:
+def test_an_error_inside_a_stream_keeps_the_text_before_it(speaker: ProviderCase) -> None:
     table = IN_STREAM[speaker.dialect]
     begun = written(speaker.dialect, [Started("1", "m"), TextDelta(0, "So far. ")]).stream
     begun = _until_said(speaker.dialect, begun, "So far. ")
@@ -230,7 +240,7 @@ def _until_said(name: str, stream: bytes, text: str) -> bytes:
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("speaker", STREAMING, ids=str)
-def test_a_good_status_with_an_error_for_a_body_is_an_error(speaker: Speaker, stream: bool) -> None:
+def test_a_good_status_with_an_error_for_a_body_is_an_error(speaker: ProviderCase, stream: bool) -> None:
     table = [(body, kind) for _, body, kind in BY_WORDS[speaker.dialect] if isinstance(body, dict)]
     table = [(body, kind) for body, kind in table if "error" in body]
     responses = [json_response(body) for body, _ in table]
@@ -243,8 +253,8 @@ def test_a_good_status_with_an_error_for_a_body_is_an_error(speaker: Speaker, st
 
 
 @pytest.mark.parametrize("status", [300, 301, 302, 303, 304, 307, 308])
-@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
-def test_a_redirect_is_refused_and_says_what_to_check(speaker: Speaker, status: int) -> None:
+@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
+def test_a_redirect_is_refused_with_advice(speaker: ProviderCase, status: int) -> None:
     async def main() -> None:
         moved = ScriptedResponse(status, {"location": "http://evil.example/steal"})
         async with world(speaker, moved) as here:
@@ -256,8 +266,8 @@ def test_a_redirect_is_refused_and_says_what_to_check(speaker: Speaker, status: 
     run(main())
 
 
-@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
-def test_an_error_is_known_by_its_status_even_if_its_body_never_ends(speaker: Speaker) -> None:
+@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
+def test_an_error_is_known_by_its_status_even_if_its_body_never_ends(speaker: ProviderCase) -> None:
     hostile = [
         ScriptedResponse(401, body=b'{"error"', stall_at=4),
         ScriptedResponse(429, body=b'{"error"', cut_at=4),
@@ -273,8 +283,8 @@ def test_an_error_is_known_by_its_status_even_if_its_body_never_ends(speaker: Sp
     run(main())
 
 
-@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
-def test_a_very_long_explanation_is_cut(speaker: Speaker) -> None:
+@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
+def test_a_very_long_explanation_is_cut(speaker: ProviderCase) -> None:
     body = json_response({"error": {"message": "x" * 100_000, "type": "t"}, "type": "error"}, 400)
 
     async def main() -> None:
@@ -286,7 +296,112 @@ def test_a_very_long_explanation_is_cut(speaker: Speaker) -> None:
     run(main())
 
 
-@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
-def test_who_does_not_speak_http_is_told_as_such(speaker: Speaker) -> None:
+@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
+def test_a_server_that_does_not_speak_http_is_reported_as_such(speaker: ProviderCase) -> None:
     outcome = run(errors(speaker, [ScriptedResponse(raw=b"SSH-2.0-OpenSSH_9.2\r\n")], stream=False))[0]
     assert type(outcome.raised) is UpstreamWireError
+
+
+NOON = "Sun, 15 Nov 2026 12:00:00 GMT"
+LATER = "Sun, 15 Nov 2026 12:00:45 GMT"
+NOON_SECONDS = 1_794_744_000.0
+
+HEADERS: list[tuple[dict[str, str], float | None]] = [
+    ({"retry-after": "7"}, 7.0),
+    ({"retry-after": "0"}, 0.0),
+    ({"retry-after": "1.5"}, 1.5),
+    ({"retry-after-ms": "250"}, 0.25),
+    ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
+    ({"retry-after-ms": "soon", "retry-after": "1"}, 1.0),
+    ({"retry-after": LATER}, 45.0),
+    ({"retry-after": LATER, "date": "Sun, 15 Nov 2026 12:00:15 GMT"}, 30.0),
+    ({"retry-after": "Sunday, 15-Nov-26 12:00:45 GMT"}, 45.0),
+    ({"retry-after": "Sun Nov 15 12:00:45 2026"}, 45.0),
+    ({"retry-after": "Sun, 15 Nov 2026 13:00:45 +0100"}, 45.0),
+    ({"retry-after": "Sun, 15 Nov 2026 11:00:00 GMT"}, 0.0),
+    ({"retry-after": LATER, "date": "yesterday"}, 45.0),
+    ({"retry-after": "soon"}, None),
+    ({"retry-after": ""}, None),
+    ({"retry-after": "-5"}, None),
+    ({"retry-after": "nan"}, None),
+    ({"retry-after": "inf"}, None),
+    ({"retry-after": "Sun, 99 Nov 2026 99:99:99 GMT"}, None),
+    ({"retry-after": "Sun, 15 Nov 999999999999 12:00:00 GMT"}, None),
+    ({}, None),
+]
+
+
+async def error_of(here: World) -> UpstreamError:
+    error = (await here.ask()).raised
+    assert isinstance(error, UpstreamError)
+    return error
+
+
+@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
+def test_retry_headers_are_in_seconds_in_milliseconds_or_a_date(speaker: ProviderCase) -> None:
+    async def main() -> None:
+        async with world(speaker, [ScriptedResponse(429, headers) for headers, _ in HEADERS]) as here:
+            here.clock = lambda: NOON_SECONDS
+            for headers, expected in HEADERS:
+                error = await error_of(here)
+                assert isinstance(error, RateLimited)
+                assert error.retry_after == expected, headers
+
+    run(main())
+
+
+def test_noon_is_noon() -> None:
+    assert seconds_until({"retry-after": NOON}, NOON_SECONDS) == 0.0
+    assert seconds_until({"retry-after": NOON}, NOON_SECONDS - 10) == 10.0
+
+
+def google_retry_info(*details: Json) -> Json:
+    return {"error": {"code": 429, "message": "no", "status": "RESOURCE_EXHAUSTED", "details": list(details)}}
+
+
+BODIES: list[tuple[str, Json, float]] = [
+    (
+        "gemini",
+        google_retry_info({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "48s"}),
+        48.0,
+    ),
+    (
+        "gemini",
+        google_retry_info({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"}),
+        34.4,
+    ),
+    (
+        "my_interactions",
+        {"error": {"code": "rate_limit_exceeded", "message": "Please retry in 48.94s."}},
+        48.94,
+    ),
+    ("openai", {"error": {"code": "rate_limit_exceeded", "message": "Please try again in 1.5s."}}, 1.5),
+    ("openai", {"error": {"code": "rate_limit_exceeded", "message": "Please try again in 6m0s."}}, 360.0),
+    ("openai_chat", {"error": {"code": "rate_limit_exceeded", "message": "Please try again in 20ms."}}, 0.02),
+    ("openai_oauth", {"error": {"type": "usage_limit_reached", "resets_in_seconds": 600}}, 600.0),
+]
+
+
+@pytest.mark.parametrize(("name", "body", "expected"), BODIES)
+def test_retry_delays_in_error_bodies_are_read(name: str, body: Json, expected: float) -> None:
+    speaker = speaker_named(name)
+
+    async def main() -> None:
+        async with world(speaker, json_response(body, 429)) as here:
+            assert (await error_of(here)).retry_after == pytest.approx(expected)
+
+    run(main())
+
+
+@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
+def test_a_provider_may_declare_an_error_retryable(speaker: ProviderCase) -> None:
+    table = [(503, "", "retry"), (503, "false", "next"), (409, "true", "retry"), (409, "", "stop")]
+
+    async def main() -> None:
+        responses = [
+            ScriptedResponse(status, {"x-should-retry": word} if word else {}) for status, word, _ in table
+        ]
+        async with world(speaker, responses) as here:
+            assert [reaction(await error_of(here)) for _ in table] == [expected for *_, expected in table]
+
+    run(main())

@@ -22,8 +22,7 @@ from groundwire.model.value import replace
 from groundwire.providers.openai import OPENAI_OAUTH, adjust_for_codex, oauth_headers
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer
-from tests.providers.asking import Outcome, question, world
-from tests.providers.speakers import speaker_named
+from tests.providers.harness import Outcome, question, speaker_named, world
 from tests.transport.bounded import run
 
 CODEX = speaker_named("openai_oauth")
@@ -54,7 +53,7 @@ def test_instructions_of_the_callers_own_are_kept() -> None:
     assert body["instructions"] == "Be terse."
 
 
-def test_what_it_rejects_is_left_out_and_that_is_said() -> None:
+def test_what_it_rejects_is_left_out_with_a_warning() -> None:
     limits = Limits(max_output_tokens=100, temperature=0.5, top_p=0.9)
     body, outcome = asked(replace(question(), limits=limits))
     assert not {"max_output_tokens", "temperature", "top_p", "max_tool_calls"} & body.keys()
