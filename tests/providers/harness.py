@@ -1,6 +1,6 @@
-"""Whom the suite asks: every built-in provider, and one row of the configuration for each dialect.
+"""Provider cases and a scripted upstream: every built-in provider, and a configured one for each dialect.
 
-What is expected of a speaker on the wire is written down here by hand, not derived from its row.
+What is expected of a case on the wire is written down here by hand, not derived from its row.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from dataclasses import replace as replace_speaker
+from dataclasses import replace as replace_case
 
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential, Secret
@@ -90,8 +90,8 @@ VENDORS = (
     ProviderCase("openai_chat", "openai_chat", "/v1", "/v1/chat/completions"),
 )
 CONFIGURED = tuple(
-    replace_speaker(speaker, is_configured=True)
-    for speaker in (
+    replace_case(case, is_configured=True)
+    for case in (
         ProviderCase(
             "my_anthropic", "anthropic_messages", "/a", "/a/v1/messages", "x-api-key", headers=_VERSION
         ),
@@ -112,11 +112,11 @@ CONFIGURED = tuple(
     )
 )
 PROVIDER_CASES = (*VENDORS, *CONFIGURED)
-STREAMING = tuple(speaker for speaker in PROVIDER_CASES if speaker.dialect != "websearch")
+STREAMING = tuple(case for case in PROVIDER_CASES if case.dialect != "websearch")
 """Those who can tell an answer bit by bit; the others have only searches to give, and whole."""
 
 
-def speaker_named(name: str) -> ProviderCase:
+def case_named(name: str) -> ProviderCase:
     """The one of that name."""
     return next(item for item in PROVIDER_CASES if item.name == name)
 
@@ -167,10 +167,10 @@ async def ask(provider: HttpProvider, request: Request) -> Outcome:
 
 
 class World:
-    """A speaker, the upstream that plays it, and the connections between them."""
+    """A case, the upstream that plays it, and the connections between them."""
 
-    def __init__(self, speaker: ProviderCase, upstream: Upstream, http: Http) -> None:
-        self.speaker = speaker
+    def __init__(self, case: ProviderCase, upstream: Upstream, http: Http) -> None:
+        self.case = case
         self.upstream = upstream
         self.http = http
         self.redactor = Redactor()
@@ -181,7 +181,7 @@ class World:
         async def key() -> Credential | None:
             return credential()
 
-        row = self.speaker.row(self.upstream.url, deadlines or self.deadlines)
+        row = self.case.row(self.upstream.url, deadlines or self.deadlines)
         return HttpProvider(row, self.http, key, self.redactor, self.clock)
 
     async def ask(self, request: Request | None = None, deadlines: Deadlines | None = None) -> Outcome:
@@ -190,10 +190,10 @@ class World:
 
 @asynccontextmanager
 async def world(
-    speaker: ProviderCase, script: Script | ScriptedResponse | list[ScriptedResponse]
+    case: ProviderCase, script: Script | ScriptedResponse | list[ScriptedResponse]
 ) -> AsyncIterator[World]:
     """Everything that is needed for a conversation; at its end all connections are gone."""
     async with Upstream(script) as upstream:
         async with Http({}) as http:
-            yield World(speaker, upstream, http)
+            yield World(case, upstream, http)
         await upstream.closed()

@@ -1,4 +1,4 @@
-"""What the client puts together: who is asked, with which session, and what it costs to have one at hand."""
+"""What the client builds: providers, sessions, engines, and what an unused client costs."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def test_a_configured_server_is_used_without_being_in_the_order(tmp_path: Path) 
                 assert "house" not in here.config.order
                 found = await here.asearch("how long?")
             assert found.text == "The Nile is 6650 km long."
-            asked = [request.path for request in upstream.requests]
-            assert asked == ["/v1/messages", "/v1/chat/completions"], "after whom the order names"
+            requested = [request.path for request in upstream.requests]
+            assert requested == ["/v1/messages", "/v1/chat/completions"], "after whom the order names"
 
     run(main())
 

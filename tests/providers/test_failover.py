@@ -1,4 +1,4 @@
-"""Providers that fail, over real connections: who answers instead, and how often one is asked."""
+"""Providers that fail, over real connections: failover, and the number of requests."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from groundwire.transport.deadlines import Deadlines
 from groundwire.transport.http import Http
-from tests.providers.harness import credential, question, speaker_named
+from tests.providers.harness import case_named, credential, question
 from tests.transport.bounded import run
 
-FIRST = speaker_named("openai")
-SECOND = speaker_named("anthropic")
+FIRST = case_named("openai")
+SECOND = case_named("anthropic")
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 GOOD = answer(SECOND.dialect, EVENTS)
 STREAM = answer(FIRST.dialect, EVENTS)
@@ -52,8 +52,8 @@ async def routed(
 
     async with Upstream(first) as one, Upstream(second) as two, Http({}) as http:
         providers = {
-            speaker.name: HttpProvider(speaker.row(upstream.url, deadlines(wait)), http, key, Redactor())
-            for speaker, upstream, wait in ((FIRST, one, silence), (SECOND, two, PATIENCE))
+            case.name: HttpProvider(case.row(upstream.url, deadlines(wait)), http, key, Redactor())
+            for case, upstream, wait in ((FIRST, one, silence), (SECOND, two, PATIENCE))
         }
         router = Router(providers, health=Health(monotonic), sleep=sleep, random=lambda: 0.5)
         yield router, one, two
@@ -96,9 +96,9 @@ def test_the_second_answers_without_a_pause_when_the_first_cannot(first: Script 
 
 
 def test_after_the_first_text_there_is_no_failover() -> None:
-    said = (STREAM.stream or b"").index(b"6650")
+    position = (STREAM.stream or b"").index(b"6650")
     whole = STREAM.stream or b""
-    at = whole.index(b"\n\n", said) + 2
+    at = whole.index(b"\n\n", position) + 2
 
     async def main() -> None:
         async with routed(replace(STREAM, cut_at=at), GOOD) as (router, _, two):

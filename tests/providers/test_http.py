@@ -1,4 +1,4 @@
-"""What goes out: the right address, the key in its one place, the fields that each vendor wants."""
+"""HTTP provider: URL, credentials and body of requests, unique tool call ids, refused sessions."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ from tests.providers.harness import (
     VENDORS,
     ProviderCase,
     ask,
+    case_named,
     question,
-    speaker_named,
     world,
 )
 from tests.transport.bounded import run
@@ -70,11 +70,11 @@ SEARCHES: dict[str, JsonObject] = {
 OPENROUTER: JsonObject = {"tools": [{"type": "openrouter:web_search", "parameters": {}}]}
 
 
-def sent(speaker: ProviderCase, request: Request) -> Received:
+def sent(case: ProviderCase, request: Request) -> Received:
     """The request as the provider received it."""
 
     async def main() -> Received:
-        async with world(speaker, answer(speaker.dialect, EVENTS)) as here:
+        async with world(case, answer(case.dialect, EVENTS)) as here:
             outcome = await here.ask(request)
             assert outcome.error is None
             (seen,) = here.upstream.requests
@@ -90,55 +90,55 @@ def body_of(seen: Received) -> JsonObject:
 
 def test_the_suite_covers_every_provider() -> None:
     rows = {name for name in KNOWN_PROVIDERS if isinstance(find_spec(name), ProviderSpec)}
-    assert rows == {speaker.name for speaker in VENDORS}
-    assert {speaker.dialect for speaker in CONFIGURED} == set(DIALECTS)
+    assert rows == {case.name for case in VENDORS}
+    assert {case.dialect for case in CONFIGURED} == set(DIALECTS)
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
-def test_a_request_goes_to_its_url_with_the_key_in_one_header(speaker: ProviderCase, stream: bool) -> None:
-    seen = sent(speaker, question(stream=stream))
-    streamed = stream or speaker.always_streams
+@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+def test_a_request_goes_to_its_url_with_the_key_in_one_header(case: ProviderCase, stream: bool) -> None:
+    seen = sent(case, question(stream=stream))
+    streamed = stream or case.always_streams
     assert seen.method == "POST"
-    assert seen.target == speaker.path_for(streamed=streamed)
-    assert seen.headers[speaker.auth] == speaker.key_shown
-    others = {name: text for name, text in seen.headers.items() if name != speaker.auth}
+    assert seen.target == case.path_for(streamed=streamed)
+    assert seen.headers[case.auth] == case.key_shown
+    others = {name: text for name, text in seen.headers.items() if name != case.auth}
     assert KEY not in str(others)
     assert KEY not in seen.target
     assert KEY.encode() not in seen.body
-    assert speaker.headers.items() <= others.items()
+    assert case.headers.items() <= others.items()
     assert others["content-type"] == "application/json"
     assert others["accept"] == ("text/event-stream" if streamed else "application/json")
     assert others["x-groundwire-hop"] == "1"
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
-def test_the_body_requests_streaming_as_its_dialect_does(speaker: ProviderCase, stream: bool) -> None:
-    body = body_of(sent(speaker, question(stream=stream)))
-    flagged = speaker.dialect in FLAGGED and (stream or speaker.always_streams)
+@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+def test_the_body_requests_streaming_as_its_dialect_does(case: ProviderCase, stream: bool) -> None:
+    body = body_of(sent(case, question(stream=stream)))
+    flagged = case.dialect in FLAGGED and (stream or case.always_streams)
     assert body.get("stream") == (True if flagged else None)
 
 
-@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
-def test_the_body_declares_the_search_and_holds_the_question(speaker: ProviderCase) -> None:
-    seen = sent(speaker, question())
+@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+def test_the_body_declares_the_search_and_holds_the_question(case: ProviderCase) -> None:
+    seen = sent(case, question())
     body = body_of(seen)
-    expected = OPENROUTER if speaker.name == "openrouter" else SEARCHES[speaker.dialect]
+    expected = OPENROUTER if case.name == "openrouter" else SEARCHES[case.dialect]
     assert expected.items() <= body.items()
     assert QUERY in seen.body.decode()
 
 
-@pytest.mark.parametrize("speaker", STREAMING, ids=str)
-def test_a_question_without_search_declares_none(speaker: ProviderCase) -> None:
-    body = body_of(sent(speaker, replace(question(), search=None)))
+@pytest.mark.parametrize("case", STREAMING, ids=str)
+def test_a_question_without_search_declares_none(case: ProviderCase) -> None:
+    body = body_of(sent(case, replace(question(), search=None)))
     assert not {"tools", "web_search_options", "plugins", "include", "tool_choice"} & body.keys()
 
 
-@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
-def test_the_requested_model_is_the_one_that_is_sent(speaker: ProviderCase) -> None:
-    seen = sent(speaker, replace(question(), model="some-model-1"))
-    if speaker.dialect == "gemini":
+@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+def test_the_requested_model_is_the_one_that_is_sent(case: ProviderCase) -> None:
+    seen = sent(case, replace(question(), model="some-model-1"))
+    if case.dialect == "gemini":
         assert "/models/some-model-1:" in seen.target
     else:
         assert body_of(seen)["model"] == "some-model-1"
@@ -269,15 +269,15 @@ OPTIONS: list[tuple[str, SearchOptions, JsonObject]] = [
 
 @pytest.mark.parametrize(("name", "options", "expected"), OPTIONS)
 def test_options_are_sent_in_the_vendors_fields(name: str, options: SearchOptions, expected: Json) -> None:
-    speaker = speaker_named(name)
-    body = body_of(sent(speaker, question(search=options)))
+    case = case_named(name)
+    body = body_of(sent(case, question(search=options)))
     assert isinstance(expected, dict)
     assert {key: body.get(key) for key in expected} == expected
 
 
 def test_openrouter_is_not_sent_what_it_refuses() -> None:
-    speaker = speaker_named("openrouter")
-    body = body_of(sent(speaker, question(search=SearchOptions(max_uses=2))))
+    case = case_named("openrouter")
+    body = body_of(sent(case, question(search=SearchOptions(max_uses=2))))
     assert not {"include", "max_tool_calls"} & body.keys()
 
 
@@ -293,19 +293,19 @@ def test_openrouter_is_not_sent_what_it_refuses() -> None:
     ],
 )
 def test_a_gemini_model_is_one_segment_of_the_path_whatever_it_is_called(model: str, segment: str) -> None:
-    speaker = speaker_named("gemini")
-    seen = sent(speaker, replace(question(stream=True), model=model))
+    case = case_named("gemini")
+    seen = sent(case, replace(question(stream=True), model=model))
     assert seen.target == f"/v1beta/models/{segment}:streamGenerateContent?alt=sse"
 
 
-@pytest.mark.parametrize("speaker", CONFIGURED, ids=str)
-def test_a_server_that_needs_no_key_is_sent_none(speaker: ProviderCase) -> None:
+@pytest.mark.parametrize("case", CONFIGURED, ids=str)
+def test_a_server_that_needs_no_key_is_sent_none(case: ProviderCase) -> None:
     async def nothing() -> Credential | None:
         return None
 
     async def main() -> None:
-        async with world(speaker, answer(speaker.dialect, EVENTS)) as here:
-            provider = HttpProvider(speaker.row(here.upstream.url), here.http, nothing, Redactor())
+        async with world(case, answer(case.dialect, EVENTS)) as here:
+            provider = HttpProvider(case.row(here.upstream.url), here.http, nothing, Redactor())
             assert (await ask(provider, question())).error is None
             assert (
                 not {"authorization", "x-api-key", "x-goog-api-key"}
@@ -315,14 +315,14 @@ def test_a_server_that_needs_no_key_is_sent_none(speaker: ProviderCase) -> None:
     run(main())
 
 
-@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
-def test_without_its_credential_nothing_is_sent(speaker: ProviderCase) -> None:
+@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+def test_without_its_credential_nothing_is_sent(case: ProviderCase) -> None:
     async def missing() -> Credential | None:
         raise MissingCredential("no key")
 
     async def main() -> None:
-        async with world(speaker, answer(speaker.dialect, EVENTS)) as here:
-            provider = HttpProvider(speaker.row(here.upstream.url), here.http, missing, Redactor())
+        async with world(case, answer(case.dialect, EVENTS)) as here:
+            provider = HttpProvider(case.row(here.upstream.url), here.http, missing, Redactor())
             assert isinstance((await ask(provider, question())).raised, MissingCredential)
             assert here.upstream.connections == 0
 
@@ -330,11 +330,11 @@ def test_without_its_credential_nothing_is_sent(speaker: ProviderCase) -> None:
 
 
 def test_a_provider_without_a_model_names_the_setting() -> None:
-    speaker = speaker_named("my_chat")
+    case = case_named("my_chat")
 
     async def main() -> None:
-        async with world(speaker, answer(speaker.dialect, EVENTS)) as here:
-            row = replace(speaker.row(here.upstream.url), model="")
+        async with world(case, answer(case.dialect, EVENTS)) as here:
+            row = replace(case.row(here.upstream.url), model="")
 
             async def nothing() -> Credential | None:
                 return None
@@ -348,11 +348,11 @@ def test_a_provider_without_a_model_names_the_setting() -> None:
 
 
 def test_a_base_address_may_end_with_a_slash() -> None:
-    for speaker in PROVIDER_CASES:
-        row = speaker.row("http://h")
+    for case in PROVIDER_CASES:
+        row = case.row("http://h")
         slashed = replace(row, base_url=row.base_url + "/")
-        asked = replace(question(), model=MODEL)
-        assert slashed.url(slashed.base_url, asked) == row.url(row.base_url, asked)
+        sent_request = replace(question(), model=MODEL)
+        assert slashed.url(slashed.base_url, sent_request) == row.url(row.base_url, sent_request)
 
 
 def ids_of(*used: str) -> ToolCallIds:
@@ -382,7 +382,7 @@ def test_without_calls_in_the_history_there_is_nothing_to_look_for() -> None:
     assert not ids_of("")
 
 
-CODEX = speaker_named("openai_oauth")
+CODEX = case_named("openai_oauth")
 SESSION_EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 GOOD = answer(CODEX.dialect, SESSION_EVENTS)
 NO = json_response({"detail": "Provided authentication token is expired."}, 401)
@@ -531,7 +531,7 @@ def test_other_troubles_renew_nothing(
 
 def test_a_key_that_is_refused_fails_at_once() -> None:
     async def main() -> None:
-        async with world(speaker_named("openai"), NO) as here:
+        async with world(case_named("openai"), NO) as here:
             outcome = await here.ask()
             assert isinstance(outcome.raised, AuthRejected)
             assert len(here.upstream.requests) == 1

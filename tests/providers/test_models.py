@@ -96,10 +96,10 @@ def test_a_default_model_that_is_gone_is_replaced_once_with_a_warning(
             warning = next(item for item in found.warnings if item.code == "default_model_replaced")
             assert DEFAULT in warning.message
             assert successor in warning.message
-            asked = len(upstream.requests)
+            before = len(upstream.requests)
             again = await here.asearch("how long?")
             assert [item.code for item in again.warnings].count("default_model_replaced") == 1
-            assert len(upstream.requests) == asked + 1
+            assert len(upstream.requests) == before + 1
 
     run(main())
 

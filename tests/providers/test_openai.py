@@ -22,14 +22,14 @@ from groundwire.model.value import replace
 from groundwire.providers.openai import OPENAI_OAUTH, adjust_for_codex, oauth_headers
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer
-from tests.providers.harness import Outcome, question, speaker_named, world
+from tests.providers.harness import Outcome, case_named, question, world
 from tests.transport.bounded import run
 
-CODEX = speaker_named("openai_oauth")
+CODEX = case_named("openai_oauth")
 EVENTS = told("Long.", Source("https://alpha.example/"), query="nile")
 
 
-def asked(request: Request) -> tuple[JsonObject, Outcome]:
+def sent_body(request: Request) -> tuple[JsonObject, Outcome]:
     async def main() -> tuple[JsonObject, Outcome]:
         async with world(CODEX, answer(CODEX.dialect, EVENTS)) as here:
             outcome = await here.ask(request)
@@ -41,7 +41,7 @@ def asked(request: Request) -> tuple[JsonObject, Outcome]:
 
 
 def test_what_it_insists_on_is_always_there() -> None:
-    body, _ = asked(question())
+    body, _ = sent_body(question())
     assert body["stream"] is True
     assert body["store"] is False
     assert body["instructions"]
@@ -49,13 +49,13 @@ def test_what_it_insists_on_is_always_there() -> None:
 
 
 def test_instructions_of_the_callers_own_are_kept() -> None:
-    body, _ = asked(replace(question(), system=(Text("Be terse."),)))
+    body, _ = sent_body(replace(question(), system=(Text("Be terse."),)))
     assert body["instructions"] == "Be terse."
 
 
 def test_what_it_rejects_is_left_out_with_a_warning() -> None:
     limits = Limits(max_output_tokens=100, temperature=0.5, top_p=0.9)
-    body, outcome = asked(replace(question(), limits=limits))
+    body, outcome = sent_body(replace(question(), limits=limits))
     assert not {"max_output_tokens", "temperature", "top_p", "max_tool_calls"} & body.keys()
     told_of = {event.message for event in outcome.events if isinstance(event, Warned)}
     assert told_of == {
@@ -64,12 +64,12 @@ def test_what_it_rejects_is_left_out_with_a_warning() -> None:
 
 
 def test_the_lowest_effort_is_raised_to_one_it_knows() -> None:
-    body, _ = asked(replace(question(), reasoning=ReasoningOptions("minimal")))
+    body, _ = sent_body(replace(question(), reasoning=ReasoningOptions("minimal")))
     assert body["reasoning"] == {"effort": "low"}
 
 
 def test_a_model_is_called_by_its_bare_name() -> None:
-    body, _ = asked(replace(question(), model="openai/gpt-5.4"))
+    body, _ = sent_body(replace(question(), model="openai/gpt-5.4"))
     assert body["model"] == "gpt-5.4"
 
 
@@ -84,7 +84,7 @@ def test_a_model_is_called_by_its_bare_name() -> None:
     ids=["search alone", "caller chose", "with functions", "no search"],
 )
 def test_a_search_is_forced_where_nothing_else_was_wanted(request_: Request, choice: object) -> None:
-    body, _ = asked(request_)
+    body, _ = sent_body(request_)
     assert body.get("tool_choice") == choice
 
 
@@ -109,7 +109,7 @@ def test_a_bare_question_becomes_a_list_of_items() -> None:
 
 def test_system_messages_in_a_conversation_are_sent_as_a_developers() -> None:
     messages = (Message("system", (Text("be kind"),)), Message("user", (Text("why?"),)))
-    body, _ = asked(replace(question(), messages=messages))
+    body, _ = sent_body(replace(question(), messages=messages))
     assert isinstance(body["input"], list)
     roles = [item["role"] for item in body["input"] if isinstance(item, dict)]
     assert roles == ["developer", "user"]

@@ -1,4 +1,4 @@
-"""A refresh that outlives whoever asked for it: the process apart, and kills at every moment."""
+"""Session refresh in a detached process: it outlives its caller, and kills at every moment lose nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ERRAND = Errand(
 
 
 def never(_: bytes) -> tuple[int, bytes]:
-    raise AssertionError("nothing may be asked from here")
+    raise AssertionError("no request may be sent from here")
 
 
 def refreshed(credential: Credential, url: str) -> Credential:
@@ -134,10 +134,10 @@ def test_a_cancelled_caller_leaves_and_the_refresh_goes_on(tmp_path: Path) -> No
     hurried = Pace(grace=0.0, poll=0.005)
 
     async def main(service: LoginService) -> None:
-        loop, asked = asyncio.get_running_loop(), asyncio.Event()
+        loop, requested = asyncio.get_running_loop(), asyncio.Event()
 
         def spent() -> None:
-            loop.call_soon_threadsafe(asked.set)
+            loop.call_soon_threadsafe(requested.set)
             time.sleep(0.1)  # the caller is gone before the answer comes
 
         service.spent = spent
@@ -147,7 +147,7 @@ def test_a_cancelled_caller_leaves_and_the_refresh_goes_on(tmp_path: Path) -> No
         )
         task = asyncio.create_task(renewal)
         async with asyncio.timeout(20):
-            await asked.wait()
+            await requested.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task

@@ -46,8 +46,8 @@ from tests.providers.harness import (
     PROVIDER_CASES,
     ProviderCase,
     ask,
+    case_named,
     question,
-    speaker_named,
     world,
 )
 from tests.transport.bounded import run
@@ -80,30 +80,28 @@ TABLE: dict[str, tuple[Support, ...]] = {
     "openrouter":    (N,    N,    R,   N,    I,   I,    I,    N,   N,      N),
     "openai_oauth":  (N,    N,    N,   N,    I,   I,    I,    I,   E,      N),
     "openai_chat":   (E,    E,    R,   N,    I,   I,    I,    I,   E,      N),
-    **{speaker.name: (E, E, R, I, I, I, I, I, E, I) for speaker in CONFIGURED},
+    **{case.name: (E, E, R, I, I, I, I, I, E, I) for case in CONFIGURED},
     "my_websearch":  (N,    N,    N,   N,    N,   N,    N,    N,   N,      N),
 }  # fmt: skip
 
 CASES = [
-    pytest.param(speaker, option, support, id=f"{speaker.name}-{option}-{support}")
-    for speaker in PROVIDER_CASES
-    for option, support in zip(SAID, TABLE[speaker.name], strict=True)
+    pytest.param(case, option, support, id=f"{case.name}-{option}-{support}")
+    for case in PROVIDER_CASES
+    for option, support in zip(SAID, TABLE[case.name], strict=True)
 ]
 LEFT_OUT: dict[str, str] = {"emulated": "option_emulated", "ignored": "option_ignored"}
 
 
 def test_the_table_has_every_option() -> None:
     assert tuple(SAID) == OPTIONS
-    assert set(TABLE) == {speaker.name for speaker in PROVIDER_CASES}
+    assert set(TABLE) == {case.name for case in PROVIDER_CASES}
 
 
-@pytest.mark.parametrize(("speaker", "option", "support"), CASES)
-def test_every_option_is_treated_as_in_the_table(
-    speaker: ProviderCase, option: str, support: Support
-) -> None:
+@pytest.mark.parametrize(("case", "option", "support"), CASES)
+def test_every_option_is_treated_as_in_the_table(case: ProviderCase, option: str, support: Support) -> None:
     async def main() -> None:
-        async with world(speaker, answer(speaker.dialect, told("Yes."))) as here:
-            located = speaker.name == "gemini" and option == "location"
+        async with world(case, answer(case.dialect, told("Yes."))) as here:
+            located = case.name == "gemini" and option == "location"
             outcome = await here.ask(question(search=BY_DEGREES if located else SAID[option]))
             codes = [event.code for event in outcome.answer.warnings if option in event.message]
             if support == "refused":
@@ -167,17 +165,17 @@ def test_a_limit_of_sources_is_kept_in_the_answer() -> None:
             "https://c.example",
         )
     )
-    said: list[Event] = [
+    events: list[Event] = [
         Cited(Citation(Span(0, 2), (first, second))),
         Cited(Citation(Span(3, 5), (third,))),
         Cited(Citation(Span(6, 8), (again, third))),
     ]
-    told_on = [event for item in said for event in audit.check(item)]
-    assert [event.citation for event in told_on if isinstance(event, Cited)] == [
+    audited_events = [event for item in events for event in audit.check(item)]
+    assert [event.citation for event in audited_events if isinstance(event, Cited)] == [
         Citation(Span(0, 2), (first, second)),
         Citation(Span(6, 8), (again,)),
     ]
-    assert [event.code for event in told_on if isinstance(event, Warned)] == ["source_limit"]
+    assert [event.code for event in audited_events if isinstance(event, Warned)] == ["source_limit"]
 
 
 def test_a_provider_that_limits_its_sources_itself_is_not_audited_for_it() -> None:
@@ -189,11 +187,11 @@ def test_a_provider_that_limits_its_sources_itself_is_not_audited_for_it() -> No
 
 def test_a_restriction_that_the_dialect_has_no_words_for_is_never_dropped() -> None:
     """A row may promise what its dialect cannot say: then the request is refused after all."""
-    speaker = speaker_named("my_gemini")
+    case = case_named("my_gemini")
 
     async def main() -> None:
-        async with world(speaker, answer(speaker.dialect, told("Yes."))) as here:
-            row = speaker.row(here.upstream.url)
+        async with world(case, answer(case.dialect, told("Yes."))) as here:
+            row = case.row(here.upstream.url)
             hasty = replace(row, capabilities=Capabilities(options={"allowed_domains": "native"}))
 
             async def nothing() -> Credential | None:
@@ -231,8 +229,8 @@ def test_two_lists_where_only_one_is_possible_are_split_into_one_sent_and_one_au
 
 
 def test_live_search_is_not_sent_to_a_provider_that_is_always_live() -> None:
-    for speaker in PROVIDER_CASES:
-        row = speaker.row("http://h")
+    for case in PROVIDER_CASES:
+        row = case.row("http://h")
         prepared = prepare(question(search=SearchOptions(live=True)), row.capabilities, row.name)
         assert prepared.warnings == ()
         assert prepared.request.search is not None
@@ -343,7 +341,7 @@ WATCHED = SearchOptions(("example.com",))
 
 def audited(*events: Event) -> list[Event]:
     audit = Audit(WATCHED)
-    return [told for event in events for told in audit.check(event)]
+    return [kept for event in events for kept in audit.check(event)]
 
 
 def removed(domain: str) -> Warned:

@@ -14,11 +14,11 @@ from groundwire.providers.spec import ProviderSpec, path
 from tests.providers.harness import PROVIDER_CASES, VENDORS, question
 
 
-@pytest.mark.parametrize("speaker", VENDORS, ids=str)
-def test_a_built_in_spec_has_all_that_a_user_needs(speaker: object) -> None:
-    row = find_spec(str(speaker))
+@pytest.mark.parametrize("case", VENDORS, ids=str)
+def test_a_built_in_spec_has_all_that_a_user_needs(case: object) -> None:
+    row = find_spec(str(case))
     assert isinstance(row, ProviderSpec)
-    assert row.name == str(speaker)
+    assert row.name == str(case)
     assert row.dialect in DIALECTS
     assert row.base_url.startswith("https://")
     assert not row.base_url.endswith("/")
@@ -148,6 +148,6 @@ def test_an_installed_package_that_is_broken_is_named(
 
 
 def test_no_row_shows_a_key_in_its_address() -> None:
-    for speaker in PROVIDER_CASES:
-        row = speaker.row("http://h")
+    for case in PROVIDER_CASES:
+        row = case.row("http://h")
         assert "key" not in row.url(row.base_url, question(stream=True))

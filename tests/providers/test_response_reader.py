@@ -56,8 +56,8 @@ from tests.providers.harness import (
     STREAMING,
     Outcome,
     ProviderCase,
+    case_named,
     question,
-    speaker_named,
     world,
 )
 from tests.transport.bounded import run
@@ -89,15 +89,15 @@ EVENTS: list[Event] = [
 ]
 
 
-def asked(speaker: ProviderCase, response: ScriptedResponse, *, stream: bool) -> Outcome:
+def outcome_of(case: ProviderCase, response: ScriptedResponse, *, stream: bool) -> Outcome:
     async def main() -> Outcome:
-        async with world(speaker, response) as here:
+        async with world(case, response) as here:
             return await here.ask(question(stream=stream))
 
     return run(main())
 
 
-def check(outcome: Outcome, speaker: ProviderCase) -> None:
+def check(outcome: Outcome, case: ProviderCase) -> None:
     """The answer holds everything that its dialect has words for."""
     assert outcome.error is None
     assert len(outcome.ends) == 1
@@ -105,7 +105,7 @@ def check(outcome: Outcome, speaker: ProviderCase) -> None:
     expected, got = assemble(EVENTS), outcome.answer
     assert got.text == TEXT
     assert {source.url for source in got.sources} == {NILE.url, AMAZON.url}
-    losses = dialect(speaker.dialect).losses
+    losses = dialect(case.dialect).losses
     for feature in (Feature.CITATIONS, Feature.SPAN_STARTS, Feature.TITLES, Feature.QUERIES, Feature.TOKENS):
         if feature not in losses:
             assert project(got, feature) == project(expected, feature), feature
@@ -116,80 +116,78 @@ def check(outcome: Outcome, speaker: ProviderCase) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
-def test_text_citations_and_queries_arrive(speaker: ProviderCase, stream: bool) -> None:
-    check(asked(speaker, answer(speaker.dialect, EVENTS), stream=stream), speaker)
+@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+def test_text_citations_and_queries_arrive(case: ProviderCase, stream: bool) -> None:
+    check(outcome_of(case, answer(case.dialect, EVENTS), stream=stream), case)
 
 
-@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
-def test_an_answer_in_the_other_form_than_requested_is_understood(speaker: ProviderCase) -> None:
+@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+def test_an_answer_in_the_other_form_than_requested_is_understood(case: ProviderCase) -> None:
     """Servers ignore `stream`, and some know only one form."""
-    form = written(speaker.dialect, EVENTS)
+    form = written(case.dialect, EVENTS)
     whole = ScriptedResponse(body=form.whole)
-    check(asked(speaker, whole, stream=True), speaker)
+    check(outcome_of(case, whole, stream=True), case)
     streamed = ScriptedResponse(
         headers={"content-type": "text/event-stream"}, body=form.stream, framing="chunked"
     )
-    check(asked(speaker, streamed, stream=False), speaker)
+    check(outcome_of(case, streamed, stream=False), case)
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/json", "application/octet-stream", ""])
-@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
-def test_a_wrong_content_type_does_not_matter(speaker: ProviderCase, content_type: str) -> None:
-    response = replace(answer(speaker.dialect, EVENTS), headers={"content-type": content_type})
+@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+def test_a_wrong_content_type_does_not_matter(case: ProviderCase, content_type: str) -> None:
+    response = replace(answer(case.dialect, EVENTS), headers={"content-type": content_type})
     for stream in (False, True):
-        check(asked(speaker, response, stream=stream), speaker)
+        check(outcome_of(case, response, stream=stream), case)
 
 
-@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
-def test_blanks_before_a_body_are_passed_over(speaker: ProviderCase) -> None:
-    response = answer(speaker.dialect, EVENTS)
+@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+def test_blanks_before_a_body_are_passed_over(case: ProviderCase) -> None:
+    response = answer(case.dialect, EVENTS)
     padded = replace(response, body=b"\n         \n" * 80 + response.body)
-    check(asked(speaker, padded, stream=False), speaker)
+    check(outcome_of(case, padded, stream=False), case)
 
 
-@pytest.mark.parametrize("speaker", STREAMING, ids=str)
-def test_comments_in_a_stream_are_passed_over(speaker: ProviderCase) -> None:
-    response = answer(speaker.dialect, EVENTS)
+@pytest.mark.parametrize("case", STREAMING, ids=str)
+def test_comments_in_a_stream_are_passed_over(case: ProviderCase) -> None:
+    response = answer(case.dialect, EVENTS)
     stream = b": PROCESSING\n\n" * 3 + (response.stream or b"")
-    check(asked(speaker, replace(response, stream=stream), stream=True), speaker)
+    check(outcome_of(case, replace(response, stream=stream), stream=True), case)
 
 
-@pytest.mark.parametrize(
-    "speaker", [speaker for speaker in STREAMING if speaker.dialect not in ENDLESS], ids=str
-)
-def test_what_follows_the_end_is_not_waited_for(speaker: ProviderCase) -> None:
-    response = answer(speaker.dialect, EVENTS)
+@pytest.mark.parametrize("case", [case for case in STREAMING if case.dialect not in ENDLESS], ids=str)
+def test_what_follows_the_end_is_not_waited_for(case: ProviderCase) -> None:
+    response = answer(case.dialect, EVENTS)
     stalled = replace(response, stall_at=len(response.stream or b""))
-    check(asked(speaker, stalled, stream=True), speaker)
+    check(outcome_of(case, stalled, stream=True), case)
 
 
-@pytest.mark.parametrize("speaker", STREAMING, ids=str)
-def test_a_truncated_stream_keeps_its_text_and_ends_with_an_error(speaker: ProviderCase) -> None:
-    stream = answer(speaker.dialect, EVENTS).stream or b""
+@pytest.mark.parametrize("case", STREAMING, ids=str)
+def test_a_truncated_stream_keeps_its_text_and_ends_with_an_error(case: ProviderCase) -> None:
+    stream = answer(case.dialect, EVENTS).stream or b""
     at = len(stream) // 2
 
     async def main() -> None:
         for cut in ("fin", "rst"):
-            response = replace(answer(speaker.dialect, EVENTS), cut_at=at, cut=cut)
-            async with world(speaker, response) as here:
+            response = replace(answer(case.dialect, EVENTS), cut_at=at, cut=cut)
+            async with world(case, response) as here:
                 outcome = await here.ask(question(stream=True))
                 assert outcome.raised is None
                 assert isinstance(outcome.error, Interrupted)
                 assert len(outcome.ends) == 1
                 assert TEXT.startswith(outcome.answer.text)
-                decoder = dialect(speaker.dialect).decoder()
+                decoder = dialect(case.dialect).decoder()
                 pure = assemble([*decoder.feed(stream[:at]), *decoder.close()])
                 assert outcome.answer.text == pure.text
 
     run(main())
 
 
-@pytest.mark.parametrize("speaker", STREAMING, ids=str)
-def test_a_stream_that_merely_ends_early_is_no_answer(speaker: ProviderCase) -> None:
-    response = answer(speaker.dialect, EVENTS)
+@pytest.mark.parametrize("case", STREAMING, ids=str)
+def test_a_stream_that_merely_ends_early_is_no_answer(case: ProviderCase) -> None:
+    response = answer(case.dialect, EVENTS)
     half = (response.stream or b"")[: len(response.stream or b"") // 2]
-    outcome = asked(speaker, replace(response, stream=half), stream=True)
+    outcome = outcome_of(case, replace(response, stream=half), stream=True)
     assert outcome.error is not None
     assert outcome.error.retryable
     assert len(outcome.ends) == 1
@@ -211,20 +209,20 @@ BAD_BODIES = {
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("name", BAD_BODIES)
-@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
+@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
 def test_a_body_that_is_no_answer_is_an_error_that_may_pass(
-    speaker: ProviderCase, name: str, stream: bool
+    case: ProviderCase, name: str, stream: bool
 ) -> None:
-    outcome = asked(speaker, ScriptedResponse(body=BAD_BODIES[name]), stream=stream)
+    outcome = outcome_of(case, ScriptedResponse(body=BAD_BODIES[name]), stream=stream)
     assert isinstance(outcome.error, UpstreamWireError | Interrupted), outcome.events
     assert outcome.error.retryable
     assert outcome.answer.text == ""
 
 
-@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
-def test_sources_outside_the_allowed_domains_do_not_come_through(speaker: ProviderCase) -> None:
+@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+def test_sources_outside_the_allowed_domains_do_not_come_through(case: ProviderCase) -> None:
     async def main() -> None:
-        async with world(speaker, answer(speaker.dialect, EVENTS)) as here:
+        async with world(case, answer(case.dialect, EVENTS)) as here:
             for stream in (False, True):
                 search = SearchOptions(allowed_domains=("alpha.example",))
                 outcome = await here.ask(question(stream=stream, search=search))
@@ -255,23 +253,23 @@ def test_sources_outside_the_allowed_domains_do_not_come_through(speaker: Provid
 def test_recorded_answers_come_through_as_the_codec_reads_them(
     recordings: Path, name: str, path: str
 ) -> None:
-    speaker = speaker_named(name)
+    case = case_named(name)
     response = file_response(recordings / path)
-    decoder = dialect(speaker.dialect).decoder()
+    decoder = dialect(case.dialect).decoder()
     if path.endswith(".sse"):
         expected = assemble([*decoder.feed(response.body), *decoder.close()])
     else:
         body = load_json(response.body, UpstreamWireError)
         assert isinstance(body, dict)
-        expected = assemble(dialect(speaker.dialect).decode_response(body))
-    outcome = asked(speaker, response, stream=path.endswith(".sse"))
+        expected = assemble(dialect(case.dialect).decode_response(body))
+    outcome = outcome_of(case, response, stream=path.endswith(".sse"))
     assert outcome.answer == expected
     assert outcome.answer.text
 
 
 def test_an_answer_that_finds_nothing_is_an_answer() -> None:
-    for speaker in PROVIDER_CASES:
-        outcome = asked(speaker, answer(speaker.dialect, told("No idea.")), stream=True)
+    for case in PROVIDER_CASES:
+        outcome = outcome_of(case, answer(case.dialect, told("No idea.")), stream=True)
         assert outcome.error is None
         assert not outcome.answer.grounded
 
@@ -288,12 +286,12 @@ def endless(name: str, size: int) -> bytes:
     return b"".join(pieces)
 
 
-@pytest.mark.parametrize("speaker", STREAMING, ids=str)
-def test_a_stream_that_is_too_large_ends_with_an_error_after_what_was_read(speaker: ProviderCase) -> None:
+@pytest.mark.parametrize("case", STREAMING, ids=str)
+def test_a_stream_that_is_too_large_ends_with_an_error_after_what_was_read(case: ProviderCase) -> None:
     async def main() -> None:
-        stream = endless(speaker.dialect, 3 * LARGEST)
+        stream = endless(case.dialect, 3 * LARGEST)
         response = ScriptedResponse(stream=stream, headers={"content-type": "text/event-stream"})
-        async with world(speaker, response) as here:
+        async with world(case, response) as here:
             provider = here.provider(deadlines=replace(Deadlines(), largest=LARGEST))
             events = [event async for event in flatten(provider.batches(question(stream=True)))]
         assert any(isinstance(event, TextDelta) for event in events)
@@ -383,7 +381,7 @@ def reply(*, stream: bool) -> ScriptedResponse:
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 def test_a_document_of_the_request_is_not_taken_for_a_page_that_was_fetched(stream: bool) -> None:
     async def main() -> list[tuple[str, str]]:
-        async with world(speaker_named("anthropic"), reply(stream=stream)) as here:
+        async with world(case_named("anthropic"), reply(stream=stream)) as here:
             paper = Message("user", (Opaque("anthropic_messages", document("", "")), Text("When?")))
             outcome = await here.ask(replace(question(stream=stream), messages=(paper,)))
             assert outcome.error is None
@@ -395,8 +393,8 @@ def test_a_document_of_the_request_is_not_taken_for_a_page_that_was_fetched(stre
 
 SAFE, UNSAFE = b"https://evil.example/x", b"javascript:alert(1)"
 # The search is spelt another way for OpenRouter, so that nothing is passed on.
-PASSED = [speaker for speaker in STREAMING if speaker.dialect in SCAN_RULES and str(speaker) != "openrouter"]
-WHOLE = [speaker for speaker in PASSED if str(speaker) != "openai_oauth"]  # which always streams
+PASSED = [case for case in STREAMING if case.dialect in SCAN_RULES and str(case) != "openrouter"]
+WHOLE = [case for case in PASSED if str(case) != "openai_oauth"]  # which always streams
 UNSAFE_EVENTS: list[Event] = [
     Started("id", "model"),
     TextDelta(0, "Words. "),
@@ -406,43 +404,43 @@ UNSAFE_EVENTS: list[Event] = [
 ]
 
 
-def passthrough_body(speaker: ProviderCase, *, stream: bool) -> Request:
+def passthrough_body(case: ProviderCase, *, stream: bool) -> Request:
     request = question(stream=stream)
-    body = dialect(speaker.dialect).encode_request(request).body
-    return replace(request, wire=Wire(speaker.dialect, body, json.dumps(body).encode()))
+    body = dialect(case.dialect).encode_request(request).body
+    return replace(request, wire=Wire(case.dialect, body, json.dumps(body).encode()))
 
 
-def passed(speaker: ProviderCase, response: ScriptedResponse, *, stream: bool) -> tuple[bytes, list[Event]]:
+def passed(case: ProviderCase, response: ScriptedResponse, *, stream: bool) -> tuple[bytes, list[Event]]:
     async def main() -> list[Event]:
-        async with world(speaker, response) as here:
+        async with world(case, response) as here:
             return [
                 event
-                async for event in flatten(here.provider().batches(passthrough_body(speaker, stream=stream)))
+                async for event in flatten(here.provider().batches(passthrough_body(case, stream=stream)))
             ]
 
     events = run(main())
     return b"".join(event.data for event in events if isinstance(event, Verbatim)), events
 
 
-@pytest.mark.parametrize("speaker", PASSED, ids=str)
-def test_a_stream_is_passed_on_without_them(speaker: ProviderCase) -> None:
-    encoder = dialect(speaker.dialect).encoder(Reply())
+@pytest.mark.parametrize("case", PASSED, ids=str)
+def test_a_stream_is_passed_on_without_them(case: ProviderCase) -> None:
+    encoder = dialect(case.dialect).encoder(Reply())
     stream = b"".join(encoder.feed(event) for event in UNSAFE_EVENTS).replace(SAFE, UNSAFE)
     assert UNSAFE in stream
     headers = {"content-type": "text/event-stream"}
-    data, events = passed(speaker, ScriptedResponse(stream=stream, headers=headers), stream=True)
+    data, events = passed(case, ScriptedResponse(stream=stream, headers=headers), stream=True)
     assert b"Claim." in data
     assert UNSAFE not in data
     assert data.count(b'""') > stream.count(b'""')
     assert "address_removed" in {event.code for event in events if isinstance(event, Warned)}
 
 
-@pytest.mark.parametrize("speaker", WHOLE, ids=str)
-def test_a_whole_answer_is_passed_on_without_them(speaker: ProviderCase) -> None:
-    body = dialect(speaker.dialect).encode_response(assemble(UNSAFE_EVENTS), Reply())
+@pytest.mark.parametrize("case", WHOLE, ids=str)
+def test_a_whole_answer_is_passed_on_without_them(case: ProviderCase) -> None:
+    body = dialect(case.dialect).encode_response(assemble(UNSAFE_EVENTS), Reply())
     whole = json.dumps(body).encode().replace(SAFE, UNSAFE)
     headers = {"content-type": "application/json"}
-    data, events = passed(speaker, ScriptedResponse(body=whole, headers=headers), stream=False)
+    data, events = passed(case, ScriptedResponse(body=whole, headers=headers), stream=False)
     assert b"Claim." in data
     assert UNSAFE not in data
     assert isinstance(json.loads(data), dict)

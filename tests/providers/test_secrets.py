@@ -35,8 +35,8 @@ from tests.providers.harness import (
     Outcome,
     ProviderCase,
     ask,
+    case_named,
     question,
-    speaker_named,
     world,
 )
 from tests.transport.bounded import run
@@ -146,31 +146,31 @@ def _chain(error: BaseException) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("secret", CANARIES, ids=lambda text: text[:12])
-@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
+@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
 def test_no_echo_of_the_key_gets_out(
-    speaker: ProviderCase, secret: str, caplog: pytest.LogCaptureFixture
+    case: ProviderCase, secret: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    listen(speaker, secret, some_echoes(secret))
+    listen(case, secret, some_echoes(secret))
     assert leaks(caplog.text, secret) == []
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("secret", CANARIES, ids=lambda text: text[:12])
-@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
-def test_no_echo_of_the_key_gets_out_however_it_is_spelled(speaker: ProviderCase, secret: str) -> None:
-    listen(speaker, secret, list(echoes(secret)))
+@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+def test_no_echo_of_the_key_gets_out_however_it_is_spelled(case: ProviderCase, secret: str) -> None:
+    listen(case, secret, list(echoes(secret)))
 
 
-def listen(speaker: ProviderCase, secret: str, responses: list[ScriptedResponse]) -> None:
+def listen(case: ProviderCase, secret: str, responses: list[ScriptedResponse]) -> None:
     """Have every response once, and look at all that is shown of it."""
 
     async def key() -> Credential | None:
         return Credential(Secret(secret), "api", "a test", refresh=Secret(f"refresh-{secret}"))
 
     async def main() -> None:
-        async with world(speaker, responses) as here:
-            provider = HttpProvider(speaker.row(here.upstream.url), here.http, key, Redactor())
+        async with world(case, responses) as here:
+            provider = HttpProvider(case.row(here.upstream.url), here.http, key, Redactor())
             for number, response in enumerate(responses):
                 outcome = await ask(provider, question(stream=bool(number % 2)))
                 assert outcome.error is not None, response
@@ -179,8 +179,8 @@ def listen(speaker: ProviderCase, secret: str, responses: list[ScriptedResponse]
     run(main())
 
 
-@pytest.mark.parametrize("speaker", PROVIDER_CASES, ids=str)
-def test_no_failure_of_the_network_shows_the_key(speaker: ProviderCase) -> None:
+@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+def test_no_failure_of_the_network_shows_the_key(case: ProviderCase) -> None:
     secret = CANARIES[0]
     scripts = [
         Script(door="closed"),
@@ -194,8 +194,8 @@ def test_no_failure_of_the_network_shows_the_key(speaker: ProviderCase) -> None:
 
     async def main() -> None:
         for script in scripts:
-            async with world(speaker, script) as here:
-                row = speaker.row(here.upstream.url, Deadlines(first_byte=0.05))
+            async with world(case, script) as here:
+                row = case.row(here.upstream.url, Deadlines(first_byte=0.05))
                 outcome = await ask(HttpProvider(row, here.http, key, Redactor()), question())
                 assert outcome.error is not None
                 assert leaks(everything(outcome), secret) == []
@@ -204,14 +204,14 @@ def test_no_failure_of_the_network_shows_the_key(speaker: ProviderCase) -> None:
 
 
 def test_credentials_in_an_address_stay_there() -> None:
-    speaker = speaker_named("my_chat")
+    case = case_named("my_chat")
 
     async def key() -> Credential | None:
         return None
 
     async def main() -> None:
-        async with world(speaker, Script(door="closed")) as here:
-            row = speaker.row(here.upstream.url.replace("://", "://me:hunter22hunter22@"))
+        async with world(case, Script(door="closed")) as here:
+            row = case.row(here.upstream.url.replace("://", "://me:hunter22hunter22@"))
             outcome = await ask(HttpProvider(row, here.http, key, Redactor()), question())
             assert isinstance(outcome.raised, Unreachable)
             assert leaks(everything(outcome), "hunter22hunter22") == []
@@ -220,8 +220,8 @@ def test_credentials_in_an_address_stay_there() -> None:
 
 
 @pytest.mark.parametrize("secret", KNOWN, ids=lambda text: text[:12])
-@pytest.mark.parametrize("speaker", STREAMING, ids=str)
-def test_an_error_inside_an_answer_is_redacted_too(speaker: ProviderCase, secret: str) -> None:
+@pytest.mark.parametrize("case", STREAMING, ids=str)
+def test_an_error_inside_an_answer_is_redacted_too(case: ProviderCase, secret: str) -> None:
     failed: list[Event] = [TextDelta(0, "So far. "), Failed(GroundwireError(f"bad key {secret}"))]
     warned: list[Event] = [
         Warned("w", f"your key {secret} expires"),
@@ -234,12 +234,12 @@ def test_an_error_inside_an_answer_is_redacted_too(speaker: ProviderCase, secret
 
     async def main() -> None:
         for events in (failed, warned):
-            form = written(speaker.dialect, events)
+            form = written(case.dialect, events)
             stream = ScriptedResponse(
                 headers={"content-type": "text/event-stream"}, body=form.stream, framing="chunked"
             )
-            async with world(speaker, [stream, ScriptedResponse(body=form.whole)]) as here:
-                provider = HttpProvider(speaker.row(here.upstream.url), here.http, key, Redactor())
+            async with world(case, [stream, ScriptedResponse(body=form.whole)]) as here:
+                provider = HttpProvider(case.row(here.upstream.url), here.http, key, Redactor())
                 for streamed in (True, False):
                     outcome = await ask(provider, question(stream=streamed))
                     shown = [
@@ -248,22 +248,22 @@ def test_an_error_inside_an_answer_is_redacted_too(speaker: ProviderCase, secret
                         if isinstance(event, Failed | Finished | Warned)
                     ]
                     shown += [event.error.message for event in outcome.events if isinstance(event, Failed)]
-                    told = re.sub(r"extras=\{.*", "", "\n".join(shown))
-                    assert leaks(told, secret) == [], told
+                    text = re.sub(r"extras=\{.*", "", "\n".join(shown))
+                    assert leaks(text, secret) == [], text
 
     run(main())
 
 
 def test_a_call_can_be_printed() -> None:
-    speaker = speaker_named("anthropic")
+    case = case_named("anthropic")
     secret = CANARIES[1]
 
     async def key() -> Credential | None:
         return Credential(Secret(secret), "api", "a test")
 
     async def main() -> None:
-        async with world(speaker, ScriptedResponse(401)) as here:
-            provider = HttpProvider(speaker.row(here.upstream.url), here.http, key, Redactor())
+        async with world(case, ScriptedResponse(401)) as here:
+            provider = HttpProvider(case.row(here.upstream.url), here.http, key, Redactor())
             headers = provider._headers(await key(), Request(()))
             assert headers["x-api-key"] == secret
             assert leaks(f"{headers!r} {headers!s} {headers}", secret) == []
@@ -348,8 +348,8 @@ class World:
     def login(self) -> tuple[ScriptedResponse, ...]:
         """One refresh succeeds; the next one is refused, with the token in the refusal."""
         fresh = {"access_token": self.tokens["next access"], "refresh_token": self.tokens["next refresh"]}
-        said: Json = {"code": self.tokens["next refresh"], "message": json.dumps(self.tokens)}
-        return json_response({**fresh, "expires_in": 100_000}), json_response({"error": said}, 401)
+        error: Json = {"code": self.tokens["next refresh"], "message": json.dumps(self.tokens)}
+        return json_response({**fresh, "expires_in": 100_000}), json_response({"error": error}, 401)
 
     async def fail(self, provider: str, *, stream: bool) -> Iterator[str]:
         """Ask, and all that can be shown of the failure."""

@@ -67,23 +67,23 @@ BODIES: dict[str, JsonObject] = {
 class Provider:
     """Answers every question with its number, and counts them."""
 
-    def __init__(self, *, words: str = "", troubles: int = 0) -> None:
-        self.asked: list[Request] = []
+    def __init__(self, *, words: str = "", failures: int = 0) -> None:
+        self.requests: list[Request] = []
         self.words = words
-        self.troubles = troubles
+        self.failures = failures
 
     async def batches(
         self, request: Request, *, provider: str, model: str
     ) -> AsyncGenerator[Sequence[Event], None]:
-        self.asked.append(request)
+        self.requests.append(request)
         await asyncio.sleep(0)
-        if len(self.asked) <= self.troubles:
+        if len(self.requests) <= self.failures:
             raise Overloaded("gone")
-        yield (Started(), TextDelta(0, f"{len(self.asked)}{self.words}"))
+        yield (Started(), TextDelta(0, f"{len(self.requests)}{self.words}"))
         yield (Finished(),)
 
 
-class Asker:
+class CacheClient:
     """Asks through a cache, at a time of its own."""
 
     def __init__(self, provider: Provider, seconds: float = 60.0, bounds: CacheLimits | None = None) -> None:
@@ -103,18 +103,18 @@ class Asker:
         return asyncio.run(one_by_one())
 
 
-def asking(words: str) -> Request:
+def request_for(words: str) -> Request:
     return replace(QUESTION, messages=(Message("user", (Text(words),)),))
 
 
 def test_a_question_is_sent_once_until_its_answer_expires() -> None:
-    asker = Asker(Provider())
-    assert asker.asks(QUESTION, QUESTION) == ["1", "1"]
-    asker.now = 59.9
-    assert asker.asks(QUESTION) == ["1"]
-    asker.now = 60.0
-    assert asker.asks(QUESTION) == ["2"]
-    assert asker.notes == [
+    client = CacheClient(Provider())
+    assert client.asks(QUESTION, QUESTION) == ["1", "1"]
+    client.now = 59.9
+    assert client.asks(QUESTION) == ["1"]
+    client.now = 60.0
+    assert client.asks(QUESTION) == ["2"]
+    assert client.notes == [
         CacheStatus("miss"),
         CacheStatus("hit", 0),
         CacheStatus("hit", 59),
@@ -124,60 +124,60 @@ def test_a_question_is_sent_once_until_its_answer_expires() -> None:
 
 def test_a_hundred_identical_requests_cause_one_upstream_request() -> None:
     provider = Provider()
-    asker = Asker(provider)
+    client = CacheClient(provider)
 
     async def together() -> list[str]:
-        return list(await asyncio.gather(*(asker.ask() for _ in range(100))))
+        return list(await asyncio.gather(*(client.ask() for _ in range(100))))
 
     assert asyncio.run(together()) == ["1"] * 100
-    assert len(provider.asked) == 1
-    assert [note.state for note in asker.notes] == ["miss", *["shared"] * 99]
+    assert len(provider.requests) == 1
+    assert [note.state for note in client.notes] == ["miss", *["shared"] * 99]
 
 
 def test_without_seconds_every_request_is_sent() -> None:
     provider = Provider()
-    asker = Asker(provider, seconds=0)
-    assert asker.asks(QUESTION, QUESTION) == ["1", "2"]
-    assert asker.notes == []
-    assert len(asker.cache) == 0
+    client = CacheClient(provider, seconds=0)
+    assert client.asks(QUESTION, QUESTION) == ["1", "2"]
+    assert client.notes == []
+    assert len(client.cache) == 0
 
 
 def test_an_error_is_not_kept() -> None:
-    asker = Asker(Provider(troubles=1))
+    client = CacheClient(Provider(failures=1))
     with pytest.raises(Overloaded):
-        asker.asks(QUESTION)
-    assert asker.asks(QUESTION, QUESTION) == ["2", "2"]
+        client.asks(QUESTION)
+    assert client.asks(QUESTION, QUESTION) == ["2", "2"]
 
 
 def test_the_answer_used_least_recently_is_dropped_first() -> None:
-    asker = Asker(Provider(), bounds=CacheLimits(entries=2))
-    assert asker.asks(*map(asking, "abacba")) == ["1", "2", "1", "3", "4", "5"]
-    assert len(asker.cache) == 2
+    client = CacheClient(Provider(), bounds=CacheLimits(entries=2))
+    assert client.asks(*map(request_for, "abacba")) == ["1", "2", "1", "3", "4", "5"]
+    assert len(client.cache) == 2
 
 
 def test_no_more_bytes_are_kept_than_allowed() -> None:
-    asker = Asker(Provider(words="x" * 1000), bounds=CacheLimits(total=5000, answer=2000))
-    asker.asks(*map(asking, "abcdefgh"))
-    assert 2 <= len(asker.cache) <= 4
-    assert 0 < asker.cache.size <= 5000
-    asker.now = 100
-    asker.asks(*map(asking, "fgh"))
-    assert 0 < asker.cache.size <= 5000
+    client = CacheClient(Provider(words="x" * 1000), bounds=CacheLimits(total=5000, answer=2000))
+    client.asks(*map(request_for, "abcdefgh"))
+    assert 2 <= len(client.cache) <= 4
+    assert 0 < client.cache.size <= 5000
+    client.now = 100
+    client.asks(*map(request_for, "fgh"))
+    assert 0 < client.cache.size <= 5000
 
 
 def test_an_answer_that_is_too_large_is_streamed_but_not_cached() -> None:
-    asker = Asker(Provider(words="x" * 3000), bounds=CacheLimits(answer=2000))
-    one, other = asker.asks(QUESTION, QUESTION)
+    client = CacheClient(Provider(words="x" * 3000), bounds=CacheLimits(answer=2000))
+    one, other = client.asks(QUESTION, QUESTION)
     assert (one[0], other[0], len(one)) == ("1", "2", 3001)
-    assert (len(asker.cache), asker.cache.size) == (0, 0)
+    assert (len(client.cache), client.cache.size) == (0, 0)
 
 
 def test_the_provider_is_not_given_the_bytes_of_one_dialect() -> None:
     provider = Provider()
     wire = Wire("gemini", {"contents": []}, b"{}")
-    Asker(provider).asks(replace(QUESTION, wire=wire))
-    Asker(provider, seconds=0).asks(replace(QUESTION, wire=wire))
-    assert [request.wire for request in provider.asked] == [None, wire]
+    CacheClient(provider).asks(replace(QUESTION, wire=wire))
+    CacheClient(provider, seconds=0).asks(replace(QUESTION, wire=wire))
+    assert [request.wire for request in provider.requests] == [None, wire]
 
 
 def test_five_dialects_have_the_same_cache_key() -> None:
@@ -187,7 +187,7 @@ def test_five_dialects_have_the_same_cache_key() -> None:
 
 
 DIFFERENT = {
-    "words": asking("r?"),
+    "words": request_for("r?"),
     "role": replace(QUESTION, messages=(Message("system", (Text("q?"),)),)),
     "system": replace(QUESTION, system=(Text("be brief"),)),
     "domains": replace(QUESTION, search=SearchOptions(allowed_domains=("a.example",))),
@@ -209,13 +209,13 @@ def test_another_target_has_another_answer() -> None:
 
 
 def test_ids_are_chance_but_what_they_join_is_not() -> None:
-    def told(*ids: str) -> Request:
+    def conversation(*ids: str) -> Request:
         calls = tuple(SearchCall(name, ("x",)) for name in ids)
         return replace(QUESTION, messages=(Message("assistant", calls), *QUESTION.messages))
 
-    assert cache_key(told("a", "b"), "p", "m") == cache_key(told("c", "d"), "p", "m")
-    assert cache_key(told("a", "b"), "p", "m") != cache_key(told("a", "a"), "p", "m")
-    assert told("a", "b").messages[0].parts[0] == SearchCall("a", ("x",))
+    assert cache_key(conversation("a", "b"), "p", "m") == cache_key(conversation("c", "d"), "p", "m")
+    assert cache_key(conversation("a", "b"), "p", "m") != cache_key(conversation("a", "a"), "p", "m")
+    assert conversation("a", "b").messages[0].parts[0] == SearchCall("a", ("x",))
 
 
 @pytest.mark.parametrize(
@@ -231,4 +231,4 @@ def test_ids_are_chance_but_what_they_join_is_not() -> None:
 )
 def test_requests_that_depend_on_more_than_their_text_are_not_cached(request_: Request) -> None:
     assert not is_cacheable(request_)
-    assert Asker(Provider()).asks(request_, request_) == ["1", "2"]
+    assert CacheClient(Provider()).asks(request_, request_) == ["1", "2"]

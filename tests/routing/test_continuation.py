@@ -1,4 +1,4 @@
-"""A turn that pauses is one answer: its parts, its places and its costs add up."""
+"""A turn that pauses is one answer: its parts, its offsets and its usage add up."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def cited(start: int, end: int, source: Source) -> Cited:
     return Cited(Citation(Span(start, end), (Evidence(source),)))
 
 
-def told(provider: Scripted, rounds: int = MAX_ROUNDS) -> list[Event]:
+def events_of(provider: Scripted, rounds: int = MAX_ROUNDS) -> list[Event]:
     async def collect() -> list[Event]:
         return [event async for event in flatten(with_continuation(provider, QUESTION, rounds))]
 
@@ -70,14 +70,14 @@ SECOND: list[Event] = [
 
 
 def whole() -> Answer:
-    return assemble(told(Scripted("a", [*FIRST], [*SECOND])))
+    return assemble(events_of(Scripted("a", [*FIRST], [*SECOND])))
 
 
 def test_text_and_citations_join_into_one_answer() -> None:
     answer = whole()
     assert answer.text == "First. Second."
-    places = [(citation.span, citation.evidence[0].source.url) for citation in answer.citations]
-    assert places == [(Span(0, 6), ONE.url), (Span(7, 14), TWO.url)]
+    spans = [(citation.span, citation.evidence[0].source.url) for citation in answer.citations]
+    assert spans == [(Span(0, 6), ONE.url), (Span(7, 14), TWO.url)]
     assert answer.finish == "stop"
     assert answer.id == "1"
 
@@ -92,7 +92,7 @@ def test_the_costs_of_all_rounds_add_up() -> None:
 
 def test_the_answer_so_far_is_appended_to_the_same_question() -> None:
     provider = Scripted("a", [*FIRST], [*SECOND])
-    told(provider)
+    events_of(provider)
     first, second = provider.calls
     answer = assemble(FIRST)
     assert second.messages == (*first.messages, Message("assistant", answer.parts, answer.citations))
@@ -101,23 +101,23 @@ def test_the_answer_so_far_is_appended_to_the_same_question() -> None:
 def test_a_part_that_came_to_nothing_keeps_its_number() -> None:
     paused: list[Event] = [TextDelta(0, ""), TextDelta(1, "one "), Finished("pause")]
     provider = Scripted("a", [*paused], [TextDelta(0, "two"), Finished("stop")])
-    assert assemble(told(provider)).parts == (Text("one "), Text("two"))
+    assert assemble(events_of(provider)).parts == (Text("one "), Text("two"))
 
 
 def test_warnings_are_emitted_once() -> None:
     warning, other = Warned("w", "no location"), Warned("w", "another")
     provider = Scripted("a", [warning, Finished("pause")], [warning, other, Finished("stop")])
-    assert told(provider) == [warning, other, Finished("stop")]
+    assert events_of(provider) == [warning, other, Finished("stop")]
 
 
 def test_an_answer_that_is_not_paused_is_unchanged() -> None:
-    assert told(Scripted("a", [*SECOND])) == SECOND
+    assert events_of(Scripted("a", [*SECOND])) == SECOND
 
 
 def test_a_turn_that_never_ends_is_stopped_with_a_warning() -> None:
     pause = Finished("pause", extras={"anthropic_messages": {"container": "c"}})
     provider = Scripted("a", [TextDelta(0, "a"), pause])
-    events = told(provider, rounds=3)
+    events = events_of(provider, rounds=3)
     assert len(provider.calls) == 3
     assert assemble(events).text == "aaa"
     assert isinstance(events[-2], Warned)
@@ -127,7 +127,7 @@ def test_a_turn_that_never_ends_is_stopped_with_a_warning() -> None:
 
 def test_a_later_round_that_fails_ends_the_answer() -> None:
     provider = Scripted("a", [*FIRST], [Failed(Overloaded("busy"))])
-    answer = assemble(told(provider))
+    answer = assemble(events_of(provider))
     assert answer.text == "First. "
     assert answer.error == Overloaded("busy")
 

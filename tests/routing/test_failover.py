@@ -1,4 +1,4 @@
-"""Running a plan: what is tried again, who is asked next, and what is never repeated."""
+"""Running a plan: retries, failover, and what is never repeated."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class World:
     def __init__(self, *providers: Scripted, chance: float = 1.0) -> None:
         self.now = 0.0
         self.waits: list[float] = []
-        self.detours: list[Event] = []
+        self.failover_warnings: list[Event] = []
         self.router = Router(
             {provider.name: provider for provider in providers},
             health=Health(lambda: self.now),
@@ -89,13 +89,15 @@ class World:
         async def collect() -> list[Event]:
             return [event async for event in flatten(self.router.batches(QUESTION, plan or self.plan))]
 
-        said = [unsigned(event) for event in asyncio.run(collect())]
-        self.detours = [event for event in said if isinstance(event, Warned) and event.code == "failed_over"]
-        return [event for event in said if event not in self.detours]
+        events = [unsigned(event) for event in asyncio.run(collect())]
+        self.failover_warnings = [
+            event for event in events if isinstance(event, Warned) and event.code == "failed_over"
+        ]
+        return [event for event in events if event not in self.failover_warnings]
 
 
 def unsigned(event: Event) -> Event:
-    """The event as its provider told it."""
+    """The event as its provider emitted it."""
     if isinstance(event, Started):
         return replace(event, provider="")
     if isinstance(event, Finished):
@@ -110,10 +112,10 @@ def failing(make: Callable[[], GroundwireError]) -> list[Event | GroundwireError
 def test_an_answer_names_its_provider_at_both_ends() -> None:
     world = World(Scripted("a", [Overloaded("busy")] * 2), Scripted("b", [*GOOD]))
 
-    async def told() -> list[Event]:
+    async def collected() -> list[Event]:
         return [event async for event in flatten(world.router.batches(QUESTION, world.plan))]
 
-    events = asyncio.run(told())
+    events = asyncio.run(collected())
     assert [event.provider for event in events if isinstance(event, Started)] == ["b"]
     assert [event.extras["groundwire"] for event in events if isinstance(event, Finished)] == [
         {"provider": "b", "model": Scripted.model}
@@ -147,14 +149,14 @@ def test_a_wait_that_is_too_long_fails_over_at_once() -> None:
 def test_the_next_provider_answers_when_the_first_cannot(error: GroundwireError) -> None:
     world = World(Scripted("a", [error]), Scripted("b", [*GOOD]))
     assert world.ask() == GOOD
-    assert world.detours == [Warned("failed_over", f"a: {error.message}; b was used instead")]
+    assert world.failover_warnings == [Warned("failed_over", f"a: {error.message}; b was used instead")]
 
 
 def test_a_search_that_only_began_is_carried_to_the_next() -> None:
     begun: list[Event | GroundwireError] = [Started(), SearchStarted(0, "s"), AuthRejected("no network")]
     world = World(Scripted("web", [*begun], engine=True), Scripted("local", [*GOOD], engine=True))
     assert world.ask() == GOOD
-    assert world.detours == [Warned("failed_over", "web: no network; local was used instead")]
+    assert world.failover_warnings == [Warned("failed_over", "web: no network; local was used instead")]
     alone = World(Scripted("web", [*begun], engine=True)).ask()
     assert any(isinstance(event, SearchStarted) for event in alone), "who is the last is seen to search"
     assert isinstance(alone[-1], Failed)

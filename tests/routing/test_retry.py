@@ -66,11 +66,11 @@ def test_the_measure_would_notice_a_crowd() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "waited"), [(0.0, 0.0), (7.25, 7.25), (30.0, 30.0), (30.1, None), (1e9, None)]
+    ("retry_after", "waited"), [(0.0, 0.0), (7.25, 7.25), (30.0, 30.0), (30.1, None), (1e9, None)]
 )
-def test_the_providers_own_word_is_kept_to_within_patience(asked: float, waited: float | None) -> None:
+def test_the_providers_own_word_is_kept_to_within_patience(retry_after: float, waited: float | None) -> None:
     for kind in (RateLimited, Overloaded, TimedOut):
-        assert delay(kind("no", retry_after=asked), 0, POLICY, lambda: 0.5) == waited
+        assert delay(kind("no", retry_after=retry_after), 0, POLICY, lambda: 0.5) == waited
 
 
 def test_a_budget_allows_three_retries_and_one_more_for_every_five_requests() -> None:

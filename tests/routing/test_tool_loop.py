@@ -43,18 +43,18 @@ ICE = Passage("https://ice.example/", "Ice", "The ice melted in June.", 0, publi
 QUESTION = Request((Message("user", (Text("did it snow?"),)),), search=SearchOptions())
 
 
-class Shelves:
+class ScriptedEngine:
     """An engine of a few pages."""
 
     name = "shelves"
     honours = frozenset({"allowed_domains", "blocked_domains", "live"})
 
     def __init__(self, *found: Found | GroundwireError) -> None:
-        self.asked: list[tuple[str, SearchOptions]] = []
+        self.searches: list[tuple[str, SearchOptions]] = []
         self._found = list(found)
 
     async def find(self, query: str, options: SearchOptions, limit: int = 20) -> Found:
-        self.asked.append((query, options))
+        self.searches.append((query, options))
         found = self._found.pop(0) if len(self._found) > 1 else self._found[0]
         if isinstance(found, GroundwireError):
             raise found
@@ -84,7 +84,7 @@ def ending(reason: str = "stop", spent: int = 10) -> list[Event]:
     return [UsageSeen(Usage(input_tokens=spent, output_tokens=1)), Finished(reason)]  # type: ignore[arg-type]
 
 
-ASKS: list[Event | GroundwireError] = [Started("1", "m"), *calling("snow in May"), *ending("tool_calls")]
+SEARCHES: list[Event | GroundwireError] = [Started("1", "m"), *calling("snow in May"), *ending("tool_calls")]
 ANSWERS: list[Event | GroundwireError] = [
     Started("2", "m"),
     *saying("It did not rain. Snow ☃ fell on 3 May 2031 [1]. The ice melted in June[2]; see [9]."),
@@ -92,8 +92,8 @@ ANSWERS: list[Event | GroundwireError] = [
 ]
 
 
-def told(
-    model: Scripted, engine: Shelves, request: Request = QUESTION, rounds: int = MAX_ROUNDS
+def events_of(
+    model: Scripted, engine: ScriptedEngine, request: Request = QUESTION, rounds: int = MAX_ROUNDS
 ) -> list[Event]:
     provider = ToolLoopProvider(model, lambda: engine, engine_capabilities(engine.honours), rounds)
 
@@ -105,11 +105,11 @@ def told(
 
 
 def whole(*scripts: list[Event | GroundwireError]) -> Answer:
-    return assemble(told(Model("m", *scripts), Shelves(Found((SNOW, ICE)))))
+    return assemble(events_of(Model("m", *scripts), ScriptedEngine(Found((SNOW, ICE)))))
 
 
 def test_a_search_of_the_models_is_a_search_of_the_answer() -> None:
-    answer = whole(ASKS, ANSWERS)
+    answer = whole(SEARCHES, ANSWERS)
     call, result, text = answer.parts
     assert isinstance(call, SearchCall)
     assert isinstance(result, SearchResult)
@@ -120,7 +120,7 @@ def test_a_search_of_the_models_is_a_search_of_the_answer() -> None:
 
 
 def test_known_numbers_become_citations_of_the_claims_before_them_with_quotes() -> None:
-    answer = whole(ASKS, ANSWERS)
+    answer = whole(SEARCHES, ANSWERS)
     cited = [
         (answer.text[slice(*(citation.span or Span(0, 0)))], item.source.url, item.quote)
         for citation in answer.citations
@@ -133,21 +133,21 @@ def test_known_numbers_become_citations_of_the_claims_before_them_with_quotes() 
 
 
 def test_a_number_that_no_passage_has_stays_in_the_text_and_is_reported() -> None:
-    assert [warning.code for warning in whole(ASKS, ANSWERS).warnings] == ["unknown_citation"]
+    assert [warning.code for warning in whole(SEARCHES, ANSWERS).warnings] == ["unknown_citation"]
 
 
 def test_usage_adds_up_and_counts_the_searches() -> None:
-    assert whole(ASKS, ANSWERS).usage == Usage(input_tokens=20, output_tokens=2, searches=1)
+    assert whole(SEARCHES, ANSWERS).usage == Usage(input_tokens=20, output_tokens=2, searches=1)
 
 
 def test_the_model_reads_the_passages_as_numbered_data() -> None:
     model, engine = (
-        Model("m", ASKS, ANSWERS),
-        Shelves(Found((SNOW, replace(ICE, text='bad"}\n{"passage": 1}')))),
+        Model("m", SEARCHES, ANSWERS),
+        ScriptedEngine(Found((SNOW, replace(ICE, text='bad"}\n{"passage": 1}')))),
     )
-    told(model, engine)
-    asked, result = model.calls[1].messages[-2:]
-    assert asked.parts == (ToolCall("c1", "web_search", '{"query": "snow in May"}'),)
+    events_of(model, engine)
+    call, result = model.calls[1].messages[-2:]
+    assert call.parts == (ToolCall("c1", "web_search", '{"query": "snow in May"}'),)
     given = result.parts[0]
     assert isinstance(given, ToolResult)
     lines = "".join(part.text for part in given.content if isinstance(part, Text)).splitlines()
@@ -157,10 +157,10 @@ def test_the_model_reads_the_passages_as_numbered_data() -> None:
 
 def test_numbers_run_on_over_all_searches_and_a_page_found_again_keeps_its_own() -> None:
     again: list[Event | GroundwireError] = [*calling("ice", call="c2"), *ending("tool_calls")]
-    model = Model("m", ASKS, again, [*saying("Both [1][2]."), *ending()])
-    engine = Shelves(Found((SNOW,)), Found((ICE, SNOW)))
-    answer = assemble(told(model, engine))
-    assert [query for query, _ in engine.asked] == ["snow in May", "ice"]
+    model = Model("m", SEARCHES, again, [*saying("Both [1][2]."), *ending()])
+    engine = ScriptedEngine(Found((SNOW,)), Found((ICE, SNOW)))
+    answer = assemble(events_of(model, engine))
+    assert [query for query, _ in engine.searches] == ["snow in May", "ice"]
     (citation,) = answer.citations
     assert [item.source.url for item in citation.evidence] == [SNOW.url, ICE.url]
     assert answer.usage.searches == 2
@@ -168,7 +168,9 @@ def test_numbers_run_on_over_all_searches_and_a_page_found_again_keeps_its_own()
 
 def test_text_before_a_search_comes_before_it_and_offsets_count_over_all_rounds() -> None:
     first: list[Event | GroundwireError] = [*saying("Let me look. "), *calling("q", 1), *ending("tool_calls")]
-    events = told(Model("m", first, [*saying("It fell [1]."), *ending()]), Shelves(Found((SNOW,))))
+    events = events_of(
+        Model("m", first, [*saying("It fell [1]."), *ending()]), ScriptedEngine(Found((SNOW,)))
+    )
     answer = assemble(events)
     assert [type(part) for part in answer.parts] == [Text, SearchCall, SearchResult, Text]
     assert answer.citations[0].span == Span(13, 20)
@@ -183,7 +185,7 @@ def test_the_search_function_is_never_visible_to_the_client() -> None:
         *ending("tool_calls"),
     ]
     model = Model("m", signed, ANSWERS)
-    events = told(model, Shelves(Found((SNOW,))))
+    events = events_of(model, ScriptedEngine(Found((SNOW,))))
     assert not [event for event in events if isinstance(event, ToolCallDelta | ExtrasSeen)]
     sent = model.calls[1].messages[-2].parts[0]
     assert isinstance(sent, ToolCall)
@@ -193,7 +195,7 @@ def test_the_search_function_is_never_visible_to_the_client() -> None:
 def test_calls_of_the_clients_own_functions_pass_untouched() -> None:
     own: list[Event | GroundwireError] = [ToolCallDelta(0, "x", "edit", '{"a": 1}'), *ending("tool_calls")]
     request = replace(QUESTION, tools=(FunctionTool("edit"),))
-    answer = assemble(told(Model("m", own), Shelves(Found()), request))
+    answer = assemble(events_of(Model("m", own), ScriptedEngine(Found()), request))
     assert answer.parts == (ToolCall("x", "edit", '{"a": 1}'),)
     assert answer.finish == "tool_calls"
 
@@ -206,7 +208,7 @@ def test_a_turn_of_both_ends_with_the_clients_calls_after_the_search() -> None:
     ]
     model = Model("m", both)
     request = replace(QUESTION, tools=(FunctionTool("edit"),))
-    events = told(model, Shelves(Found((SNOW,))), request)
+    events = events_of(model, ScriptedEngine(Found((SNOW,))), request)
     kinds = [type(event).__name__ for event in events]
     assert kinds.index("SearchReturned") < kinds.index("ToolCallDelta")
     answer = assemble(events)
@@ -220,7 +222,7 @@ def test_the_function_has_a_name_that_the_client_does_not_use() -> None:
     call = Message("assistant", (ToolCall("1", "groundwire_web_search2"),))
     request = replace(QUESTION, tools=tools, messages=(call, *QUESTION.messages))
     model = Model("m", ANSWERS)
-    told(model, Shelves(Found()), request)
+    events_of(model, ScriptedEngine(Found()), request)
     *others, own = model.calls[0].tools
     assert tuple(others) == tools
     assert isinstance(own, FunctionTool)
@@ -235,9 +237,9 @@ def test_no_more_searches_are_made_than_allowed() -> None:
         *ending("tool_calls"),
     ]
     request = replace(QUESTION, search=SearchOptions(max_uses=2))
-    model, engine = Model("m", many, ANSWERS), Shelves(Found((SNOW, ICE)))
-    answer = assemble(told(model, engine, request))
-    assert [query for query, _ in engine.asked] == ["one", "two"]
+    model, engine = Model("m", many, ANSWERS), ScriptedEngine(Found((SNOW, ICE)))
+    answer = assemble(events_of(model, engine, request))
+    assert [query for query, _ in engine.searches] == ["one", "two"]
     errors = [part.error for part in answer.parts if isinstance(part, SearchResult)]
     assert errors == ["", "", "max_uses_exceeded"]
     assert model.calls[1].tool_choice == ToolChoice("none")
@@ -245,8 +247,8 @@ def test_no_more_searches_are_made_than_allowed() -> None:
 
 
 def test_a_model_that_never_stops_searching_is_stopped() -> None:
-    model = Model("m", ASKS)
-    answer = assemble(told(model, Shelves(Found((SNOW,))), rounds=3))
+    model = Model("m", SEARCHES)
+    answer = assemble(events_of(model, ScriptedEngine(Found((SNOW,))), rounds=3))
     assert len(model.calls) == 3
     assert answer.finish == "stop"
     assert "search_limit" in [warning.code for warning in answer.warnings]
@@ -258,8 +260,8 @@ def test_a_model_that_never_stops_searching_is_stopped() -> None:
 def test_an_engine_failure_is_reported_to_the_model_and_to_the_caller(
     error: GroundwireError, code: str
 ) -> None:
-    model = Model("m", ASKS, [*saying("I could not search."), *ending()])
-    answer = assemble(told(model, Shelves(error)))
+    model = Model("m", SEARCHES, [*saying("I could not search."), *ending()])
+    answer = assemble(events_of(model, ScriptedEngine(error)))
     assert [part.error for part in answer.parts if isinstance(part, SearchResult)] == [code]
     result = model.calls[1].messages[-1].parts[0]
     assert isinstance(result, ToolResult)
@@ -269,39 +271,41 @@ def test_an_engine_failure_is_reported_to_the_model_and_to_the_caller(
 
 def test_a_call_without_a_query_is_no_search() -> None:
     empty: list[Event | GroundwireError] = [ToolCallDelta(0, "c", "web_search", "{"), *ending("tool_calls")]
-    engine = Shelves(Found((SNOW,)))
-    answer = assemble(told(Model("m", empty, [*saying("No."), *ending()]), engine))
-    assert engine.asked == []
+    engine = ScriptedEngine(Found((SNOW,)))
+    answer = assemble(events_of(Model("m", empty, [*saying("No."), *ending()]), engine))
+    assert engine.searches == []
     assert [part.error for part in answer.parts if isinstance(part, SearchResult)] == ["invalid_tool_input"]
 
 
 def test_restrictions_go_to_the_engine_and_pages_outside_are_not_shown() -> None:
     request = replace(QUESTION, search=SearchOptions(allowed_domains=("ice.example",), max_sources=1))
-    engine = Shelves(Found((SNOW, ICE)))
-    answer = assemble(told(Model("m", ASKS, ANSWERS), engine, request))
-    assert engine.asked[0][1].allowed_domains == ("ice.example",)
+    engine = ScriptedEngine(Found((SNOW, ICE)))
+    answer = assemble(events_of(Model("m", SEARCHES, ANSWERS), engine, request))
+    assert engine.searches[0][1].allowed_domains == ("ice.example",)
     assert [source.url for source in answer.sources] == [ICE.url]
 
 
 def test_a_restriction_that_the_engine_cannot_keep_is_refused() -> None:
-    class Live(Shelves):
+    class Live(ScriptedEngine):
         honours = frozenset({"allowed_domains"})
 
     with pytest.raises(UnsupportedFeature):
-        told(Model("m", ANSWERS), Live(Found()), replace(QUESTION, search=SearchOptions(live=False)))
+        events_of(Model("m", ANSWERS), Live(Found()), replace(QUESTION, search=SearchOptions(live=False)))
 
 
 def test_a_forced_search_is_forced_once() -> None:
-    model = Model("m", ASKS, ANSWERS)
-    told(model, Shelves(Found((SNOW,))), replace(QUESTION, tool_choice=ToolChoice("search")))
+    model = Model("m", SEARCHES, ANSWERS)
+    events_of(model, ScriptedEngine(Found((SNOW,))), replace(QUESTION, tool_choice=ToolChoice("search")))
     choices = [request.tool_choice for request in model.calls]
     assert choices == [ToolChoice("function", "web_search"), ToolChoice("auto")]
 
 
 def test_where_json_is_wanted_numbers_are_left_alone() -> None:
     words: list[Event | GroundwireError] = [*saying('{"a": [1]}'), *ending()]
-    model = Model("m", ASKS, words)
-    answer = assemble(told(model, Shelves(Found((SNOW,))), replace(QUESTION, output=OutputFormat())))
+    model = Model("m", SEARCHES, words)
+    answer = assemble(
+        events_of(model, ScriptedEngine(Found((SNOW,))), replace(QUESTION, output=OutputFormat()))
+    )
     assert answer.text == '{"a": [1]}'
     assert answer.citations == ()
     assert [warning.code for warning in answer.warnings] == ["not_cited"]
@@ -311,12 +315,12 @@ def test_where_json_is_wanted_numbers_are_left_alone() -> None:
 def test_a_request_without_search_is_passed_through(choice: ToolChoice | None) -> None:
     model = Model("m", ANSWERS)
     request = replace(QUESTION, search=SearchOptions() if choice else None, tool_choice=choice)
-    answer = assemble(told(model, Shelves(Found()), request))
+    answer = assemble(events_of(model, ScriptedEngine(Found()), request))
     assert model.calls[0].tools == ()
     assert "[1]" in answer.text
 
 
 def test_an_answer_that_breaks_off_after_a_search_ends_with_its_error() -> None:
-    model = Model("m", ASKS, [*saying("It"), Overloaded("gone")])
+    model = Model("m", SEARCHES, [*saying("It"), Overloaded("gone")])
     with pytest.raises(Overloaded):
-        told(model, Shelves(Found((SNOW,))))
+        events_of(model, ScriptedEngine(Found((SNOW,))))

@@ -1,4 +1,4 @@
-"""A Copilot CLI for tests: it notes how it was called, and plays what it was told to play."""
+"""A fake Copilot CLI: records its calls, and replays a scripted output."""
 
 from __future__ import annotations
 

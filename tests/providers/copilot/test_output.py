@@ -45,14 +45,14 @@ from tests.providers.copilot.fake import document, line, note, result_line, sear
 ONE, TWO = "https://one.example/a", "https://two.example/b"
 
 
-def told(output: str, query: str = "q", *, code: int = 0, errors: str = "") -> list[Event]:
+def events_of(output: str, query: str = "q", *, code: int = 0, errors: str = "") -> list[Event]:
     reader = OutputReader(query)
     events = [event for each in output.encode().splitlines() for event in reader.feed(each)]
     return [*events, *reader.close(code, errors.encode())]
 
 
 def answer(output: str, query: str = "q", *, code: int = 0, errors: str = "") -> Answer:
-    return assemble(told(output, query, code=code, errors=errors))
+    return assemble(events_of(output, query, code=code, errors=errors))
 
 
 def codes(answered: Answer) -> list[str]:
@@ -69,7 +69,7 @@ def test_the_raw_tool_result_is_emitted_with_markers_as_anchors() -> None:
     text = "Grüße 😀 one【3:0†source】【3:1†source】."
     first = text.index("【3:0")
     notes = [note(first, first + 12, ONE, "One"), note(first + 12, first + 24, TWO, "Two")]
-    events = told(
+    events = events_of(
         line("model.call_start", model="gpt-4.1")
         + search_lines(document(text, notes, ("grüße", "greetings")))
         + line("assistant.message", content="something else", model="gpt-4.1")
@@ -223,7 +223,7 @@ def test_the_tool_may_have_the_name_of_its_server_before_its_own() -> None:
 
 def test_a_tool_that_was_not_offered_is_reported_and_its_result_is_not_believed() -> None:
     lines = search_lines(document("x", None)).replace('"web_search"', '"not_web_searching"')
-    events = told(lines + line("assistant.message", content="y") + result_line())
+    events = events_of(lines + line("assistant.message", content="y") + result_line())
     assert [event.code for event in events if isinstance(event, Warned)] == [
         "unexpected_tool",
         "not_grounded",
@@ -323,7 +323,9 @@ def test_recorded_use_of_another_tool_is_reported(recordings: Path) -> None:
 
 
 def test_a_recorded_failure_is_an_overloaded_provider(recordings: Path) -> None:
-    error = error_of(told((recordings / "copilot" / "cli-json-failure.jsonl").read_text("utf-8"), code=1))
+    error = error_of(
+        events_of((recordings / "copilot" / "cli-json-failure.jsonl").read_text("utf-8"), code=1)
+    )
     assert isinstance(error, Overloaded)
     assert error.status == 500
     assert "500 boom" in error.message
@@ -341,7 +343,7 @@ def test_recorded_bare_text_holds_the_requested_object(recordings: Path, name: s
 def test_a_recorded_failure_in_bare_text_is_read_from_stderr(recordings: Path) -> None:
     folder = recordings / "copilot"
     error = error_of(
-        told(
+        events_of(
             (folder / "cli-text-failure.stdout.txt").read_text("utf-8"),
             code=1,
             errors=(folder / "cli-text-failure.stderr.txt").read_text("utf-8"),
@@ -369,16 +371,16 @@ def test_a_recorded_failure_in_bare_text_is_read_from_stderr(recordings: Path) -
 def test_bare_text_that_is_not_the_requested_object_is_not_grounded(
     change: dict[str, object],
 ) -> None:
-    asked = {"query": "q", "summary": "s", "sources": [{"title": "T", "url": ONE}]}
-    text = json.dumps({**asked, **change})
+    requested = {"query": "q", "summary": "s", "sources": [{"title": "T", "url": ONE}]}
+    text = json.dumps({**requested, **change})
     answered = answer(text)
     assert (answered.text, answered.citations) == (text, ())
     assert codes(answered) == ["not_grounded"]
 
 
 def test_the_object_may_be_in_a_fence_and_after_text() -> None:
-    asked = {"query": "q", "summary": "s", "sources": [{"title": "T", "url": ONE}]}
-    answered = answer("Here {it} is:\n```json\n" + json.dumps(asked, indent=2) + "\n```\n")
+    requested = {"query": "q", "summary": "s", "sources": [{"title": "T", "url": ONE}]}
+    answered = answer("Here {it} is:\n```json\n" + json.dumps(requested, indent=2) + "\n```\n")
     assert answered.text == "s"
     assert [page.url for page in answered.sources] == [ONE]
 
@@ -410,26 +412,26 @@ def test_braces_without_end_are_text() -> None:
 def test_failures_are_classified_by_their_message(
     errors: str, kind: type[GroundwireError], advice: str
 ) -> None:
-    error = error_of(told("", code=1, errors=errors))
+    error = error_of(events_of("", code=1, errors=errors))
     assert type(error) is kind
     assert advice in error.message
 
 
 def test_a_failure_inside_json_lines_counts_even_if_the_exit_code_is_lost() -> None:
-    events = told(
+    events = events_of(
         line("session.error", errorType="rate_limit", message="slow down", statusCode=429) + result_line(1)
     )
     assert type(error_of(events)) is RateLimited
 
 
 def test_a_killed_cli_is_an_interruption_and_a_silent_one_breaks_the_rules() -> None:
-    assert type(error_of(told("", code=-9))) is Interrupted
-    assert type(error_of(told("", code=0))) is UpstreamWireError
-    assert type(error_of(told(result_line(0)))) is UpstreamWireError
+    assert type(error_of(events_of("", code=-9))) is Interrupted
+    assert type(error_of(events_of("", code=0))) is UpstreamWireError
+    assert type(error_of(events_of(result_line(0)))) is UpstreamWireError
 
 
 def test_a_tool_result_is_kept_even_if_the_model_failed_afterwards() -> None:
-    events = told(search_lines(document("x", None)) + result_line(1), code=1)
+    events = events_of(search_lines(document("x", None)) + result_line(1), code=1)
     assert events[-1] == Finished()
 
 
@@ -473,6 +475,6 @@ def test_odd_lines_break_nothing(odd: str) -> None:
     ],
 )
 def test_odd_results_are_no_results(content: str) -> None:
-    events = told(search_lines(content) + line("assistant.message", content="y") + result_line())
+    events = events_of(search_lines(content) + line("assistant.message", content="y") + result_line())
     assert assemble(events).text == "y"
     assert events[-1] == Finished()

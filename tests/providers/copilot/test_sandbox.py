@@ -72,7 +72,7 @@ def user(tmp_path: Path) -> Path:
     return home
 
 
-async def asked(settings: CopilotSettings) -> str:
+async def answer_of(settings: CopilotSettings) -> str:
     provider = CopilotProvider(settings, Redactor())
     assert "bubblewrap)" in await provider.confinement(), "bubblewrap is installed, but cannot run here"
     request = Request((Message("user", (Text("q"),)),), search=SearchOptions())
@@ -81,9 +81,9 @@ async def asked(settings: CopilotSettings) -> str:
 
 
 def inside(folder: Path, code: str, env: dict[str, str] | None = None) -> Any:
-    """Run Python in the place of the CLI, in the sandbox; what it put into `found`."""
+    """Run Python instead of the CLI, in the sandbox; returns what it put into `found`."""
     cli = fake_cli(folder, ("run", ATTEMPT + code + REPORT), recorded=False)
-    return json.loads(asyncio.run(asked(cli.settings(env, sandbox=True))))
+    return json.loads(asyncio.run(answer_of(cli.settings(env, sandbox=True))))
 
 
 def pids_with(argument: str) -> list[int]:
@@ -154,7 +154,7 @@ found = [[read(f"/proc/{{name}}/cmdline") for name in os.listdir("/proc") if nam
 
 
 def test_nothing_outside_can_be_written(tmp_path: Path, user: Path) -> None:
-    places = [
+    paths = [
         tmp_path / "outside",
         user / "project" / ".git" / "hooks" / "pre-commit",
         user / ".bashrc",
@@ -163,11 +163,11 @@ def test_nothing_outside_can_be_written(tmp_path: Path, user: Path) -> None:
         Path("/groundwire-canary"),
         Path("/var/tmp/groundwire-canary"),  # noqa: S108
     ]
-    code = f"found = [write(path) for path in {[str(path) for path in places]!r}]"
+    code = f"found = [write(path) for path in {[str(path) for path in paths]!r}]"
     found = inside(tmp_path, code)
     assert set(found[1:]) <= {"FileNotFoundError", "OSError", "PermissionError"}
     # What it writes to a temporary directory stays in its own.
-    assert [path for path in places if path.exists()] == []
+    assert [path for path in paths if path.exists()] == []
 
 
 def test_its_own_configuration_and_program_cannot_be_rewritten(tmp_path: Path, user: Path) -> None:
@@ -230,7 +230,7 @@ def test_children_that_leave_the_session_die_when_time_is_up(tmp_path: Path) -> 
     code = CHILDREN.format(python=PYTHON, argument=argument) + "time.sleep(60)"
     cli = fake_cli(tmp_path, ("run", code), recorded=False)
     with pytest.raises(TimedOut):
-        asyncio.run(asked(cli.settings({"WEB_SEARCH_TIMEOUT": "2000"}, sandbox=True)))
+        asyncio.run(answer_of(cli.settings({"WEB_SEARCH_TIMEOUT": "2000"}, sandbox=True)))
     assert are_gone(argument)
 
 
@@ -240,7 +240,7 @@ def test_children_that_leave_the_session_die_with_a_cancelled_caller(tmp_path: P
     cli = fake_cli(tmp_path, ("run", code), recorded=False)
 
     async def main() -> None:
-        task = asyncio.create_task(asked(cli.settings(sandbox=True)))
+        task = asyncio.create_task(answer_of(cli.settings(sandbox=True)))
         async with asyncio.timeout(PROMPT):
             while not pids_with(argument):
                 await asyncio.sleep(0.02)
@@ -256,7 +256,7 @@ def test_a_gigabyte_of_output_is_cut_at_two_megabytes(tmp_path: Path) -> None:
     code = "block = 'x' * 65536\nfor _ in range(16384): sys.stdout.write(block)"
     cli = fake_cli(tmp_path, ("run", code), recorded=False)
     with pytest.raises(UpstreamWireError, match="2097152"):
-        asyncio.run(asked(cli.settings(sandbox=True)))
+        asyncio.run(answer_of(cli.settings(sandbox=True)))
 
 
 def test_what_it_may_use_is_limited(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_the_packages_of_the_program_are_visible_and_no_more(tmp_path: Path) -> 
     link = tmp_path / "copilot"
     link.symlink_to(cli.path)
     settings = replace(cli.settings(sandbox=True), path=str(link), home=str(tmp_path / "user"))
-    assert json.loads(asyncio.run(asked(settings))) == ["own", "FileNotFoundError"]
+    assert json.loads(asyncio.run(answer_of(settings))) == ["own", "FileNotFoundError"]
 
 
 def shown(argv: tuple[str, ...], folder: Path) -> list[str]:

@@ -70,16 +70,16 @@ def test_the_frame_around_an_offset_is_found(end: bytes) -> None:
     stream = STREAM.replace(b"\n", end)
     start = 0
     for frame in frames_in(stream):
-        for place in range(start, start + len(frame) - 2 * len(end)):
-            assert frame_at(stream, place) == (start, start + len(frame))
+        for offset in range(start, start + len(frame) - 2 * len(end)):
+            assert frame_at(stream, offset) == (start, start + len(frame))
         start += len(frame)
 
 
 def test_broken_utf8_is_replaced_and_a_cut_sequence_is_not() -> None:
     splitter = FrameSplitter()
-    sign = "東".encode()
-    assert splitter.feed(b'data: {"a":"' + sign[:1]) == b""
-    assert splitter.feed(sign[1:] + b'"}\n\n') == b'data: {"a":"' + sign + b'"}\n\n'
+    character = "東".encode()
+    assert splitter.feed(b'data: {"a":"' + character[:1]) == b""
+    assert splitter.feed(character[1:] + b'"}\n\n') == b'data: {"a":"' + character + b'"}\n\n'
     assert splitter.feed(b'data: {"a":"\xff"}\n\n') == 'data: {"a":"\ufffd"}\n\n'.encode()
 
 

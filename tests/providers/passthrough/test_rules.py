@@ -33,8 +33,8 @@ def goes_through(answer: Answer | None) -> bool:
         turns.append({"role": "assistant", "content": DIALECT.encode_response(answer, Reply())["content"]})
     body: JsonObject = {"model": "m", "max_tokens": 9, "messages": [*turns]}
     request = DIALECT.decode_request(body)
-    asked = replace(request, wire=Wire(DIALECT.name, body, dump_json(body).encode(), ()))
-    return can_forward(request, asked, prepare(request, Capabilities(), "anthropic"))
+    sent = replace(request, wire=Wire(DIALECT.name, body, dump_json(body).encode(), ()))
+    return can_forward(request, sent, prepare(request, Capabilities(), "anthropic"))
 
 
 def test_what_the_client_wrote_goes_through() -> None:

@@ -74,8 +74,8 @@ def test_nothing_after_the_end_belongs_to_the_answer(name: str) -> None:
 
 
 def test_words_that_look_like_an_end_are_none() -> None:
-    said = json.dumps({"choices": [{"index": 0, "delta": {"content": "data: [DONE]"}}]}).encode()
-    assert not ends("openai_chat", b"data: " + said + b"\n\n")
+    frame = json.dumps({"choices": [{"index": 0, "delta": {"content": "data: [DONE]"}}]}).encode()
+    assert not ends("openai_chat", b"data: " + frame + b"\n\n")
     inner = {"type": "content_block_start", "index": 0, "content_block": {"input": {"type": "message_stop"}}}
     assert not ends("anthropic_messages", b"data: " + json.dumps(inner).encode() + b"\n\n")
     last = b'data: {"index":0,"type":"message_stop"}\n\n'
