@@ -32,8 +32,9 @@ from groundwire.providers.http import HttpProvider
 from groundwire.providers.policy import engine_capabilities
 from groundwire.providers.registry import describe
 from groundwire.providers.spec import Batches, Provider
-from groundwire.routing.failover import Plan, Router, Target
+from groundwire.routing.failover import Router
 from groundwire.routing.health import Health
+from groundwire.routing.resolve import Plan, ResolvedTarget
 from groundwire.routing.tool_loop.provider import ToolLoopProvider
 from groundwire.testing.upstream import ScriptedResponse, Upstream, answer
 from groundwire.transport.http import Http
@@ -78,11 +79,11 @@ class Asking:
     def __init__(self, providers: Mapping[str, Provider], config: Config) -> None:
         self.config = config
         self._names = tuple(providers)
-        self._router = Router(providers, health=Health(monotonic), sleep=asyncio.sleep, chance=lambda: 0.5)
+        self._router = Router(providers, health=Health(monotonic), sleep=asyncio.sleep, random=lambda: 0.5)
 
     def batches(self, request: Request, *, provider: str = "auto", model: str = "") -> Batches:
         chosen = self._names[:1] if provider == "auto" else (provider,)
-        return self._router.batches(request, Plan(tuple(Target(name, model) for name in chosen)))
+        return self._router.batches(request, Plan(tuple(ResolvedTarget(name, model) for name in chosen)))
 
     def usable(self) -> Mapping[str, bool]:
         return dict.fromkeys(self._names, True)
