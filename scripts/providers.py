@@ -14,9 +14,9 @@ from groundwire.client import Groundwire, ProviderStatus
 from groundwire.config.schema import KNOWN_PROVIDERS, Config
 from groundwire.credentials.lookup import Lookup
 from groundwire.engine.engines.registry import API_ENGINES, api_engine
-from groundwire.providers.capabilities import OPTIONS
 from groundwire.providers.models import CHECKED, MODELS
-from groundwire.providers.registry import built_in
+from groundwire.providers.policy import OPTIONS
+from groundwire.providers.registry import find_spec
 
 PAGE = Path(__file__).parents[1] / "docs" / "providers.md"
 
@@ -106,7 +106,7 @@ def _who(statuses: list[ProviderStatus]) -> Iterator[str]:
 def _lookups(name: str) -> tuple[Lookup, ...]:
     if name in API_ENGINES:
         return api_engine(name).lookups
-    row = built_in(name)
+    row = find_spec(name)
     return row.lookups if row else ()
 
 

@@ -180,7 +180,7 @@ _000 = (
         "plain HTTP to the Codex backend in the shape of the Responses API",
         (
             f"{_CONTRACT}test_chatgpt_is_asked_with_the_stored_session",
-            "tests/providers/test_codex.py::test_what_it_insists_on_is_always_there",
+            "tests/providers/test_openai.py::test_what_it_insists_on_is_always_there",
         ),
     ),
     (
@@ -405,7 +405,7 @@ _004 = (
     (
         12,
         "the search is done by Copilot CLI",
-        (f"{_COPILOT}test_provider.py::test_a_search_is_asked_for_and_its_answer_is_cited",),
+        (f"{_COPILOT}test_provider.py::test_a_search_is_requested_and_its_answer_is_cited",),
     ),
     (13, "the answer is told in Anthropic's words", (f"{_BLOCKS}test_the_text_comes_last",)),
     (
@@ -418,7 +418,7 @@ _004 = (
         "a CLI that is missing or not logged in is told",
         (
             f"{_COPILOT}test_provider.py::test_a_cli_that_is_not_installed_is_named",
-            f"{_COPILOT}test_provider.py::test_a_cli_without_a_login_says_what_to_do",
+            f"{_COPILOT}test_provider.py::test_a_cli_without_a_login_fails_with_advice",
         ),
     ),
     (
@@ -485,8 +485,8 @@ _004 = (
         96,
         "the CLI is asked for JSON: query, summary, sources",
         (
-            f"{_COPILOT}test_output.py::test_recorded_bare_text_holds_the_object_that_was_asked_for",
-            f"{_COPILOT}test_output.py::test_bare_text_that_is_not_exactly_what_was_asked_for_is_text_and_not_grounded",
+            f"{_COPILOT}test_output.py::test_recorded_bare_text_holds_the_requested_object",
+            f"{_COPILOT}test_output.py::test_bare_text_that_is_not_the_requested_object_is_not_grounded",
         ),
         "the raw result of its tool is preferred to what the model retells",
     ),
@@ -529,15 +529,15 @@ _004 = (
         217,
         "markers and annotations of Copilot's result become citations",
         (
-            f"{_COPILOT}test_output.py::test_the_raw_result_of_the_tool_is_told_with_markers_as_anchors",
-            f"{_COPILOT}test_output.py::test_an_offset_is_believed_only_where_a_marker_stands",
+            f"{_COPILOT}test_output.py::test_the_raw_tool_result_is_emitted_with_markers_as_anchors",
+            f"{_COPILOT}test_output.py::test_an_offset_is_used_only_where_a_marker_is",
         ),
     ),
     (
         228,
         "the queries that were made are known",
         (
-            f"{_COPILOT}test_output.py::test_the_raw_result_of_the_tool_is_told_with_markers_as_anchors",
+            f"{_COPILOT}test_output.py::test_the_raw_tool_result_is_emitted_with_markers_as_anchors",
             f"{_COPILOT}test_output.py::test_an_answer_without_searches_and_annotations_is_reported_as_not_grounded",
         ),
     ),

@@ -36,13 +36,13 @@ ENTRIES: tuple[Entry, ...] = (
         "domain lists (later)",
         (
             f"{_USING}test_every_control_is_reached_and_used_by_keyboard",
-            "tests/providers/test_policy.py::test_every_option_is_treated_as_the_table_says",
+            "tests/providers/test_policy.py::test_every_option_is_treated_as_in_the_table",
         ),
     ),
     (
         30,
         "the user's location (later)",
-        ("tests/providers/test_policy.py::test_every_option_is_treated_as_the_table_says",),
+        ("tests/providers/test_policy.py::test_every_option_is_treated_as_in_the_table",),
     ),
     (
         31,
@@ -59,7 +59,7 @@ ENTRIES: tuple[Entry, ...] = (
         34,
         "another search where the provider has none (later)",
         (
-            "tests/routing/test_searching.py::test_known_numbers_become_citations_of_the_claims_before_them_with_what_the_page_says",
+            "tests/routing/test_tool_loop.py::test_known_numbers_become_citations_of_the_claims_before_them_with_quotes",
         ),
     ),
     (93, "a citation has an address", (_RECORDED,)),
@@ -164,7 +164,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         281,
         "Anthropic: at most five searches",
-        ("tests/providers/test_policy.py::test_every_option_is_treated_as_the_table_says",),
+        ("tests/providers/test_policy.py::test_every_option_is_treated_as_in_the_table",),
         "no limit unless the user sets one (`search.max_uses`): it would cut answers short",
     ),
     (301, "Anthropic: `server_tool_use` is a search", (_NEVER_A_CALL,)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent import futures
+from contextlib import aclosing
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,17 @@ from typing import Any
 import pytest
 
 from groundwire import Groundwire, Location, SearchOptions
+from groundwire.client import search_request
+from groundwire.client_protocol import SearchClient
 from groundwire.config.load import load
 from groundwire.config.options import checked_options
-from groundwire.config.schema import Config, ProviderSettings
+from groundwire.config.schema import Config, GatewaySettings, ProviderSettings
 from groundwire.errors import InvalidArguments, InvalidQuery
 from groundwire.faces.cli.grammar import UsageError
 from groundwire.faces.cli.main import parse
-from groundwire.model import Source
+from groundwire.model import Source, TextDelta
+from groundwire.providers.spec import flatten
+from groundwire.routing.cache import CacheStatus
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
 from groundwire.transport.threads import run_in_loop_thread
@@ -114,7 +119,7 @@ def test_the_command_line_refuses_the_same(words: list[str]) -> None:
         parse(["search", "why?", *words])
 
 
-def test_the_client_checks_before_anybody_is_asked(tmp_path: Path) -> None:
+def test_the_client_checks_options_before_it_sends_a_request(tmp_path: Path) -> None:
     async def main() -> None:
         async with Upstream(answer("openai_chat", EVENTS)) as upstream, client(tmp_path, upstream) as here:
             with pytest.raises(InvalidArguments, match="max_sources"):
@@ -128,10 +133,47 @@ def test_the_client_checks_before_anybody_is_asked(tmp_path: Path) -> None:
     run(main())
 
 
-def client(home: Path, upstream: Upstream) -> Groundwire:
+def client(home: Path, upstream: Upstream, cache_seconds: float = 0.0) -> Groundwire:
     house = ProviderSettings("openai_chat", f"{upstream.url}/v1", model="m")
-    config = Config(providers={"house": house}, order=("house",), data_dir=str(home))
+    config = Config(
+        providers={"house": house},
+        order=("house",),
+        data_dir=str(home),
+        gateway=GatewaySettings(cache_seconds=cache_seconds),
+    )
     return Groundwire(config, env={"HOME": str(home)})
+
+
+def test_the_client_satisfies_the_client_protocol(tmp_path: Path) -> None:
+    checked: SearchClient = Groundwire(Config(data_dir=str(tmp_path)), env={"HOME": str(tmp_path)})
+    assert checked.resolve() == ("auto", "")
+    assert checked.resolve("gemini") == ("gemini", "")
+    assert {"web", "local"} <= checked.engines
+
+
+def test_the_client_caches_searches_where_it_is_asked_to(tmp_path: Path) -> None:
+    async def statuses(here: Groundwire, *, cached: bool) -> list[CacheStatus | None]:
+        request = search_request("how long?", SearchOptions())
+        found = []
+        for _ in range(2):
+            stream = here.batches(request, model="house", cached=cached)
+            assert stream.target == ("house", "")
+            async with aclosing(stream) as batches:
+                texts = [event async for event in flatten(batches) if isinstance(event, TextDelta)]
+            assert texts
+            found.append(stream.cache_status)
+        return found
+
+    async def main() -> None:
+        async with Upstream(answer("openai_chat", EVENTS)) as upstream:
+            here = client(tmp_path, upstream, cache_seconds=60)
+            async with here:
+                assert await statuses(here, cached=False) == [None, None]
+                assert len(upstream.requests) == 2
+                assert await statuses(here, cached=True) == [CacheStatus("miss"), CacheStatus("hit")]
+                assert len(upstream.requests) == 3
+
+    run(main())
 
 
 def test_search_works_while_an_event_loop_runs_and_leaves_its_connections_alone(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
-"""Groundwire: the composition root, and the Python API.
+"""`Groundwire`: the Python API, and the composition root.
 
-The only place that builds the object graph: configuration, credentials, connections, providers, router. No
-state outside the object; everything is made when first needed, and closed by `aclose`.
+The client resolves a model name, plans the targets, looks in the response cache and routes; nothing above it
+does any of that again. It is the only place that builds the object graph: configuration, credentials,
+connections, providers, router. All state is in the object; connections are opened on first use and closed by
+`aclose`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from groundwire.client_protocol import AnswerStream
 from groundwire.config.load import load
 from groundwire.config.options import checked_options
 from groundwire.config.schema import DEFAULT_ORDER, Config
@@ -25,7 +28,8 @@ from groundwire.credentials.oauth import token_url
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential, Secret
 from groundwire.credentials.session import Refresher
-from groundwire.errors import GroundwireError, InvalidQuery, MissingCredential
+from groundwire.engine.engines.api import ApiEngineRow
+from groundwire.errors import ConfigError, GroundwireError, InvalidQuery, MissingCredential
 from groundwire.model import (
     Answer,
     Assembler,
@@ -37,57 +41,71 @@ from groundwire.model import (
     Text,
 )
 from groundwire.model.value import replace
-from groundwire.providers import copilot
-from groundwire.providers.copilot_command import settings_from
-from groundwire.providers.count_tokens import count_tokens, counts
+from groundwire.providers.catalog import CATALOG
+from groundwire.providers.count_tokens import can_count, count_tokens
+from groundwire.providers.engine_factory import (
+    EngineFactory,
+    EngineSpec,
+    LazyMapping,
+    StreamModel,
+    api_engine_spec,
+)
 from groundwire.providers.http import HttpProvider
-from groundwire.providers.openai_session import apart, sender
-from groundwire.providers.registry import BUILT_IN, adjusted, built_in, describe
-from groundwire.providers.spec import Batches, OneByOne, Provider, ProviderSpec
-from groundwire.providers.successor import CurrentModel
-from groundwire.routing.failover import Plan, Router
+from groundwire.providers.models import SuccessorProvider
+from groundwire.providers.openai_session import oauth_sender, refresh_process
+from groundwire.providers.registry import adjusted, describe, load_registered
+from groundwire.providers.spec import (
+    Batches,
+    Provider,
+    ProviderContext,
+    ProviderFactory,
+    ProviderPlugin,
+    ProviderSpec,
+    ProviderStatus,
+    status_of,
+)
+from groundwire.routing.cache import ResponseCache
+from groundwire.routing.failover import Router
 from groundwire.routing.health import Health
-from groundwire.routing.resolve import AUTO, plan_for, ranked, resolve, substituted
+from groundwire.routing.resolve import AUTO, Plan, ResolvedTarget, plan_for, ranked, resolve, substituted
 from groundwire.transport.http import Deadlines, Http
 from groundwire.transport.threads import is_loop_running, run_in_loop_thread
-from groundwire.wiring import ENGINES, Ask, EngineFactory, LazyMapping, ProviderStatus
 
 if TYPE_CHECKING:
     from groundwire.engine.knowledge import Report
     from groundwire.engine.pages import Page
 
-__all__ = ["Groundwire", "ProviderStatus", "asearch", "question", "search", "stream"]
+__all__ = ["Groundwire", "ProviderStatus", "asearch", "search", "search_request", "stream"]
 
 
 class Groundwire:
-    """Cited web search with whatever providers the user has."""
+    """Cited web search with the providers that the user has."""
 
     def __init__(self, config: Config | None = None, *, env: Mapping[str, str] | None = None) -> None:
         self._env = dict(os.environ if env is None else env)
-        home = self._env.get("HOME") or str(Path.home())
-        self.config = config if config is not None else load(self._env, home, str(Path.cwd()))
-        self._places = LookupContext(self._env, home, self.config.config_dir)
+        self._home = self._env.get("HOME") or str(Path.home())
+        self.config = config if config is not None else load(self._env, self._home, str(Path.cwd()))
+        self._lookup_context = LookupContext(self._env, self._home, self.config.config_dir)
         self._redactor = Redactor()
         self._http = Http(self._env)
         self._refresher = Refresher(
-            sender(self._http), time.time, url=token_url(self._env), in_worker=apart(self._env)
+            oauth_sender(self._http),
+            time.time,
+            url=token_url(self._env),
+            in_worker=refresh_process(self._env),
         )
-        self._engines = EngineFactory(self.config, self._env, self._http, self._redactor, self._places)
-        self._rows = {name: row for name in self._names() if (row := self._row(name)) is not None}
+        self._specs: dict[str, ProviderSpec] = {}
         self._added: dict[str, ProviderSpec] = {}
         self._keys: dict[str, Secret] = {}
-        self._live = {name: self._provider(row) for name, row in self._rows.items()}
-        self._copilot = self._copilot_cli(home)
-        if self.config.provider(copilot.NAME).enabled is not False:
-            self._live[copilot.NAME] = OneByOne(self._copilot)
-        for name in self._engines.names:
-            self._live[name] = self._engines.provider(name, self._writer())
+        self._plugins = self._create_plugins()
+        self._providers = {name: plugin.provider for name, plugin in self._plugins.items()}
         self._router = Router(
-            self._live,
+            self._providers,
             health=Health(time.monotonic),
             sleep=asyncio.sleep,
-            chance=random.random,
+            random=random.random,
         )
+        self._cache = ResponseCache(self._route_target, self.config.gateway.cache_seconds, time.monotonic)
 
     async def __aenter__(self) -> Groundwire:
         return self
@@ -99,20 +117,20 @@ class Groundwire:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._engines.aclose()
+        await self._engine_factory.aclose()
         await self._http.aclose()
 
     def search(
         self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
     ) -> Answer:
-        """Ask and wait for the whole answer. Where an event loop runs (Jupyter), it is asked in a thread."""
+        """Search and wait for the whole answer; in a thread where an event loop is running (Jupyter)."""
 
-        async def ask(groundwire: Groundwire) -> Answer:
+        async def run(groundwire: Groundwire) -> Answer:
             async with groundwire:
                 return await groundwire.asearch(query, provider=provider, model=model, options=options)
 
-        # Connections belong to one event loop, so the thread gets its own.
-        return run_in_loop_thread(lambda: ask(self._copy())) if is_loop_running() else asyncio.run(ask(self))
+        # Connections belong to one event loop, so the thread gets a client of its own.
+        return run_in_loop_thread(lambda: run(self._copy())) if is_loop_running() else asyncio.run(run(self))
 
     def _copy(self) -> Groundwire:
         copy = Groundwire(self.config, env=self._env)
@@ -123,8 +141,8 @@ class Groundwire:
     async def asearch(
         self, query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
     ) -> Answer:
-        """Ask and wait for the whole answer. An answer that broke off is raised as its error."""
-        request = replace(question(query, options or self.config.search), stream=False)
+        """Search and wait for the whole answer. Raises the error of an answer that broke off."""
+        request = replace(search_request(query, options or self.config.search), stream=False)
         assembler = Assembler()
         async with aclosing(self.stream(request, provider=provider, model=model)) as events:
             async for event in events:
@@ -141,8 +159,10 @@ class Groundwire:
         model: str = "",
         options: SearchOptions | None = None,
     ) -> AsyncGenerator[Event, None]:
-        """The events of an answer as they happen; leaving the loop stops the provider."""
-        request = query if isinstance(query, Request) else question(query, options or self.config.search)
+        """The events of an answer as they arrive. Closing the generator cancels the request upstream."""
+        request = (
+            query if isinstance(query, Request) else search_request(query, options or self.config.search)
+        )
         if request.search is not None:
             request = replace(request, search=checked_options(request.search, time.time()))
         async with aclosing(self.batches(request, provider=provider, model=model)) as batches:
@@ -150,105 +170,155 @@ class Groundwire:
                 for event in batch:
                     yield event
 
-    def batches(self, request: Request, *, provider: str = AUTO, model: str = "") -> Batches:
-        """The same, as it arrives: events that came together stay together."""
-        target = self.resolve(provider, model)
-        searching = request.search is not None
-        usable = self._able_to_search() if searching else self.usable()
-        plan = plan_for(target, self.order, usable, searching=searching)
-        named = model or request.model
-        warnings = substituted(named, self.config.aliases, self.usable()) if target[0] == AUTO else ()
-        return self._router.batches(request, replace(plan, seconds=self._seconds(plan), warnings=warnings))
+    def batches(
+        self, request: Request, *, provider: str = AUTO, model: str = "", cached: bool = False
+    ) -> AnswerStream:
+        """The events of an answer in the batches in which they arrived.
 
-    def resolve(self, provider: str = AUTO, model: str = "") -> tuple[str, str]:
-        """The provider and the model that a name means; `auto` and no model for the default target."""
+        With `cached`, a search that was answered within `gateway.cache_seconds`, or is being answered now, is
+        not sent again; `AnswerStream.cache_status` says so.
+        """
+        target = self.resolve(model, provider=provider)
+        if model and model != request.model:
+            request = replace(request, model=model)
+        answer = AnswerStream(target)
+        if not cached:
+            return answer.attach(self._route(request, target))
+        return answer.attach(
+            self._cache.batches(
+                request, provider=target.provider, model=target.model, note=answer.set_cache_status
+            )
+        )
+
+    def resolve(self, model: str = "", *, provider: str = AUTO) -> ResolvedTarget:
+        """The provider and model that a name means; `auto` and no model for the default target."""
         return resolve(model, self.config.aliases, self.usable(), provider)
 
+    def _route_target(self, request: Request, *, provider: str, model: str) -> Batches:
+        return self._route(request, ResolvedTarget(provider, model))
+
+    def _route(self, request: Request, target: ResolvedTarget) -> Batches:
+        searching = request.search is not None
+        usable = self._able_to_search() if searching else self.usable()
+        plan = plan_for(target, self.order, usable, searching=searching, engines=self.engines)
+        automatic = target.provider == AUTO
+        warnings = substituted(request.model, self.config.aliases, self.usable()) if automatic else ()
+        return self._router.batches(request, replace(plan, seconds=self._seconds(plan), warnings=warnings))
+
     def _seconds(self, plan: Plan) -> float:
-        """How long a request may take, all attempts together."""
+        """The time limit of a request, over all attempts."""
         limits = (self.config.provider(target.provider).timeout for target in plan.targets)
         return max(limit or self.config.timeout or plan.seconds for limit in limits)
 
     def _able_to_search(self) -> Mapping[str, bool]:
-        """Providers that `auto` may ask to search."""
+        """The usable providers that can search."""
 
         def can(name: str) -> bool:
-            return self._live[name].capabilities.search != "none" and self._is_usable(name)
+            return self._providers[name].capabilities.search != "none" and self._is_usable(name)
 
-        return LazyMapping(self._live, can)
+        return LazyMapping(self._providers, can)
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The providers that `auto` asks, in order, as far as they can be used."""
+        """The providers that `auto` tries, in order, as far as they can be used."""
         configured = (name for name, item in self.config.providers.items() if item.base_url or item.enabled)
-        return ranked(self.config.order, configured, DEFAULT_ORDER)
+        return ranked(self.config.order, configured, DEFAULT_ORDER, self.engines)
+
+    @property
+    def engines(self) -> frozenset[str]:
+        """The providers that only find pages: no model writes their answers."""
+        return frozenset(self._engine_factory.names)
 
     async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:
-        """The tokens of a request as its provider counts them; None where that one does not."""
-        row = self._rows.get(provider)
-        if row is None or not counts(row, request.wire):
+        """The input tokens of a request as the provider counts them; None if it has no such endpoint."""
+        row = self._specs.get(provider)
+        if row is None or not can_count(row, request.wire):
             return None
-        asked = replace(request, model=model)
-        return await count_tokens(row, self._http, await self._credential(row), self._redactor, asked)
+        request = replace(request, model=model)
+        return await count_tokens(row, self._http, await self._credential(row), self._redactor, request)
 
     def prepare(self) -> None:
-        """Import now what the first request would wait for; for those who serve many."""
-        for name in ("transport.connections", *(f"dialects.{row.dialect}" for row in self._rows.values())):
+        """Import now what the first request would wait for; for servers."""
+        for name in ("transport.connections", *(f"dialects.{row.dialect}" for row in self._specs.values())):
             import_module(f"groundwire.{name}")
 
     async def page(self, url: str, *, live: bool = True) -> Page:
-        """A page as it is stored; else, if `live`, as it is on the web now, fetched under the guard."""
-        return await self._engines.page(url, live=live)
+        """A page from the index; if it is not there and `live` is set, from the web, fetched SSRF-safe."""
+        return await self._engine_factory.page(url, live=live)
 
     def usable(self) -> Mapping[str, bool]:
         """Every provider that may be named, and whether it can be used now."""
-        return LazyMapping(self._live, self._is_usable)
+        return LazyMapping(self._providers, self._is_usable)
+
+    def _is_usable(self, name: str) -> bool:
+        return self._plugins[name].is_usable()
 
     def providers(self) -> list[ProviderStatus]:
-        """Every provider that is known, and whether it can be used."""
-        others = [self._copilot_status()] if copilot.NAME in self._live else []
-        engines = map(self._engines.status, self._engines.names)
-        return [*(self._status(row) for row in self._rows.values()), *others, *engines]
+        """The status of every known provider."""
+        return [status_of(self._plugins[name]) for name in self.names]
 
     @property
     def names(self) -> tuple[str, ...]:
         """The providers that are known."""
-        return tuple(name for name in self._live if name not in self._added)
+        return tuple(name for name in self._plugins if name not in self._added)
 
     @property
     def keyed(self) -> tuple[str, ...]:
-        """The providers and engines whose key can be stored in our own file."""
-        lookups = {name: row.lookups for name, row in self._rows.items()} | self._engines.lookups()
-        return tuple(name for name, places in lookups.items() if Lookup("own", name) in places)
+        """The providers and engines whose key can be stored in groundwire's own file."""
+        return tuple(name for name in self.names if Lookup("own", name) in self._plugins[name].lookups)
 
     def findings(self, name: str) -> list[LookupResult]:
-        """What every place that may hold a provider's credential answers."""
-        if name in self._engines.names:
-            return self._engines.findings(name)
-        return explain(self._rows[name].lookups, self._places) if name in self._rows else []
+        """What each credential lookup of a provider found."""
+        return explain(self._plugins[name].lookups, self._lookup_context) if name in self.names else []
 
     def watch_index(self, report: Report) -> None:
-        """Be told how far the embedded index is while it is made."""
-        self._engines.report = report
+        """Receive the progress while the embedded index is built."""
+        self._engine_factory.report = report
 
     def add(self, row: ProviderSpec, key: Secret | None = None) -> None:
-        """A provider beside the configured ones, asked only by its name; a key goes before any lookup."""
+        """Add a provider that is used only by its name. A `key` takes precedence over its lookups."""
         if key:
             self._keys[row.name] = key
         if self.config.timeout:
-            row = replace(row, deadlines=_within(row.deadlines, self.config.timeout))
+            row = replace(row, deadlines=_limited(row.deadlines, self.config.timeout))
         self._added[row.name] = row
-        self._live[row.name] = self._provider(row)
+        self._plugins[row.name] = self._http_plugin(row)
+        self._providers[row.name] = self._plugins[row.name].provider
 
-    def _names(self) -> list[str]:
-        known = dict.fromkeys((*BUILT_IN, *self.config.providers))
-        return [name for name in known if name != copilot.NAME and name not in ENGINES]
+    def _create_plugins(self) -> dict[str, ProviderPlugin]:
+        """All providers that are not disabled: HTTP APIs, then other providers, then engines."""
+        factories: dict[str, ProviderFactory] = {}
+        engines: dict[str, EngineSpec] = {}
+        for name in dict.fromkeys((*(entry.name for entry in CATALOG), *self.config.providers)):
+            settings = self.config.provider(name)
+            if settings.enabled is False:
+                continue
+            found = load_registered(name)
+            if found is None:
+                found = describe(name, settings.dialect, settings.base_url, settings.key_env)
+            if isinstance(found, ProviderSpec):
+                self._specs[name] = self._configured(found)
+            elif isinstance(found, EngineSpec | ApiEngineRow):
+                engines[name] = self._configured_engine(found)
+            else:
+                factories[name] = found
+        self._engine_factory = EngineFactory(
+            engines,
+            self._http,
+            self._redactor,
+            self._lookup_context,
+            index_folder=Path(self.config.data_dir) / "index",
+            store=self.config.store,
+        )
+        write = self._writing_model()
+        return {
+            **{name: self._http_plugin(row) for name, row in self._specs.items()},
+            **{name: factory(self._context(name)) for name, factory in factories.items()},
+            **{name: self._engine_factory.plugin(name, write) for name in engines},
+        }
 
-    def _row(self, name: str) -> ProviderSpec | None:
-        settings = self.config.provider(name)
-        if settings.enabled is False:
-            return None
-        row = built_in(name) or describe(name, settings.dialect, settings.base_url, settings.key_env)
+    def _configured(self, row: ProviderSpec) -> ProviderSpec:
+        settings = self.config.provider(row.name)
         timeout = settings.timeout or self.config.timeout
         row = adjusted(
             row,
@@ -257,58 +327,82 @@ class Groundwire:
             search=settings.search,
             search_form=settings.search_form,
         )
-        deadlines = _within(row.deadlines, timeout) if timeout else row.deadlines
+        deadlines = _limited(row.deadlines, timeout) if timeout else row.deadlines
         if self.config.max_answer_mb:
             deadlines = replace(deadlines, largest=self.config.max_answer_mb * 2**20)
         return row if deadlines is row.deadlines else replace(row, deadlines=deadlines)
 
-    def _copilot_cli(self, home: str) -> copilot.CopilotProvider:
-        settings = self.config.provider(copilot.NAME)
-        seconds = settings.timeout or self.config.timeout
-        found = settings_from(self._env, home, model=settings.model, seconds=seconds)
-        return copilot.CopilotProvider(found, self._redactor)
+    def _configured_engine(self, found: EngineSpec | ApiEngineRow) -> EngineSpec:
+        spec = found if isinstance(found, EngineSpec) else api_engine_spec(found)
+        configured = self.config.provider(spec.name).base_url
+        return replace(spec, base_url=configured or self._env.get(spec.base_url_env, "") or spec.base_url)
 
-    def _copilot_status(self) -> ProviderStatus:
-        """A program that runs on this machine is asked only if the user wants it."""
-        trouble = self._copilot.trouble()
-        wanted = self.config.provider(copilot.NAME).enabled is True
-        reason = trouble or ("enabled" if wanted else "set providers.copilot.enabled = true, or name it")
-        return ProviderStatus(
-            copilot.NAME,
-            copilot.TITLE,
-            wanted and not trouble,
-            reason,
-            self._copilot.model,
-            "its command line",
-            "",
-            copilot.CAPABILITIES,
+    def _context(self, name: str) -> ProviderContext:
+        settings = self.config.provider(name)
+        return ProviderContext(
+            name=name,
+            settings=settings,
+            timeout=settings.timeout or self.config.timeout,
+            environment=self._env,
+            home=self._home,
+            http=self._http,
+            redactor=self._redactor,
+            credential=lambda lookups: find(lookups, self._lookup_context),
         )
 
-    def _writer(self) -> Ask | None:
-        """Asks the model that writes answers out of what engines find, if one is configured."""
+    def _writing_model(self) -> StreamModel | None:
+        """Sends requests to the model that writes answers from an engine's passages, if one is configured."""
         if not self.config.compose:
             return None
         provider, _, model = self.config.compose.partition("/")
 
-        def ask(request: Request) -> Batches:
+        def write(request: Request) -> Batches:
             return self.batches(request, provider=provider, model=model)
 
-        return ask
+        return write
 
-    def _provider(self, row: ProviderSpec) -> Provider:
+    def _http_plugin(self, row: ProviderSpec) -> ProviderPlugin:
+        return ProviderPlugin(
+            self._http_provider(row),
+            row.title,
+            is_usable=lambda: not row.missing or find(row.lookups, self._lookup_context) is not None,
+            reason=lambda: self._reason(row),
+            lookups=row.lookups,
+            dialect=row.dialect,
+            base_url=row.base_url,
+        )
+
+    def _reason(self, row: ProviderSpec) -> str:
+        findings = explain(row.lookups, self._lookup_context)
+        origin = next((finding.place for finding in findings if finding.found), "")
+        return origin or (row.advice if row.missing else "needs no key")
+
+    def _http_provider(self, row: ProviderSpec) -> Provider:
         async def credential() -> Credential | None:
             return await self._credential(row)
 
         renew = self._refresher.after_refusal
-        speaker: Provider = HttpProvider(row, self._http, credential, self._redactor, renew=renew)
+        provider: Provider = HttpProvider(row, self._http, credential, self._redactor, renew=renew)
         if row.family:
-            speaker = CurrentModel(speaker, row, self._http, credential)
+            provider = SuccessorProvider(provider, row, self._http, credential)
         kind, _, engine = self.config.provider(row.name).search.partition(":")
-        return self._engines.searching(speaker, engine) if kind == "engine" else speaker
+        return self._with_engine(provider, engine) if kind == "engine" else provider
+
+    def _with_engine(self, provider: Provider, engine: str) -> Provider:
+        """A model whose searches an engine runs (`search = "engine:NAME"`)."""
+        factory = self._engine_factory
+        if engine not in factory.names:
+            known = ", ".join(factory.names)
+            raise ConfigError(
+                f"providers.{provider.name}.search: there is no engine {engine!r}; known: {known}"
+            )
+        from groundwire.routing.tool_loop.provider import ToolLoopProvider  # noqa: PLC0415  rarely needed
+
+        return ToolLoopProvider(provider, lambda: factory.engine(engine), factory.capabilities(engine))
 
     async def _credential(self, row: ProviderSpec) -> Credential | None:
         key = self._keys.get(row.name)
-        found = Credential(key, "api", row.title) if key else find(row.lookups, self._places)
+        found = Credential(key, "api", row.title) if key else find(row.lookups, self._lookup_context)
         if found is None:
             if row.missing:
                 raise _missing(row)
@@ -319,26 +413,9 @@ class Groundwire:
             self._redactor.add_credential(found)
         return found
 
-    def _is_usable(self, name: str) -> bool:
-        if name == copilot.NAME:
-            return self._copilot_status().usable
-        row = self._rows.get(name) or self._added.get(name)
-        if row is None:
-            return self._engines.status(name).usable
-        return not row.missing or find(row.lookups, self._places) is not None
 
-    def _status(self, row: ProviderSpec) -> ProviderStatus:
-        findings = explain(row.lookups, self._places)
-        origin = next((finding.place for finding in findings if finding.found), "")
-        usable = bool(origin) or not row.missing
-        reason = origin or ("needs no key" if usable else row.advice)
-        return ProviderStatus(
-            row.name, row.title, usable, reason, row.model, row.dialect, row.base_url, row.capabilities
-        )
-
-
-def question(query: str, options: SearchOptions) -> Request:
-    """A request to search the web for an answer."""
+def search_request(query: str, options: SearchOptions) -> Request:
+    """The request for a question that is to be answered with web search."""
     if not isinstance(query, str):
         raise InvalidQuery(f"the query must be a text, not {type(query).__name__}")
     if not query.strip():
@@ -346,7 +423,7 @@ def question(query: str, options: SearchOptions) -> Request:
     return Request((Message("user", (Text(query),)),), search=options, stream=True)
 
 
-def _within(deadlines: Deadlines, seconds: float) -> Deadlines:
+def _limited(deadlines: Deadlines, seconds: float) -> Deadlines:
     return replace(
         deadlines,
         first_byte=min(deadlines.first_byte, seconds),
@@ -364,14 +441,14 @@ def _missing(row: ProviderSpec) -> GroundwireError:
 def search(
     query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
 ) -> Answer:
-    """Ask with the user's own configuration, and wait for the whole answer."""
+    """Search with the user's own configuration, and wait for the whole answer."""
     return Groundwire().search(query, provider=provider, model=model, options=options)
 
 
 async def asearch(
     query: str, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
 ) -> Answer:
-    """The same for programs with an event loop."""
+    """`search` for programs with an event loop."""
     async with Groundwire() as groundwire:
         return await groundwire.asearch(query, provider=provider, model=model, options=options)
 
@@ -379,7 +456,7 @@ async def asearch(
 async def stream(
     query: str | Request, *, provider: str = AUTO, model: str = "", options: SearchOptions | None = None
 ) -> AsyncGenerator[Event, None]:
-    """The events of an answer as they happen, with the user's own configuration."""
+    """The events of an answer as they arrive, with the user's own configuration."""
     async with (
         Groundwire() as groundwire,
         aclosing(groundwire.stream(query, provider=provider, model=model, options=options)) as events,

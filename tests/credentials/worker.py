@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from groundwire.credentials.lookup import Lookup, LookupContext, find
 from groundwire.credentials.session import RefreshInWorker, RefreshTimeouts, ensure_fresh
 from groundwire.errors import GroundwireError
-from groundwire.providers.openai_session import apart
+from groundwire.providers.openai_session import refresh_process
 
 LOOKUPS = {"opencode": Lookup("opencode", "openai", "oauth"), "codex": Lookup("codex", "tokens", "oauth")}
 PACE = RefreshTimeouts(rival=0.2, poll=0.005)
@@ -72,7 +72,7 @@ async def turn(home: str, kind: str, url: str, now: float, away: RefreshInWorker
 def main() -> None:
     """Answer until the input ends."""
     home, kind, url, *more = sys.argv[1:]
-    away = apart({}) if more else None
+    away = refresh_process({}) if more else None
     for line in sys.stdin:
         told = json.loads(line)
         if told.get("die"):

@@ -38,7 +38,7 @@ from groundwire.model import (
     UsageSeen,
 )
 from groundwire.model.value import replace
-from groundwire.providers.capabilities import Capabilities, Support
+from groundwire.providers.policy import Capabilities, Support
 from groundwire.providers.spec import ProviderSpec
 
 COLOGNE = Source("https://stadt.example/koeln", "Köln in Zahlen", "cited")

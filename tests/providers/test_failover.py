@@ -1,4 +1,4 @@
-"""Providers that fail, over real connections: who answers instead, and how often one is asked."""
+"""Providers that fail, over real connections: failover, and the number of requests."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from groundwire.errors import GroundwireError, Overloaded
 from groundwire.model import Failed, Source, assemble
 from groundwire.model.value import replace
 from groundwire.providers.http import HttpProvider
-from groundwire.providers.spec import flat
-from groundwire.routing.failover import Plan, Router, Target
+from groundwire.providers.spec import flatten
+from groundwire.routing.failover import Router
 from groundwire.routing.health import Health
+from groundwire.routing.resolve import Plan, ResolvedTarget
 from groundwire.testing.answers import told
 from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from groundwire.transport.http import Deadlines, Http
-from tests.providers.asking import question
-from tests.providers.speakers import credential, speaker_named
+from tests.providers.harness import case_named, credential, question
 from tests.transport.bounded import run
 
-FIRST = speaker_named("openai")
-SECOND = speaker_named("anthropic")
+FIRST = case_named("openai")
+SECOND = case_named("anthropic")
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 GOOD = answer(SECOND.dialect, EVENTS)
 STREAM = answer(FIRST.dialect, EVENTS)
@@ -51,14 +51,14 @@ async def routed(
 
     async with Upstream(first) as one, Upstream(second) as two, Http({}) as http:
         providers = {
-            speaker.name: HttpProvider(speaker.row(upstream.url, deadlines(wait)), http, key, Redactor())
-            for speaker, upstream, wait in ((FIRST, one, silence), (SECOND, two, PATIENCE))
+            case.name: HttpProvider(case.row(upstream.url, deadlines(wait)), http, key, Redactor())
+            for case, upstream, wait in ((FIRST, one, silence), (SECOND, two, PATIENCE))
         }
-        router = Router(providers, health=Health(monotonic), sleep=sleep, chance=lambda: 0.5)
+        router = Router(providers, health=Health(monotonic), sleep=sleep, random=lambda: 0.5)
         yield router, one, two
 
 
-PLAN = Plan((Target(FIRST.name), Target(SECOND.name)))
+PLAN = Plan((ResolvedTarget(FIRST.name), ResolvedTarget(SECOND.name)))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_the_second_answers_without_a_pause_when_the_first_cannot(first: Script 
 
     async def main() -> None:
         async with routed(first, GOOD, silence=SILENCE, sleep=note) as (router, one, two):
-            events = [event async for event in flat(router.batches(question(stream=True), PLAN))]
+            events = [event async for event in flatten(router.batches(question(stream=True), PLAN))]
             assert assemble(events).text == "The Nile is 6650 km long."
             assert len(one.requests) <= 1
             assert len(two.requests) == 1
@@ -94,14 +94,14 @@ def test_the_second_answers_without_a_pause_when_the_first_cannot(first: Script 
     run(main())
 
 
-def test_after_the_first_word_nobody_else_is_asked() -> None:
-    said = (STREAM.stream or b"").index(b"6650")
+def test_after_the_first_text_there_is_no_failover() -> None:
+    position = (STREAM.stream or b"").index(b"6650")
     whole = STREAM.stream or b""
-    at = whole.index(b"\n\n", said) + 2
+    at = whole.index(b"\n\n", position) + 2
 
     async def main() -> None:
         async with routed(replace(STREAM, cut_at=at), GOOD) as (router, _, two):
-            events = [event async for event in flat(router.batches(question(stream=True), PLAN))]
+            events = [event async for event in flatten(router.batches(question(stream=True), PLAN))]
             assert isinstance(events[-1], Failed)
             assert assemble(events).text == "The Nile is 6650 km long."
             assert two.connections == 0
@@ -109,7 +109,7 @@ def test_after_the_first_word_nobody_else_is_asked() -> None:
     run(main())
 
 
-def test_a_dead_provider_gets_at_most_a_quarter_more_requests_than_were_asked() -> None:
+def test_a_dead_provider_gets_at_most_a_quarter_more_requests() -> None:
     requests = 1000
 
     async def key() -> Credential | None:
@@ -121,10 +121,12 @@ def test_a_dead_provider_gets_at_most_a_quarter_more_requests_than_were_asked() 
     async def main() -> None:
         async with Upstream(ScriptedResponse(503)) as upstream, Http({}) as http:
             provider = HttpProvider(FIRST.row(upstream.url), http, key, Redactor())
-            router = Router({"openai": provider}, health=Health(monotonic), sleep=at_once, chance=lambda: 0.5)
+            router = Router({"openai": provider}, health=Health(monotonic), sleep=at_once, random=lambda: 0.5)
             for _ in range(requests):
                 with pytest.raises(Overloaded):
-                    async for _event in flat(router.batches(question(), Plan((Target("openai"),)))):
+                    async for _event in flatten(
+                        router.batches(question(), Plan((ResolvedTarget("openai"),)))
+                    ):
                         pass
             assert requests <= len(upstream.requests) <= requests * 1.25
             assert upstream.connections == 1
@@ -132,10 +134,10 @@ def test_a_dead_provider_gets_at_most_a_quarter_more_requests_than_were_asked() 
     run(main())
 
 
-def test_a_caller_who_leaves_while_a_provider_is_waited_for_leaves_nothing() -> None:
+def test_a_caller_that_disconnects_during_a_wait_leaves_no_task() -> None:
     async def main() -> None:
         async with routed(ScriptedResponse(delay=float("inf")), GOOD) as (router, one, two):
-            events = flat(router.batches(question(stream=True), PLAN))
+            events = flatten(router.batches(question(stream=True), PLAN))
             reading = asyncio.create_task(anext(events))
             await one.received()
             reading.cancel()
@@ -147,11 +149,11 @@ def test_a_caller_who_leaves_while_a_provider_is_waited_for_leaves_nothing() -> 
     run(main())
 
 
-def test_when_both_fail_the_error_says_who_said_what() -> None:
+def test_when_both_fail_the_error_lists_every_failure() -> None:
     async def main() -> None:
         async with routed(ScriptedResponse(401), ScriptedResponse(404)) as (router, _, _two):
             with pytest.raises(GroundwireError) as caught:
-                async for _event in flat(router.batches(question(), PLAN)):
+                async for _event in flatten(router.batches(question(), PLAN)):
                     pass
             assert "openai: HTTP status 401; anthropic: HTTP 404" in str(caught.value)
 

@@ -11,8 +11,9 @@ from groundwire.client import Groundwire
 from groundwire.config.schema import Config, ProviderSettings
 from groundwire.errors import NotFound
 from groundwire.model import Json, Source
+from groundwire.providers.catalog import DEFAULT_ORDER, ENGINES
 from groundwire.providers.models import CHECKED, MODELS, default_model, successor_of
-from groundwire.providers.registry import BUILT_IN, built_in
+from groundwire.providers.registry import find_spec
 from groundwire.testing.answers import told
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
@@ -38,8 +39,8 @@ def test_no_default_model_is_past_the_end_that_its_vendor_announced() -> None:
 
 def test_every_provider_has_its_default_from_the_table() -> None:
     date.fromisoformat(CHECKED)
-    for name in BUILT_IN:
-        row = built_in(name)
+    for name in (name for name in DEFAULT_ORDER if name not in ENGINES):
+        row = find_spec(name)
         assert row is not None
         assert row.model == default_model(name)
         assert row.family
@@ -95,10 +96,10 @@ def test_a_default_model_that_is_gone_is_replaced_once_with_a_warning(
             warning = next(item for item in found.warnings if item.code == "default_model_replaced")
             assert DEFAULT in warning.message
             assert successor in warning.message
-            asked = len(upstream.requests)
+            before = len(upstream.requests)
             again = await here.asearch("how long?")
             assert [item.code for item in again.warnings].count("default_model_replaced") == 1
-            assert len(upstream.requests) == asked + 1
+            assert len(upstream.requests) == before + 1
 
     run(main())
 
@@ -117,7 +118,7 @@ def test_a_model_that_was_named_is_never_replaced(tmp_path: Path) -> None:
     run(main())
 
 
-def test_when_the_successor_is_gone_too_the_error_is_told(tmp_path: Path) -> None:
+def test_when_the_successor_is_gone_too_the_error_is_raised(tmp_path: Path) -> None:
     async def main() -> None:
         async with (
             Upstream(scripted(listing("gemini-10-flash"))) as upstream,
@@ -130,7 +131,7 @@ def test_when_the_successor_is_gone_too_the_error_is_told(tmp_path: Path) -> Non
     run(main())
 
 
-def test_a_vendor_that_says_so_with_400_is_understood(tmp_path: Path) -> None:
+def test_a_vendor_that_answers_400_for_a_missing_model_is_understood(tmp_path: Path) -> None:
     default = default_model("openrouter")
     no = json_response({"error": {"message": f"{default} is not a valid model ID", "code": 400}}, 400)
     other = json_response({"error": {"message": "the tools are wrong", "code": 400}}, 400)

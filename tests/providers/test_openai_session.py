@@ -1,4 +1,4 @@
-"""A refresh that outlives whoever asked for it: the process apart, and kills at every moment."""
+"""Session refresh in a detached process: it outlives its caller, and kills at every moment lose nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from groundwire.errors import (
     UpstreamError,
     UpstreamWireError,
 )
-from groundwire.providers.openai_session import apart
+from groundwire.providers.openai_session import refresh_process
 from tests.credentials.builders import QUICK, Rotation, Service, session, stored_refresh, write_session
 from tests.credentials.login_service import LoginService, login_service
 from tests.credentials.test_refresh_processes import FIRST, LIFE, STEP, Team, access, always_parses, team
@@ -47,12 +47,12 @@ ERRAND = RefreshTask(
 
 
 def never(_: bytes) -> tuple[int, bytes]:
-    raise AssertionError("nothing may be asked from here")
+    raise AssertionError("no request may be sent from here")
 
 
 def refreshed(credential: Credential, url: str) -> Credential:
     """A session, by way of a process apart."""
-    away = apart({})
+    away = refresh_process({})
     assert away is not None
     renewal = ensure_fresh(credential, Service(never).send, STEP, url=url, timeouts=QUICK, in_worker=away)
     return asyncio.run(renewal)
@@ -85,7 +85,7 @@ def test_a_process_apart_refreshes_and_stores(tmp_path: Path, kind: str) -> None
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_what_the_login_service_says_is_told_as_without_it(tmp_path: Path) -> None:
+def test_errors_of_the_login_service_are_the_same_as_in_process(tmp_path: Path) -> None:
     write_session(tmp_path, "codex", "access-first", "spent", 0.0)
     rotation = Rotation(FIRST, LIFE, access)
     with login_service(rotation) as service:
@@ -95,7 +95,7 @@ def test_what_the_login_service_says_is_told_as_without_it(tmp_path: Path) -> No
         assert service.posts == 1, "a refusal is remembered"
 
 
-def test_a_login_service_that_is_not_there_is_told_and_nothing_is_spent(tmp_path: Path) -> None:
+def test_an_unreachable_login_service_is_an_error_and_uses_no_token(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
     before = path.read_bytes()
     with pytest.raises(Unreachable):
@@ -118,7 +118,7 @@ def test_tokens_that_the_store_does_not_take_are_used_and_kept(tmp_path: Path) -
     assert (service.posts, rotation.reuses) == (1, 0)
 
 
-def test_no_secret_stands_where_other_users_look(tmp_path: Path) -> None:
+def test_no_secret_is_visible_to_other_users(tmp_path: Path) -> None:
     write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
     seen: list[bytes] = []
 
@@ -142,20 +142,20 @@ def test_a_cancelled_caller_leaves_and_the_refresh_goes_on(tmp_path: Path) -> No
     hurried = RefreshTimeouts(grace=0.0, poll=0.005)
 
     async def main(service: LoginService) -> None:
-        loop, asked = asyncio.get_running_loop(), asyncio.Event()
+        loop, requested = asyncio.get_running_loop(), asyncio.Event()
 
         def spent() -> None:
-            loop.call_soon_threadsafe(asked.set)
+            loop.call_soon_threadsafe(requested.set)
             time.sleep(0.1)  # the caller is gone before the answer comes
 
         service.spent = spent
         held = session(tmp_path, "codex")
         renewal = ensure_fresh(
-            held, Service(never).send, STEP, url=service.url, timeouts=hurried, in_worker=apart({})
+            held, Service(never).send, STEP, url=service.url, timeouts=hurried, in_worker=refresh_process({})
         )
         task = asyncio.create_task(renewal)
         async with asyncio.timeout(20):
-            await asked.wait()
+            await requested.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -198,7 +198,7 @@ def murder(workers: Team, service: LoginService, number: int, chance: random.Ran
 
 
 @pytest.mark.parametrize("kills", [6, pytest.param(100, marks=pytest.mark.thorough)])
-def test_whoever_is_killed_inside_a_refresh_loses_nothing(tmp_path: Path, kills: int) -> None:
+def test_a_process_killed_during_a_refresh_loses_nothing(tmp_path: Path, kills: int) -> None:
     path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
     rotation = Rotation(FIRST, LIFE, access)
     chance = random.Random(kills)
@@ -225,7 +225,7 @@ def test_signals_that_can_be_ignored_do_not_stop_it(tmp_path: Path, number: sign
     assert (service.posts, rotation.reuses) == (1, 0)
 
 
-def test_if_it_is_killed_itself_at_the_worst_moment_that_costs_a_login_and_is_told(tmp_path: Path) -> None:
+def test_a_refresh_process_killed_after_sending_costs_a_login_and_is_reported(tmp_path: Path) -> None:
     path = write_session(tmp_path, "codex", "access-first", FIRST, 0.0)
     before = path.read_bytes()
     rotation = Rotation(FIRST, LIFE, access)
@@ -269,11 +269,11 @@ def test_what_went_wrong_survives_its_journey(error: GroundwireError | None) -> 
     assert decode_outcome(encode_outcome(error)) == error
 
 
-def test_a_process_that_says_nothing_was_ended() -> None:
+def test_a_process_without_output_was_killed() -> None:
     assert isinstance(decode_outcome(b""), Interrupted)
     assert isinstance(decode_outcome(b'{"kind'), Interrupted)
 
 
 def test_a_program_without_an_interpreter_refreshes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "")
-    assert apart({}) is None
+    assert refresh_process({}) is None

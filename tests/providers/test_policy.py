@@ -28,14 +28,28 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import replace
-from groundwire.providers.capabilities import OPTIONS, RESTRICTIONS, Capabilities, Support
 from groundwire.providers.gemini import adjust
 from groundwire.providers.http import HttpProvider
-from groundwire.providers.policy import Audit, check_domains, prepare
+from groundwire.providers.policy import (
+    OPTIONS,
+    RESTRICTIONS,
+    Audit,
+    Capabilities,
+    Support,
+    check_domains,
+    prepare,
+)
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer
-from tests.providers.asking import ask, question, world
-from tests.providers.speakers import CONFIGURED, SPEAKERS, Speaker, speaker_named
+from tests.providers.harness import (
+    CONFIGURED,
+    PROVIDER_CASES,
+    ProviderCase,
+    ask,
+    case_named,
+    question,
+    world,
+)
 from tests.transport.bounded import run
 
 SAID: dict[str, SearchOptions] = {
@@ -66,28 +80,28 @@ TABLE: dict[str, tuple[Support, ...]] = {
     "openrouter":    (N,    N,    R,   N,    I,   I,    I,    N,   N,      N),
     "openai_oauth":  (N,    N,    N,   N,    I,   I,    I,    I,   E,      N),
     "openai_chat":   (E,    E,    R,   N,    I,   I,    I,    I,   E,      N),
-    **{speaker.name: (E, E, R, I, I, I, I, I, E, I) for speaker in CONFIGURED},
+    **{case.name: (E, E, R, I, I, I, I, I, E, I) for case in CONFIGURED},
     "my_websearch":  (N,    N,    N,   N,    N,   N,    N,    N,   N,      N),
 }  # fmt: skip
 
 CASES = [
-    pytest.param(speaker, option, support, id=f"{speaker.name}-{option}-{support}")
-    for speaker in SPEAKERS
-    for option, support in zip(SAID, TABLE[speaker.name], strict=True)
+    pytest.param(case, option, support, id=f"{case.name}-{option}-{support}")
+    for case in PROVIDER_CASES
+    for option, support in zip(SAID, TABLE[case.name], strict=True)
 ]
 LEFT_OUT: dict[str, str] = {"emulated": "option_emulated", "ignored": "option_ignored"}
 
 
 def test_the_table_has_every_option() -> None:
     assert tuple(SAID) == OPTIONS
-    assert set(TABLE) == {speaker.name for speaker in SPEAKERS}
+    assert set(TABLE) == {case.name for case in PROVIDER_CASES}
 
 
-@pytest.mark.parametrize(("speaker", "option", "support"), CASES)
-def test_every_option_is_treated_as_the_table_says(speaker: Speaker, option: str, support: Support) -> None:
+@pytest.mark.parametrize(("case", "option", "support"), CASES)
+def test_every_option_is_treated_as_in_the_table(case: ProviderCase, option: str, support: Support) -> None:
     async def main() -> None:
-        async with world(speaker, answer(speaker.dialect, told("Yes."))) as here:
-            located = speaker.name == "gemini" and option == "location"
+        async with world(case, answer(case.dialect, told("Yes."))) as here:
+            located = case.name == "gemini" and option == "location"
             outcome = await here.ask(question(search=BY_DEGREES if located else SAID[option]))
             codes = [event.code for event in outcome.answer.warnings if option in event.message]
             if support == "refused":
@@ -106,14 +120,14 @@ def test_every_option_is_treated_as_the_table_says(speaker: Speaker, option: str
 
 
 @pytest.mark.parametrize("name", sorted(RESTRICTIONS))
-def test_a_restriction_that_nobody_listed_is_refused_and_a_hint_ignored(name: str) -> None:
+def test_an_unlisted_restriction_is_refused_and_a_hint_ignored(name: str) -> None:
     nothing = Capabilities()
     assert nothing.support(name) == "refused"
     hints = set(OPTIONS) - RESTRICTIONS - {"max_sources"}
     assert all(nothing.support(option) == "ignored" for option in hints)
 
 
-def test_emulated_lists_are_asked_for_in_words_and_watched() -> None:
+def test_emulated_lists_are_instructions_and_are_audited() -> None:
     options = SearchOptions(("a.example", "b.example"), ("c.example",))
     capabilities = Capabilities(options={"allowed_domains": "emulated", "blocked_domains": "emulated"})
     prepared = prepare(question(search=options), capabilities, "p")
@@ -124,7 +138,7 @@ def test_emulated_lists_are_asked_for_in_words_and_watched() -> None:
     assert prepared.audited == options
 
 
-def test_hints_can_be_asked_for_in_words_too() -> None:
+def test_hints_can_be_emulated_too() -> None:
     capabilities = Capabilities(options=dict.fromkeys(("since", "until", "language"), "emulated"))
     for options, words in (
         (SearchOptions(since="2026-01-01"), "published from 2026-01-01 until now"),
@@ -151,17 +165,17 @@ def test_a_limit_of_sources_is_kept_in_the_answer() -> None:
             "https://c.example",
         )
     )
-    said: list[Event] = [
+    events: list[Event] = [
         Cited(Citation(Span(0, 2), (first, second))),
         Cited(Citation(Span(3, 5), (third,))),
         Cited(Citation(Span(6, 8), (again, third))),
     ]
-    told_on = [event for item in said for event in audit.check(item)]
-    assert [event.citation for event in told_on if isinstance(event, Cited)] == [
+    audited_events = [event for item in events for event in audit.check(item)]
+    assert [event.citation for event in audited_events if isinstance(event, Cited)] == [
         Citation(Span(0, 2), (first, second)),
         Citation(Span(6, 8), (again,)),
     ]
-    assert [event.code for event in told_on if isinstance(event, Warned)] == ["source_limit"]
+    assert [event.code for event in audited_events if isinstance(event, Warned)] == ["source_limit"]
 
 
 def test_a_provider_that_limits_its_sources_itself_is_not_audited_for_it() -> None:
@@ -173,11 +187,11 @@ def test_a_provider_that_limits_its_sources_itself_is_not_audited_for_it() -> No
 
 def test_a_restriction_that_the_dialect_has_no_words_for_is_never_dropped() -> None:
     """A row may promise what its dialect cannot say: then the request is refused after all."""
-    speaker = speaker_named("my_gemini")
+    case = case_named("my_gemini")
 
     async def main() -> None:
-        async with world(speaker, answer(speaker.dialect, told("Yes."))) as here:
-            row = speaker.row(here.upstream.url)
+        async with world(case, answer(case.dialect, told("Yes."))) as here:
+            row = case.row(here.upstream.url)
             hasty = replace(row, capabilities=Capabilities(options={"allowed_domains": "native"}))
 
             async def nothing() -> Credential | None:
@@ -201,7 +215,7 @@ def test_native_lists_are_watched_too() -> None:
     assert prepared.warnings == ()
 
 
-def test_two_lists_where_only_one_is_possible_are_split_into_one_said_and_one_watched() -> None:
+def test_two_lists_where_only_one_is_possible_are_split_into_one_sent_and_one_audited() -> None:
     options = SearchOptions(("example.com",), ("private.example.com",))
     capabilities = Capabilities(
         both_domain_lists=False, options={"allowed_domains": "native", "blocked_domains": "native"}
@@ -214,9 +228,9 @@ def test_two_lists_where_only_one_is_possible_are_split_into_one_said_and_one_wa
     assert "site:example.com" not in prepared.request.system[0].text
 
 
-def test_live_search_need_not_be_said_to_who_is_always_live() -> None:
-    for speaker in SPEAKERS:
-        row = speaker.row("http://h")
+def test_live_search_is_not_sent_to_a_provider_that_is_always_live() -> None:
+    for case in PROVIDER_CASES:
+        row = case.row("http://h")
         prepared = prepare(question(search=SearchOptions(live=True)), row.capabilities, row.name)
         assert prepared.warnings == ()
         assert prepared.request.search is not None
@@ -224,7 +238,7 @@ def test_live_search_need_not_be_said_to_who_is_always_live() -> None:
         assert prepared.request.search.live == (True if native else None)
 
 
-def test_who_cannot_search_is_not_asked_to_and_that_is_said() -> None:
+def test_a_provider_without_search_gets_none_and_there_is_a_warning() -> None:
     request = replace(question(search=SearchOptions(("a.example",))), tool_choice=ToolChoice("search"))
     prepared = prepare(request, Capabilities(search="none"), "ollama")
     assert prepared.request.search is None
@@ -327,7 +341,7 @@ WATCHED = SearchOptions(("example.com",))
 
 def audited(*events: Event) -> list[Event]:
     audit = Audit(WATCHED)
-    return [told for event in events for told in audit.check(event)]
+    return [kept for event in events for kept in audit.check(event)]
 
 
 def removed(domain: str) -> Warned:
@@ -340,7 +354,7 @@ def test_found_pages_outside_are_removed_with_one_warning_for_each_domain() -> N
     assert audited(SearchReturned(1, result), SearchReturned(1, result)) == [removed("evil.test"), kept, kept]
 
 
-def test_what_is_all_inside_is_told_as_it_is() -> None:
+def test_allowed_sources_pass_unchanged() -> None:
     result = SearchReturned(1, SearchResult("s", (GOOD,), extras={"x": {"raw": 1}}))
     cited = Cited(Citation(Span(0, 3), (Evidence(GOOD),)))
     assert audited(result, cited, TextDelta(2, "abc")) == [result, cited, TextDelta(2, "abc")]

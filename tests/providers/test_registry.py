@@ -9,17 +9,16 @@ import pytest
 from groundwire.dialects.registry import DIALECTS
 from groundwire.errors import ConfigError
 from groundwire.model import SearchOptions
-from groundwire.providers.registry import adjusted, built_in, describe
+from groundwire.providers.registry import adjusted, describe, find_spec
 from groundwire.providers.spec import ProviderSpec, path
-from tests.providers.asking import question
-from tests.providers.speakers import SPEAKERS, VENDORS
+from tests.providers.harness import PROVIDER_CASES, VENDORS, question
 
 
-@pytest.mark.parametrize("speaker", VENDORS, ids=str)
-def test_a_built_in_row_says_all_that_a_user_needs(speaker: object) -> None:
-    row = built_in(str(speaker))
+@pytest.mark.parametrize("case", VENDORS, ids=str)
+def test_a_built_in_spec_has_all_that_a_user_needs(case: object) -> None:
+    row = find_spec(str(case))
     assert isinstance(row, ProviderSpec)
-    assert row.name == str(speaker)
+    assert row.name == str(case)
     assert row.dialect in DIALECTS
     assert row.base_url.startswith("https://")
     assert not row.base_url.endswith("/")
@@ -29,20 +28,20 @@ def test_a_built_in_row_says_all_that_a_user_needs(speaker: object) -> None:
     assert row.advice.endswith(".")
 
 
-def test_an_unknown_name_is_nobody() -> None:
-    assert built_in("nobody") is None
+def test_an_unknown_name_has_no_spec() -> None:
+    assert find_spec("nobody") is None
 
 
 def test_a_description_needs_a_dialect_that_exists_and_an_address() -> None:
     with pytest.raises(ConfigError, match="give it a dialect and a base_url"):
         describe("mine", "", "", "")
-    with pytest.raises(ConfigError, match="'klingon' is none of"):
+    with pytest.raises(ConfigError, match="'klingon' is not one of"):
         describe("mine", "klingon", "http://h", "")
     with pytest.raises(ConfigError, match=r"providers\.mine\.base_url is missing"):
         describe("mine", "openai_chat", "", "")
 
 
-def test_a_described_row_looks_for_its_key_where_it_was_told() -> None:
+def test_a_described_provider_looks_up_its_key_in_key_env() -> None:
     row = describe("mine", "openai_chat", "http://h", "MY_KEY")
     assert [(lookup.kind, lookup.name) for lookup in row.lookups] == [
         ("environment", "MY_KEY"),
@@ -54,8 +53,8 @@ def test_a_described_row_looks_for_its_key_where_it_was_told() -> None:
     assert (keyless.lookups, keyless.missing) == ((), "")
 
 
-def test_settings_win_over_the_row_where_they_say_something() -> None:
-    row = built_in("openai")
+def test_settings_override_the_spec() -> None:
+    row = find_spec("openai")
     assert row is not None
     assert adjusted(row) == row
     changed = adjusted(row, base_url="http://h/v1", model="m")
@@ -74,21 +73,21 @@ def test_settings_win_over_the_row_where_they_say_something() -> None:
     ],
 )
 def test_a_form_of_search_can_be_chosen(name: str, form: str, extras: object) -> None:
-    row = built_in(name)
+    row = find_spec(name)
     assert row is not None
     assert adjusted(row, search_form=form).spelling(SearchOptions()) == SearchOptions(extras=extras)  # type: ignore[arg-type]
 
 
-def test_an_unknown_form_of_search_is_told_with_those_that_exist() -> None:
+def test_an_unknown_search_form_is_refused_with_the_known_ones() -> None:
     for name, words in (("openai", "openrouter:web_search"), ("anthropic", "not used with")):
-        row = built_in(name)
+        row = find_spec(name)
         assert row is not None
         with pytest.raises(ConfigError, match=words):
             adjusted(row, search_form="carrier pigeon")
 
 
 def test_openrouters_own_forms_are_kept_and_others_become_its_server_tool() -> None:
-    row = built_in("openrouter")
+    row = find_spec("openrouter")
     assert row is not None
     for kind, expected in (
         ("plugin", "plugin"),
@@ -128,7 +127,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
 
 def test_a_row_of_an_installed_package_is_found_by_name(install: dict[str, object]) -> None:
     install["acme"] = INSTALLED
-    assert built_in("acme") is INSTALLED
+    assert find_spec("acme") is INSTALLED
     assert INSTALLED.url(INSTALLED.base_url, question()) == "https://acme.example/chat"
 
 
@@ -137,7 +136,7 @@ def test_a_row_of_an_installed_package_is_found_by_name(install: dict[str, objec
     [
         (ImportError("no module named acme"), "cannot be loaded: no module named acme"),
         (AttributeError("ROW"), "cannot be loaded"),
-        ("a string", "is no Row, but a str"),
+        ("a string", "is a str; it must be a ProviderSpec"),
     ],
 )
 def test_an_installed_package_that_is_broken_is_named(
@@ -145,10 +144,10 @@ def test_an_installed_package_that_is_broken_is_named(
 ) -> None:
     install["acme"] = found
     with pytest.raises(ConfigError, match=words):
-        built_in("acme")
+        find_spec("acme")
 
 
 def test_no_row_shows_a_key_in_its_address() -> None:
-    for speaker in SPEAKERS:
-        row = speaker.row("http://h")
+    for case in PROVIDER_CASES:
+        row = case.row("http://h")
         assert "key" not in row.url(row.base_url, question(stream=True))

@@ -12,22 +12,29 @@ from groundwire.dialects.registry import dialect
 from groundwire.errors import Overloaded, TimedOut, Unreachable
 from groundwire.model import Event, Finished, Source, TextDelta
 from groundwire.model.value import replace
-from groundwire.providers.spec import flat
+from groundwire.providers.spec import flatten
 from groundwire.testing.answers import told
 from groundwire.testing.script import Dribble, Script, ScriptedResponse, answer, text_response
 from groundwire.transport.http import Deadlines
-from tests.providers.asking import World, question, world
-from tests.providers.speakers import SPEAKERS, STREAMING, Speaker, speaker_named
+from tests.providers.harness import (
+    PROVIDER_CASES,
+    STREAMING,
+    ProviderCase,
+    World,
+    case_named,
+    question,
+    world,
+)
 from tests.transport.bounded import run
 
 EVENTS = told("The Nile is 6650 km long.", Source("https://alpha.example/"), query="nile")
 NEVER = float("inf")
 
 
-def first_words(speaker: Speaker) -> tuple[int, list[Event]]:
+def first_words(case: ProviderCase) -> tuple[int, list[Event]]:
     """How many bytes it takes until the first words are told, and the events told by then."""
-    stream = answer(speaker.dialect, EVENTS).stream or b""
-    decoder = dialect(speaker.dialect).decoder()
+    stream = answer(case.dialect, EVENTS).stream or b""
+    decoder = dialect(case.dialect).decoder()
     events: list[Event] = []
     for at in range(len(stream)):
         events += decoder.feed(stream[at : at + 1])
@@ -36,14 +43,14 @@ def first_words(speaker: Speaker) -> tuple[int, list[Event]]:
     raise AssertionError("it never says anything")
 
 
-@pytest.mark.parametrize("speaker", STREAMING, ids=str)
-def test_the_first_words_are_seen_while_the_rest_is_still_missing(speaker: Speaker) -> None:
-    size, expected = first_words(speaker)
-    assert size < len(answer(speaker.dialect, EVENTS).stream or b"")
+@pytest.mark.parametrize("case", STREAMING, ids=str)
+def test_the_first_words_are_seen_while_the_rest_is_still_missing(case: ProviderCase) -> None:
+    size, expected = first_words(case)
+    assert size < len(answer(case.dialect, EVENTS).stream or b"")
 
     async def main() -> None:
-        async with world(speaker, replace(answer(speaker.dialect, EVENTS), stall_at=size)) as here:
-            events = flat(here.provider().batches(question(stream=True)))
+        async with world(case, replace(answer(case.dialect, EVENTS), stall_at=size)) as here:
+            events = flatten(here.provider().batches(question(stream=True)))
             assert [await anext(events) for _ in expected] == expected
             stalled = await here.upstream.stalled()
             assert stalled.sent == size
@@ -54,14 +61,14 @@ def test_the_first_words_are_seen_while_the_rest_is_still_missing(speaker: Speak
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
-@pytest.mark.parametrize("speaker", STREAMING, ids=str)
-def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(speaker: Speaker, size: int) -> None:
-    whole = answer(speaker.dialect, EVENTS)
-    decoder = dialect(speaker.dialect).decoder()
+@pytest.mark.parametrize("case", STREAMING, ids=str)
+def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(case: ProviderCase, size: int) -> None:
+    whole = answer(case.dialect, EVENTS)
+    decoder = dialect(case.dialect).decoder()
     expected = [*decoder.feed(whole.stream or b""), *decoder.close()]
 
     async def main() -> None:
-        async with world(speaker, replace(whole, dribble=Dribble(size, 0.0))) as here:
+        async with world(case, replace(whole, dribble=Dribble(size, 0.0))) as here:
             assert (await here.ask(question(stream=True))).events == expected
 
     run(main())
@@ -95,43 +102,43 @@ DEADLINES: list[tuple[str, Script, Deadlines, type]] = [
 def test_whatever_does_not_happen_is_not_waited_for_beyond_its_deadline(
     script: Script, deadlines: Deadlines, kind: type, stream: bool
 ) -> None:
-    async def asked(speaker: Speaker) -> None:
-        async with world(speaker, script) as here:
+    async def answered(case: ProviderCase) -> None:
+        async with world(case, script) as here:
             outcome = await here.ask(question(stream=stream), deadlines)
-            assert type(outcome.error) is kind, (speaker.name, outcome)
+            assert type(outcome.error) is kind, (case.name, outcome)
             if here.upstream.requests:
                 await here.upstream.disconnected()
 
     async def main() -> None:
-        await asyncio.gather(*map(asked, SPEAKERS))
+        await asyncio.gather(*map(answered, PROVIDER_CASES))
 
     run(main())
 
 
 def test_dribble_does_not_extend_the_total_and_what_came_is_kept() -> None:
-    async def asked(speaker: Speaker) -> None:
-        size, _ = first_words(speaker)
-        response = answer(speaker.dialect, EVENTS)
+    async def answered(case: ProviderCase) -> None:
+        size, _ = first_words(case)
+        response = answer(case.dialect, EVENTS)
         slow = replace(response, stream=(response.stream or b"")[:size], repeat=b": x\n\n", every=0.05)
-        async with world(speaker, slow) as here:
+        async with world(case, slow) as here:
             outcome = await here.ask(question(stream=True), quick(total=2))
-            assert isinstance(outcome.error, TimedOut), speaker.name
+            assert isinstance(outcome.error, TimedOut), case.name
             assert len(outcome.ends) == 1
             assert outcome.raised is None
             assert outcome.answer.text
 
     async def main() -> None:
-        await asyncio.gather(*map(asked, STREAMING))
+        await asyncio.gather(*map(answered, STREAMING))
 
     run(main())
 
 
 def test_a_gemini_stream_that_stalls_after_its_last_word_is_complete() -> None:
-    speaker = speaker_named("gemini")
-    response = answer(speaker.dialect, EVENTS)
+    case = case_named("gemini")
+    response = answer(case.dialect, EVENTS)
 
     async def main() -> None:
-        async with world(speaker, replace(response, stall_at=len(response.stream or b""))) as here:
+        async with world(case, replace(response, stall_at=len(response.stream or b""))) as here:
             outcome = await here.ask(question(stream=True), quick(idle=0.2))
             assert outcome.error is None
             assert [type(end) for end in outcome.ends] == [Finished]
@@ -165,17 +172,17 @@ def scripted(phase: str) -> ScriptedResponse:
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
+@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
 def test_a_cancelled_caller_is_gone_for_the_provider_as_well(
-    speaker: Speaker, phase: str, stream: bool
+    case: ProviderCase, phase: str, stream: bool
 ) -> None:
     async def main() -> None:
-        async with world(speaker, scripted(phase)) as here:
-            asking = asyncio.create_task(here.ask(question(stream=stream)))
+        async with world(case, scripted(phase)) as here:
+            task = asyncio.create_task(here.ask(question(stream=stream)))
             await reach(here, phase)
-            asking.cancel()
+            task.cancel()
             with pytest.raises(asyncio.CancelledError):
-                await asking
+                await task
             await here.upstream.disconnected()
             await here.upstream.closed()
             assert len(asyncio.all_tasks()) == 1 + here.upstream.open_connections
@@ -184,17 +191,17 @@ def test_a_cancelled_caller_is_gone_for_the_provider_as_well(
 
 
 @pytest.mark.parametrize("way", ["closed", "cancelled", "forgotten"])
-@pytest.mark.parametrize("speaker", STREAMING, ids=str)
-def test_leaving_in_the_middle_of_a_stream_closes_it(speaker: Speaker, way: str) -> None:
-    size, expected = first_words(speaker)
+@pytest.mark.parametrize("case", STREAMING, ids=str)
+def test_leaving_in_the_middle_of_a_stream_closes_it(case: ProviderCase, way: str) -> None:
+    size, expected = first_words(case)
 
     async def read(events: AsyncGenerator[Event, None], seen: list[Event]) -> None:
         async for event in events:
             seen.append(event)  # noqa: PERF401  what was seen before the end is looked at
 
     async def main() -> None:
-        async with world(speaker, replace(answer(speaker.dialect, EVENTS), stall_at=size)) as here:
-            events = flat(here.provider().batches(question(stream=True)))
+        async with world(case, replace(answer(case.dialect, EVENTS), stall_at=size)) as here:
+            events = flatten(here.provider().batches(question(stream=True)))
             seen: list[Event] = []
             if way == "cancelled":
                 reading = asyncio.create_task(read(events, seen))
@@ -220,29 +227,29 @@ def test_leaving_in_the_middle_of_a_stream_closes_it(speaker: Speaker, way: str)
 
 def test_leaving_while_connecting_leaves_nothing() -> None:
     async def main() -> None:
-        for speaker in SPEAKERS:
-            async with world(speaker, Script(door="deaf")) as here:
-                asking = asyncio.create_task(here.ask())
+        for case in PROVIDER_CASES:
+            async with world(case, Script(door="deaf")) as here:
+                task = asyncio.create_task(here.ask())
                 for _ in range(5):
                     await asyncio.sleep(0)
-                asking.cancel()
+                task.cancel()
                 with pytest.raises(asyncio.CancelledError):
-                    await asking
+                    await task
                 assert len(asyncio.all_tasks()) == 1
 
     run(main())
 
 
-def test_fifty_callers_who_leave_at_once_are_all_noticed() -> None:
-    speaker = speaker_named("anthropic")
+def test_fifty_disconnecting_callers_are_all_noticed() -> None:
+    case = case_named("anthropic")
 
     async def main() -> None:
-        async with world(speaker, ScriptedResponse(delay=NEVER)) as here:
-            asking = [asyncio.create_task(here.ask()) for _ in range(50)]
+        async with world(case, ScriptedResponse(delay=NEVER)) as here:
+            tasks = [asyncio.create_task(here.ask()) for _ in range(50)]
             await here.upstream.received(50)
-            for task in asking:
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*asking, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             for nth in range(1, 51):
                 await here.upstream.disconnected(nth)
             await here.upstream.closed()
@@ -250,11 +257,11 @@ def test_fifty_callers_who_leave_at_once_are_all_noticed() -> None:
     run(main())
 
 
-@pytest.mark.parametrize("speaker", SPEAKERS, ids=str)
-def test_one_connection_serves_answers_and_errors_one_after_the_other(speaker: Speaker) -> None:
+@pytest.mark.parametrize("case", PROVIDER_CASES, ids=str)
+def test_one_connection_serves_answers_and_errors_one_after_the_other(case: ProviderCase) -> None:
     async def main() -> None:
-        good = answer(speaker.dialect, EVENTS)
-        async with world(speaker, [good, ScriptedResponse(503, body=b"busy"), good, good]) as here:
+        good = answer(case.dialect, EVENTS)
+        async with world(case, [good, ScriptedResponse(503, body=b"busy"), good, good]) as here:
             for stream in (False, True, True, False):
                 await here.ask(question(stream=stream))
             assert len(here.upstream.requests) == 4
@@ -263,12 +270,12 @@ def test_one_connection_serves_answers_and_errors_one_after_the_other(speaker: S
     run(main())
 
 
-def test_a_server_that_hangs_up_between_two_requests_is_asked_again_on_a_new_connection() -> None:
-    speaker = speaker_named("openai")
+def test_a_server_that_disconnects_between_two_requests_gets_a_new_connection() -> None:
+    case = case_named("openai")
 
     async def main() -> None:
-        good = replace(answer(speaker.dialect, EVENTS), framing="close")
-        async with world(speaker, good) as here:
+        good = replace(answer(case.dialect, EVENTS), framing="close")
+        async with world(case, good) as here:
             for number in (1, 2):
                 assert (await here.ask()).error is None
                 await here.upstream.closed()
@@ -278,7 +285,7 @@ def test_a_server_that_hangs_up_between_two_requests_is_asked_again_on_a_new_con
 
 
 def test_many_at_once_keep_their_answers_apart() -> None:
-    speaker = speaker_named("gemini")
+    case = case_named("gemini")
     texts = [f"answer number {number}" for number in range(30)]
     script = Script(
         paths={
@@ -288,25 +295,25 @@ def test_many_at_once_keep_their_answers_apart() -> None:
     )
 
     async def main() -> None:
-        async with world(speaker, script) as here:
-            asked = [
+        async with world(case, script) as here:
+            answered = [
                 here.ask(replace(question(stream=bool(number % 2)), model=f"m{number}"))
                 for number in range(len(texts))
             ]
-            assert [outcome.answer.text for outcome in await asyncio.gather(*asked)] == texts
+            assert [outcome.answer.text for outcome in await asyncio.gather(*answered)] == texts
 
     run(main())
 
 
 def test_closing_the_connections_ends_what_is_under_way() -> None:
-    speaker = speaker_named("openai")
+    case = case_named("openai")
 
     async def main() -> None:
-        async with world(speaker, ScriptedResponse(delay=NEVER)) as here:
-            asking = asyncio.create_task(here.ask())
+        async with world(case, ScriptedResponse(delay=NEVER)) as here:
+            task = asyncio.create_task(here.ask())
             await here.upstream.received()
             await here.http.aclose()
-            outcome = await asking
+            outcome = await task
             assert isinstance(outcome.raised, Unreachable | Overloaded)
 
     run(main())

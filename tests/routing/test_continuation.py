@@ -1,4 +1,4 @@
-"""A turn that pauses is one answer: its parts, its places and its costs add up."""
+"""A turn that pauses is one answer: its parts, its offsets and its usage add up."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from groundwire.model import (
     Warned,
     assemble,
 )
-from groundwire.providers.spec import flat
-from groundwire.routing.continuation import MAX_ROUNDS, add_usage, continued
-from tests.routing.test_run import QUESTION, Scripted
+from groundwire.providers.spec import flatten
+from groundwire.routing.continuation import MAX_ROUNDS, add_usage, with_continuation
+from tests.routing.test_failover import QUESTION, Scripted
 
 ONE = Source("https://one.example/", state="cited")
 TWO = Source("https://two.example/", state="cited")
@@ -41,9 +41,9 @@ def cited(start: int, end: int, source: Source) -> Cited:
     return Cited(Citation(Span(start, end), (Evidence(source),)))
 
 
-def told(provider: Scripted, rounds: int = MAX_ROUNDS) -> list[Event]:
+def events_of(provider: Scripted, rounds: int = MAX_ROUNDS) -> list[Event]:
     async def collect() -> list[Event]:
-        return [event async for event in flat(continued(provider, QUESTION, rounds))]
+        return [event async for event in flatten(with_continuation(provider, QUESTION, rounds))]
 
     return asyncio.run(collect())
 
@@ -70,14 +70,14 @@ SECOND: list[Event] = [
 
 
 def whole() -> Answer:
-    return assemble(told(Scripted("a", [*FIRST], [*SECOND])))
+    return assemble(events_of(Scripted("a", [*FIRST], [*SECOND])))
 
 
 def test_text_and_citations_join_into_one_answer() -> None:
     answer = whole()
     assert answer.text == "First. Second."
-    places = [(citation.span, citation.evidence[0].source.url) for citation in answer.citations]
-    assert places == [(Span(0, 6), ONE.url), (Span(7, 14), TWO.url)]
+    spans = [(citation.span, citation.evidence[0].source.url) for citation in answer.citations]
+    assert spans == [(Span(0, 6), ONE.url), (Span(7, 14), TWO.url)]
     assert answer.finish == "stop"
     assert answer.id == "1"
 
@@ -90,9 +90,9 @@ def test_the_costs_of_all_rounds_add_up() -> None:
     assert whole().usage == Usage(input_tokens=300, output_tokens=30, searches=1)
 
 
-def test_what_was_said_goes_back_with_the_same_question() -> None:
+def test_the_answer_so_far_is_appended_to_the_same_question() -> None:
     provider = Scripted("a", [*FIRST], [*SECOND])
-    told(provider)
+    events_of(provider)
     first, second = provider.calls
     answer = assemble(FIRST)
     assert second.messages == (*first.messages, Message("assistant", answer.parts, answer.citations))
@@ -101,23 +101,23 @@ def test_what_was_said_goes_back_with_the_same_question() -> None:
 def test_a_part_that_came_to_nothing_keeps_its_number() -> None:
     paused: list[Event] = [TextDelta(0, ""), TextDelta(1, "one "), Finished("pause")]
     provider = Scripted("a", [*paused], [TextDelta(0, "two"), Finished("stop")])
-    assert assemble(told(provider)).parts == (Text("one "), Text("two"))
+    assert assemble(events_of(provider)).parts == (Text("one "), Text("two"))
 
 
-def test_warnings_are_told_once() -> None:
+def test_warnings_are_emitted_once() -> None:
     warning, other = Warned("w", "no location"), Warned("w", "another")
     provider = Scripted("a", [warning, Finished("pause")], [warning, other, Finished("stop")])
-    assert told(provider) == [warning, other, Finished("stop")]
+    assert events_of(provider) == [warning, other, Finished("stop")]
 
 
-def test_an_answer_that_is_not_paused_is_told_as_it_is() -> None:
-    assert told(Scripted("a", [*SECOND])) == SECOND
+def test_an_answer_that_is_not_paused_is_unchanged() -> None:
+    assert events_of(Scripted("a", [*SECOND])) == SECOND
 
 
-def test_a_turn_that_never_ends_is_given_up_and_says_so() -> None:
+def test_a_turn_that_never_ends_is_stopped_with_a_warning() -> None:
     pause = Finished("pause", extras={"anthropic_messages": {"container": "c"}})
     provider = Scripted("a", [TextDelta(0, "a"), pause])
-    events = told(provider, rounds=3)
+    events = events_of(provider, rounds=3)
     assert len(provider.calls) == 3
     assert assemble(events).text == "aaa"
     assert isinstance(events[-2], Warned)
@@ -125,13 +125,13 @@ def test_a_turn_that_never_ends_is_given_up_and_says_so() -> None:
     assert events[-1] == pause
 
 
-def test_a_later_round_that_fails_is_the_end_of_what_was_said() -> None:
+def test_a_later_round_that_fails_ends_the_answer() -> None:
     provider = Scripted("a", [*FIRST], [Failed(Overloaded("busy"))])
-    answer = assemble(told(provider))
+    answer = assemble(events_of(provider))
     assert answer.text == "First. "
     assert answer.error == Overloaded("busy")
 
 
-def test_what_nobody_counted_stays_unknown() -> None:
+def test_uncounted_searches_stay_unknown() -> None:
     assert add_usage(Usage(), Usage()) == Usage()
     assert add_usage(Usage(searches=1), Usage(cost=0.5)) == Usage(searches=1, cost=0.5)

@@ -99,7 +99,7 @@ def test_a_probe_that_fails_begins_the_rest_anew(breaker: Breaker, clock: Clock)
     assert breaker.admits()
 
 
-def test_a_probe_that_says_nothing_leaves_its_place_to_the_next(breaker: Breaker, clock: Clock) -> None:
+def test_a_probe_without_a_verdict_allows_the_next_one(breaker: Breaker, clock: Clock) -> None:
     broken(breaker)
     clock.now += 30
     assert breaker.admits()

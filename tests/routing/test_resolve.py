@@ -8,9 +8,16 @@ from hypothesis import strategies as st
 
 from groundwire.config.schema import DEFAULT_ORDER
 from groundwire.errors import MissingCredential, RequestError, UnknownModel
-from groundwire.routing.engines import ENGINES
-from groundwire.routing.failover import Plan, Target
-from groundwire.routing.resolve import AUTO, plan_for, ranked, resolve, substituted
+from groundwire.routing.resolve import (
+    AUTO,
+    ENGINES,
+    Plan,
+    ResolvedTarget,
+    plan_for,
+    ranked,
+    resolve,
+    substituted,
+)
 
 ORDER = ("anthropic", "openai", "gemini")
 ALL = dict.fromkeys(ORDER, True)
@@ -133,12 +140,14 @@ def test_resolving_a_resolved_target_changes_nothing(name: str, provider: str, u
 def test_a_plan_is_the_one_named_or_all_that_can_be_used_in_order(
     target: tuple[str, str], usable: dict[str, bool], expected: tuple[tuple[str, str], ...]
 ) -> None:
-    assert plan_for(target, ORDER, usable) == Plan(tuple(Target(*each) for each in expected))
+    assert plan_for(ResolvedTarget(*target), ORDER, usable) == Plan(
+        tuple(ResolvedTarget(*each) for each in expected)
+    )
 
 
-def test_without_a_provider_the_error_names_the_order_and_says_what_to_do() -> None:
+def test_without_a_provider_the_error_names_the_order_with_advice() -> None:
     with pytest.raises(MissingCredential, match=r"\(anthropic, openai, gemini\).*GEMINI_API_KEY.*login"):
-        plan_for((AUTO, ""), ORDER, NONE)
+        plan_for(ResolvedTarget(AUTO, ""), ORDER, NONE)
 
 
 @pytest.mark.parametrize(
@@ -151,17 +160,17 @@ def test_without_a_provider_the_error_names_the_order_and_says_what_to_do() -> N
         ("house", "house", "house"),
     ],
 )
-def test_an_order_that_was_written_asks_nobody_else(order: str, configured: str, expected: str) -> None:
+def test_a_configured_order_is_exclusive(order: str, configured: str, expected: str) -> None:
     assert ranked(order.split(), configured.split(), DEFAULT_ORDER) == tuple(expected.split())
 
 
-def test_the_usual_order_asks_configured_providers_after_the_models_and_before_the_engines() -> None:
+def test_the_default_order_has_configured_providers_after_models_and_before_engines() -> None:
     found = ranked(DEFAULT_ORDER, ("house", "openai", "copilot", "searxng"), DEFAULT_ORDER)
     models = [name for name in DEFAULT_ORDER if name not in ENGINES]
     assert found == (*models, "house", "copilot", *DEFAULT_ORDER[len(models) :])
 
 
-def test_a_star_in_the_order_stands_for_all_the_others() -> None:
+def test_a_star_in_the_order_means_all_unlisted_providers() -> None:
     found = ranked(("gemini", "*", "openai"), ("house",), DEFAULT_ORDER)
     assert found[0] == "gemini"
     assert found[-1] == "openai"
@@ -172,9 +181,9 @@ def test_the_engines_are_those_at_the_end_of_the_usual_order() -> None:
     assert set(DEFAULT_ORDER[-len(ENGINES) :]) == ENGINES
 
 
-def test_engines_are_not_asked_to_converse_while_a_model_can_be() -> None:
+def test_engines_are_not_used_without_search_while_a_model_is_usable() -> None:
     usable = {"openai": True, "web": True, "local": True}
-    plan = plan_for((AUTO, ""), ("openai", "web", "local"), usable, searching=False)
+    plan = plan_for(ResolvedTarget(AUTO, ""), ("openai", "web", "local"), usable, searching=False)
     assert [target.provider for target in plan.targets] == ["openai"]
-    plan = plan_for((AUTO, ""), ("web", "local"), usable, searching=False)
+    plan = plan_for(ResolvedTarget(AUTO, ""), ("web", "local"), usable, searching=False)
     assert [target.provider for target in plan.targets] == ["web", "local"]

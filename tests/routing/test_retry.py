@@ -20,9 +20,9 @@ from groundwire.errors import (
     UpstreamWireError,
 )
 from groundwire.model import Event, Failed, Finished, Started, TextDelta
-from groundwire.providers.spec import flat
+from groundwire.providers.spec import flatten
 from groundwire.routing.retry import RetryBudget, RetryPolicy, delay
-from tests.routing.test_run import GOOD, QUESTION, Scripted, World
+from tests.routing.test_failover import GOOD, QUESTION, Scripted, World
 
 POLICY = RetryPolicy()
 SAMPLES = 4000
@@ -66,11 +66,11 @@ def test_the_measure_would_notice_a_crowd() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "waited"), [(0.0, 0.0), (7.25, 7.25), (30.0, 30.0), (30.1, None), (1e9, None)]
+    ("retry_after", "waited"), [(0.0, 0.0), (7.25, 7.25), (30.0, 30.0), (30.1, None), (1e9, None)]
 )
-def test_the_providers_own_word_is_kept_to_within_patience(asked: float, waited: float | None) -> None:
+def test_the_providers_own_word_is_kept_to_within_patience(retry_after: float, waited: float | None) -> None:
     for kind in (RateLimited, Overloaded, TimedOut):
-        assert delay(kind("no", retry_after=asked), 0, POLICY, lambda: 0.5) == waited
+        assert delay(kind("no", retry_after=retry_after), 0, POLICY, lambda: 0.5) == waited
 
 
 def test_a_budget_allows_three_retries_and_one_more_for_every_five_requests() -> None:
@@ -90,7 +90,7 @@ def test_a_budget_does_not_grow_without_end() -> None:
 
 
 @pytest.mark.parametrize("requests", [100, 1000])
-def test_a_dead_provider_gets_at_most_a_quarter_more_than_was_asked(requests: int) -> None:
+def test_a_dead_provider_gets_at_most_a_quarter_more_requests_upstream(requests: int) -> None:
     budget = RetryBudget()
     attempts = 0
     for _ in range(requests):
@@ -108,7 +108,7 @@ def failing(make: Callable[[], GroundwireError]) -> list[Event | GroundwireError
 @pytest.mark.parametrize(
     "error", [Unreachable("refused"), Overloaded("503"), Interrupted("cut"), UpstreamWireError("garbage")]
 )
-def test_with_somebody_else_to_ask_nobody_is_waited_for(error: GroundwireError) -> None:
+def test_with_another_target_there_is_no_waiting(error: GroundwireError) -> None:
     first = Scripted("a", [error])
     world = World(first, Scripted("b", [*GOOD]))
     assert world.ask() == GOOD
@@ -140,7 +140,7 @@ def test_three_attempts_are_made_and_no_more() -> None:
     assert world.waits == [0.5, 1.0]
 
 
-def test_a_provider_that_has_just_been_found_broken_is_not_asked_twice() -> None:
+def test_a_provider_whose_breaker_just_opened_is_not_retried() -> None:
     provider = Scripted("a", failing(lambda: Unreachable("gone")))
     world = World(provider)
     for _ in range(2):
@@ -164,7 +164,7 @@ def test_a_probe_is_one_attempt() -> None:
     assert len(first.calls) == calls + 1
 
 
-def test_a_caller_who_leaves_during_a_probe_frees_its_place() -> None:
+def test_a_caller_that_disconnects_during_a_probe_releases_it() -> None:
     first = Scripted("a", *[failing(lambda: Unreachable("gone"))] * 5, [TextDelta(0, "b"), *GOOD[1:]])
     world = World(first, Scripted("b", [*GOOD]))
     for _ in range(5):
@@ -172,7 +172,7 @@ def test_a_caller_who_leaves_during_a_probe_frees_its_place() -> None:
     world.now += 31
 
     async def leave() -> None:
-        events = flat(world.router.batches(QUESTION, world.plan))
+        events = flatten(world.router.batches(QUESTION, world.plan))
         assert await anext(events) == TextDelta(0, "b")
         assert not world.router.health.of("a").admits(), "the probe is under way"
         await events.aclose()
@@ -181,7 +181,7 @@ def test_a_caller_who_leaves_during_a_probe_frees_its_place() -> None:
     assert world.router.health.of("a").admits()
 
 
-def test_a_success_is_counted_even_if_nobody_reads_beyond_it() -> None:
+def test_a_success_is_recorded_even_if_the_caller_stops_reading() -> None:
     provider = Scripted("a", *[failing(lambda: Unreachable("gone"))] * 5, [*GOOD])
     world = World(provider)
     for _ in range(2):
@@ -190,7 +190,7 @@ def test_a_success_is_counted_even_if_nobody_reads_beyond_it() -> None:
     assert world.router.health.of("a").is_open
 
     async def read_to_the_last_word() -> None:
-        events = flat(world.router.batches(QUESTION, world.plan))
+        events = flatten(world.router.batches(QUESTION, world.plan))
         async for event in events:
             if isinstance(event, Finished):
                 break
@@ -208,12 +208,12 @@ def test_a_provider_that_stops_without_an_end_has_failed() -> None:
     assert broken.ask() == [TextDelta(0, "so"), Failed(Interrupted("a stopped without an end"))]
 
 
-def test_nothing_is_told_after_the_end() -> None:
+def test_nothing_is_emitted_after_the_end() -> None:
     late: list[Event | GroundwireError] = [*GOOD, TextDelta(0, "more"), Overloaded("late"), *GOOD]
     assert World(Scripted("a", late)).ask() == GOOD
 
 
-def test_all_who_were_left_alone_are_named_with_who_was_asked() -> None:
+def test_all_skipped_providers_are_named_with_the_one_that_was_used() -> None:
     first = Scripted("a", failing(lambda: Unreachable("gone")))
     second = Scripted("b", failing(lambda: Refused("bad request")))
     world = World(first, second)

@@ -9,8 +9,7 @@ from collections.abc import Container
 from groundwire.chat.languages import pick
 from groundwire.client import Groundwire
 from groundwire.errors import ConfigError
-from groundwire.routing.engines import ENGINES, no_model
-from groundwire.routing.resolve import AUTO
+from groundwire.routing.resolve import AUTO, ENGINES, no_model_message
 from groundwire.store.base import UNKNOWN_OWNER, Agent
 
 DEFAULT = Agent(
@@ -57,12 +56,12 @@ def title_of(text: str, longest: int = 60) -> str:
 
 def target_for(agent: Agent, groundwire: Groundwire) -> tuple[str, str]:
     """The agent's provider and model. Without web search it never asks an engine, which only searches."""
-    provider, model = groundwire.resolve(agent.provider or AUTO, agent.model)
+    provider, model = groundwire.resolve(agent.model, provider=agent.provider or AUTO)
     if agent.web_search:
         return provider, model
     if provider == AUTO:
         usable = groundwire.usable()
         provider = next((name for name in groundwire.order if name not in ENGINES and usable.get(name)), "")
     if not provider or provider in ENGINES:
-        raise ConfigError(no_model("turn on web search for this agent"))
+        raise ConfigError(no_model_message("turn on web search for this agent"))
     return provider, model

@@ -11,14 +11,17 @@ from typing import Literal
 
 from groundwire.model import Json, SearchOptions
 from groundwire.model.value import value
+from groundwire.providers.catalog import DEFAULT_ORDER, KNOWN_PROVIDERS
 
-DEFAULT_ORDER = (
-    *("anthropic", "openai", "gemini", "openrouter", "openai_oauth", "openai_chat"),
-    *("brave", "tavily", "exa", "searxng", "web", "local"),
-)
-
-KNOWN_PROVIDERS = (*DEFAULT_ORDER, "copilot")
-"""The built-in providers; `copilot` is never used unless the user chooses it."""
+__all__ = [
+    "DEFAULT_ORDER",
+    "KNOWN_PROVIDERS",
+    "Config",
+    "GatewaySettings",
+    "HiddenKey",
+    "ProviderSettings",
+    "Setting",
+]
 
 
 class HiddenKey(dict[str, str]):

@@ -1,1 +1,1 @@
-"""Whom we ask: an address, credentials, a dialect and what it can do; one file each."""
+"""Providers: the services that answer requests, described by data or built by factories."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.secret import Credential
-from groundwire.providers.capabilities import Capabilities
 from groundwire.providers.models import default_model
+from groundwire.providers.policy import Capabilities
 from groundwire.providers.spec import ProviderSpec, path
 
 API_VERSION = "2023-06-01"
@@ -18,7 +18,7 @@ def headers(credential: Credential | None) -> Mapping[str, str]:
     return {"anthropic-version": API_VERSION, **key}
 
 
-ROW = ProviderSpec(
+ANTHROPIC = ProviderSpec(
     name="anthropic",
     title="Anthropic",
     dialect="anthropic_messages",

@@ -1,7 +1,7 @@
-"""Asking a provider how many tokens a request has, where its API says so.
+"""Token counting by the provider, where its API has an endpoint for it.
 
-The client's own body goes there as it is. Where it cannot, or where the speaker of a dialect lacks the
-endpoint, nobody has counted.
+The client's own body is sent there unchanged. Where that is not possible, or a compatible server lacks the
+endpoint, the result is None.
 """
 
 from __future__ import annotations
@@ -17,50 +17,51 @@ from groundwire.dialects.registry import dialect
 from groundwire.errors import UpstreamWireError
 from groundwire.model import JsonObject, Request, Wire
 from groundwire.model.value import replace, value
-from groundwire.providers.error_response import refusal
-from groundwire.providers.http import LOOP_HEADER
 from groundwire.providers.passthrough.rules import forwarded_headers
-from groundwire.providers.spec import ProviderSpec
+from groundwire.providers.response_reader import error_from_response
+from groundwire.providers.spec import LOOP_HEADER, ProviderSpec
 from groundwire.transport.http import Http, HttpRequest
 
-_OURS = b'"gw1.'
-_NOT_THERE = (404, 405, 501)
+_OWN_MARK = b'"gw1.'
+_NO_ENDPOINT = (404, 405, 501)
 
 
 @value
-class _Place:
-    """Where a vendor counts, and under which name its answer has the number."""
+class _CountEndpoint:
+    """The token counting endpoint of a vendor, and the field of its response."""
 
     url: Callable[[str], str]
-    """From the address at which it is asked."""
+    """From the URL of a completion request."""
     field: str
-    named: bool
-    """Does the body name the model?"""
+    model_in_body: bool
+    """Is the model a field of the body?"""
 
 
-_PLACES: Mapping[str, _Place] = {
-    "anthropic_messages": _Place(lambda url: f"{url}/count_tokens", "input_tokens", named=True),
-    "gemini": _Place(
-        lambda url: f"{url.removesuffix(':generateContent')}:countTokens", "totalTokens", named=False
+_ENDPOINTS: Mapping[str, _CountEndpoint] = {
+    "anthropic_messages": _CountEndpoint(
+        lambda url: f"{url}/count_tokens", "input_tokens", model_in_body=True
+    ),
+    "gemini": _CountEndpoint(
+        lambda url: f"{url.removesuffix(':generateContent')}:countTokens", "totalTokens", model_in_body=False
     ),
 }
 
 
-def counts(row: ProviderSpec, wire: Wire | None) -> bool:
-    """Can this provider count for this client? Blocks of our own making only we can read."""
-    return wire is not None and wire.dialect == row.dialect in _PLACES and _OURS not in wire.data
+def can_count(row: ProviderSpec, wire: Wire | None) -> bool:
+    """Can the provider count this body? Not if it contains blocks that groundwire made."""
+    return wire is not None and wire.dialect == row.dialect in _ENDPOINTS and _OWN_MARK not in wire.data
 
 
 async def count_tokens(
     row: ProviderSpec, http: Http, credential: Credential | None, redactor: Redactor, request: Request
 ) -> int | None:
-    """The tokens of a request, as the provider counts them; None if it does not."""
+    """The input tokens of a request as the provider counts them; None if it has no such endpoint."""
     wire = request.wire
-    if wire is None or not counts(row, wire):
+    if wire is None or not can_count(row, wire):
         return None
-    place = _PLACES[row.dialect]
-    asked = replace(request, model=request.model or row.model, stream=False)
-    body: JsonObject = {**wire.body, "model": asked.model} if place.named else wire.body
+    endpoint = _ENDPOINTS[row.dialect]
+    sent = replace(request, model=request.model or row.model, stream=False)
+    body: JsonObject = {**wire.body, "model": sent.model} if endpoint.model_in_body else wire.body
     headers = {
         "content-type": "application/json",
         "accept": "application/json",
@@ -68,16 +69,16 @@ async def count_tokens(
         **row.headers(credential),
         **forwarded_headers(wire, row.forwards),
     }
-    call = HttpRequest("POST", place.url(row.url(row.base_url, asked)), headers, dump_json(body).encode())
-    async with http.open(call, row.deadlines) as exchange:
-        if exchange.status in _NOT_THERE:
+    call = HttpRequest("POST", endpoint.url(row.url(row.base_url, sent)), headers, dump_json(body).encode())
+    async with http.open(call, row.deadlines) as response:
+        if response.status in _NO_ENDPOINT:
             return None
-        if not 200 <= exchange.status < 300:
-            error = await refusal(row.name, dialect(row.dialect), exchange, time())
+        if not 200 <= response.status < 300:
+            error = await error_from_response(row.name, dialect(row.dialect), response, time())
             error.message = redactor.redact(error.message)
             error.args = (error.message,)
             raise error
-        counted = as_object(load_json(await exchange.body(), UpstreamWireError)).get(place.field)
+        counted = as_object(load_json(await response.body(), UpstreamWireError)).get(endpoint.field)
     if not isinstance(counted, int):
-        raise UpstreamWireError("there is no count in it", f"$.{place.field}")
+        raise UpstreamWireError("the response has no token count", f"$.{endpoint.field}")
     return counted

@@ -1,4 +1,4 @@
-"""Google Gemini, Developer API. The key goes in a header, never in the address, which gets logged.
+"""Google Gemini, Developer API. The key goes in a header, never in the URL, which is logged.
 
 Up to Gemini 2.5 a request cannot have both web search and functions.
 """
@@ -13,8 +13,8 @@ from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.secret import Credential
 from groundwire.errors import UnsupportedFeature
 from groundwire.model import FunctionTool, JsonObject, Request
-from groundwire.providers.capabilities import Capabilities
 from groundwire.providers.models import default_model
+from groundwire.providers.policy import Capabilities
 from groundwire.providers.spec import ProviderSpec
 
 _UP_TO_2 = r"gemini-[12]\b"
@@ -22,7 +22,7 @@ _EITHER_OR = re.compile(_UP_TO_2)
 
 
 def url(base: str, request: Request) -> str:
-    """Model and form stand in the path."""
+    """The model and the method are part of the path."""
     form = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
     return f"{base.rstrip('/')}/v1beta/models/{quote(request.model.removeprefix('models/'), safe='')}:{form}"
 
@@ -32,7 +32,7 @@ def headers(credential: Credential | None) -> Mapping[str, str]:
 
 
 def adjust(body: JsonObject, request: Request) -> JsonObject:
-    """The body unchanged, unless the model is one that would refuse it."""
+    """The body, unchanged. Raises `UnsupportedFeature` if the model would refuse it."""
     functions = any(isinstance(tool, FunctionTool) for tool in request.tools)
     if functions and request.search is not None and _EITHER_OR.search(request.model):
         raise UnsupportedFeature(
@@ -42,7 +42,7 @@ def adjust(body: JsonObject, request: Request) -> JsonObject:
     return body
 
 
-ROW = ProviderSpec(
+GEMINI = ProviderSpec(
     name="gemini",
     title="Google Gemini",
     dialect="gemini",
@@ -66,7 +66,7 @@ ROW = ProviderSpec(
     capabilities=Capabilities(
         functions_with_search=False,
         billing=((_UP_TO_2, "prompt"), ("", "query")),
-        coordinates=True,  # `retrievalConfig.latLng` is all it has for a location
+        coordinates=True,  # `retrievalConfig.latLng` is its only location field
         options={
             "allowed_domains": "emulated",
             "blocked_domains": "emulated",

@@ -1,7 +1,7 @@
-"""Asking a provider over HTTP: encode, send, decode, audit. The same path for every row.
+"""HTTP provider: encode the request, send it, decode the response, audit the sources.
 
-Status decides between answer and error; the first bytes decide between a stream and a whole body, because
-servers ignore `stream`, and name the wrong content type.
+The status decides between answer and error; the first bytes decide between a stream and a whole body, because
+some servers ignore `stream` or send the wrong content type.
 """
 
 from __future__ import annotations
@@ -17,35 +17,67 @@ from groundwire.dialects.base import Dialect
 from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
 from groundwire.errors import ConfigError, GroundwireError, UnsupportedFeature, UpstreamError
-from groundwire.model import Event, Failed, Finished, JsonObject, Request, Verbatim, Warned, Wire
+from groundwire.model import (
+    Event,
+    Failed,
+    Finished,
+    JsonObject,
+    Request,
+    ToolCall,
+    ToolCallDelta,
+    Verbatim,
+    Warned,
+    Wire,
+)
 from groundwire.model.value import replace
-from groundwire.providers.capabilities import RESTRICTIONS, Capabilities
-from groundwire.providers.error_response import refusal
-from groundwire.providers.passthrough.rules import forwarded_headers, is_unchanged
-from groundwire.providers.policy import Audit, prepare, refuse_foreign_context
-from groundwire.providers.response_reader import Form, read_answer
-from groundwire.providers.spec import Batches, ProviderSpec
-from groundwire.providers.tool_call_ids import Ids
+from groundwire.providers.passthrough.rules import can_forward, forwarded_headers
+from groundwire.providers.policy import RESTRICTIONS, Audit, Capabilities, prepare, refuse_foreign_context
+from groundwire.providers.response_reader import VerbatimForm, error_from_response, read_response
+from groundwire.providers.spec import LOOP_HEADER, Batches, ProviderSpec
 from groundwire.transport.http import Http, HttpRequest
 
 if TYPE_CHECKING:
     from groundwire.transport.response import Response
 
 
+class ToolCallIds:
+    """Tool call ids of a conversation: makes new ones unique.
+
+    The id links a result to its call, and clients loop if an old one is used again. Gemini sends no call ids,
+    so they are derived from the response id, which some servers never change; others number the calls of
+    every response from zero.
+    """
+
+    __slots__ = ("_used",)
+
+    def __init__(self, request: Request) -> None:
+        parts = (part for message in request.messages for part in message.parts)
+        self._used = {part.id for part in parts if isinstance(part, ToolCall) and part.id}
+
+    def __bool__(self) -> bool:
+        return bool(self._used)
+
+    def unique(self, event: Event) -> Event:
+        """The event with an id that is unused in the conversation."""
+        if not isinstance(event, ToolCallDelta) or event.id not in self._used:
+            return event
+        number = 2
+        while f"{event.id}_{number}" in self._used:
+            number += 1
+        return replace(event, id=f"{event.id}_{number}")
+
+
 Renew: TypeAlias = Callable[[Credential], Awaitable[Credential]]
 
-LOOP_HEADER = "x-groundwire-hop"
-"""Sent upstream and refused inbound: a gateway that reached itself would answer itself for ever."""
-
 _BINDING = RESTRICTIONS | {"previous_id"}
-"""What a body must say: a request is refused rather than sent without it."""
+"""Fields that the body must carry: otherwise the request is refused."""
 
-_SPOKEN = frozenset({Failed, Warned, Finished, Verbatim})
-"""Events in which a provider may repeat what was said to it."""
+_MAY_ECHO = frozenset({Failed, Warned, Finished, Verbatim})
+"""Events in which a provider may echo parts of the request, credentials included."""
 
 
 class HttpProvider:
-    """A row that is alive: with a model, a credential and connections."""
+    """Sends requests to the provider that a `ProviderSpec` describes."""
 
     def __init__(
         self,
@@ -57,7 +89,7 @@ class HttpProvider:
         *,
         renew: Renew | None = None,
     ) -> None:
-        """`renew` gives another session in the place of one that was refused."""
+        """`renew` returns a new session for one that the provider has refused."""
         self._row = row
         self._http = http
         self._credential = credential
@@ -78,116 +110,118 @@ class HttpProvider:
         return self._row.capabilities
 
     async def batches(self, request: Request) -> Batches:
-        """The answer, as it comes."""
+        """The answer, as its bytes arrive."""
         language = dialect(self._row.dialect)
         try:
             refuse_foreign_context(request, self.name, self._row.dialect)
             prepared = prepare(request, self.capabilities, self.name)
-            asked = self._asked(prepared.request)
-            forwarded = asked.wire is not None and is_unchanged(request, asked, prepared)
-            language = language.for_request(language, asked)
-            body, warnings = self._forwarded(asked) if forwarded else self._encode(language, asked)
+            sent = self._completed(prepared.request)
+            forwarded = sent.wire is not None and can_forward(request, sent, prepared)
+            language = language.for_request(language, sent)
+            body, warnings = self._forwarded(sent) if forwarded else self._encode(language, sent)
             credential = await self._credential()
-            if said := (*prepared.warnings, *warnings):
-                yield said
+            if all_warnings := (*prepared.warnings, *warnings):
+                yield all_warnings
             audit = Audit(prepared.audited) if prepared.audited else None
-            ids = Ids(asked) or None
-            async with self._opened(asked, body, credential) as exchange:
+            ids = ToolCallIds(sent) or None
+            async with self._send(sent, body, credential) as exchange:
                 if not 200 <= exchange.status < 300:
-                    raise self._advised(
-                        await refusal(self.name, language, exchange, self._clock()), credential
+                    raise self._with_advice(
+                        await error_from_response(self.name, language, exchange, self._clock()), credential
                     )
-                form: Form = ("stream" if asked.stream else "body") if forwarded else ""
-                # A generator that is left must be closed by us: left to the loop, it would be a task.
-                async with aclosing(await read_answer(language, exchange, verbatim=form)) as batches:
+                form: VerbatimForm = ("stream" if sent.stream else "body") if forwarded else ""
+                # Close the generator here: otherwise the event loop would do it, in a task of its own.
+                async with aclosing(await read_response(language, exchange, verbatim=form)) as batches:
                     async for batch in batches:
-                        told = [done for event in batch for done in audit.check(event)] if audit else batch
-                        told = [ids.fresh(event) for event in told] if ids else told
-                        yield [self._clean(event) if type(event) in _SPOKEN else event for event in told]
+                        checked = [kept for event in batch for kept in audit.check(event)] if audit else batch
+                        checked = [ids.unique(event) for event in checked] if ids else checked
+                        yield [
+                            self._redacted(event) if type(event) in _MAY_ECHO else event for event in checked
+                        ]
         except GroundwireError as error:
             raise self._redactor.cleaned(error) from None
 
-    def _asked(self, request: Request) -> Request:
-        """The request with all that the row decides."""
+    def _completed(self, request: Request) -> Request:
+        """The request with the defaults and the search form of the `ProviderSpec`."""
         row = self._row
-        asked = replace(
+        completed = replace(
             request,
             model=request.model or row.model,
             stream=request.stream or row.always_streams,
             search=row.spelling(request.search) if request.search else None,
             wire=request.wire if request.wire and request.wire.dialect == row.dialect else None,
         )
-        if row.needs_model and not asked.model:
+        if row.needs_model and not completed.model:
             raise ConfigError(
                 f"{self.name} has no default model; name one, or set providers.{self.name}.model"
             )
-        return asked
+        return completed
 
-    def _forwarded(self, asked: Request) -> tuple[bytes, tuple[Warned, ...]]:
-        """The client's own body, to a provider of the same dialect."""
-        wire = cast("Wire", asked.wire)
-        said = wire.body
-        if said.get("model", asked.model) != asked.model:
-            said = {**said, "model": asked.model}
-        body = self._row.adjust(said, asked)
+    def _forwarded(self, sent: Request) -> tuple[bytes, tuple[Warned, ...]]:
+        """The client's own body, for a provider of the same dialect."""
+        wire = cast("Wire", sent.wire)
+        body = wire.body
+        if body.get("model", sent.model) != sent.model:
+            body = {**body, "model": sent.model}
+        body = self._row.adjust(body, sent)
         return (wire.data if body is wire.body else dump_json(body).encode()), ()
 
-    def _encode(self, language: Dialect, asked: Request) -> tuple[bytes, tuple[Warned, ...]]:
-        body, unsupported = language.encode_request(asked)
-        broken = _BINDING.intersection(unsupported)
+    def _encode(self, language: Dialect, sent: Request) -> tuple[bytes, tuple[Warned, ...]]:
+        body, dropped = language.encode_request(sent)
+        broken = _BINDING.intersection(dropped)
         if broken:
             raise UnsupportedFeature(f"{self.name} cannot honour {', '.join(sorted(broken))}")
-        adjusted: JsonObject = self._row.adjust(body, asked)
-        lost = (*unsupported, *(name for name in body if name not in adjusted))
+        adjusted: JsonObject = self._row.adjust(body, sent)
+        lost = (*dropped, *(name for name in body if name not in adjusted))
         warnings = tuple(Warned("not_carried", f"{self.name} has no {name}") for name in lost)
         return dump_json(adjusted).encode(), warnings
 
-    def _opened(
-        self, asked: Request, body: bytes, credential: Credential | None
+    def _send(
+        self, sent: Request, body: bytes, credential: Credential | None
     ) -> AbstractAsyncContextManager[Response]:
-        """Send it."""
-        headers = self._headers(credential, asked)
-        call = HttpRequest("POST", self._row.url(self._row.base_url, asked), headers, body)
+        """Send the request."""
+        headers = self._headers(credential, sent)
+        call = HttpRequest("POST", self._row.url(self._row.base_url, sent), headers, body)
         if self._renew is None or not _is_session(credential):
             return self._http.open(call, self._row.deadlines)
-        return self._renewing(call, self._renew, asked, credential)
+        return self._send_with_renewal(call, self._renew, sent, credential)
 
     @asynccontextmanager
-    async def _renewing(
-        self, call: HttpRequest, renew: Renew, asked: Request, credential: Credential
+    async def _send_with_renewal(
+        self, call: HttpRequest, renew: Renew, sent: Request, credential: Credential
     ) -> AsyncIterator[Response]:
-        """A session that is refused is renewed and the request repeated, once."""
+        """Send the request; if the session is refused, renew it and send the request once more."""
         deadlines = self._row.deadlines
         async with self._http.open(call, deadlines) as exchange:
             if exchange.status != 401:
                 yield exchange
                 return
-        headers = self._headers(await renew(credential), asked)
+        headers = self._headers(await renew(credential), sent)
         async with self._http.open(replace(call, headers=headers), deadlines) as exchange:
             yield exchange
 
-    def _headers(self, credential: Credential | None, asked: Request) -> Mapping[str, str]:
+    def _headers(self, credential: Credential | None, sent: Request) -> Mapping[str, str]:
         if credential is not None:
             self._redactor.add_credential(credential)
-        # A compressed stream comes out when its compressor pleases.
+        # A compressed stream is delayed by the buffer of the compressor.
         form = {"accept": "text/event-stream", "accept-encoding": "identity"}
         return UnshownHeaders(
             {
                 "content-type": "application/json",
-                **(form if asked.stream else {"accept": "application/json"}),
+                **(form if sent.stream else {"accept": "application/json"}),
                 LOOP_HEADER: "1",
                 **self._row.headers(credential),
-                **forwarded_headers(asked.wire, self._row.forwards),
+                **forwarded_headers(sent.wire, self._row.forwards),
             }
         )
 
-    def _advised(self, error: UpstreamError, credential: Credential | None) -> UpstreamError:
-        """A session that is refused although it is fresh is mended by its user alone."""
+    def _with_advice(self, error: UpstreamError, credential: Credential | None) -> UpstreamError:
+        """Add the login advice to the error of a renewed session that is refused again."""
         if error.status == 401 and _is_session(credential) and self._row.advice:
             error.message = f"{error.message}; the session of {credential.origin} is over. {self._row.advice}"
         return error
 
-    def _clean(self, event: Event) -> Event:
+    def _redacted(self, event: Event) -> Event:
         match event:
             case Verbatim(data):
                 clean = self._redactor.redact_bytes(data)

@@ -1,17 +1,33 @@
-"""The default models, with the ends that their vendors have announced.
+"""Default models with their announced shutdown dates, and the replacement of a default that is gone.
 
-A default past its announced end fails a test: choose the next one here, and write down the day on which the
-vendor's page was read. https://ai.google.dev/gemini-api/docs/deprecations,
+A default past its announced end fails a test: choose the next one here, and update `CHECKED`. Sources:
+https://ai.google.dev/gemini-api/docs/deprecations,
 https://developers.openai.com/api/docs/deprecations,
 https://platform.claude.com/docs/en/about-claude/model-deprecations
+
+`SuccessorProvider` replaces a default model that its vendor has shut down by the newest one of its family, as
+the vendor's model list says, else by the table here. The answer carries a warning. A model that a user or a
+client named is never replaced.
 """
 
 from __future__ import annotations
 
-from groundwire.model.value import value
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import aclosing
+
+from groundwire.credentials.secret import Credential
+from groundwire.dialects.fields import as_object
+from groundwire.dialects.json import load_json
+from groundwire.errors import GroundwireError, NotFound, Refused, UpstreamWireError
+from groundwire.model import Event, Json, Request, Warned
+from groundwire.model.value import replace, value
+from groundwire.providers.policy import Capabilities
+from groundwire.providers.spec import LOOP_HEADER, Batches, Provider, ProviderSpec
+from groundwire.transport.http import Deadlines, Http, HttpRequest
 
 CHECKED = "2026-11-16"
-"""When the vendors' announcements were last read."""
+"""When the vendors' announcements were last checked."""
 
 
 @value
@@ -21,9 +37,9 @@ class DefaultModel:
     provider: str
     name: str
     ends: str = ""
-    """The day on which the vendor turns it off; empty if none was announced on the day of `CHECKED`."""
+    """The shutdown date; empty if none was announced on the day of `CHECKED`."""
     successor: str = ""
-    """The model that the vendor names instead, or one of the same family."""
+    """The replacement that the vendor names, or a model of the same family."""
 
 
 MODELS: tuple[DefaultModel, ...] = (
@@ -32,20 +48,142 @@ MODELS: tuple[DefaultModel, ...] = (
     DefaultModel("openai_oauth", "gpt-5.5", successor="gpt-5.6-terra"),
     DefaultModel("openai_chat", "gpt-5-search-api"),
     DefaultModel("gemini", "gemini-3.8-flash", successor="gemini-3.5-flash-lite"),
-    # The announcement is Vertex AI's, which names the successor too.
+    # Announced by Vertex AI, which also names the successor.
     DefaultModel("gemini", "gemini-2.5-flash", "2026-10-20", "gemini-3.8-flash"),
     DefaultModel("openrouter", "openai/gpt-5.6-terra", successor="openai/gpt-5.5"),
     DefaultModel("openrouter", "openai/o4-mini", "2026-10-23", "openai/gpt-5.6-terra"),
 )
-"""The first entry of each provider is its default; the others were."""
+"""The first entry of each provider is its default; the others were before."""
 
 
 def default_model(provider: str) -> str:
-    """The model that a provider is asked for unless another one is named."""
+    """The default model of a provider."""
     return next(model.name for model in MODELS if model.provider == provider)
 
 
 def successor_of(provider: str, name: str) -> str:
-    """The model to ask instead of one that is gone; empty if none is known."""
+    """The replacement of a model that was shut down; empty if none is known."""
     found = (model.successor for model in MODELS if (model.provider, model.name) == (provider, name))
     return next(found, "")
+
+
+_LISTS: Mapping[str, str] = {
+    "anthropic_messages": "/v1/models?limit=1000",
+    "gemini": "/v1beta/models?pageSize=1000",
+    "openai_chat": "/models",
+    "openai_responses": "/models",
+}
+"""Path of the model list for each dialect, after the base URL."""
+_LIST_DEADLINES = Deadlines(connect=5.0, first_byte=10.0, idle=10.0, total=15.0)
+_SHUT_DOWN = re.compile(
+    r"not (?:found|exist|a valid model|supported|available)|does not exist|deprecated|retired|shut ?down",
+    re.IGNORECASE,
+)
+
+
+class SuccessorProvider:
+    """A provider whose default model may have been shut down."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        row: ProviderSpec,
+        http: Http,
+        credential: Callable[[], Awaitable[Credential | None]],
+    ) -> None:
+        self._provider = provider
+        self._row = row
+        self._http = http
+        self._credential = credential
+        self._current = ""
+        """The model that has replaced the default."""
+
+    @property
+    def name(self) -> str:
+        return self._provider.name
+
+    @property
+    def model(self) -> str:
+        return self._current or self._provider.model
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._provider.capabilities
+
+    def batches(self, request: Request) -> Batches:
+        """The answer of the requested model, or of the default or its replacement."""
+        return self._provider.batches(request) if request.model else self._default_batches(request)
+
+    async def _default_batches(self, request: Request) -> Batches:
+        if self._current:
+            yield (self._warning(self._current),)
+            async with aclosing(self._provider.batches(replace(request, model=self._current))) as batches:
+                async for batch in batches:
+                    yield batch
+            return
+        emitted: list[Event] = []
+        try:
+            async with aclosing(self._provider.batches(request)) as batches:
+                async for batch in batches:
+                    if not emitted:
+                        emitted += batch  # before an error there is one batch of warnings at most
+                    yield batch
+        except (NotFound, Refused) as error:
+            model = await self._successor() if _is_shut_down(error, self._row.model) else ""
+            if not model:
+                raise
+        else:
+            return
+        yield (self._warning(model),)
+        async with aclosing(self._provider.batches(replace(request, model=model))) as batches:
+            async for batch in batches:
+                self._current = model
+                if new_events := [event for event in batch if event not in emitted]:
+                    yield new_events
+
+    def _warning(self, model: str) -> Warned:
+        return Warned(
+            "default_model_replaced",
+            f"{self.name} no longer has {self._row.model}, the default model: {model} was used instead; "
+            f"set providers.{self.name}.model to choose one",
+        )
+
+    async def _successor(self) -> str:
+        """The newest model of the default's family, other than the default."""
+        try:
+            listed = await self._list_models()
+        except GroundwireError:
+            listed = []
+        family = [name for name in listed if re.fullmatch(self._row.family, name) and name != self._row.model]
+        return max(family, key=_version, default="") or successor_of(self._row.name, self._row.model)
+
+    async def _list_models(self) -> list[str]:
+        row = self._row
+        if row.dialect not in _LISTS:
+            return []
+        headers = {"accept": "application/json", LOOP_HEADER: "1", **row.headers(await self._credential())}
+        call = HttpRequest("GET", row.base_url.rstrip("/") + _LISTS[row.dialect], headers)
+        async with self._http.open(call, _LIST_DEADLINES) as response:
+            if response.status != 200:
+                return []
+            return list(_model_names(load_json(await response.body(), UpstreamWireError)))
+
+
+def _model_names(body: Json) -> Iterator[str]:
+    found = as_object(body)
+    entries = found.get("data") or found.get("models")
+    for entry in entries if isinstance(entries, list) else ():
+        name = as_object(entry).get("id") or as_object(entry).get("name")
+        if isinstance(name, str):
+            yield name.removeprefix("models/")
+
+
+def _version(name: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", name)))
+
+
+def _is_shut_down(error: NotFound | Refused, model: str) -> bool:
+    """Is the error about the model, not the request? Some vendors answer 400 instead of 404."""
+    return isinstance(error, NotFound) or (
+        model in error.message and _SHUT_DOWN.search(error.message) is not None
+    )

@@ -1,13 +1,13 @@
-"""Refreshing a ChatGPT session in a process of its own, which outlives whoever needed the session.
+"""Refreshes a ChatGPT session in a detached process, which outlives the process that needed the session.
 
-A refresh token is spent by sending it, so whoever is killed before the answer is on disk has lost the
-session. A search may be killed at any moment: by a user, a deadline, a container that ends. So
+A refresh token is used up by sending it: a process that is killed before the response is on disk has lost the
+session. A search may be killed at any time: by the user, a deadline, or a container that ends. So
 
     python -m groundwire.providers.openai_session
 
-reads an errand on its standard input, refreshes, stores, and says on its standard output what went wrong. It
-belongs to no terminal, ignores the signals that can be ignored, holds the lock of the store until it is done,
-and is done within the time a login service is given. It is told no secret, and tells none.
+reads a refresh job on its standard input, refreshes and stores the session, and writes the error, if any, to
+its standard output. It has no terminal, ignores the signals that can be ignored, holds the lock of the store
+until it is done, and ends within the deadline of a login request. No secret is passed to it or from it.
 """
 
 from __future__ import annotations
@@ -28,27 +28,31 @@ from groundwire.transport.process import ProcessCommand, run_detached
 
 _MODULE = "groundwire.providers.openai_session"
 _ROOT = str(Path(__file__).resolve().parents[2])
-_PASSED = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUEST_METHOD", "SYSTEMROOT")
+_PASSED_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUEST_METHOD", "SYSTEMROOT")
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 _DEADLINES = Deadlines(first_byte=30, total=30)
 
 
-def sender(http: Http) -> SendRefresh:
-    """A way to the login service over these connections."""
+def oauth_sender(http: Http) -> SendRefresh:
+    """Sends requests to the login service over the given HTTP client."""
 
     async def send(url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
-        async with http.open(HttpRequest("POST", url, headers, body), _DEADLINES) as exchange:
-            return exchange.status, await exchange.body()
+        async with http.open(HttpRequest("POST", url, headers, body), _DEADLINES) as response:
+            return response.status, await response.body()
 
     return send
 
 
-def apart(env: Mapping[str, str]) -> RefreshInWorker | None:
-    """A way to have errands done by a process apart; None in a program without an interpreter to start."""
+def refresh_process(env: Mapping[str, str]) -> RefreshInWorker | None:
+    """Runs refresh jobs in a detached process; None in a program without a Python interpreter (frozen)."""
     if not sys.executable or getattr(sys, "frozen", False):
         return None
-    passed = {name: text for name, text in env.items() if name in _PASSED or name.lower().endswith("_proxy")}
-    # Not from the current directory, in which somebody else's modules may lie.
+    passed = {
+        name: text
+        for name, text in env.items()
+        if name in _PASSED_VARIABLES or name.lower().endswith("_proxy")
+    }
+    # -P: do not import from the current directory, which is not trusted.
     argv = (sys.executable, "-P", "-m", _MODULE)
 
     async def run(errand: RefreshTask, lock: int) -> GroundwireError | None:
@@ -58,27 +62,27 @@ def apart(env: Mapping[str, str]) -> RefreshInWorker | None:
     return run
 
 
-async def _done(errand: RefreshTask) -> GroundwireError | None:
+async def _refresh(errand: RefreshTask) -> GroundwireError | None:
     async with Http(os.environ) as http:
         try:
-            await run_refresh_task(errand, sender(http))
+            await run_refresh_task(errand, oauth_sender(http))
         except GroundwireError as error:
             return error
     return None
 
 
 def main() -> None:
-    """Do one errand."""
+    """Run one refresh job."""
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     os.umask(0o077)
     try:
         errand = decode_task(sys.stdin.buffer.read())
     except GroundwireError:
-        return  # whoever began to write it was killed, and nothing has been spent
-    trouble = asyncio.run(_done(errand))
-    with suppress(OSError):  # perhaps nobody is left to hear it
-        sys.stdout.buffer.write(encode_outcome(trouble))
+        return  # the parent was killed while writing; no token was sent
+    error = asyncio.run(_refresh(errand))
+    with suppress(OSError):  # the parent may have ended
+        sys.stdout.buffer.write(encode_outcome(error))
         sys.stdout.buffer.flush()
 
 

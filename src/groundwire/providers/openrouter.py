@@ -1,8 +1,8 @@
 """OpenRouter, Responses API, with its server tool `openrouter:web_search`.
 
-OpenAI's own names of the tool would be understood, but say less: the server tool has `max_results` and
-`excluded_domains`. The `web` plugin is deprecated; who sends it, or sets `search_form = "plugin"` in the
-configuration, gets it. Either form takes an allow list or a block list, never both.
+OpenAI's tool names are accepted too, but have fewer options: the server tool has `max_results` and
+`excluded_domains`. The `web` plugin is deprecated; it is used for clients that send it, and with
+`search_form = "plugin"` in the configuration. Either form takes an allow list or a block list, never both.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from groundwire.credentials.lookup import Lookup
 from groundwire.model import SearchOptions
 from groundwire.model.value import replace
-from groundwire.providers.capabilities import Capabilities
 from groundwire.providers.models import default_model
+from groundwire.providers.policy import Capabilities
 from groundwire.providers.spec import ProviderSpec, path
 
 _DIALECT = "openai_responses"
@@ -26,7 +26,7 @@ def spelling(options: SearchOptions) -> SearchOptions:
     return replace(options, extras={**options.extras, _DIALECT: {"type": _TOOL}})
 
 
-ROW = ProviderSpec(
+OPENROUTER = ProviderSpec(
     name="openrouter",
     title="OpenRouter",
     dialect=_DIALECT,

@@ -1,12 +1,15 @@
-"""Restrictions are kept or refused; hints are used or reported. Nothing is dropped in silence.
+"""Capabilities, and the policy for search options: restrictions are honoured or refused, hints reported.
 
-`prepare` sorts the options of a request by what the provider can do. What it cannot do itself is asked for
-in words, and because words bind nobody, `audit` removes from the answer what falls outside.
+`prepare` adapts the search options of a request to what the provider supports. What it does not support is
+emulated by an instruction to the model, and because a model may not follow it, `Audit` removes sources
+outside of the restrictions from the answer. No option is dropped without a warning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Literal, TypeAlias
 
 from groundwire.errors import InvalidArguments, UnsupportedFeature
 from groundwire.model import (
@@ -21,33 +24,92 @@ from groundwire.model import (
     Warned,
 )
 from groundwire.model.value import replace, value
-from groundwire.providers.capabilities import OPTIONS, RESTRICTIONS, Capabilities, Support
+from groundwire.providers.catalog import ProviderKind
 from groundwire.text.domains import admits, covers_entry, domain_shown, is_domain
 from groundwire.text.sources import source_key
+
+Support: TypeAlias = Literal["native", "emulated", "ignored", "refused"]
+"""native: the provider does it; emulated: the model is instructed, and the domains of the answer are audited;
+ignored: a hint that is dropped with a warning; refused: a restriction that cannot be enforced, so the request
+is refused."""
+
+Billing: TypeAlias = Literal["call", "query", "prompt"]
+"""What a vendor counts as one search: a call of its search tool (pages opened later are free), a distinct
+query, or a prompt for which it found web pages."""
+
+OPTIONS = (
+    *("allowed_domains", "blocked_domains", "live"),
+    *("location", "language", "since", "until", "max_uses", "max_sources", "context_size"),
+)
+RESTRICTIONS = frozenset({"allowed_domains", "blocked_domains", "live"})
+
+
+@value
+class Capabilities:
+    """What a provider and its search support."""
+
+    kind: ProviderKind = "model"
+    citations: Literal["spans", "sources", "none"] = "spans"
+    streaming: bool = True
+    search: Literal["native", "none"] = "native"
+    functions_with_search: bool = True
+    pauses: bool = False
+    """May it pause in the middle of a turn, to be continued by another request?"""
+    both_domain_lists: bool = True
+    """Can a request have an allow list and a block list at once? If not, the block list is emulated."""
+    coordinates: bool = False
+    """Is a location with coordinates native, where one with names is emulated?"""
+    options: Mapping[str, Support] = {}
+    billing: tuple[tuple[str, Billing], ...] = ()
+    """How searches are counted, by patterns of model names; `call` where none matches."""
+
+    def billing_for(self, model: str) -> Billing:
+        """What counts as one search of this model."""
+        return next((rule for pattern, rule in self.billing if re.search(pattern, model)), "call")
+
+    def support(self, option: str) -> Support:
+        """How an option is treated; one that is not listed is an ignored hint or a refused restriction.
+
+        A limit on the sources can always be enforced, because the answer passes through the audit.
+        """
+        if option == "max_sources":
+            return self.options.get(option, "emulated")
+        return self.options.get(option, "refused" if option in RESTRICTIONS else "ignored")
+
+
+_ENFORCED_HERE = frozenset({"allowed_domains", "blocked_domains", "max_sources", "max_uses"})
+"""Options that groundwire enforces for every engine, because it selects the passages."""
+
+
+def engine_capabilities(honours: frozenset[str]) -> Capabilities:
+    """The capabilities of an engine that applies these options itself."""
+    options: Mapping[str, Support] = {name: "native" for name in OPTIONS if name in honours | _ENFORCED_HERE}
+    return Capabilities(kind="engine", functions_with_search=False, options=options, billing=(("", "query"),))
+
 
 MAX_DOMAINS = 100
 
 
 @value
-class Prepared:
-    """A request that the provider can take, and what must be said and watched because of it."""
+class PreparedRequest:
+    """A request adapted to the provider, with its warnings and the options to audit."""
 
     request: Request
     warnings: tuple[Warned, ...] = ()
     audited: SearchOptions | None = None
 
 
-def prepare(request: Request, capabilities: Capabilities, provider: str) -> Prepared:
-    """Fit the search options to the provider, or refuse."""
+def prepare(request: Request, capabilities: Capabilities, provider: str) -> PreparedRequest:
+    """Adapt the search options to the provider, or raise `UnsupportedFeature`."""
     options = request.search
     if options is None:
-        return Prepared(request)
+        return PreparedRequest(request)
     check_domains(options)
     if capabilities.search == "none":
         return _without_search(request, provider)
     warnings: list[Warned] = []
     emulated: list[str] = []
-    for name in _said(options):
+    for name in _set_options(options):
         match _support(capabilities, options, name):
             case "refused":
                 raise UnsupportedFeature(
@@ -68,12 +130,12 @@ def prepare(request: Request, capabilities: Capabilities, provider: str) -> Prep
         for name in emulated:
             options = _without(options, name)
     if options.live and capabilities.support("live") != "native":
-        options = _without(options, "live")  # who has no switch for it is live anyway
-    return Prepared(replace(request, search=options, system=system), tuple(warnings), audited)
+        options = _without(options, "live")  # a provider without the option is always live
+    return PreparedRequest(replace(request, search=options, system=system), tuple(warnings), audited)
 
 
 def _audited(options: SearchOptions, emulated: Collection[str]) -> SearchOptions | None:
-    """What the answer must be checked for: the domain lists always, the number of sources if emulated."""
+    """The options to audit: the domain lists always, the number of sources if it is emulated."""
     if "max_sources" not in emulated:
         options = _without(options, "max_sources")
     checked = options.allowed_domains or options.blocked_domains or options.max_sources is not None
@@ -81,9 +143,9 @@ def _audited(options: SearchOptions, emulated: Collection[str]) -> SearchOptions
 
 
 def refuse_foreign_context(request: Request, provider: str, dialect: str = "") -> None:
-    """Refuse a request that refers to text which only another vendor has: its answer would be wrong.
+    """Refuse a request that refers to a conversation stored by another vendor: the answer would be wrong.
 
-    `dialect` is what the provider speaks; whether it still has the text is for the provider to say.
+    `dialect` is the provider's. Whether the provider still has the conversation is left to the provider.
     """
     stored = request.stored
     if stored is None:
@@ -98,25 +160,25 @@ def refuse_foreign_context(request: Request, provider: str, dialect: str = "") -
         )
 
 
-def _without_search(request: Request, provider: str) -> Prepared:
-    """Sources that nobody looks for cannot be on the wrong site, so restrictions are kept this way too."""
+def _without_search(request: Request, provider: str) -> PreparedRequest:
+    """The request without search, with a warning. An answer without sources violates no restriction."""
     warning = Warned("search_unavailable", f"{provider} cannot search the web: the answer is not grounded")
     choice = request.tool_choice
     forced = choice is not None and choice.mode == "search"
-    return Prepared(replace(request, search=None, tool_choice=None if forced else choice), (warning,))
+    return PreparedRequest(replace(request, search=None, tool_choice=None if forced else choice), (warning,))
 
 
 def _support(capabilities: Capabilities, options: SearchOptions, name: str) -> Support:
     if name == "blocked_domains" and options.allowed_domains and not capabilities.both_domain_lists:
         return "emulated"
-    place = options.location
-    if name == "location" and capabilities.coordinates and place and place.latitude is not None:
+    location = options.location
+    if name == "location" and capabilities.coordinates and location and location.latitude is not None:
         return "native"
     return capabilities.support(name)
 
 
 def check_domains(options: SearchOptions) -> None:
-    """The two lists, by the rules all providers share: bare hosts, at most a hundred, not contradictory."""
+    """Check the domain lists by the rules of all providers: bare hosts, at most 100, no contradiction."""
     for name in ("allowed_domains", "blocked_domains"):
         domains: tuple[str, ...] = getattr(options, name)
         if len(domains) > MAX_DOMAINS:
@@ -127,7 +189,7 @@ def check_domains(options: SearchOptions) -> None:
     both = [
         entry
         for entry in options.allowed_domains
-        if any(covers_entry(other, entry) for other in options.blocked_domains)
+        if any(covers_entry(blocked, entry) for blocked in options.blocked_domains)
     ]
     if both:
         raise InvalidArguments(f"{', '.join(both)}: allowed and blocked at once")
@@ -136,19 +198,19 @@ def check_domains(options: SearchOptions) -> None:
 class Audit:
     """Removes sources that the domain lists exclude, and citations beyond the limit of sources.
 
-    It says so once for each domain, and once for the limit.
+    It warns once for each domain, and once for the limit.
     """
 
-    __slots__ = ("_cited", "_limit_reached", "_options", "_told")
+    __slots__ = ("_cited", "_limit_reached", "_options", "_warned_domains")
 
     def __init__(self, options: SearchOptions) -> None:
         self._options = options
-        self._told: set[str] = set()
+        self._warned_domains: set[str] = set()
         self._cited: set[str] = set()
         self._limit_reached = False
 
     def check(self, event: Event) -> Iterator[Event]:
-        """The event as it may be told, after any warning."""
+        """The event without what is not allowed, after any warning."""
         match event:
             case Cited(citation):
                 allowed = [item for item in citation.evidence if self._admits(item.source)]
@@ -166,7 +228,7 @@ class Audit:
                 dropped = len(sources) < len(result.sources)
                 yield SearchReturned(part, replace(result, sources=sources, extras={}) if dropped else result)
             case SearchCalled(part, call) if call.url and not self._admits(Source(call.url)):
-                # A page that was opened counts as a source, so its address goes; that it was opened stays.
+                # A page that was opened counts as a source, so its URL is removed; the call remains.
                 yield from self._warn((Source(call.url),))
                 yield SearchCalled(part, replace(call, url="", extras={}))
             case _:
@@ -187,15 +249,16 @@ class Audit:
     def _warn(self, sources: Iterable[Source]) -> Iterator[Warned]:
         for source in sources:
             domain = domain_shown(source)
-            if not self._admits(source) and domain not in self._told:
-                self._told.add(domain)
+            if not self._admits(source) and domain not in self._warned_domains:
+                self._warned_domains.add(domain)
                 yield Warned("source_removed", f"a source on {domain or 'an unknown site'} was not allowed")
 
 
-def _said(options: SearchOptions) -> Iterator[str]:
+def _set_options(options: SearchOptions) -> Iterator[str]:
+    """The names of the options that differ from their default."""
     for name in OPTIONS:
-        said = getattr(options, name)
-        if said not in (None, "", ()) and not (name == "live" and said is True):
+        setting = getattr(options, name)
+        if setting not in (None, "", ()) and not (name == "live" and setting is True):
             yield name
 
 
@@ -217,9 +280,9 @@ def _instruction(options: SearchOptions, emulated: Collection[str]) -> str:
     if "max_sources" in emulated:
         lines.append(f"Cite at most {options.max_sources} different pages.")
     if "location" in emulated and options.location is not None:
-        place = options.location
-        named = ", ".join(part for part in (place.city, place.region, place.country) if part)
-        zone = f"time zone {place.timezone}" if place.timezone else ""
+        location = options.location
+        named = ", ".join(part for part in (location.city, location.region, location.country) if part)
+        zone = f"time zone {location.timezone}" if location.timezone else ""
         lines.append(f"The user is here: {' '.join(filter(None, (named, zone)))}")
     if "language" in emulated:
         lines.append(f"Prefer pages in this language: {options.language}")

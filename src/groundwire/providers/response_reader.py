@@ -1,10 +1,14 @@
-"""Reading a provider's answer: a stream as its bytes arrive, or a whole body.
+"""Reads a provider's response: a stream as its bytes arrive, a whole body, or an error response.
 
-The first bytes decide which it is, because servers ignore `stream` and name the wrong content type.
+The first bytes decide between stream and body, because some servers ignore `stream` or send the wrong content
+type. With passthrough the bytes are emitted as `Verbatim` events, and the response is decoded only up to the
+first visible event; after that it is scanned for usage and end.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from groundwire.dialects.base import Dialect, StreamDecoder
@@ -12,120 +16,127 @@ from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import load_json
 from groundwire.dialects.sse import FrameReader
 from groundwire.dialects.unsafe_urls import ADDRESS_REMOVED, has_unsafe_url, remove_unsafe_urls
-from groundwire.errors import GroundwireError, Interrupted, UpstreamWireError
+from groundwire.errors import (
+    GroundwireError,
+    Interrupted,
+    Refused,
+    UpstreamError,
+    UpstreamWireError,
+    bounded_wait,
+)
 from groundwire.model import Event, Failed, Finished, Started, UsageSeen, Verbatim, Warned
-from groundwire.providers.passthrough.frames import Splitter, closed, end_of_frame, readable
+from groundwire.providers.passthrough.frames import FrameSplitter, end_of_frame, valid_length, with_line_end
 from groundwire.providers.passthrough.scan import (
-    GLANCES,
-    after_the_end,
-    glance_at_body,
-    glance_at_frames,
-    is_over,
+    SCAN_RULES,
+    is_content_only,
+    is_early_sentinel,
     is_settled,
-    tells_nothing,
+    scan_body,
+    scan_frames,
+    trailing_frames,
 )
 from groundwire.providers.spec import Batches
 
 if TYPE_CHECKING:
     from groundwire.transport.response import Response
 
-
 _INVISIBLE = (Started, Warned, UsageSeen)
-_CUT = "the stream ended before the answer was complete"
+_INCOMPLETE = "the stream ended before the answer was complete"
 
 
-Form: TypeAlias = Literal["", "body", "stream"]
+VerbatimForm: TypeAlias = Literal["", "body", "stream"]
 
 
-async def read_answer(language: Dialect, exchange: Response, *, verbatim: Form = "") -> Batches:
-    """The answer when its first bytes are there. If it has the form `verbatim` also the bytes that told its
-    events, ahead of them: in another form they are of no use to who asked, and are only read."""
-    head = await exchange.peek()
+async def read_response(language: Dialect, response: Response, *, verbatim: VerbatimForm = "") -> Batches:
+    """The batches of a response, once its first bytes have arrived.
+
+    If the response has the form `verbatim`, its bytes precede the events as `Verbatim`.
+    """
+    head = await response.peek()
     if not head:
         raise UpstreamWireError("the answer is empty")
     if head.startswith(b"<"):
-        raise UpstreamWireError("a web page came in the place of an answer; check the base_url")
+        raise UpstreamWireError("the provider sent a web page instead of an answer; check the base_url")
     if head.startswith(b"{"):
-        return _read_body(language, exchange, verbatim=verbatim == "body")
-    if verbatim == "stream" and language.name in GLANCES and not head.startswith(b"["):
-        return _read_frames(language, exchange)
-    return _read_stream(language, exchange)
+        return _read_body(language, response, verbatim=verbatim == "body")
+    if verbatim == "stream" and language.name in SCAN_RULES and not head.startswith(b"["):
+        return _read_frames(language, response)
+    return _read_stream(language, response)
 
 
-async def _read_body(language: Dialect, exchange: Response, *, verbatim: bool) -> Batches:
-    data = await exchange.body()
+async def _read_body(language: Dialect, response: Response, *, verbatim: bool) -> Batches:
+    data = await response.body()
     body = as_object(load_json(data, UpstreamWireError))
-    warned: list[Event] = []
+    warnings: list[Event] = []
     if has_unsafe_url(data):
-        data, warned = remove_unsafe_urls(data), [ADDRESS_REMOVED]
-    if verbatim and (seen := glance_at_body(language, body, data)) is not None:
-        yield [Verbatim(data), *warned, *seen]
+        data, warnings = remove_unsafe_urls(data), [ADDRESS_REMOVED]
+    if verbatim and (scanned := scan_body(language, body, data)) is not None:
+        yield [Verbatim(data), *warnings, *scanned]
         return
-    told = [*warned, *language.decode_response(body)]
-    if _is_blank(told):
-        raise UpstreamWireError(f"there is no answer in it, only: {', '.join(body)[:100] or 'nothing'}")
-    yield [Verbatim(data), *told] if verbatim else told
+    events = [*warnings, *language.decode_response(body)]
+    if _is_blank(events):
+        raise UpstreamWireError(f"the response has no answer, only: {', '.join(body)[:100] or 'nothing'}")
+    yield [Verbatim(data), *events] if verbatim else events
 
 
 def _is_blank(events: list[Event]) -> bool:
-    """Is this an end without a reason, of an answer without a word? Then the document was something else."""
+    """Is this an answer without text and without a finish reason? Then the body is not a response."""
     return Finished("other") in events and all(
         isinstance(event, Started | Warned | UsageSeen | Finished) for event in events
     )
 
 
-async def _read_stream(language: Dialect, exchange: Response) -> Batches:
+async def _read_stream(language: Dialect, response: Response) -> Batches:
     decoder = language.decoder()
     failure: GroundwireError | None = None
     try:
-        while chunk := await exchange.read():
+        while chunk := await response.read():
             if batch := decoder.feed(chunk):
                 yield batch
                 if isinstance(batch[-1], Finished | Failed):
-                    await exchange.drain()
+                    await response.drain()
                     return
     except GroundwireError as error:
         failure = error
-    if rest := _ending(decoder.close(), failure):
+    if rest := _with_failure(decoder.close(), failure):
         yield rest
 
 
-async def _read_frames(language: Dialect, exchange: Response) -> Batches:
-    """The same with the bytes, whole frames at a time: half a frame is never passed on, nor anything behind
-    the end."""
-    watch = _Watch(language)
-    splitter = Splitter()
+async def _read_frames(language: Dialect, response: Response) -> Batches:
+    """A stream with its bytes, in whole frames: no half frame is emitted, and nothing after the end."""
+    scanner = _StreamScanner(language)
+    splitter = FrameSplitter()
     failure: GroundwireError | None = None
     try:
-        while not watch.over and (chunk := await exchange.read()):
-            if not (told_whole := splitter.feed(chunk)):
+        while not scanner.over and (chunk := await response.read()):
+            if not (received := splitter.feed(chunk)):
                 continue
-            whole = remove_unsafe_urls(told_whole)
-            if whole != told_whole and not watch.warned:
-                watch.warned = True
+            whole = remove_unsafe_urls(received)
+            if whole != received and not scanner.warned:
+                scanner.warned = True
                 yield (ADDRESS_REMOVED,)
-            if watch.lets_pass(whole):
+            if scanner.is_content_only(whole):
                 yield (Verbatim(whole),)
                 continue
-            length, told = watch.look(whole)
-            yield [Verbatim(whole[:length]), *told]
-            if _has_ended(told):
-                behind = whole[length:] + splitter.rest + await exchange.drain()
-                if after := after_the_end(language, told[-1], behind):
-                    yield [Verbatim(after)]
+            length, events = scanner.scan(whole)
+            yield [Verbatim(whole[:length]), *events]
+            if _has_ended(events):
+                rest = whole[length:] + splitter.rest + await response.drain()
+                if trailing := trailing_frames(language, events[-1], rest):
+                    yield [Verbatim(trailing)]
                 return
     except GroundwireError as error:
         failure = error
     rest = remove_unsafe_urls(splitter.rest)
-    half = rest if not watch.over and _is_frame(rest) else b""
-    told = _ending(watch.end(half), failure)
-    # A last frame without its blank line is a frame nonetheless, if the answer is complete with it.
-    yield [Verbatim(half + b"\n\n"), *told] if half and isinstance(told[-1], Finished) else told
+    half = rest if not scanner.over and _is_frame(rest) else b""
+    events = _with_failure(scanner.end(half), failure)
+    # A last frame without its blank line counts, if it completes the answer.
+    yield [Verbatim(half + b"\n\n"), *events] if half and isinstance(events[-1], Finished) else events
 
 
-class _Watch:
-    """Reads a stream up to its first visible event, because until then somebody else could be asked; after
-    that it only glances."""
+class _StreamScanner:
+    """Decodes a stream up to its first visible event, because until then another provider can be tried; then
+    scans it for usage and end."""
 
     __slots__ = ("_decoder", "_language", "_settled", "over", "warned")
 
@@ -134,72 +145,74 @@ class _Watch:
         self._decoder: StreamDecoder | None = language.decoder()
         self._settled = False
         self.warned = False
-        """Was it said that an address was taken out?"""
+        """Was the removal of an unsafe URL reported?"""
         self.over = False
-        """Will there be nothing more, though no end was told?"""
+        """Did the stream end without a terminal event?"""
 
-    def lets_pass(self, whole: bytes) -> bool:
-        """Is there nothing to see in it?"""
-        return self._decoder is None and not self._settled and tells_nothing(self._language, whole)
+    def is_content_only(self, whole: bytes) -> bool:
+        """Do these frames hold content alone: no usage, end or error?"""
+        return self._decoder is None and not self._settled and is_content_only(self._language, whole)
 
-    def look(self, whole: bytes) -> tuple[int, list[Event]]:
-        """How far whole frames can be passed on, and what they tell."""
-        length = readable(whole)
-        place, told = self._read(whole[:length])
-        if place and not self._settled:
-            self._settled = is_settled(self._language, whole[:place])
-        if not self.over and not _has_ended(told) and (rest := whole[place:length]):
-            seen = glance_at_frames(self._language, rest, settled=self._settled)
-            told += seen.events
-            place += seen.length
-            self._settled = seen.settled
-            self.over = seen.length < len(rest)
-        if place == length < len(whole) and not _has_ended(told):
-            told.append(Failed(UpstreamWireError("something in the stream is no event")))
-        return place, told
+    def scan(self, whole: bytes) -> tuple[int, list[Event]]:
+        """How many bytes of whole frames can be emitted, and their events."""
+        length = valid_length(whole)
+        offset, events = self._decode(whole[:length])
+        if offset and not self._settled:
+            self._settled = is_settled(self._language, whole[:offset])
+        if not self.over and not _has_ended(events) and (rest := whole[offset:length]):
+            scanned = scan_frames(self._language, rest, settled=self._settled)
+            events += scanned.events
+            offset += scanned.length
+            self._settled = scanned.settled
+            self.over = scanned.length < len(rest)
+        if offset == length < len(whole) and not _has_ended(events):
+            events.append(Failed(UpstreamWireError("the stream contains something that is not an event")))
+        return offset, events
 
-    def _read(self, whole: bytes) -> tuple[int, list[Event]]:
-        """The frames up to the first visible event; its own may be the last one too, and is glanced at."""
-        told: list[Event] = []
-        place = 0
-        while self._decoder is not None and place < len(whole):
-            end = end_of_frame(whole, place)
-            if is_over(self._language, whole[place:end]):
+    def _decode(self, whole: bytes) -> tuple[int, list[Event]]:
+        """Decode the frames up to the first visible event, whose frame may also be the last."""
+        events: list[Event] = []
+        offset = 0
+        while self._decoder is not None and offset < len(whole):
+            end = end_of_frame(whole, offset)
+            if is_early_sentinel(self._language, whole[offset:end]):
                 self.over = True
                 break
-            told += self._decoder.feed(closed(whole[place:end]))
-            if any(not isinstance(event, _INVISIBLE) for event in told):
+            events += self._decoder.feed(with_line_end(whole[offset:end]))
+            if any(not isinstance(event, _INVISIBLE) for event in events):
                 self._decoder = None
-                return (end, self._shown(told, whole[place:end])) if _has_ended(told) else (place, told)
-            place = end
-        return place, told
+                if _has_ended(events):
+                    return end, self._verified_end(events, whole[offset:end])
+                return offset, events
+            offset = end
+        return offset, events
 
-    def _shown(self, told: list[Event], frame: bytes) -> list[Event]:
-        """The same, if a client sees the end too: a decoder understands more than is sent by the book."""
-        if isinstance(told[-1], Failed) or _has_ended(glance_at_frames(self._language, frame).events):
-            return told
-        return [*told[:-1], Failed(Interrupted(_CUT))]
+    def _verified_end(self, events: list[Event], frame: bytes) -> list[Event]:
+        """The events, if a client sees their end too: the decoder accepts ends that strict clients do not."""
+        if isinstance(events[-1], Failed) or _has_ended(scan_frames(self._language, frame).events):
+            return events
+        return [*events[:-1], Failed(Interrupted(_INCOMPLETE))]
 
     def end(self, half: bytes) -> list[Event]:
-        """What is left when the bytes have ended."""
-        told = glance_at_frames(self._language, half, settled=True).events
-        shown = _has_ended(told)
+        """The last events, when the bytes have ended."""
+        events = scan_frames(self._language, half, settled=True).events
+        visible_end = _has_ended(events)
         if self._decoder is not None:
-            told = [*self._decoder.feed(half), *self._decoder.close()]
-        if shown or (told and isinstance(told[-1], Failed)):
-            return told
+            events = [*self._decoder.feed(half), *self._decoder.close()]
+        if visible_end or (events and isinstance(events[-1], Failed)):
+            return events
         if self._settled or is_settled(self._language, half):
-            end = told.pop() if _has_ended(told) else Finished()
-            return [*told, Verbatim(GLANCES[self._language.name].formality), end]
-        return [Failed(Interrupted(_CUT))]
+            end = events.pop() if _has_ended(events) else Finished()
+            return [*events, Verbatim(SCAN_RULES[self._language.name].end_frame), end]
+        return [Failed(Interrupted(_INCOMPLETE))]
 
 
-def _has_ended(told: list[Event]) -> bool:
-    return bool(told) and isinstance(told[-1], Finished | Failed)
+def _has_ended(events: list[Event]) -> bool:
+    return bool(events) and isinstance(events[-1], Finished | Failed)
 
 
 def _is_frame(half: bytes) -> bool:
-    """Is it whole but for its blank line, rather than torn?"""
+    """Is this a complete frame that only lacks its blank line?"""
     reader = FrameReader()
     frames = [*reader.feed(half), *reader.close()]
     try:
@@ -211,8 +224,63 @@ def _is_frame(half: bytes) -> bool:
     return bool(frames)
 
 
-def _ending(rest: list[Event], failure: GroundwireError | None) -> list[Event]:
-    """What the decoder still held was said before the end, whatever the end was."""
+def _with_failure(rest: list[Event], failure: GroundwireError | None) -> list[Event]:
+    """The last events of a decoder, with the transport error as the failure, if there is one."""
     if failure is None:
         return rest
     return [Failed(failure) if isinstance(event, Failed) else event for event in rest]
+
+
+_MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_PAGE = 8192
+
+
+async def error_from_response(name: str, language: Dialect, response: Response, now: float) -> UpstreamError:
+    """Turns an HTTP error response into an `UpstreamError`."""
+    status, headers = response.status, response.headers
+    if status < 400:
+        return Refused(
+            f"{name} sent a redirect (HTTP {status}), which is not followed; check its base_url",
+            status=status,
+        )
+    error = language.decode_error(status, page_text(await response.error_body()), headers)
+    if error.retry_after is None:
+        error.retry_after = seconds_until(headers, now)
+    should_retry = headers.get("x-should-retry")
+    if should_retry in ("true", "false"):
+        error.retryable = should_retry == "true"
+    return error
+
+
+def page_text(body: bytes) -> bytes:
+    """The text of a web page; any other body unchanged."""
+    if not body.lstrip().startswith(b"<"):
+        return body
+    from html import unescape  # noqa: PLC0415  a large table, rarely needed
+
+    text = unescape(_MARKUP.sub(" ", body[:_PAGE].decode("utf-8", "replace")))
+    return " ".join(text.split()).encode("utf-8", "replace")
+
+
+def seconds_until(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds until the date in `retry-after`, by the provider's `date` header if there is one."""
+    due = _timestamp(headers.get("retry-after", ""))
+    if due is None:
+        return None
+    sent = _timestamp(headers.get("date", ""))
+    return bounded_wait(max(0.0, due - (now if sent is None else sent)))
+
+
+def _timestamp(text: str) -> float | None:
+    """Unix timestamp of an HTTP date, in any of its three forms."""
+    from datetime import datetime, timedelta, timezone  # noqa: PLC0415  rarely needed
+    from email.utils import parsedate_tz  # noqa: PLC0415
+
+    parts = parsedate_tz(text)
+    if parts is None:
+        return None
+    try:
+        zone = timezone(timedelta(seconds=parts[9] or 0))
+        return datetime(*parts[:6], tzinfo=zone).timestamp()
+    except (ValueError, OverflowError):
+        return None

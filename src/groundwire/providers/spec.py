@@ -1,54 +1,63 @@
-"""What a provider is: for most, a row of data and a way to adjust a body.
+"""Provider interfaces: the `Provider` protocol, `ProviderSpec`, and the plug-in factory interface.
 
-Everything a vendor requires beyond its dialect (headers, fields it insists on or rejects, which of the
-dialect's spellings of a search it takes) stands in its own file, in `adjust`, `headers` and `spelling`, never
-in the codec.
+Most providers are a `ProviderSpec`: data, and a few pure functions. Everything a vendor requires beyond its
+dialect (headers, fields it insists on or rejects, the spelling of the search tool) is in `adjust`, `headers`
+and `spelling` of its own file, never in the codec. A provider that is not an HTTP API with a known dialect is
+built by a `ProviderFactory`.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.secret import Credential
 from groundwire.model import Event, JsonObject, Request, SearchOptions
 from groundwire.model.value import value
-from groundwire.providers.capabilities import Capabilities
+from groundwire.providers.policy import Capabilities
 from groundwire.transport.http import Deadlines
+
+if TYPE_CHECKING:
+    from groundwire.credentials.redact import Redactor
+    from groundwire.transport.http import Http
+
+
+LOOP_HEADER = "x-groundwire-hop"
+"""Sent upstream and refused inbound, so that a gateway never forwards a request to itself in a loop."""
 
 Adjust: TypeAlias = Callable[[JsonObject, Request], JsonObject]
 Headers: TypeAlias = Callable[[Credential | None], Mapping[str, str]]
 Url: TypeAlias = Callable[[str, Request], str]
 Spelling: TypeAlias = Callable[[SearchOptions], SearchOptions]
 Batches: TypeAlias = AsyncGenerator[Sequence[Event], None]
-"""Events in the groups in which they arrived, none empty: what came together is passed on together."""
+"""Events in the groups in which they arrived; no group is empty."""
 
 
-def unchanged(body: JsonObject, _: Request) -> JsonObject:
-    """The body as the dialect wrote it."""
+def unchanged_body(body: JsonObject, _: Request) -> JsonObject:
+    """The body as the dialect encoded it."""
     return body
 
 
-def as_said(options: SearchOptions) -> SearchOptions:
-    """The search in whichever spelling it came."""
+def unchanged_search(options: SearchOptions) -> SearchOptions:
+    """The search options as the client sent them."""
     return options
 
 
 def bearer(credential: Credential | None) -> Mapping[str, str]:
-    """The usual way to show a key; none without one (Ollama, vLLM)."""
+    """Bearer authentication; no header without a credential (Ollama, vLLM)."""
     return {} if credential is None else {"authorization": f"Bearer {credential.secret.reveal()}"}
 
 
 def path(suffix: str) -> Url:
-    """The base address and a fixed path."""
+    """The base URL followed by a fixed path."""
     return lambda base, _: base.rstrip("/") + suffix
 
 
 @value
 class ProviderSpec:
-    """A provider that speaks a dialect over HTTP."""
+    """Describes a provider that speaks a dialect over HTTP."""
 
     name: str
     title: str
@@ -58,26 +67,26 @@ class ProviderSpec:
     model: str
     lookups: tuple[Lookup, ...] = ()
     missing: str = ""
-    """The code of the error when no credential is found; empty if none is needed."""
+    """Error code when no credential is found; empty if none is needed."""
     advice: str = ""
-    """What to do then, in one sentence."""
+    """What the user should do then, in one sentence."""
     headers: Headers = bearer
-    adjust: Adjust = unchanged
+    adjust: Adjust = unchanged_body
     capabilities: Capabilities = Capabilities()
     always_streams: bool = False
     deadlines: Deadlines = Deadlines()
-    spelling: Spelling = as_said
-    """Chooses among the dialect's spellings of a search, by way of the options' extras."""
+    spelling: Spelling = unchanged_search
+    """Chooses among the dialect's forms of the search tool, by setting the options' extras."""
     needs_model: bool = True
     family: str = ""
-    """Names of models that may replace the default when the vendor has turned it off; empty for a model that
-    the user chose, which is never replaced."""
+    """Pattern of models that may replace the default once the vendor has shut it down. Empty for a model that
+    the user chose: that one is never replaced."""
     forwards: tuple[str, ...] = ()
-    """Headers of a client of the same dialect that go along with its body."""
+    """Request headers forwarded from a client of the same dialect."""
 
 
 class Provider(Protocol):
-    """Anybody who answers a request with events."""
+    """Answers requests with a stream of event batches."""
 
     @property
     def name(self) -> str: ...
@@ -87,52 +96,101 @@ class Provider(Protocol):
     def capabilities(self) -> Capabilities: ...
 
     def batches(self, request: Request) -> Batches:
-        """The answer. Errors before it begins are raised; later ones are told by `Failed`."""
+        """The answer. An error before the first visible event is raised; a later one is a `Failed` event."""
         ...
 
 
-class Teller(Protocol):
-    """A provider that has its events one by one."""
+class ProviderSettingsView(Protocol):
+    """`[providers.NAME]` of the configuration, as a provider factory sees it."""
 
     @property
-    def name(self) -> str: ...
+    def base_url(self) -> str: ...
+    @property
+    def key_env(self) -> str: ...
     @property
     def model(self) -> str: ...
     @property
-    def capabilities(self) -> Capabilities: ...
-
-    def events(self, request: Request) -> AsyncGenerator[Event, None]:
-        """The answer."""
-        ...
-
-
-class OneByOne:
-    """A teller as a provider."""
-
-    def __init__(self, teller: Teller) -> None:
-        self._teller = teller
-
+    def timeout(self) -> float | None: ...
     @property
-    def name(self) -> str:
-        return self._teller.name
-
-    @property
-    def model(self) -> str:
-        return self._teller.model
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self._teller.capabilities
-
-    async def batches(self, request: Request) -> Batches:
-        """The answer."""
-        async with aclosing(self._teller.events(request)) as events:
-            async for event in events:
-                yield (event,)
+    def enabled(self) -> bool | None: ...
 
 
-async def flat(batches: Batches) -> AsyncGenerator[Event, None]:
-    """Events one by one."""
+@value
+class ProviderContext:
+    """What a `ProviderFactory` receives."""
+
+    name: str
+    settings: ProviderSettingsView
+    timeout: float | None
+    """Seconds for a request, from the provider's settings or the global one; None if neither is set."""
+    environment: Mapping[str, str]
+    home: str
+    http: Http
+    redactor: Redactor
+    """Register secrets here, and they are removed from errors, warnings and logs."""
+    credential: Callable[[tuple[Lookup, ...]], Credential | None]
+    """Finds a credential; the first lookup that succeeds wins."""
+
+
+def _always_usable() -> bool:
+    return True
+
+
+def _no_key_needed() -> str:
+    return "needs no key"
+
+
+@value
+class ProviderPlugin:
+    """A live provider with its title, status and credential lookups."""
+
+    provider: Provider
+    title: str
+    is_usable: Callable[[], bool] = _always_usable
+    """Can `auto` use it now? Called for every request, so it must be cheap."""
+    reason: Callable[[], str] = _no_key_needed
+    """Why it can or cannot be used, for status output."""
+    lookups: tuple[Lookup, ...] = ()
+    dialect: str = ""
+    """Shown in the status output."""
+    base_url: str = ""
+
+
+ProviderFactory: TypeAlias = Callable[[ProviderContext], ProviderPlugin]
+"""Builds a provider; registered in the catalog or as an entry point."""
+
+
+@value
+class ProviderStatus:
+    """A provider or an engine, and whether it can be used."""
+
+    name: str
+    title: str
+    usable: bool
+    reason: str
+    model: str
+    dialect: str
+    base_url: str
+    capabilities: Capabilities
+
+
+def status_of(plugin: ProviderPlugin) -> ProviderStatus:
+    """The status of a provider, without sending it a request."""
+    provider = plugin.provider
+    return ProviderStatus(
+        provider.name,
+        plugin.title,
+        plugin.is_usable(),
+        plugin.reason(),
+        provider.model,
+        plugin.dialect,
+        plugin.base_url,
+        provider.capabilities,
+    )
+
+
+async def flatten(batches: Batches) -> AsyncGenerator[Event, None]:
+    """The events of all batches, one by one."""
     async with aclosing(batches):
         async for batch in batches:
             for event in batch:

@@ -1,1 +1,1 @@
-"""Whom to ask, in what order, and what to do when it goes wrong."""
+"""Routing: name resolution, failover, retries, circuit breakers, response cache, search tool loop."""

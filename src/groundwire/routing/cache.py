@@ -1,8 +1,8 @@
-"""The same question has the same answer: while it is being given, and for a while after.
+"""Response cache with request coalescing.
 
-Events are kept, not bytes, so a question asked in two dialects is asked once. Only searches are kept, and
-only those that nothing but the question decides: no functions of the client's, no results of them, no
-earlier answer that its provider keeps.
+The cache stores events, not bytes, so a question that arrives in two dialects is sent upstream once. Only
+searches are cached, and only those that nothing but the request decides: no client functions or results of
+them, and no earlier response that the provider has stored.
 """
 
 from __future__ import annotations
@@ -17,119 +17,121 @@ from groundwire.dialects.json import dump_json
 from groundwire.model import Event, Json, JsonObject, Request, ToolCall, ToolResult
 from groundwire.model.json import encode
 from groundwire.model.value import replace, value
-from groundwire.routing.coalescing import Batches, Flight
+from groundwire.routing.coalescing import Batches, SharedStream
 
-State: TypeAlias = Literal["hit", "miss", "shared"]
-"""hit: told again; miss: asked for this request; shared: asked for another one that is still under way."""
+CacheState: TypeAlias = Literal["hit", "miss", "shared"]
+"""hit: from the cache; miss: sent upstream for this request; shared: joins an identical request in flight."""
 
-_SPELLING = frozenset({"type", "form"})
-"""How a client calls the search tool of its dialect: nothing that is asked for."""
-_TELLING = frozenset({"stream_options"})
-"""How the answer is to be told: its encoder's business."""
+_TOOL_FORM_KEYS = frozenset({"type", "form"})
+"""Extras that only name the search tool of a dialect."""
+_OUTPUT_KEYS = frozenset({"stream_options"})
+"""Extras that only affect how the response is encoded."""
 _IDS = ("id", "call_id")
 
 
-class Ask(Protocol):
-    """Asks a target."""
+class OpenStream(Protocol):
+    """Sends a request to a target."""
 
     def __call__(self, request: Request, *, provider: str, model: str) -> Batches: ...
 
 
 @value
 class CacheStatus:
-    """How a question was answered, and how many seconds ago the answer was complete."""
+    """Where a response came from, and how many seconds ago it was complete."""
 
-    state: State
+    state: CacheState
     age: int = 0
 
 
-Note: TypeAlias = Callable[[CacheStatus], None]
+OnCacheStatus: TypeAlias = Callable[[CacheStatus], None]
 
 
 @value
-class Bounds:
-    """How much is kept: answers, their bytes in all, and the bytes of one."""
+class CacheLimits:
+    """Size limits: number of entries, bytes of all entries, bytes of one."""
 
     entries: int = 1000
     total: int = 64 * 2**20
     answer: int = 4 * 2**20
 
 
-class _Kept(NamedTuple):
+class _CacheEntry(NamedTuple):
     batches: tuple[tuple[Event, ...], ...]
     size: int
     at: float
 
 
-class Cache:
-    """Answers of the last seconds, those used least recently dropped first. Without seconds it only asks."""
+class ResponseCache:
+    """LRU cache of responses with a time to live of `seconds`. With zero seconds every request is sent."""
 
     def __init__(
-        self, ask: Ask, seconds: float, clock: Callable[[], float], bounds: Bounds | None = None
+        self, send: OpenStream, seconds: float, clock: Callable[[], float], limits: CacheLimits | None = None
     ) -> None:
-        self._ask = ask
+        self._send = send
         self._seconds = seconds
         self._clock = clock
-        self._bounds = bounds or Bounds()
-        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
-        self._flights: dict[bytes, Flight] = {}
+        self._limits = limits or CacheLimits()
+        self._entries: OrderedDict[bytes, _CacheEntry] = OrderedDict()
+        self._in_flight: dict[bytes, SharedStream] = {}
         self.size = 0
-        """Bytes of all that is kept, by estimate."""
+        """Estimated bytes of all entries."""
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
-    def batches(self, request: Request, *, provider: str, model: str, note: Note | None = None) -> Batches:
-        """The answer; `note` hears where it comes from, before its first event."""
+    def batches(
+        self, request: Request, *, provider: str, model: str, note: OnCacheStatus | None = None
+    ) -> Batches:
+        """The answer; `note` receives the cache status before the first event."""
         if self._seconds <= 0 or not is_cacheable(request):
-            return self._ask(request, provider=provider, model=model)
-        return self._shared(request, provider, model, note or _unheard)
+            return self._send(request, provider=provider, model=model)
+        return self._shared(request, provider, model, note or _ignore)
 
-    async def _shared(self, request: Request, provider: str, model: str, note: Note) -> Batches:
-        key = identity(request, provider, model)
-        kept = self._fresh(key)
-        if kept is not None:
-            note(CacheStatus("hit", int(self._clock() - kept.at)))
-            for told in kept.batches:
-                yield told
+    async def _shared(self, request: Request, provider: str, model: str, note: OnCacheStatus) -> Batches:
+        key = cache_key(request, provider, model)
+        entry = self._fresh(key)
+        if entry is not None:
+            note(CacheStatus("hit", int(self._clock() - entry.at)))
+            for stored in entry.batches:
+                yield stored
             return
-        flight = self._flights.get(key)
-        note(CacheStatus("miss" if flight is None else "shared"))
-        if flight is None:
-            # The provider's own bytes would do for clients of its dialect only.
-            source = self._ask(replace(request, wire=None), provider=provider, model=model)
-            flight = Flight(source, self._bounds.answer, lambda flight: self._land(key, flight))
-            self._flights[key] = flight
-        async with aclosing(flight.follow()) as following:
+        stream = self._in_flight.get(key)
+        note(CacheStatus("miss" if stream is None else "shared"))
+        if stream is None:
+            # Passthrough bytes would only serve clients of the provider's dialect.
+            source = self._send(replace(request, wire=None), provider=provider, model=model)
+            stream = SharedStream(source, self._limits.answer, lambda stream: self._store(key, stream))
+            self._in_flight[key] = stream
+        async with aclosing(stream.follow()) as following:
             async for batch in following:
                 yield batch
 
-    def _fresh(self, key: bytes) -> _Kept | None:
-        kept = self._kept.get(key)
-        if kept is not None and self._clock() - kept.at >= self._seconds:
+    def _fresh(self, key: bytes) -> _CacheEntry | None:
+        entry = self._entries.get(key)
+        if entry is not None and self._clock() - entry.at >= self._seconds:
             self._drop(key)
             return None
-        if kept is not None:
-            self._kept.move_to_end(key)
-        return kept
+        if entry is not None:
+            self._entries.move_to_end(key)
+        return entry
 
-    def _land(self, key: bytes, flight: Flight) -> None:
-        """Nobody can join a flight any more; if its answer is whole, it is kept."""
-        del self._flights[key]
-        whole = flight.whole
-        if not whole:
+    def _store(self, key: bytes, stream: SharedStream) -> None:
+        """Stop coalescing onto a stream; if its response is complete, cache it."""
+        del self._in_flight[key]
+        complete = stream.complete
+        if not complete:
             return
-        self._kept[key] = _Kept(whole, flight.size, self._clock())
-        self.size += flight.size
-        while len(self._kept) > self._bounds.entries or self.size > self._bounds.total:
-            self._drop(next(iter(self._kept)))
+        self._entries[key] = _CacheEntry(complete, stream.size, self._clock())
+        self.size += stream.size
+        while len(self._entries) > self._limits.entries or self.size > self._limits.total:
+            self._drop(next(iter(self._entries)))
 
     def _drop(self, key: bytes) -> None:
-        self.size -= self._kept.pop(key).size
+        self.size -= self._entries.pop(key).size
 
 
 def is_cacheable(request: Request) -> bool:
-    """Is this a search that is decided by its words alone?"""
+    """Is this a search whose answer depends on the request alone?"""
     return (
         request.search is not None
         and not request.tools
@@ -141,34 +143,34 @@ def is_cacheable(request: Request) -> bool:
     )
 
 
-def identity(request: Request, provider: str, model: str) -> bytes:
-    """What makes two questions the same: all that is asked, and whom; not how it is spelled or told."""
+def cache_key(request: Request, provider: str, model: str) -> bytes:
+    """Digest of what determines the answer: target and content, not the wire format or streaming."""
     body = encode(replace(request, wire=None, model="", stream=False))
     search = cast("JsonObject", body["search"])
-    search["extras"] = _meant(search.get("extras", {}), _SPELLING)
-    body["extras"] = _meant(body.get("extras", {}), _TELLING)
+    search["extras"] = _normalised_extras(search.get("extras", {}), _TOOL_FORM_KEYS)
+    body["extras"] = _normalised_extras(body.get("extras", {}), _OUTPUT_KEYS)
     _renumber(cast("list[JsonObject]", body["messages"]))
     return sha256(dump_json([provider, model, body]).encode("utf-8", "surrogatepass")).digest()
 
 
-def _meant(extras: Json, form: frozenset[str]) -> Json:
-    """What only one dialect says, in the order of names; a dialect that says nothing is not there."""
-    said = {
-        dialect: {name: item[name] for name in sorted(item) if name not in form}
+def _normalised_extras(extras: Json, ignored: frozenset[str]) -> Json:
+    """Extras in a fixed order, without the keys that do not affect the answer and without empty dialects."""
+    kept = {
+        dialect: {name: item[name] for name in sorted(item) if name not in ignored}
         for dialect, item in sorted(cast("dict[str, JsonObject]", extras).items())
     }
-    return {dialect: item for dialect, item in said.items() if item}
+    return {dialect: item for dialect, item in kept.items() if item}
 
 
 def _renumber(messages: list[JsonObject]) -> None:
-    """Ids are chance: each becomes its number, so that what belongs together still does."""
+    """Replace random ids by running numbers, so that equal conversations are equal."""
     numbers: dict[str, str] = {}
     for message in messages:
         for part in cast("list[JsonObject]", message["parts"]):
             for name in _IDS:
-                if isinstance(said := part.get(name), str):
-                    part[name] = numbers.setdefault(said, str(len(numbers)))
+                if isinstance(item_id := part.get(name), str):
+                    part[name] = numbers.setdefault(item_id, str(len(numbers)))
 
 
-def _unheard(_: CacheStatus) -> None:
+def _ignore(_: CacheStatus) -> None:
     pass

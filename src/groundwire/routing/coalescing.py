@@ -1,9 +1,9 @@
-"""One answer under way, read by several askers.
+"""Request coalescing: one upstream request, several readers.
 
-The provider is asked once, by a task of its own, and what it says is recorded; everybody reads from the
-record at their own pace. The provider is read as fast as the fastest of them. An answer that outgrows the
-limit takes no more readers, forgets what all have read, and is read as fast as the slowest: so the limit
-holds. When the last reader leaves, the provider's request ends.
+A task reads the upstream stream once and records its batches; every reader iterates over the record at its
+own speed. Upstream is read as fast as the fastest reader. A response that exceeds the size limit accepts no
+more readers, drops what all have read, and is read as fast as the slowest reader, so memory stays bounded.
+A reader that leaves does not affect the others. The upstream request is cancelled when the last one leaves.
 """
 
 from __future__ import annotations
@@ -18,80 +18,80 @@ from groundwire.model import Event, Failed, Finished
 Batches: TypeAlias = AsyncGenerator[Sequence[Event], None]
 
 _OVERHEAD = 100
-"""About what an event weighs beside its words, in bytes."""
+"""Estimated bytes of an event besides its text."""
 
 
-class _Reader:
-    """How far somebody is."""
+class _ReadPosition:
+    """The position of one reader."""
 
-    __slots__ = ("place",)
+    __slots__ = ("index",)
 
     def __init__(self) -> None:
-        self.place = 0
+        self.index = 0
 
 
-class Flight:
-    """An answer while it comes. Who makes one must follow it before anything else happens."""
+class SharedStream:
+    """A response in flight. The creator must call `follow` before it yields to the event loop."""
 
-    def __init__(self, source: Batches, limit: int, closed: Callable[[Flight], None]) -> None:
+    def __init__(self, source: Batches, limit: int, closed: Callable[[SharedStream], None]) -> None:
         self._source = source
         self._limit = limit
-        self._closed: Callable[[Flight], None] | None = closed
+        self._closed: Callable[[SharedStream], None] | None = closed
         self._recorded: list[tuple[Event, ...]] = []
-        self._forgotten = 0
-        self._readers: set[_Reader] = set()
+        self._dropped = 0
+        self._readers: set[_ReadPosition] = set()
         self._wanted = asyncio.Event()
         self._changed = asyncio.Event()
         self.size = 0
-        """In bytes, by estimate."""
-        self._asking = asyncio.create_task(self._ask())
-        self._asking.add_done_callback(self._asked)
+        """Estimated bytes."""
+        self._task = asyncio.create_task(self._read())
+        self._task.add_done_callback(self._task_done)
 
     def __len__(self) -> int:
-        """How many batches are in memory."""
+        """The number of batches in memory."""
         return len(self._recorded)
 
     @property
-    def whole(self) -> tuple[tuple[Event, ...], ...]:
-        """The record of an answer that ended by itself; empty of any other: what was cut short or filtered
-        may be better the next time."""
+    def complete(self) -> tuple[tuple[Event, ...], ...]:
+        """The batches of a response that ended normally; empty for one that was cut short or filtered, which
+        may succeed the next time."""
         last = self._recorded[-1] if self._recorded else ()
         stopped = any(isinstance(event, Finished) and event.reason == "stop" for event in last)
-        return tuple(self._recorded) if stopped and not self._overweight else ()
+        return tuple(self._recorded) if stopped and not self._is_oversized else ()
 
     async def follow(self) -> Batches:
-        """The answer from its first event on, as far as it is known at once, then as it comes."""
-        reader = _Reader()
+        """The response from its first event: what is recorded at once, then as it arrives."""
+        reader = _ReadPosition()
         self._readers.add(reader)
         try:
-            while await self._reach(reader.place):
-                yield self._recorded[reader.place - self._forgotten]
-                reader.place += 1
-                self._forget()
+            while await self._wait_for(reader.index):
+                yield self._recorded[reader.index - self._dropped]
+                reader.index += 1
+                self._drop_read()
         finally:
             self._readers.discard(reader)
             await self._leave()
 
     @property
-    def _overweight(self) -> bool:
+    def _is_oversized(self) -> bool:
         return self.size > self._limit
 
     @property
     def _end(self) -> int:
-        return self._forgotten + len(self._recorded)
+        return self._dropped + len(self._recorded)
 
-    async def _reach(self, place: int) -> bool:
-        """Wait until there is a batch at a place; there is none behind the last."""
-        while place >= self._end:
-            if self._asking.done():
-                self._asking.result()  # an error is everybody's
+    async def _wait_for(self, index: int) -> bool:
+        """Wait until the batch at an index is recorded; False if the response ends before it."""
+        while index >= self._end:
+            if self._task.done():
+                self._task.result()  # an error reaches every reader
                 return False
             changed = self._changed
             self._wanted.set()
             await changed.wait()
         return True
 
-    async def _ask(self) -> None:
+    async def _read(self) -> None:
         try:
             async with aclosing(self._source) as batches:
                 async for batch in batches:
@@ -103,28 +103,28 @@ class Flight:
             self._close()
 
     def _is_wanted(self) -> bool:
-        """Does a reader wait for more? Behind the end of an answer there is nothing to wait for."""
+        """Does a reader wait for more? After the end of the response the generator is only finished."""
         if self._recorded and _ends(self._recorded[-1]):
             return True
-        places = [reader.place for reader in self._readers]
-        return bool(places) and (min(places) if self._overweight else max(places)) >= self._end
+        positions = [reader.index for reader in self._readers]
+        return bool(positions) and (min(positions) if self._is_oversized else max(positions)) >= self._end
 
     def _record(self, batch: tuple[Event, ...]) -> None:
         self._recorded.append(batch)
         self.size += sum(len(ascii(event)) + _OVERHEAD for event in batch)
-        if self._overweight or _ends(batch):
+        if self._is_oversized or _ends(batch):
             self._close()
         self._wake()
 
-    def _forget(self) -> None:
-        """What everybody has read is needed no more if nobody can come."""
-        if self._overweight:
-            read = min(reader.place for reader in self._readers) - self._forgotten
+    def _drop_read(self) -> None:
+        """Drop the batches that all readers have read, if no reader can join."""
+        if self._is_oversized:
+            read = min(reader.index for reader in self._readers) - self._dropped
             del self._recorded[:read]
-            self._forgotten += read
+            self._dropped += read
 
     def _close(self) -> None:
-        """From now on nobody can join; told once."""
+        """Accept no more readers; calls `closed` once."""
         closed, self._closed = self._closed, None
         if closed is not None:
             closed(self)
@@ -133,18 +133,18 @@ class Flight:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
-    def _asked(self, task: asyncio.Task[None]) -> None:
+    def _task_done(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
-            task.exception()  # seen, even if nobody is there to be told
+            task.exception()  # retrieved, even if no reader is left
         self._wake()
 
     async def _leave(self) -> None:
         if self._readers:
-            self._wanted.set()  # the slowest may have been the one who left
-        elif not self._asking.done():
+            self._wanted.set()  # the slowest reader may have left
+        elif not self._task.done():
             self._close()
-            self._asking.cancel()
-            await asyncio.wait((self._asking,))
+            self._task.cancel()
+            await asyncio.wait((self._task,))
 
 
 def _ends(batch: Sequence[Event]) -> bool:

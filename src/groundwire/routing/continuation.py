@@ -1,8 +1,8 @@
-"""A paused turn is continued by us, and the caller sees one answer.
+"""Continuation of paused turns: the caller sees one answer.
 
 After about ten searches Anthropic stops with `pause_turn`; the same request with the answer so far appended
-goes on. Its parts and spans count from zero again and are shifted; its usage adds up. A client that is given
-the provider's own bytes continues by itself.
+continues it. Parts and spans of the next round count from zero again and are shifted; usage is added up. A
+client that receives the provider's own bytes continues by itself.
 """
 
 from __future__ import annotations
@@ -30,40 +30,42 @@ from groundwire.providers.spec import Batches, Provider
 MAX_ROUNDS = 5
 
 
-def continued(provider: Provider, request: Request, rounds: int = MAX_ROUNDS) -> Batches:
-    """The events of a turn, over as many rounds as it takes, within bounds."""
+def with_continuation(provider: Provider, request: Request, rounds: int = MAX_ROUNDS) -> Batches:
+    """The events of a turn, over at most `rounds` requests."""
     if not provider.capabilities.pauses:
         return provider.batches(request)
-    return _continued(provider, request, rounds)
+    return _rounds(provider, request, rounds)
 
 
-async def _continued(provider: Provider, request: Request, rounds: int) -> Batches:
-    parts = points = 0
-    spent = Usage()
+async def _rounds(provider: Provider, request: Request, rounds: int) -> Batches:
+    parts = offset = 0
+    used = Usage()
     pause: Finished | None = None
     warned: list[Event] = []
     for number in range(rounds):
-        said: list[Event] = []
+        received: list[Event] = []
         verbatim = False
         pause = None
         async with aclosing(provider.batches(request)) as batches:
             async for batch in batches:
-                said += batch
+                received += batch
                 verbatim = verbatim or any(isinstance(event, Verbatim) for event in batch)
                 pause = None if verbatim else _pause(batch)
-                told = [_shift(event, parts, points, spent) for event in batch if event is not pause]
+                shifted = [_shift(event, parts, offset, used) for event in batch if event is not pause]
                 if number:
-                    told = [event for event in told if not (isinstance(event, Started) or event in warned)]
-                if told:
-                    yield told
+                    shifted = [
+                        event for event in shifted if not (isinstance(event, Started) or event in warned)
+                    ]
+                if shifted:
+                    yield shifted
         if pause is None:
             return
-        warned += [event for event in said if isinstance(event, Warned)]
-        answer = assemble(said)
-        # Not every number becomes a part of the answer: an empty text does not.
-        parts += 1 + max((getattr(event, "part", -1) for event in said), default=-1)
-        points += len(answer.text)
-        spent = add_usage(spent, answer.usage)
+        warned += [event for event in received if isinstance(event, Warned)]
+        answer = assemble(received)
+        # Not every part number becomes a part of the answer: an empty text does not.
+        parts += 1 + max((getattr(event, "part", -1) for event in received), default=-1)
+        offset += len(answer.text)
+        used = add_usage(used, answer.usage)
         turn = Message("assistant", answer.parts, answer.citations)
         request = replace(request, messages=(*request.messages, turn), wire=None)
     limit = Warned("pause_limit", f"the provider paused {rounds} times: the answer may be incomplete")
@@ -76,18 +78,18 @@ def _pause(batch: Sequence[Event]) -> Finished | None:
 
 
 def add_usage(first: Usage, second: Usage) -> Usage:
-    """Both together; what neither told stays unknown."""
+    """The sum of both; a field that neither has stays None."""
     pairs = ((getattr(first, name), getattr(second, name)) for name in field_names(Usage))
     return Usage(*(None if a is None and b is None else (a or 0) + (b or 0) for a, b in pairs))
 
 
-def _shift(event: Event, parts: int, points: int, spent: Usage) -> Event:
+def _shift(event: Event, parts: int, offset: int, used: Usage) -> Event:
     if isinstance(event, UsageSeen):
-        return UsageSeen(add_usage(spent, event.usage))
+        return UsageSeen(add_usage(used, event.usage))
     if isinstance(event, Cited):
         span = event.citation.span
-        if span is None or not points:
+        if span is None or not offset:
             return event
-        return Cited(replace(event.citation, span=Span(span.start + points, span.end + points)))
+        return Cited(replace(event.citation, span=Span(span.start + offset, span.end + offset)))
     number = getattr(event, "part", None)
     return event if number is None or not parts else replace(event, part=number + parts)

@@ -1,4 +1,4 @@
-"""What to do about an error, as a table: try again, ask somebody else, or give up."""
+"""Error policy: what an error means for routing (retry, next target, stop), and for provider health."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ _UNHEALTHY = (Overloaded, RateLimited, TimedOut, Unreachable, Interrupted, Upstr
 
 
 def reaction(error: GroundwireError) -> Reaction:
-    """The entry of the nearest class, unless the provider itself said better; what is not listed stops."""
+    """The reaction of the nearest listed class, adjusted by the provider's own `retryable`."""
     listed: Reaction = next((_REACTIONS[kind] for kind in type(error).__mro__ if kind in _REACTIONS), "stop")
-    told = vars(error).get("retryable")
-    if told is True:
+    retryable = vars(error).get("retryable")
+    if retryable is True:
         return "retry"
-    return "next" if told is False and listed == "retry" else listed
+    return "next" if retryable is False and listed == "retry" else listed
 
 
 def is_unhealthy(error: GroundwireError) -> bool:
-    """Does this error speak against the provider, rather than against the request?"""
+    """Is the provider at fault, and not the request?"""
     return isinstance(error, _UNHEALTHY)

@@ -1,8 +1,8 @@
-"""A circuit breaker for each provider. The clock is passed in.
+"""Circuit breaker for each provider. The clock is injected.
 
-Open after five failures in a row, or when of at least twenty calls within ten seconds half failed, or half
-were slow; then closed to all but one probe at a time, until one succeeds in good time. Who asks `admits`
-still asks the last provider there is: a broken answer is better than none, and so is a slow one.
+A breaker opens after five failures in a row, or when at least twenty calls were made within ten seconds and
+half of them failed or were slow. While it is open, one probe at a time is let through, until one succeeds in
+good time. The last target of a plan is tried even if `admits` is false: a late answer is better than none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from groundwire.model.value import value
 
 @value
 class BreakerPolicy:
-    """When a provider counts as broken, and for how long."""
+    """When a breaker opens, and for how long."""
 
     in_a_row: int = 5
     share: float = 0.5
@@ -24,10 +24,10 @@ class BreakerPolicy:
     window: float = 10.0
     rest: float = 30.0
     slow: float = 30.0
-    """So many seconds to the first visible event are too many."""
+    """A call is slow if its first visible event takes more seconds than this."""
 
 
-class _Call(NamedTuple):
+class _CallRecord(NamedTuple):
     ended: float
     ok: bool
     slow: bool
@@ -42,7 +42,7 @@ class Breaker:
         self._policy = policy
         self._clock = clock
         self._failures = 0
-        self._calls: deque[_Call] = deque()
+        self._calls: deque[_CallRecord] = deque()
         self._opened: float | None = None
         self._probing = False
 
@@ -51,7 +51,7 @@ class Breaker:
         return self._opened is not None
 
     def admits(self) -> bool:
-        """May a call be made now? A yes while open is the probe."""
+        """May a call be made now? True while the breaker is open means that this call is the probe."""
         if self._opened is None:
             return True
         if self._probing or self._clock() - self._opened < self._policy.rest:
@@ -60,15 +60,15 @@ class Breaker:
         return True
 
     def now(self) -> float:
-        """The time, by the clock that calls are judged with."""
+        """The current time of the injected clock."""
         return self._clock()
 
     def record(self, *, ok: bool, seconds: float = 0.0) -> None:
-        """A call ended; it took so many seconds until something could be seen of it."""
+        """Record the end of a call, and the seconds until its first visible event."""
         now = self._clock()
         slow = seconds > self._policy.slow
         self._probing = False
-        self._calls.append(_Call(now, ok, slow))
+        self._calls.append(_CallRecord(now, ok, slow))
         while self._calls and self._calls[0].ended <= now - self._policy.window:
             self._calls.popleft()
         self._failures = 0 if ok else self._failures + 1
@@ -76,14 +76,14 @@ class Breaker:
             if self._opened is not None:
                 self._calls.clear()
             self._opened = None
-        elif self._opened is not None or self._is_broken():
+        elif self._opened is not None or self._should_open():
             self._opened = now
 
     def release(self) -> None:
-        """A call ended without saying anything about the provider (cancelled, refused for its content)."""
+        """A probe ended without a verdict on the provider (cancelled, refused for its content)."""
         self._probing = False
 
-    def _is_broken(self) -> bool:
+    def _should_open(self) -> bool:
         failed = sum(not call.ok for call in self._calls)
         slow = sum(call.slow for call in self._calls)
         many = len(self._calls) >= self._policy.at_least

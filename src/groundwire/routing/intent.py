@@ -1,7 +1,7 @@
-"""Is this request somebody's own web search in disguise?
+"""Detects Claude Code's WebSearch side request.
 
 Claude Code runs its WebSearch tool as a request of its own: one search tool, one user message with a fixed
-beginning. Its system text has changed between versions and proves nothing; the structure has not.
+beginning. Its system text has changed between versions; the structure has not.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _RULES = "Search the web for what the user asks, and sum up what the pages say i
 
 
 def side_query(request: Request) -> str:
-    """What Claude Code's side request looks for; empty if this is none. Queries may span lines."""
+    """The query of Claude Code's side request; empty for any other request. Queries may span lines."""
     if request.search is None or request.tools or len(request.messages) != 1:
         return ""
     message = request.messages[0]
@@ -25,7 +25,7 @@ def side_query(request: Request) -> str:
 
 
 def as_search(request: Request, query: str) -> Request:
-    """The side request as a plain search, for whoever is not asked in the client's own words."""
+    """The side request as a plain search request."""
     return replace(
         request,
         messages=(Message("user", (Text(query),)),),

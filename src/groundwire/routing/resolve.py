@@ -14,16 +14,31 @@ Resolving a resolved target again changes nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from typing import NamedTuple
 
 from groundwire.errors import MissingCredential, RequestError, UnknownModel
 from groundwire.model import Warned
-from groundwire.routing.engines import ENGINES
-from groundwire.routing.failover import Plan, Target
+from groundwire.model.value import value
+from groundwire.providers.catalog import ENGINES
+from groundwire.transport.http import Deadlines
+
+__all__ = [
+    "AUTO",
+    "ENGINES",
+    "Plan",
+    "ResolvedTarget",
+    "no_model_message",
+    "plan_for",
+    "ranked",
+    "resolve",
+    "substituted",
+    "unknown_model",
+]
 
 AUTO = "auto"
 OTHERS = "*"
-"""In an `order`: all providers that are not listed, in the usual order."""
+"""In an `order`: all providers that are not listed, in the default order."""
 
 _DEFAULTS = frozenset({"", "auto", "default", "groundwire"})
 _OPENROUTER = "openrouter"
@@ -36,35 +51,58 @@ _VENDORS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
     ),
 )
 
+_NO_MODEL = (
+    "no model can be asked without searching: {advice}, or configure the key of a model's provider "
+    "(see: groundwire doctor)"
+)
+
+
+class ResolvedTarget(NamedTuple):
+    """A provider and one of its models. `auto` is the default target; an empty model is the default model."""
+
+    provider: str
+    model: str = ""
+
+
+@value
+class Plan:
+    """The targets to try, in order, and the time limit of the request."""
+
+    targets: tuple[ResolvedTarget, ...]
+    seconds: float = Deadlines().total
+    """For all attempts, retries and search rounds together."""
+    warnings: tuple[Warned, ...] = ()
+    """Sent before the answer, whichever target gives it."""
+
 
 def resolve(
     model: str, aliases: Mapping[str, str], usable: Mapping[str, bool], provider: str = AUTO
-) -> tuple[str, str]:
-    """Provider and model; the provider is `auto` for the default target, the model empty for the default."""
+) -> ResolvedTarget:
+    """The provider and model that a name means."""
     if provider.lower() not in _DEFAULTS:
         return _of_provider(provider, model, aliases, usable)
     model = model.removeprefix("models/")
     model = aliases.get(model, model)
     if model.lower() in _DEFAULTS:
-        return AUTO, ""
+        return ResolvedTarget(AUTO)
     if model in usable:
-        return model, ""
+        return ResolvedTarget(model)
     head, slash, rest = model.partition("/")
     if slash and head in usable:
-        return head, _own_name(head, rest)
+        return ResolvedTarget(head, _own_name(head, rest))
     if slash and usable.get(_OPENROUTER):
-        return _OPENROUTER, model
+        return ResolvedTarget(_OPENROUTER, model)
     for pattern, vendors in _VENDORS:
         if pattern.match(model):
             vendor = next((name for name in vendors if usable.get(name)), "")
-            return (vendor, model) if vendor else (AUTO, "")
+            return ResolvedTarget(vendor, model) if vendor else ResolvedTarget(AUTO)
     raise unknown_model(model, aliases, usable)
 
 
 def _of_provider(
     provider: str, model: str, aliases: Mapping[str, str], usable: Mapping[str, bool]
-) -> tuple[str, str]:
-    """The provider was chosen: slashes belong to its model's name, unless they repeat the provider's."""
+) -> ResolvedTarget:
+    """The target of a given provider: slashes belong to the model, unless they repeat the provider."""
     if provider not in usable:
         known = ", ".join(sorted(usable)) or "none"
         raise RequestError(f"unknown provider {provider[:100]!r}; known are: {known}")
@@ -72,12 +110,12 @@ def _of_provider(
     if model in aliases and slash and head in usable and provider not in (head, _OPENROUTER):
         raise RequestError(f"the alias {model!r} is {aliases[model]}, which is not a model of {provider}")
     if slash and head == provider:
-        return provider, _own_name(provider, rest)
-    return provider, head + slash + rest
+        return ResolvedTarget(provider, _own_name(provider, rest))
+    return ResolvedTarget(provider, head + slash + rest)
 
 
 def _own_name(provider: str, rest: str) -> str:
-    # All OpenRouter models are called maker/model, and OpenRouter is a maker too: `openrouter/auto`.
+    # All OpenRouter models are named vendor/model, and OpenRouter is a vendor too: `openrouter/auto`.
     return f"{provider}/{rest}" if provider == _OPENROUTER and "/" not in rest else rest
 
 
@@ -97,51 +135,58 @@ def substituted(model: str, aliases: Mapping[str, str], usable: Mapping[str, boo
     if name.lower() in _DEFAULTS:
         return ()
     try:
-        if resolve(model, aliases, usable) != (AUTO, ""):
+        if resolve(model, aliases, usable) != ResolvedTarget(AUTO):
             return ()
     except UnknownModel:
         return ()
-    said = f"no provider of {name[:100]} is configured: the default provider answered with its own model"
-    return (Warned("model_substituted", said),)
+    message = f"no provider of {name[:100]} is configured: the default provider answered with its own model"
+    return (Warned("model_substituted", message),)
 
 
-def ranked(order: Iterable[str], configured: Iterable[str], usual: Iterable[str]) -> tuple[str, ...]:
-    """The providers that `auto` asks, in order.
+def ranked(
+    order: Iterable[str], configured: Iterable[str], default: Iterable[str], engines: Container[str] = ENGINES
+) -> tuple[str, ...]:
+    """The providers that `auto` tries, in order.
 
-    An order that the user wrote is exclusive, except where it says `*`. The usual order is followed by the
-    providers that the user configured; they come before its engines.
+    An order that the user wrote is exclusive, except where it contains `*`. The default order is followed by
+    the providers that the user configured; those come before the engines.
     """
-    listed, default = tuple(dict.fromkeys(order)), tuple(usual)
+    listed, default = tuple(dict.fromkeys(order)), tuple(default)
     if listed == default:
-        return _with_configured(default, configured)
+        return _with_configured(default, configured, engines)
     if OTHERS not in listed:
         return listed
     at = listed.index(OTHERS)
-    others = (name for name in _with_configured(default, configured) if name not in listed)
+    others = (name for name in _with_configured(default, configured, engines) if name not in listed)
     return (*listed[:at], *others, *listed[at + 1 :])
 
 
-def _with_configured(usual: tuple[str, ...], configured: Iterable[str]) -> tuple[str, ...]:
-    more = [name for name in dict.fromkeys(configured) if name not in usual]
-    models = [name for name in usual if name not in ENGINES]
-    engines = [name for name in usual if name in ENGINES]
-    return (*models, *more, *engines)
+def _with_configured(
+    default: tuple[str, ...], configured: Iterable[str], engines: Container[str]
+) -> tuple[str, ...]:
+    more = [name for name in dict.fromkeys(configured) if name not in default]
+    names = (*(name for name in default if name not in engines), *more)
+    return (*names, *(name for name in default if name in engines))
 
 
 def plan_for(
-    target: tuple[str, str], order: Iterable[str], usable: Mapping[str, bool], *, searching: bool = True
+    target: ResolvedTarget,
+    order: Iterable[str],
+    usable: Mapping[str, bool],
+    *,
+    searching: bool = True,
+    engines: Container[str] = ENGINES,
 ) -> Plan:
-    """The plan for a resolved target: one provider, or for `auto` all that can be used, in order.
+    """The plan for a resolved target: that provider, or for `auto` all usable providers in order.
 
-    Engines only search: a conversation without search goes to them only if no model can be asked.
+    Engines only search: a request without search uses them only if there is no usable model.
     """
-    provider, model = target
-    if provider != AUTO:
-        return Plan((Target(provider, model),))
+    if target.provider != AUTO:
+        return Plan((target,))
     order = tuple(order)
-    targets = tuple(Target(name) for name in order if usable.get(name))
+    targets = tuple(ResolvedTarget(name) for name in order if usable.get(name))
     if not searching:
-        targets = tuple(target for target in targets if target.provider not in ENGINES) or targets
+        targets = tuple(target for target in targets if target.provider not in engines) or targets
     if not targets:
         raise MissingCredential(
             f"none of the providers in `order` can be used ({', '.join(order) or 'it is empty'}): set a key "
@@ -149,3 +194,8 @@ def plan_for(
             '`groundwire login`, or add "*" to the order to ask the others too (see: groundwire doctor)'
         )
     return Plan(targets)
+
+
+def no_model_message(advice: str) -> str:
+    """The error message for a request without web search where only engines can be used."""
+    return _NO_MODEL.format(advice=advice)

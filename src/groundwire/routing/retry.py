@@ -1,7 +1,7 @@
-"""When to try again: full jitter, the provider's own word first, and a budget for all requests together.
+"""Retry delays: full jitter, the provider's `retry-after` first, and a retry budget over all requests.
 
-Without a budget every layer's retries multiply an outage; with one, a dead provider gets at most a quarter
-more requests than were asked for.
+Without a budget the retries of every layer multiply an outage; with one, a failing provider gets at most a
+quarter more requests than clients have sent.
 """
 
 from __future__ import annotations
@@ -14,46 +14,46 @@ from groundwire.model.value import value
 
 @value
 class RetryPolicy:
-    """How often, how long, how patiently."""
+    """Number of attempts, and how long to wait between them."""
 
     attempts: int = 3
     base: float = 0.5
     cap: float = 8.0
     patience: float = 30.0
-    """A provider that asks for a longer wait than this is passed over."""
+    """A provider whose `retry-after` is longer than this is not retried."""
     detour: float = 0.05
-    """So long a wait is worth it where somebody else can be asked instead."""
+    """The longest wait for a retry where there is another target to try instead."""
 
 
 def delay(
-    error: GroundwireError, attempt: int, policy: RetryPolicy, chance: Callable[[], float]
+    error: GroundwireError, attempt: int, policy: RetryPolicy, random: Callable[[], float]
 ) -> float | None:
     """Seconds to wait before the next attempt (the first has number 0); None if that is too long."""
-    asked = error.retry_after if isinstance(error, UpstreamError) else None
-    if asked is not None:
-        return asked if asked <= policy.patience else None
+    requested = error.retry_after if isinstance(error, UpstreamError) else None
+    if requested is not None:
+        return requested if requested <= policy.patience else None
     span: float = min(policy.cap, policy.base * 2**attempt)
-    # Rate limits want to be waited out: never less than half. Anything else: anywhere in the span.
-    return span * (0.5 + chance() / 2) if isinstance(error, RateLimited) else span * chance()
+    # After a rate limit at least half of the span; otherwise anywhere in it.
+    return span * (0.5 + random() / 2) if isinstance(error, RateLimited) else span * random()
 
 
 class RetryBudget:
-    """A purse: each request pays in a fifth of a retry, each retry takes one out."""
+    """Token bucket: each request adds a fifth of a token, each retry takes one."""
 
-    __slots__ = ("_purse", "_ratio", "_size")
+    __slots__ = ("_ratio", "_size", "_tokens")
 
     def __init__(self, ratio: float = 0.2, size: float = 10.0, start: float = 3.0) -> None:
         self._ratio = ratio
         self._size = size
-        self._purse = start
+        self._tokens = start
 
     def request(self) -> None:
-        """A request began."""
-        self._purse = min(self._size, self._purse + self._ratio)
+        """A request began: add its share."""
+        self._tokens = min(self._size, self._tokens + self._ratio)
 
     def take(self) -> bool:
-        """May a retry be made?"""
-        if self._purse < 1:
+        """Take a token for a retry; False if there is none."""
+        if self._tokens < 1:
             return False
-        self._purse -= 1
+        self._tokens -= 1
         return True

@@ -15,18 +15,18 @@ from groundwire.providers import gemini
 from groundwire.providers.spec import ProviderSpec
 
 NAME = "geminisearch"
-MODEL = gemini.ROW.model
+MODEL = gemini.GEMINI.model
 
 
 def row_of(config: Config) -> ProviderSpec:
     """The provider."""
     chosen = config.geminisearch.get("model", "").strip()
     return replace(
-        gemini.ROW,
+        gemini.GEMINI,
         name=NAME,
-        base_url=config.provider(gemini.ROW.name).base_url or gemini.ROW.base_url,
+        base_url=config.provider(gemini.GEMINI.name).base_url or gemini.GEMINI.base_url,
         model=chosen or MODEL,
-        family="" if chosen else gemini.ROW.family,
+        family="" if chosen else gemini.GEMINI.family,
         lookups=(Lookup("environment", "GEMINI_API_KEY"),),
         advice="Set GEMINI_API_KEY, or provider.geminisearch.options.apiKey in OpenCode's configuration.",
     )
@@ -34,7 +34,7 @@ def row_of(config: Config) -> ProviderSpec:
 
 def raw_metadata(config: Config, answer: Answer) -> JsonObject:
     """Gemini's own `groundingMetadata`, as a field of the result, for a block that asks for it."""
-    metadata = answer.extras.get(gemini.ROW.dialect, {}).get("groundingMetadata")
+    metadata = answer.extras.get(gemini.GEMINI.dialect, {}).get("groundingMetadata")
     return (
         {"groundingMetadata": metadata} if metadata and config.geminisearch.get("groundingMetadata") else {}
     )

@@ -15,8 +15,7 @@ from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.errors import ClientWireError, InvalidArguments, UnsupportedFeature
 from groundwire.model import FunctionTool, Json, JsonObject, Location, Message, Request, SearchOptions, Text
 from groundwire.model.value import value
-from groundwire.providers.capabilities import RESTRICTIONS
-from groundwire.providers.policy import check_domains
+from groundwire.providers.policy import RESTRICTIONS, check_domains
 from groundwire.tools.schemas import EMPTY, KEYWORDS, is_strictable, limited, localized, pick, strict
 
 WEB_SEARCH = "webSearch"

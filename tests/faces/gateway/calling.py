@@ -15,7 +15,7 @@ from groundwire.faces.gateway.asgi import Message
 from groundwire.faces.gateway.factory import gateway_for
 from groundwire.model import Event, Request, Source
 from groundwire.model.value import replace
-from groundwire.providers.capabilities import Capabilities
+from groundwire.providers.policy import Capabilities
 from groundwire.testing.answers import told
 
 LOCAL = {"host": "127.0.0.1:8484"}

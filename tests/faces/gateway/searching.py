@@ -28,13 +28,14 @@ from groundwire.model import (
     UsageSeen,
 )
 from groundwire.model.value import replace
-from groundwire.providers.capabilities import capabilities_of_engine
 from groundwire.providers.http import HttpProvider
+from groundwire.providers.policy import engine_capabilities
 from groundwire.providers.registry import describe
 from groundwire.providers.spec import Batches, Provider
-from groundwire.routing.failover import Plan, Router, Target
+from groundwire.routing.failover import Router
 from groundwire.routing.health import Health
-from groundwire.routing.tool_loop.provider import SearchingProvider
+from groundwire.routing.resolve import Plan, ResolvedTarget
+from groundwire.routing.tool_loop.provider import ToolLoopProvider
 from groundwire.testing.upstream import ScriptedResponse, Upstream, answer
 from groundwire.transport.http import Http
 from tests.faces.gateway.serving import BASES, HOST
@@ -78,11 +79,11 @@ class Asking:
     def __init__(self, providers: Mapping[str, Provider], config: Config) -> None:
         self.config = config
         self._names = tuple(providers)
-        self._router = Router(providers, health=Health(monotonic), sleep=asyncio.sleep, chance=lambda: 0.5)
+        self._router = Router(providers, health=Health(monotonic), sleep=asyncio.sleep, random=lambda: 0.5)
 
     def batches(self, request: Request, *, provider: str = "auto", model: str = "") -> Batches:
         chosen = self._names[:1] if provider == "auto" else (provider,)
-        return self._router.batches(request, Plan(tuple(Target(name, model) for name in chosen)))
+        return self._router.batches(request, Plan(tuple(ResolvedTarget(name, model) for name in chosen)))
 
     def usable(self) -> Mapping[str, bool]:
         return dict.fromkeys(self._names, True)
@@ -106,10 +107,10 @@ async def searching(
 
     async with Upstream(script) as upstream:
         row = replace(describe("m", dialect, upstream.url + BASES.get(dialect, ""), ""), model="model-1")
-        provider = SearchingProvider(
+        provider = ToolLoopProvider(
             HttpProvider(row, http, credential, Redactor()),
             lambda: engine,
-            capabilities_of_engine(engine.honours),
+            engine_capabilities(engine.honours),
         )
         async with served(Asking({"m": provider}, Config())) as url:
             yield url, upstream

@@ -14,7 +14,7 @@ from groundwire.dialects.openai_responses import DIALECT
 from groundwire.errors import Interrupted
 from groundwire.model import Verbatim
 from groundwire.model.value import replace
-from groundwire.providers.passthrough.writer import Passing
+from groundwire.providers.passthrough.writer import PassthroughWriter
 from groundwire.testing.script import EVENTS, Dribble, ScriptedResponse
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.ends import check_end
@@ -125,7 +125,7 @@ def test_a_sentinel_where_more_was_due_is_a_broken_stream(dialect: str) -> None:
 
 
 def test_an_error_of_ours_goes_on_counting_where_the_provider_stopped() -> None:
-    passing = Passing(DIALECT, Reply())
+    passing = PassthroughWriter(DIALECT, Reply())
     passing.feed([Verbatim(b'data: {"type":"response.created","sequence_number":6}\n\n')])
     passing.feed([Verbatim(b": still here\n\n")])
     numbers = re.findall(rb'"sequence_number":(\d+)', passing.fail(Interrupted("cut")))

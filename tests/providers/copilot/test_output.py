@@ -39,20 +39,20 @@ from groundwire.model import (
     Warned,
     assemble,
 )
-from groundwire.providers.copilot_output import Output
+from groundwire.providers.copilot.output import OutputReader
 from tests.providers.copilot.fake import document, line, note, result_line, search_lines
 
 ONE, TWO = "https://one.example/a", "https://two.example/b"
 
 
-def told(output: str, query: str = "q", *, code: int = 0, errors: str = "") -> list[Event]:
-    reader = Output(query)
+def events_of(output: str, query: str = "q", *, code: int = 0, errors: str = "") -> list[Event]:
+    reader = OutputReader(query)
     events = [event for each in output.encode().splitlines() for event in reader.feed(each)]
     return [*events, *reader.close(code, errors.encode())]
 
 
 def answer(output: str, query: str = "q", *, code: int = 0, errors: str = "") -> Answer:
-    return assemble(told(output, query, code=code, errors=errors))
+    return assemble(events_of(output, query, code=code, errors=errors))
 
 
 def codes(answered: Answer) -> list[str]:
@@ -65,11 +65,11 @@ def error_of(events: list[Event]) -> GroundwireError:
     return last.error
 
 
-def test_the_raw_result_of_the_tool_is_told_with_markers_as_anchors() -> None:
+def test_the_raw_tool_result_is_emitted_with_markers_as_anchors() -> None:
     text = "Grüße 😀 one【3:0†source】【3:1†source】."
     first = text.index("【3:0")
     notes = [note(first, first + 12, ONE, "One"), note(first + 12, first + 24, TWO, "Two")]
-    events = told(
+    events = events_of(
         line("model.call_start", model="gpt-4.1")
         + search_lines(document(text, notes, ("grüße", "greetings")))
         + line("assistant.message", content="something else", model="gpt-4.1")
@@ -89,7 +89,7 @@ def test_the_raw_result_of_the_tool_is_told_with_markers_as_anchors() -> None:
 
 
 def test_the_answer_is_complete_when_the_tool_has_answered() -> None:
-    reader = Output("q")
+    reader = OutputReader("q")
     lines = search_lines(document("x", None)).encode().splitlines()
     reader.feed(lines[0])
     assert not reader.is_complete
@@ -105,7 +105,7 @@ def test_searches_that_run_at_once_are_all_waited_for() -> None:
         start, end = search_lines(content, call=f"call_{number}").splitlines()
         starts.append(start)
         ends.append(end)
-    reader = Output("q")
+    reader = OutputReader("q")
     events = [event for each in (*starts, ends[0]) for event in reader.feed(each.encode())]
     early = reader.is_complete
     events += reader.feed(ends[1].encode())
@@ -125,7 +125,7 @@ def test_a_repeated_marker_without_annotation_means_what_its_twin_means() -> Non
     assert {item.evidence[0].source.url for item in answered.citations} == {ONE}
 
 
-def test_markers_are_cut_where_nothing_says_what_they_mean_and_places_move_along() -> None:
+def test_markers_without_a_source_are_removed_and_offsets_shift() -> None:
     text = "a【9:9†source】b【3:2†source】"
     answered = answer(search_lines(document(text, [note(14, 26, ONE)])))
     assert answered.text == "ab【3:2†source】"
@@ -146,7 +146,7 @@ def test_markers_are_cut_where_nothing_says_what_they_mean_and_places_move_along
         (None, None, "【3:2†source】", Span(3, 15)),
     ],
 )
-def test_an_offset_is_believed_only_where_a_marker_stands(
+def test_an_offset_is_used_only_where_a_marker_is(
     start: int | None, end: int | None, label: str, span: Span | None
 ) -> None:
     text = "a😀b【3:2†source】 c"
@@ -191,7 +191,7 @@ def test_addresses_that_must_not_be_shown_are_no_sources() -> None:
         assert (answered.text, answered.sources) == ("x", ())
 
 
-def test_control_characters_never_come_through_and_places_stay() -> None:
+def test_control_characters_are_replaced_and_offsets_stay() -> None:
     text = "a\x1b[31m\x07\x9b\r\n【3:2†source】"
     at = text.index("【")
     answered = answer(
@@ -223,7 +223,7 @@ def test_the_tool_may_have_the_name_of_its_server_before_its_own() -> None:
 
 def test_a_tool_that_was_not_offered_is_reported_and_its_result_is_not_believed() -> None:
     lines = search_lines(document("x", None)).replace('"web_search"', '"not_web_searching"')
-    events = told(lines + line("assistant.message", content="y") + result_line())
+    events = events_of(lines + line("assistant.message", content="y") + result_line())
     assert [event.code for event in events if isinstance(event, Warned)] == [
         "unexpected_tool",
         "not_grounded",
@@ -231,7 +231,7 @@ def test_a_tool_that_was_not_offered_is_reported_and_its_result_is_not_believed(
     assert assemble(events).text == "y"
 
 
-def test_a_failed_search_is_told_and_the_message_is_not_grounded() -> None:
+def test_a_failed_search_is_an_event_and_the_message_is_not_grounded() -> None:
     answered = answer(
         search_lines("", success=False) + line("assistant.message", content="I could not.") + result_line()
     )
@@ -323,14 +323,16 @@ def test_recorded_use_of_another_tool_is_reported(recordings: Path) -> None:
 
 
 def test_a_recorded_failure_is_an_overloaded_provider(recordings: Path) -> None:
-    error = error_of(told((recordings / "copilot" / "cli-json-failure.jsonl").read_text("utf-8"), code=1))
+    error = error_of(
+        events_of((recordings / "copilot" / "cli-json-failure.jsonl").read_text("utf-8"), code=1)
+    )
     assert isinstance(error, Overloaded)
     assert error.status == 500
     assert "500 boom" in error.message
 
 
 @pytest.mark.parametrize("name", ["cli-silent-tool", "cli-text-success", "cli-text-tool"])
-def test_recorded_bare_text_holds_the_object_that_was_asked_for(recordings: Path, name: str) -> None:
+def test_recorded_bare_text_holds_the_requested_object(recordings: Path, name: str) -> None:
     text = (recordings / "copilot" / f"{name}.stdout.txt").read_text("utf-8")
     answered = answer(text, "grüße")
     assert answered.text == "Hi  done"
@@ -338,10 +340,10 @@ def test_recorded_bare_text_holds_the_object_that_was_asked_for(recordings: Path
     assert codes(answered) == []
 
 
-def test_a_recorded_failure_in_bare_text_is_told_by_the_error_output(recordings: Path) -> None:
+def test_a_recorded_failure_in_bare_text_is_read_from_stderr(recordings: Path) -> None:
     folder = recordings / "copilot"
     error = error_of(
-        told(
+        events_of(
             (folder / "cli-text-failure.stdout.txt").read_text("utf-8"),
             code=1,
             errors=(folder / "cli-text-failure.stderr.txt").read_text("utf-8"),
@@ -366,19 +368,19 @@ def test_a_recorded_failure_in_bare_text_is_told_by_the_error_output(recordings:
         {"more": 1},
     ],
 )
-def test_bare_text_that_is_not_exactly_what_was_asked_for_is_text_and_not_grounded(
+def test_bare_text_that_is_not_the_requested_object_is_not_grounded(
     change: dict[str, object],
 ) -> None:
-    asked = {"query": "q", "summary": "s", "sources": [{"title": "T", "url": ONE}]}
-    text = json.dumps({**asked, **change})
+    requested = {"query": "q", "summary": "s", "sources": [{"title": "T", "url": ONE}]}
+    text = json.dumps({**requested, **change})
     answered = answer(text)
     assert (answered.text, answered.citations) == (text, ())
     assert codes(answered) == ["not_grounded"]
 
 
-def test_the_object_may_stand_in_a_fence_and_behind_words() -> None:
-    asked = {"query": "q", "summary": "s", "sources": [{"title": "T", "url": ONE}]}
-    answered = answer("Here {it} is:\n```json\n" + json.dumps(asked, indent=2) + "\n```\n")
+def test_the_object_may_be_in_a_fence_and_after_text() -> None:
+    requested = {"query": "q", "summary": "s", "sources": [{"title": "T", "url": ONE}]}
+    answered = answer("Here {it} is:\n```json\n" + json.dumps(requested, indent=2) + "\n```\n")
     assert answered.text == "s"
     assert [page.url for page in answered.sources] == [ONE]
 
@@ -407,29 +409,29 @@ def test_braces_without_end_are_text() -> None:
         ("bwrap: setting up uid map: Permission denied", ConfigError, "sandbox"),
     ],
 )
-def test_failures_are_told_apart_by_their_words(
+def test_failures_are_classified_by_their_message(
     errors: str, kind: type[GroundwireError], advice: str
 ) -> None:
-    error = error_of(told("", code=1, errors=errors))
+    error = error_of(events_of("", code=1, errors=errors))
     assert type(error) is kind
     assert advice in error.message
 
 
 def test_a_failure_inside_json_lines_counts_even_if_the_exit_code_is_lost() -> None:
-    events = told(
+    events = events_of(
         line("session.error", errorType="rate_limit", message="slow down", statusCode=429) + result_line(1)
     )
     assert type(error_of(events)) is RateLimited
 
 
 def test_a_killed_cli_is_an_interruption_and_a_silent_one_breaks_the_rules() -> None:
-    assert type(error_of(told("", code=-9))) is Interrupted
-    assert type(error_of(told("", code=0))) is UpstreamWireError
-    assert type(error_of(told(result_line(0)))) is UpstreamWireError
+    assert type(error_of(events_of("", code=-9))) is Interrupted
+    assert type(error_of(events_of("", code=0))) is UpstreamWireError
+    assert type(error_of(events_of(result_line(0)))) is UpstreamWireError
 
 
-def test_an_answer_of_the_tool_stands_even_if_the_model_failed_afterwards() -> None:
-    events = told(search_lines(document("x", None)) + result_line(1), code=1)
+def test_a_tool_result_is_kept_even_if_the_model_failed_afterwards() -> None:
+    events = events_of(search_lines(document("x", None)) + result_line(1), code=1)
     assert events[-1] == Finished()
 
 
@@ -473,6 +475,6 @@ def test_odd_lines_break_nothing(odd: str) -> None:
     ],
 )
 def test_odd_results_are_no_results(content: str) -> None:
-    events = told(search_lines(content) + line("assistant.message", content="y") + result_line())
+    events = events_of(search_lines(content) + line("assistant.message", content="y") + result_line())
     assert assemble(events).text == "y"
     assert events[-1] == Finished()

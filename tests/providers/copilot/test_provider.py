@@ -36,8 +36,9 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import replace
-from groundwire.providers.copilot import CopilotProvider
-from groundwire.providers.copilot_command import CopilotSettings, arguments
+from groundwire.providers.copilot.command import CopilotSettings, arguments
+from groundwire.providers.copilot.provider import CopilotProvider
+from groundwire.providers.spec import flatten
 from tests.providers.copilot.fake import (
     TOKEN,
     document,
@@ -70,16 +71,16 @@ def question(query: str = "q", **options: object) -> Request:
 
 
 def provider(settings: CopilotSettings, concurrent: int = 2) -> CopilotProvider:
-    return CopilotProvider(settings, Redactor(), mark=lambda: MARK, concurrent=concurrent)
+    return CopilotProvider(settings, Redactor(), delimiter=lambda: MARK, concurrent=concurrent)
 
 
-async def told(asked: CopilotProvider, request: Request) -> list[Event]:
-    async with aclosing(asked.events(request)) as events:
+async def events_of(copilot: CopilotProvider, request: Request) -> list[Event]:
+    async with aclosing(flatten(copilot.batches(request))) as events:
         return [event async for event in events]
 
 
-def answer(asked: CopilotProvider, request: Request) -> Answer:
-    return assemble(asyncio.run(told(asked, request)))
+def answer(copilot: CopilotProvider, request: Request) -> Answer:
+    return assemble(asyncio.run(events_of(copilot, request)))
 
 
 def is_dead(pid: int, seconds: float = 2.0) -> bool:
@@ -99,10 +100,10 @@ def wait_until(is_so: Callable[[], bool], seconds: float) -> bool:
     return is_so()
 
 
-def test_a_search_is_asked_for_and_its_answer_is_cited(tmp_path: Path) -> None:
+def test_a_search_is_requested_and_its_answer_is_cited(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("out", GOOD))
-    asked = provider(cli.settings({"OPENAI_API_KEY": "sk-secret-secret"}))
-    answered = answer(asked, question("grüße\n$(id)"))
+    copilot = provider(cli.settings({"OPENAI_API_KEY": "sk-secret-secret"}))
+    answered = answer(copilot, question("grüße\n$(id)"))
     assert answered.text == TEXT
     assert [item.span and TEXT[slice(*item.span)] for item in answered.citations] == [
         "【3:0†source】",
@@ -125,12 +126,12 @@ def test_a_search_is_asked_for_and_its_answer_is_cited(tmp_path: Path) -> None:
     assert not Path(home).exists()
 
 
-def test_the_provider_says_what_it_is(tmp_path: Path) -> None:
-    asked = provider(fake_cli(tmp_path).settings({"WEB_SEARCH_MODEL": "gpt-5-mini"}))
-    assert (asked.name, asked.model, asked.trouble()) == ("copilot", "gpt-5-mini", "")
-    assert asked.capabilities.support("allowed_domains") == "emulated"
-    assert asked.capabilities.support("live") == "refused"
-    assert asked.capabilities.support("max_uses") == "ignored"
+def test_the_provider_has_name_model_and_capabilities(tmp_path: Path) -> None:
+    copilot = provider(fake_cli(tmp_path).settings({"WEB_SEARCH_MODEL": "gpt-5-mini"}))
+    assert (copilot.name, copilot.model, copilot.problem()) == ("copilot", "gpt-5-mini", "")
+    assert copilot.capabilities.support("allowed_domains") == "emulated"
+    assert copilot.capabilities.support("live") == "refused"
+    assert copilot.capabilities.support("max_uses") == "ignored"
 
 
 def test_the_model_of_the_request_goes_before_the_default(tmp_path: Path) -> None:
@@ -171,12 +172,12 @@ def test_five_thousand_hostile_queries_reach_the_cli_byte_for_byte_and_none_is_e
 def run_hostile(folder: Path, count: int) -> None:
     cli = fake_cli(folder, ("out", GOOD))
     canary = folder / "executed"
-    asked = provider(cli.settings())
+    copilot = provider(cli.settings())
     sent = list(queries(f"touch {canary}", count, MARK))
 
     async def main() -> None:
         for at in range(0, count, 2):
-            await asyncio.gather(*(told(asked, question(query)) for query in sent[at : at + 2]))
+            await asyncio.gather(*(events_of(copilot, question(query)) for query in sent[at : at + 2]))
 
     asyncio.run(main())
     calls = cli.calls()
@@ -209,10 +210,10 @@ def test_a_blank_query_and_a_strange_model_are_refused_before_anything_starts(tm
 
 def test_turned_off_means_off(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path)
-    asked = provider(cli.settings({"ENABLE_WEB_SEARCH": "false"}))
+    copilot = provider(cli.settings({"ENABLE_WEB_SEARCH": "false"}))
     with pytest.raises(ConfigError, match="ENABLE_WEB_SEARCH"):
-        answer(asked, question())
-    assert "ENABLE_WEB_SEARCH" in asked.trouble()
+        answer(copilot, question())
+    assert "ENABLE_WEB_SEARCH" in copilot.problem()
     assert cli.calls() == []
 
 
@@ -222,7 +223,7 @@ def test_a_cli_that_is_not_installed_is_named(tmp_path: Path) -> None:
         answer(provider(settings), question())
 
 
-def test_domains_are_asked_for_in_words_and_the_answer_is_audited(tmp_path: Path) -> None:
+def test_domain_lists_are_emulated_and_the_answer_is_audited(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("out", GOOD))
     answered = answer(provider(cli.settings()), question(allowed_domains=("one.example",)))
     assert [page.url for page in answered.sources] == [ONE]
@@ -261,7 +262,7 @@ def test_an_answer_without_searches_is_reported_as_not_grounded(tmp_path: Path) 
     assert [warning.code for warning in answered.warnings] == ["not_grounded"]
 
 
-def test_an_older_cli_is_asked_again_for_bare_text(tmp_path: Path) -> None:
+def test_an_older_cli_is_run_again_for_bare_text(tmp_path: Path) -> None:
     retold = {"query": "q", "summary": "s", "sources": [{"title": "One", "url": ONE}]}
     refuse = (
         "if '--output-format' in sys.argv:\n"
@@ -269,20 +270,20 @@ def test_an_older_cli_is_asked_again_for_bare_text(tmp_path: Path) -> None:
         f"print({json.dumps(retold)!r})"
     )
     cli = fake_cli(tmp_path, ("run", refuse))
-    asked = provider(cli.settings())
+    copilot = provider(cli.settings())
     for _ in range(2):
-        assert [page.url for page in answer(asked, question()).sources] == [ONE]
+        assert [page.url for page in answer(copilot, question()).sources] == [ONE]
     flags = [call["argv"] for call in cli.calls()]
-    assert flags == [list(arguments("gpt-4.1")), *[list(arguments("gpt-4.1", silent=True))] * 2]
+    assert flags == [list(arguments("gpt-4.1")), *[list(arguments("gpt-4.1", plain_output=True))] * 2]
 
 
-def test_a_cli_without_a_login_says_what_to_do(tmp_path: Path) -> None:
+def test_a_cli_without_a_login_fails_with_advice(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("err", "Error: No authentication information found.\n"), ("exit", 1))
     with pytest.raises(AuthRejected, match="COPILOT_GITHUB_TOKEN"):
         answer(provider(cli.settings()), question())
 
 
-def test_a_token_that_the_cli_repeats_is_not_told(tmp_path: Path) -> None:
+def test_a_token_that_the_cli_echoes_is_redacted(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("err", f"odd: {TOKEN} in the way\n"), ("exit", 1))
     with pytest.raises(GroundwireError) as caught:
         answer(provider(cli.settings()), question())
@@ -301,19 +302,19 @@ def test_time_out_kills_the_whole_group(tmp_path: Path) -> None:
     cli = fake_cli(
         tmp_path, ("run", "import signal; signal.signal(15, signal.SIG_IGN)"), ("run", FORK), ("run", SLEEP)
     )
-    asked = provider(cli.settings({"WEB_SEARCH_TIMEOUT": "2000"}))
+    copilot = provider(cli.settings({"WEB_SEARCH_TIMEOUT": "2000"}))
     began = time.monotonic()
     with pytest.raises(TimedOut, match="WEB_SEARCH_TIMEOUT"):
-        answer(asked, question())
+        answer(copilot, question())
     assert time.monotonic() - began < PROMPT
     assert is_dead(cli.calls()[0]["pid"])
     assert is_dead(int(Path(f"{cli.record}.child").read_text()))
 
 
-def test_a_failure_after_the_search_began_is_told_as_an_event(tmp_path: Path) -> None:
+def test_a_failure_after_the_search_began_is_an_event(tmp_path: Path) -> None:
     start = search_lines("").splitlines(keepends=True)[0]
     cli = fake_cli(tmp_path, ("out", start), ("run", SLEEP))
-    events = asyncio.run(told(provider(cli.settings({"WEB_SEARCH_TIMEOUT": "3000"})), question()))
+    events = asyncio.run(events_of(provider(cli.settings({"WEB_SEARCH_TIMEOUT": "3000"})), question()))
     assert isinstance(events[0], SearchStarted)
     assert isinstance(events[-1], Failed)
     assert isinstance(events[-1].error, TimedOut)
@@ -324,7 +325,7 @@ def test_a_cancelled_caller_kills_the_whole_group(tmp_path: Path) -> None:
     child = Path(f"{cli.record}.child")
 
     async def main() -> float:
-        task = asyncio.create_task(told(provider(cli.settings()), question()))
+        task = asyncio.create_task(events_of(provider(cli.settings()), question()))
         async with asyncio.timeout(PROMPT):
             while not (child.exists() and child.read_text()):
                 await asyncio.sleep(0.01)
@@ -347,7 +348,7 @@ def test_leaving_the_events_half_way_kills_the_cli(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("out", start), ("run", SLEEP))
 
     async def main() -> None:
-        async with aclosing(provider(cli.settings()).events(question())) as events:
+        async with aclosing(flatten(provider(cli.settings()).batches(question()))) as events:
             async for _ in events:
                 break
 
@@ -363,10 +364,10 @@ def test_no_more_searches_run_at_once_than_allowed(tmp_path: Path) -> None:
         "with open(RECORD[:-5] + 'most', 'a') as file: file.write(f'{most} ')"
     )
     cli = fake_cli(tmp_path, ("run", work), ("out", GOOD))
-    asked = provider(cli.settings(), concurrent=2)
+    copilot = provider(cli.settings(), concurrent=2)
 
     async def main() -> None:
-        await asyncio.gather(*(told(asked, question()) for _ in range(6)))
+        await asyncio.gather(*(events_of(copilot, question()) for _ in range(6)))
 
     asyncio.run(main())
     counted = (tmp_path / "calls.most").read_text().split()
@@ -374,13 +375,13 @@ def test_no_more_searches_run_at_once_than_allowed(tmp_path: Path) -> None:
     assert max(map(int, counted)) <= 2
 
 
-def test_who_waits_too_long_for_a_place_is_told(tmp_path: Path) -> None:
+def test_waiting_too_long_for_a_slot_is_an_error(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("run", SLEEP))
-    asked = provider(cli.settings({"WEB_SEARCH_TIMEOUT": "600"}), concurrent=1)
+    copilot = provider(cli.settings({"WEB_SEARCH_TIMEOUT": "600"}), concurrent=1)
 
     async def main() -> list[object]:
         return list(
-            await asyncio.gather(*(told(asked, question()) for _ in range(2)), return_exceptions=True)
+            await asyncio.gather(*(events_of(copilot, question()) for _ in range(2)), return_exceptions=True)
         )
 
     kinds = {type(outcome) for outcome in asyncio.run(main())}
@@ -390,16 +391,16 @@ def test_who_waits_too_long_for_a_place_is_told(tmp_path: Path) -> None:
 
 def test_the_same_provider_serves_one_event_loop_after_another(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("out", GOOD))
-    asked = provider(cli.settings(), concurrent=1)
+    copilot = provider(cli.settings(), concurrent=1)
 
     async def main() -> None:
-        await asyncio.gather(*(told(asked, question()) for _ in range(3)))
+        await asyncio.gather(*(events_of(copilot, question()) for _ in range(3)))
 
     for _ in range(2):
         asyncio.run(main())
     assert len(cli.calls()) == 6
 
 
-def test_a_message_alone_is_told_too(tmp_path: Path) -> None:
+def test_a_message_alone_is_an_answer_too(tmp_path: Path) -> None:
     cli = fake_cli(tmp_path, ("out", line("assistant.message", content="Words.") + result_line()))
     assert answer(provider(cli.settings()), question()).text == "Words."

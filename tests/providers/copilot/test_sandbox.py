@@ -20,9 +20,16 @@ from groundwire.credentials.redact import Redactor
 from groundwire.errors import ConfigError, TimedOut, UpstreamWireError
 from groundwire.model import Message, Request, SearchOptions, Text, assemble
 from groundwire.model.value import replace
-from groundwire.providers.copilot import CopilotProvider
-from groundwire.providers.copilot_command import CopilotSettings, arguments
-from groundwire.providers.copilot_sandbox import Folder, Tools, confined, find_tools, make_folder
+from groundwire.providers.copilot.command import CopilotSettings, arguments
+from groundwire.providers.copilot.provider import CopilotProvider
+from groundwire.providers.copilot.sandbox import (
+    RunFolder,
+    SandboxTools,
+    create_run_folder,
+    find_sandbox_tools,
+    sandboxed_command,
+)
+from groundwire.providers.spec import flatten
 from tests.providers.copilot.fake import PYTHON, TOKEN, fake_cli
 
 PROMPT = 20.0
@@ -65,18 +72,18 @@ def user(tmp_path: Path) -> Path:
     return home
 
 
-async def asked(settings: CopilotSettings) -> str:
+async def answer_of(settings: CopilotSettings) -> str:
     provider = CopilotProvider(settings, Redactor())
     assert "bubblewrap)" in await provider.confinement(), "bubblewrap is installed, but cannot run here"
     request = Request((Message("user", (Text("q"),)),), search=SearchOptions())
-    async with aclosing(provider.events(request)) as events:
+    async with aclosing(flatten(provider.batches(request))) as events:
         return assemble([event async for event in events]).text
 
 
 def inside(folder: Path, code: str, env: dict[str, str] | None = None) -> Any:
-    """Run Python in the place of the CLI, in the sandbox; what it put into `found`."""
+    """Run Python instead of the CLI, in the sandbox; returns what it put into `found`."""
     cli = fake_cli(folder, ("run", ATTEMPT + code + REPORT), recorded=False)
-    return json.loads(asyncio.run(asked(cli.settings(env, sandbox=True))))
+    return json.loads(asyncio.run(answer_of(cli.settings(env, sandbox=True))))
 
 
 def pids_with(argument: str) -> list[int]:
@@ -147,7 +154,7 @@ found = [[read(f"/proc/{{name}}/cmdline") for name in os.listdir("/proc") if nam
 
 
 def test_nothing_outside_can_be_written(tmp_path: Path, user: Path) -> None:
-    places = [
+    paths = [
         tmp_path / "outside",
         user / "project" / ".git" / "hooks" / "pre-commit",
         user / ".bashrc",
@@ -156,11 +163,11 @@ def test_nothing_outside_can_be_written(tmp_path: Path, user: Path) -> None:
         Path("/groundwire-canary"),
         Path("/var/tmp/groundwire-canary"),  # noqa: S108
     ]
-    code = f"found = [write(path) for path in {[str(path) for path in places]!r}]"
+    code = f"found = [write(path) for path in {[str(path) for path in paths]!r}]"
     found = inside(tmp_path, code)
     assert set(found[1:]) <= {"FileNotFoundError", "OSError", "PermissionError"}
     # What it writes to a temporary directory stays in its own.
-    assert [path for path in places if path.exists()] == []
+    assert [path for path in paths if path.exists()] == []
 
 
 def test_its_own_configuration_and_program_cannot_be_rewritten(tmp_path: Path, user: Path) -> None:
@@ -190,7 +197,7 @@ found = [read("link/.ssh/id_ed25519"), read("shadow"), write("link/planted")]
 
 
 def test_removing_the_folder_of_a_run_follows_no_link(tmp_path: Path, user: Path) -> None:
-    folder = make_folder("")
+    folder = create_run_folder("")
     Path(folder.work, "link").symlink_to(user)
     folder.remove()
     assert not Path(folder.root).exists()
@@ -223,7 +230,7 @@ def test_children_that_leave_the_session_die_when_time_is_up(tmp_path: Path) -> 
     code = CHILDREN.format(python=PYTHON, argument=argument) + "time.sleep(60)"
     cli = fake_cli(tmp_path, ("run", code), recorded=False)
     with pytest.raises(TimedOut):
-        asyncio.run(asked(cli.settings({"WEB_SEARCH_TIMEOUT": "2000"}, sandbox=True)))
+        asyncio.run(answer_of(cli.settings({"WEB_SEARCH_TIMEOUT": "2000"}, sandbox=True)))
     assert are_gone(argument)
 
 
@@ -233,7 +240,7 @@ def test_children_that_leave_the_session_die_with_a_cancelled_caller(tmp_path: P
     cli = fake_cli(tmp_path, ("run", code), recorded=False)
 
     async def main() -> None:
-        task = asyncio.create_task(asked(cli.settings(sandbox=True)))
+        task = asyncio.create_task(answer_of(cli.settings(sandbox=True)))
         async with asyncio.timeout(PROMPT):
             while not pids_with(argument):
                 await asyncio.sleep(0.02)
@@ -249,7 +256,7 @@ def test_a_gigabyte_of_output_is_cut_at_two_megabytes(tmp_path: Path) -> None:
     code = "block = 'x' * 65536\nfor _ in range(16384): sys.stdout.write(block)"
     cli = fake_cli(tmp_path, ("run", code), recorded=False)
     with pytest.raises(UpstreamWireError, match="2097152"):
-        asyncio.run(asked(cli.settings(sandbox=True)))
+        asyncio.run(answer_of(cli.settings(sandbox=True)))
 
 
 def test_what_it_may_use_is_limited(tmp_path: Path) -> None:
@@ -270,7 +277,7 @@ found["caps"] = [row.split()[1] for row in open("/proc/self/status") if row.star
     }
 
 
-def test_packages_beside_the_program_are_seen_and_no_more(tmp_path: Path) -> None:
+def test_the_packages_of_the_program_are_visible_and_no_more(tmp_path: Path) -> None:
     package = tmp_path / "lib" / "node_modules" / "@github" / "copilot"
     package.mkdir(parents=True)
     beside = package.parent / "copilot-linux-x64" / "data"
@@ -283,7 +290,7 @@ def test_packages_beside_the_program_are_seen_and_no_more(tmp_path: Path) -> Non
     link = tmp_path / "copilot"
     link.symlink_to(cli.path)
     settings = replace(cli.settings(sandbox=True), path=str(link), home=str(tmp_path / "user"))
-    assert json.loads(asyncio.run(asked(settings))) == ["own", "FileNotFoundError"]
+    assert json.loads(asyncio.run(answer_of(settings))) == ["own", "FileNotFoundError"]
 
 
 def shown(argv: tuple[str, ...], folder: Path) -> list[str]:
@@ -300,11 +307,13 @@ def test_the_interpreter_of_a_script_is_seen_with_its_library(tmp_path: Path) ->
     (prefix / "bin" / "interpreter").write_text("")
     (prefix / "bin" / "interpreter").chmod(0o700)
     settings = CopilotSettings(env={"PATH": f"{prefix}/bin"}, home=str(tmp_path / "user"))
-    argv = confined((str(program),), make_none(), Tools("bwrap"), settings)
+    argv = sandboxed_command((str(program),), make_none(), SandboxTools("bwrap"), settings)
     interpreter = f"{prefix}/bin/interpreter"
     assert shown(argv, tmp_path) == [str(program), str(prefix), interpreter]
     # An interpreter in the user's own `bin` must not bring the whole home along.
-    argv = confined((str(program),), make_none(), Tools("bwrap"), replace(settings, home=str(prefix)))
+    argv = sandboxed_command(
+        (str(program),), make_none(), SandboxTools("bwrap"), replace(settings, home=str(prefix))
+    )
     assert shown(argv, tmp_path) == [str(program), interpreter]
 
 
@@ -312,27 +321,29 @@ def test_the_interpreter_of_a_script_is_seen_with_its_library(tmp_path: Path) ->
 def test_a_program_without_an_interpreter_is_shown_alone(tmp_path: Path, first: str) -> None:
     program = tmp_path / "copilot"
     program.write_text(first)
-    argv = confined((str(program),), make_none(), Tools("bwrap"), CopilotSettings(home="/home/me"))
+    argv = sandboxed_command(
+        (str(program),), make_none(), SandboxTools("bwrap"), CopilotSettings(home="/home/me")
+    )
     assert shown(argv, tmp_path) == [str(program)]
 
 
-def make_none() -> Folder:
-    return Folder("/private")
+def make_none() -> RunFolder:
+    return RunFolder("/private")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"theme": "dark"}'])
 def test_a_configuration_without_a_login_is_not_copied(tmp_path: Path, text: str) -> None:
     (tmp_path / "config.json").write_text(text)
-    folder = make_folder(str(tmp_path))
+    folder = create_run_folder(str(tmp_path))
     assert list(Path(folder.login).iterdir()) == []
     folder.remove()
 
 
-def test_no_secret_stands_in_the_arguments(tmp_path: Path, user: Path) -> None:
+def test_no_secret_is_in_the_arguments(tmp_path: Path, user: Path) -> None:
     settings = fake_cli(tmp_path).settings(sandbox=True)
-    folder = make_folder(str(user / ".copilot"))
-    for tools in (find_tools(settings.search), Tools()):
-        argv = confined((settings.path, *arguments("gpt-4.1")), folder, tools, settings)
+    folder = create_run_folder(str(user / ".copilot"))
+    for tools in (find_sandbox_tools(settings.search), SandboxTools()):
+        argv = sandboxed_command((settings.path, *arguments("gpt-4.1")), folder, tools, settings)
         assert not any(TOKEN in part or "CANARY" in part for part in argv)
     folder.remove()
 
@@ -355,14 +366,14 @@ def test_a_sandbox_that_does_not_work_here_is_reported_and_not_used(tmp_path: Pa
     assert "without a sandbox" in asyncio.run(provider.confinement())
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
     with pytest.raises(ConfigError, match="TMPDIR"):
-        make_folder("")
+        create_run_folder("")
 
 
 def test_the_private_folder_is_for_its_owner_alone(user: Path) -> None:
-    folder = make_folder(str(user / ".copilot"))
+    folder = create_run_folder(str(user / ".copilot"))
     modes = {path: Path(path).stat().st_mode & 0o777 for path in (folder.root, folder.home, folder.work)}
     assert set(modes.values()) == {0o700}
     assert Path(folder.login, "config.json").stat().st_mode & 0o777 == 0o600

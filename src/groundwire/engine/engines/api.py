@@ -99,6 +99,8 @@ class ApiEngineRow:
     advice: str = ""
     honours: frozenset[str] = DOMAIN_LISTS
     deadlines: Deadlines = _DEADLINES
+    base_url_env: str = ""
+    """Environment variable with the base URL."""
 
 
 class ApiEngine:

@@ -45,6 +45,7 @@ ROW = ApiEngineRow(
     name="searxng",
     title="SearXNG",
     base_url="",
+    base_url_env="SEARXNG_URL",
     request=_request,
     response=_response,
     remedies={403: _SETTINGS},

@@ -31,7 +31,7 @@ from groundwire.faces.gateway.routes import Match, Routes
 from groundwire.faces.gateway.shutdown import Running, closing
 from groundwire.model import Event, Request, Usage
 from groundwire.model.value import value
-from groundwire.routing.cache import Cache, Note
+from groundwire.routing.cache import OnCacheStatus, ResponseCache
 
 if TYPE_CHECKING:
     from groundwire.client import ProviderStatus
@@ -159,7 +159,7 @@ class Gateway:
         self.running = Running()
         self.overload = Overload()
         self.idempotency = Idempotency()
-        self.cache = Cache(groundwire.batches, groundwire.config.gateway.cache_seconds, monotonic)
+        self.cache = ResponseCache(groundwire.batches, groundwire.config.gateway.cache_seconds, monotonic)
         self.metrics = Metrics()
         self.at_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
         self.booking: Booking | None = None
@@ -173,7 +173,7 @@ class Gateway:
         return self.groundwire.config.gateway
 
     def batches(
-        self, request: Request, *, provider: str, model: str, note: Note | None = None
+        self, request: Request, *, provider: str, model: str, note: OnCacheStatus | None = None
     ) -> AsyncGenerator[Sequence[Event], None]:
         """Ask within the limits, or tell what was told lately; ends with the gateway at the latest."""
         check_request(request)

@@ -28,7 +28,7 @@ from groundwire.faces.gateway.side_request import OFF, search_target, side_answe
 from groundwire.faces.gateway.spending import counted
 from groundwire.model import SearchOptions
 from groundwire.model.value import replace
-from groundwire.routing.cache import Note
+from groundwire.routing.cache import OnCacheStatus
 from groundwire.routing.intent import as_search, side_query
 from groundwire.routing.resolve import resolve
 
@@ -86,7 +86,7 @@ async def _answer(gateway: Gateway, exchange: RequestContext, call: Call, told: 
 
 
 def ask(
-    gateway: Gateway, exchange: RequestContext, headers: Mapping[str, str], note: Note
+    gateway: Gateway, exchange: RequestContext, headers: Mapping[str, str], note: OnCacheStatus
 ) -> tuple[RequestContext, Batches]:
     """Ask whom the request means: Claude Code's own searches go to the search target, all others where
     their model's name leads. The answer comes in the rendering that its client can show."""
@@ -98,7 +98,7 @@ def ask(
 
 
 def _ask_search(
-    gateway: Gateway, exchange: RequestContext, headers: Mapping[str, str], query: str, note: Note
+    gateway: Gateway, exchange: RequestContext, headers: Mapping[str, str], query: str, note: OnCacheStatus
 ) -> tuple[RequestContext, Batches]:
     provider, model = search_target(gateway, exchange.request.model)
     chosen = chosen_rendering(headers, gateway.settings.render)
@@ -112,7 +112,7 @@ def _ask_search(
 
 
 def _ask_model(
-    gateway: Gateway, exchange: RequestContext, headers: Mapping[str, str], note: Note
+    gateway: Gateway, exchange: RequestContext, headers: Mapping[str, str], note: OnCacheStatus
 ) -> tuple[RequestContext, Batches]:
     request, dialect = exchange.request, exchange.form.dialect
     usable, configured = gateway.groundwire.usable(), gateway.settings.render

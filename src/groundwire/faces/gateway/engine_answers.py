@@ -9,8 +9,7 @@ from groundwire.errors import UnsupportedFeature
 from groundwire.faces.gateway.handler import Batches
 from groundwire.model import Event, FunctionTool, Limits, Request, Started, Warned
 from groundwire.model.value import field_names
-from groundwire.routing.engines import ENGINES, no_model
-from groundwire.routing.resolve import AUTO
+from groundwire.routing.resolve import AUTO, ENGINES, no_model_message
 
 
 def finds(provider: str, usable: Mapping[str, bool]) -> bool:
@@ -26,7 +25,7 @@ def check_searches(request: Request, provider: str, usable: Mapping[str, bool]) 
     A request that names an engine as its model wants it to search.
     """
     if provider == AUTO and request.search is None and any(usable.values()) and finds(provider, usable):
-        raise UnsupportedFeature(no_model("declare the web search tool of your API in the request"))
+        raise UnsupportedFeature(no_model_message("declare the web search tool of your API in the request"))
 
 
 def ignored_by_engines(request: Request) -> tuple[str, ...]:

@@ -31,8 +31,8 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import replace, value
-from groundwire.providers.http import LOOP_HEADER
-from groundwire.providers.passthrough.writer import Passing
+from groundwire.providers.passthrough.writer import PassthroughWriter
+from groundwire.providers.spec import LOOP_HEADER
 from groundwire.routing.cache import CacheStatus
 from groundwire.routing.continuation import add_usage
 
@@ -216,7 +216,7 @@ async def answer_streaming(
 ) -> None:
     """Bytes as the events come. Errors before the first byte are raised; later ones are told there."""
     encoder = _encoder(exchange)
-    passing = Passing(exchange.language, exchange.reply)
+    passing = PassthroughWriter(exchange.language, exchange.reply)
     kind = encoder.content_type
     head: Callable[[], Headers] = lambda: (*told.headers(kind), ("cache-control", "no-store"))  # noqa: E731
     with Outgoing(inbound, head, encoder.ping, patience) as outgoing:

@@ -1,1 +1,1 @@
-"""Passthrough: a response in the client's own dialect is forwarded without being decoded."""
+"""Same-dialect passthrough: request body and response bytes are forwarded unchanged."""

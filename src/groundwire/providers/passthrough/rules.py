@@ -1,8 +1,8 @@
-"""When a client speaks the provider's own dialect, its body goes through as it is.
+"""Passthrough rules: when a client's body is forwarded unchanged to a provider of the same dialect.
 
-So everything we do not understand survives. The canonical request decides whether it may: not if the search
-had to be fitted to the provider, if answers must be audited, or if there are blocks of our own making in the
-history, which only we can read.
+So fields that groundwire does not know survive. The canonical request decides: the body is encoded anew if
+the search was adapted to the provider, if sources must be audited, or if the history contains blocks that
+groundwire made, which only groundwire can read.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from groundwire.model import Request, Wire
-from groundwire.providers.policy import Prepared
+from groundwire.providers.policy import PreparedRequest
 
-_OURS = (b'"gw1.', b'"srvtoolu_gw')
-"""Tokens, and ids of searches: a search that found nothing has no token."""
+_OWN_MARKS = (b'"gw1.', b'"srvtoolu_gw')
+"""Prefixes of groundwire's tokens and search ids: a search that found nothing has no token."""
 
 
-def is_unchanged(request: Request, asked: Request, prepared: Prepared) -> bool:
-    """Would encoding the request say just what the client wrote?"""
-    wire = asked.wire
+def can_forward(request: Request, sent: Request, prepared: PreparedRequest) -> bool:
+    """Would encoding the request give the client's body? `sent` is the request for the provider."""
+    wire = sent.wire
     return (
         wire is not None
         and prepared.audited is None
-        and asked.search == request.search
-        and asked.system == request.system
-        and asked.tool_choice == request.tool_choice
-        and asked.stream == request.stream
-        and not any(mark in wire.data for mark in _OURS)
+        and sent.search == request.search
+        and sent.system == request.system
+        and sent.tool_choice == request.tool_choice
+        and sent.stream == request.stream
+        and not any(mark in wire.data for mark in _OWN_MARKS)
     )
 
 
 def forwarded_headers(wire: Wire | None, names: Collection[str]) -> Mapping[str, str]:
-    """The client's headers that the provider takes."""
+    """The client's headers that are forwarded."""
     return {} if wire is None else {name: text for name, text in wire.headers if name in names}

@@ -1,8 +1,8 @@
-"""Looking at an answer that is passed on, without reading it: has it ended, and what did it cost?
+"""Scans a response that is passed through, without decoding it: has it ended, and what is its usage?
 
-Reading everything would cost more than passing it on. What ends a stream can be seen in its bytes: quotation
-marks inside of texts are escaped in JSON, so that these patterns do not occur there. What it cost stands in
-few frames, which are read by the dialect's own decoder.
+Decoding everything would cost more than forwarding it. The end of a stream is visible in its bytes: quotation
+marks inside of texts are escaped in JSON, so these patterns do not occur there. The usage is in few frames,
+which are decoded by the dialect's own decoder.
 """
 
 from __future__ import annotations
@@ -25,104 +25,113 @@ from groundwire.model import (
     UsageSeen,
 )
 from groundwire.model.value import value
-from groundwire.providers.passthrough.frames import SENTINEL, closed, data_of, frame_at, frames_in, is_usual
+from groundwire.providers.passthrough.frames import (
+    SENTINEL,
+    frame_at,
+    frame_data,
+    frames_in,
+    is_plain_frame,
+    with_line_end,
+)
 
 
-class Sign:
-    """Bytes to look for, in every spelling: finding them is ten times cheaper than a pattern."""
+class BytePattern:
+    """Byte strings to search for: ten times cheaper than a regular expression."""
 
-    __slots__ = ("_first", "spellings")
+    __slots__ = ("_first", "variants")
 
-    def __init__(self, *spellings: bytes, first: bool = False) -> None:
-        """If `first`, it counts only at the beginning of a line, where nobody's words can stand."""
-        self.spellings = spellings
+    def __init__(self, *variants: bytes, first: bool = False) -> None:
+        """If `first`, a match counts only at the beginning of a line, where no content can be."""
+        self.variants = variants
         self._first = first
 
-    def places(self, data: bytes) -> list[int]:
-        """Where it stands, in order."""
+    def find_all(self, data: bytes) -> list[int]:
+        """The offsets of all matches, in order."""
         found: list[int] = []
-        for spelling in self.spellings:
-            place = data.find(spelling)
-            while place >= 0:
-                if not self._first or data[place - 1 : place] in (b"", b"\n", b"\r"):
-                    found.append(place)
-                place = data.find(spelling, place + 1)
+        for variant in self.variants:
+            offset = data.find(variant)
+            while offset >= 0:
+                if not self._first or data[offset - 1 : offset] in (b"", b"\n", b"\r"):
+                    found.append(offset)
+                offset = data.find(variant, offset + 1)
         return sorted(found) if len(found) > 1 else found
 
 
 @value
-class Glance:
-    """Where to look in a dialect."""
+class ScanRules:
+    """What to search for in the responses of a dialect."""
 
     content: str
-    """The field of a whole body that holds the answer."""
-    failure: Sign
-    usage: Sign
-    end: Sign | None = None
-    """None where a stream ends with its bytes."""
+    """The field of a whole body with the answer."""
+    failure: BytePattern
+    usage: BytePattern
+    end: BytePattern | None = None
+    """None where the connection's end is the end of the stream."""
     key: str = ""
-    """The field that `end` is found in."""
-    settled: Sign | None = None
-    """After this nothing is missing but the formality that ends a stream."""
-    formality: bytes = b""
-    follows: Sign | None = None
+    """The field that `end` matches."""
+    settled: BytePattern | None = None
+    """After this the answer is complete, and only the closing frame of the stream may be missing."""
+    end_frame: bytes = b""
+    after_error: BytePattern | None = None
     """What may follow an error, besides the sentinel."""
-    told_always: bool = False
-    """Is the cost told with every frame? Then it is read when all is said."""
-    searched: Sign | None = None
-    """What reports a search, where the usage may not count them: such frames are decoded for the count."""
+    usage_in_every_frame: bool = False
+    """Then the usage is read once the answer is complete."""
+    searched: BytePattern | None = None
+    """Matches search reports, where the usage may not count searches: such frames are decoded."""
 
 
-def _field(*names: bytes, holds: bytes) -> Sign:
-    """A field by what it begins with, with a blank before that or without."""
-    return Sign(*(b'"' + name + b'":' + blank + holds for name in names for blank in (b"", b" ")))
+def _field(*names: bytes, holds: bytes) -> BytePattern:
+    """Matches a field and the first character of its value, with or without a space before it."""
+    return BytePattern(*(b'"' + name + b'":' + blank + holds for name in names for blank in (b"", b" ")))
 
 
-def _kind(key: bytes, *names: bytes) -> Sign:
-    """An event by its kind."""
-    return Sign(*(b'"' + key + b'":' + blank + b'"' + name + b'"' for name in names for blank in (b"", b" ")))
+def _kind(key: bytes, *names: bytes) -> BytePattern:
+    """Matches an event by its type field."""
+    return BytePattern(
+        *(b'"' + key + b'":' + blank + b'"' + name + b'"' for name in names for blank in (b"", b" "))
+    )
 
 
-_SENTINEL = Sign(b"data: [DONE]", b"data:[DONE]", first=True)
-_ERROR = Sign(*(b'"error":' + blank + holds for blank in (b"", b" ") for holds in (b"{", b'"')))
+_SENTINEL = BytePattern(b"data: [DONE]", b"data:[DONE]", first=True)
+_ERROR = BytePattern(*(b'"error":' + blank + holds for blank in (b"", b" ") for holds in (b"{", b'"')))
 _USAGE = _field(b"usage", holds=b"{")
 
-GLANCES = {
-    "anthropic_messages": Glance(
+SCAN_RULES = {
+    "anthropic_messages": ScanRules(
         "content",
         _kind(b"type", b"error"),
         _USAGE,
         end=_kind(b"type", b"message_stop"),
         key="type",
         settled=_field(b"stop_reason", holds=b'"'),
-        formality=b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+        end_frame=b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
     ),
-    "openai_responses": Glance(
+    "openai_responses": ScanRules(
         "output",
         _kind(b"type", b"error", b"response.failed"),
         _USAGE,
         end=_kind(b"type", b"response.completed", b"response.incomplete"),
         key="type",
-        follows=_kind(b"type", b"response.failed"),
+        after_error=_kind(b"type", b"response.failed"),
         searched=_kind(b"type", b"web_search_call"),
     ),
-    "openai_chat": Glance(
+    "openai_chat": ScanRules(
         "choices",
         _ERROR,
         _USAGE,
         end=_SENTINEL,
         settled=_field(b"finish_reason", holds=b'"'),
-        formality=b"data: [DONE]\n\n",
+        end_frame=b"data: [DONE]\n\n",
     ),
-    "gemini": Glance(
+    "gemini": ScanRules(
         "candidates",
         _ERROR,
         _field(b"usageMetadata", holds=b"{"),
         settled=_field(b"finishReason", b"blockReason", holds=b'"'),
-        told_always=True,
+        usage_in_every_frame=True,
         searched=_field(b"webSearchQueries", b"groundingChunks", holds=b"["),
     ),
-    "gemini_interactions": Glance(
+    "gemini_interactions": ScanRules(
         "steps",
         _kind(b"event_type", b"error"),
         _USAGE,
@@ -132,87 +141,89 @@ GLANCES = {
 }
 
 
-def _notable(glance: Glance) -> tuple[bytes, ...]:
-    signs = (
-        glance.failure,
-        glance.end,
-        glance.settled,
+def _noteworthy_patterns(rules: ScanRules) -> tuple[bytes, ...]:
+    patterns = (
+        rules.failure,
+        rules.end,
+        rules.settled,
         _SENTINEL,
-        glance.searched,
-        None if glance.told_always else glance.usage,
+        rules.searched,
+        None if rules.usage_in_every_frame else rules.usage,
     )
-    return tuple(spelling for sign in signs if sign is not None for spelling in sign.spellings)
+    return tuple(variant for pattern in patterns if pattern is not None for variant in pattern.variants)
 
 
-_NOTABLE = {name: _notable(glance) for name, glance in GLANCES.items()}
+_NOTEWORTHY = {name: _noteworthy_patterns(rules) for name, rules in SCAN_RULES.items()}
 
 
-class End(NamedTuple):
-    """How a stream ends, and where."""
+class StreamEnd(NamedTuple):
+    """The end of a stream: its event and its offset."""
 
     event: Finished | Failed | None
-    place: int
+    offset: int
 
 
-class Seen(NamedTuple):
-    """What frames tell, and how much of them: nothing behind an end is part of the answer. If that is not
-    all though no end is told, there will be none."""
+class ScanResult(NamedTuple):
+    """The events of scanned frames, and how many bytes of the frames belong to the answer.
+
+    If `length` is less than the data and there is no end event, the stream ends without one.
+    """
 
     events: list[Event]
     length: int
     settled: bool
-    """Is all said with these frames or before, though the stream does not end with them?"""
+    """Is the answer complete with these frames, even if the stream has not ended?"""
 
 
-def glance_at_body(language: Dialect, body: JsonObject, data: bytes = b"") -> list[Event] | None:
-    """What can be seen of a whole answer; None if it must be read. `data` are its bytes."""
-    glance = GLANCES.get(language.name)
-    if glance is None or not body.get(glance.content) or body.get("error"):
+def scan_body(language: Dialect, body: JsonObject, data: bytes = b"") -> list[Event] | None:
+    """Usage and end of a whole body; None if it must be decoded. `data` are its bytes."""
+    rules = SCAN_RULES.get(language.name)
+    if rules is None or not body.get(rules.content) or body.get("error"):
         return None
     model = body.get("model") or body.get("modelVersion")
     started, usage = Started(model=model if isinstance(model, str) else ""), language.usage_of(body)
-    seen: list[Event] = [started]
-    if (usage is None or usage.searches is None) and glance.searched and glance.searched.places(data):
-        seen += _searches_of(language.decode_response(body))
-    return [*seen, UsageSeen(usage), Finished()] if usage else [*seen, Finished()]
+    events: list[Event] = [started]
+    if (usage is None or usage.searches is None) and rules.searched and rules.searched.find_all(data):
+        events += _searches_of(language.decode_response(body))
+    return [*events, UsageSeen(usage), Finished()] if usage else [*events, Finished()]
 
 
-def tells_nothing(language: Dialect, data: bytes) -> bool:
-    """Is this one frame as nearly all are, a piece of the answer and no more? Said before all is settled."""
-    if data.find(b"\n\n") != len(data) - 2 or b"\r" in data or not is_usual(data[:-2]):
+def is_content_only(language: Dialect, data: bytes) -> bool:
+    """Is this a single frame of content, as nearly all are? Valid until the answer is settled."""
+    if data.find(b"\n\n") != len(data) - 2 or b"\r" in data or not is_plain_frame(data[:-2]):
         return False
-    for spelling in _NOTABLE[language.name]:  # noqa: SIM110  a generator would cost more than the search
-        if spelling in data:
+    for variant in _NOTEWORTHY[language.name]:  # noqa: SIM110  a generator would cost more than the search
+        if variant in data:
             return False
     return True
 
 
-def glance_at_frames(language: Dialect, data: bytes, *, settled: bool = False) -> Seen:
-    """What whole frames of a stream tell: its cost, and its end."""
-    glance = GLANCES[language.name]
-    end, length = _first_end(language, glance, data)
-    seen: list[Event] = []
+def scan_frames(language: Dialect, data: bytes, *, settled: bool = False) -> ScanResult:
+    """Usage and end in whole frames of a stream."""
+    rules = SCAN_RULES[language.name]
+    end, length = _first_end(language, rules, data)
+    events: list[Event] = []
     settled = settled or is_settled(language, data[:length])
-    if (settled or not glance.told_always) and (places := glance.usage.places(data[:length])):
-        start, stop = frame_at(data, places[-1])  # costs are told cumulatively
+    if (settled or not rules.usage_in_every_frame) and (offsets := rules.usage.find_all(data[:length])):
+        start, stop = frame_at(data, offsets[-1])  # usage is cumulative
         decoder = language.decoder()
-        told = decoder.feed(data[start:stop])
-        if end is not None and stop == length and told and _is_unreadable(told[-1]):
-            return Seen([told[-1]], start, settled)
-        seen += (event for event in (*told, *decoder.close()) if isinstance(event, UsageSeen))
-    if glance.searched is not None:
-        seen += _searches_in(language, glance.searched, data[:length])
+        decoded = decoder.feed(data[start:stop])
+        if end is not None and stop == length and decoded and _is_malformed(decoded[-1]):
+            return ScanResult([decoded[-1]], start, settled)
+        events += (event for event in (*decoded, *decoder.close()) if isinstance(event, UsageSeen))
+    if rules.searched is not None:
+        events += _searches_in(language, rules.searched, data[:length])
     if end is not None:
-        seen.append(end)
-    return Seen(seen, length, settled)
+        events.append(end)
+    return ScanResult(events, length, settled)
 
 
-def _searches_in(language: Dialect, sign: Sign, data: bytes) -> list[Event]:
-    """The searches that frames report. One that is reported twice has the same id."""
+def _searches_in(language: Dialect, pattern: BytePattern, data: bytes) -> list[Event]:
+    """The searches that frames report. A search that is reported twice has the same id."""
     found: list[Event] = []
-    for start, stop in dict.fromkeys(frame_at(data, place) for place in sign.places(data)):
+    for start, stop in dict.fromkeys(frame_at(data, offset) for offset in pattern.find_all(data)):
         decoder = language.decoder()
-        found += _searches_of([*decoder.feed(closed(data[start:stop])), *decoder.close()])
+        found += _searches_of([*decoder.feed(with_line_end(data[start:stop])), *decoder.close()])
     return found
 
 
@@ -221,76 +232,76 @@ def _searches_of(events: Iterable[Event]) -> list[Event]:
 
 
 def is_settled(language: Dialect, data: bytes) -> bool:
-    """Is all said with these frames?"""
-    settled = GLANCES[language.name].settled
-    return settled is not None and any(_body(data, place) for place in settled.places(data))
+    """Is the answer complete with these frames?"""
+    settled = SCAN_RULES[language.name].settled
+    return settled is not None and any(_body(data, offset) for offset in settled.find_all(data))
 
 
-def after_the_end(language: Dialect, end: Event, data: bytes) -> bytes:
-    """What belongs to the end of a stream, of all that came behind it."""
-    glance = GLANCES[language.name]
-    if glance.end is None or (glance.end is _SENTINEL and isinstance(end, Finished)) or _is_unreadable(end):
+def trailing_frames(language: Dialect, end: Event, data: bytes) -> bytes:
+    """The frames after the end event that still belong to the stream, such as the sentinel."""
+    rules = SCAN_RULES[language.name]
+    if rules.end is None or (rules.end is _SENTINEL and isinstance(end, Finished)) or _is_malformed(end):
         return b""
-    follows = glance.follows if isinstance(end, Failed) else None
+    after_error = rules.after_error if isinstance(end, Failed) else None
     kept = b""
     for frame in frames_in(data):
-        if SENTINEL in data_of(frame):
+        if SENTINEL in frame_data(frame):
             return kept + frame.rstrip(b"\r\n") + b"\n\n"
-        if follows is not None and follows.places(frame) and frame.endswith((b"\n\n", b"\r\n\r\n")):
-            kept, follows = kept + frame, None
+        if after_error is not None and after_error.find_all(frame) and frame.endswith((b"\n\n", b"\r\n\r\n")):
+            kept, after_error = kept + frame, None
     return kept
 
 
-def _first_end(language: Dialect, glance: Glance, data: bytes) -> End:
-    """An end, or the place where a client would stop to read without one, whatever comes first."""
-    first = End(None, len(data))
-    if glance.key and (over := _SENTINEL.places(data)):
-        first = End(None, frame_at(data, over[0])[0])
-    for place in glance.end.places(data[: first.place]) if glance.end else ():
-        if found := _finish(glance, data, place):
+def _first_end(language: Dialect, rules: ScanRules, data: bytes) -> StreamEnd:
+    """The first end, or the offset where a client would stop reading without one."""
+    first = StreamEnd(None, len(data))
+    if rules.key and (sentinels := _SENTINEL.find_all(data)):
+        first = StreamEnd(None, frame_at(data, sentinels[0])[0])
+    for offset in rules.end.find_all(data[: first.offset]) if rules.end else ():
+        if found := _finish(rules, data, offset):
             first = found
             break
-    for place in glance.failure.places(data[: first.place]):
-        start, stop = frame_at(data, place)
+    for offset in rules.failure.find_all(data[: first.offset]):
+        start, stop = frame_at(data, offset)
         if failed := _failed(language, data[start:stop]):
-            return End(failed, start if _is_unreadable(failed) else stop)
+            return StreamEnd(failed, start if _is_malformed(failed) else stop)
     return first
 
 
 def _failed(language: Dialect, frame: bytes) -> Failed | None:
-    """The error that a frame tells, if it tells one: an argument of a call may have the same name."""
-    told = language.decoder().feed(closed(frame))
-    return next((event for event in told if isinstance(event, Failed)), None)
+    """The error in a frame, if there is one: an argument of a tool call may have the same name."""
+    decoded = language.decoder().feed(with_line_end(frame))
+    return next((event for event in decoded if isinstance(event, Failed)), None)
 
 
-def _is_unreadable(event: Event) -> bool:
-    """Is this an error that was found rather than told?"""
+def _is_malformed(event: Event) -> bool:
+    """Is this an error in the wire format, rather than one that the provider reported?"""
     return isinstance(event, Failed) and isinstance(event.error, WireError)
 
 
-def is_over(language: Dialect, frame: bytes) -> bool:
-    """Is this the sentinel of a dialect that tells its end before? Clients read no further."""
-    return bool(GLANCES[language.name].key) and bool(_SENTINEL.places(frame))
+def is_early_sentinel(language: Dialect, frame: bytes) -> bool:
+    """Is this the sentinel of a dialect whose end is an event? Clients stop reading there."""
+    return bool(SCAN_RULES[language.name].key) and bool(_SENTINEL.find_all(frame))
 
 
-def _finish(glance: Glance, data: bytes, place: int) -> End | None:
-    """The good end that was found at a place, if it is the event's own kind and not of something inside."""
-    start, stop = frame_at(data, place)
-    # Before anything that is inside, it is: such a frame is not read here if it will be for its cost.
-    first = data[start:place].count(b"{") == 1 and glance.usage.places(data[start:stop])
-    if not glance.key or first:
-        return End(Finished(), stop)
-    body = _body(data, place)
+def _finish(rules: ScanRules, data: bytes, offset: int) -> StreamEnd | None:
+    """The normal end that matched at an offset, if it is the type of the event and not of a nested object."""
+    start, stop = frame_at(data, offset)
+    # Before any nested object it is the type of the event. A frame with usage is decoded anyway.
+    top_level = data[start:offset].count(b"{") == 1 and rules.usage.find_all(data[start:stop])
+    if not rules.key or top_level:
+        return StreamEnd(Finished(), stop)
+    body = _body(data, offset)
     if not body:
-        return End(Failed(UpstreamWireError("the end of the answer is malformed")), start)
-    told = dump_json({glance.key: body.get(glance.key)}).encode()
-    return End(Finished(), stop) if glance.end and glance.end.places(told) else None
+        return StreamEnd(Failed(UpstreamWireError("the end of the answer is malformed")), start)
+    field = dump_json({rules.key: body.get(rules.key)}).encode()
+    return StreamEnd(Finished(), stop) if rules.end and rules.end.find_all(field) else None
 
 
-def _body(data: bytes, place: int) -> JsonObject:
-    """The event in which a place lies; empty if nobody could read it."""
-    start, stop = frame_at(data, place)
+def _body(data: bytes, offset: int) -> JsonObject:
+    """The JSON object of the frame around an offset; empty if it is malformed."""
+    start, stop = frame_at(data, offset)
     try:
-        return as_object(load_json(b"\n".join(data_of(data[start:stop])), UpstreamWireError))
+        return as_object(load_json(b"\n".join(frame_data(data[start:stop])), UpstreamWireError))
     except UpstreamWireError:
         return {}

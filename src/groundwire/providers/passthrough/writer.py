@@ -1,4 +1,4 @@
-"""The provider's own bytes, given on to a client of its dialect. Only how they break off is told by us."""
+"""Passthrough writer: forwards the provider's bytes to the client. Only errors in between are encoded."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from groundwire.errors import GroundwireError, WireError
 from groundwire.model import Event, Failed, Verbatim
 
 _ERROR = b"event: error\n"
-_COUNTED = b'"sequence_number"'
-_NUMBER = re.compile(rb'("sequence_number":\s*)(\d+)')
+_SEQUENCE_KEY = b'"sequence_number"'
+_SEQUENCE_NUMBER = re.compile(rb'("sequence_number":\s*)(\d+)')
 
 
-class Passing:
-    """Bytes out of batches of events that come with them."""
+class PassthroughWriter:
+    """Extracts the response bytes from batches of events."""
 
     __slots__ = ("_language", "_last", "_reply")
 
@@ -25,20 +25,20 @@ class Passing:
         self._last = b""
 
     def feed(self, batch: Sequence[Event]) -> bytes:
-        """What these events were told by; an end that nobody told is told here."""
+        """The bytes of a batch; an error that the provider did not send is encoded."""
         data = b"".join(event.data for event in batch if isinstance(event, Verbatim))
-        if _COUNTED in data:
+        if _SEQUENCE_KEY in data:
             self._last = data
         last = batch[-1]
-        # An error of the provider's stands in its bytes; bytes that are none of the dialect's tell nothing.
+        # An error that the provider sent is in its bytes; a malformed stream contains none.
         if isinstance(last, Failed) and (not data or isinstance(last.error, WireError)):
             return data + self.fail(last.error)
         return data
 
     def fail(self, error: GroundwireError) -> bytes:
-        """The frames that end a stream whose beginning was not of our making."""
-        told = self._language.encoder(self._reply).feed(Failed(error))
-        told = told[max(told.find(_ERROR), 0) :]  # how an answer begins was said already
-        said = [int(match[2]) for match in _NUMBER.finditer(self._last)]
-        numbers = iter(range(said[-1] + 1 if said else 0, 2**63))
-        return _NUMBER.sub(lambda match: match[1] + str(next(numbers)).encode(), told)
+        """The frames that end a forwarded stream with an error."""
+        frames = self._language.encoder(self._reply).feed(Failed(error))
+        frames = frames[max(frames.find(_ERROR), 0) :]  # the opening frames were sent already
+        sent = [int(match[2]) for match in _SEQUENCE_NUMBER.finditer(self._last)]
+        numbers = iter(range(sent[-1] + 1 if sent else 0, 2**63))
+        return _SEQUENCE_NUMBER.sub(lambda match: match[1] + str(next(numbers)).encode(), frames)

@@ -1,7 +1,8 @@
-"""Search for a model that has none: it is offered a function, an engine runs it, the answer looks native.
+"""Tool loop: gives web search to a model that has none.
 
-The function never reaches the client; calls of the client's own functions pass untouched. A turn is bounded
-in rounds and searches, and told as one answer: parts, places and costs add up.
+The model is offered a search function, an engine runs its calls, and the answer looks like that of a provider
+with native search. The function is never visible to the client; calls of the client's own functions pass
+through. A turn is limited in rounds and searches, and is one answer: parts, offsets and usage add up.
 """
 
 from __future__ import annotations
@@ -37,45 +38,44 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import replace, value
-from groundwire.providers.capabilities import Capabilities
-from groundwire.providers.policy import prepare
+from groundwire.providers.policy import Capabilities, prepare
 from groundwire.providers.spec import Batches, Provider
-from groundwire.routing.continuation import add_usage, continued
+from groundwire.routing.continuation import add_usage, with_continuation
 from groundwire.routing.tool_loop.prompt import (
     INVALID,
     LIMIT,
-    Offer,
-    code_of,
-    failed_text,
-    found_text,
-    offer,
+    SearchOffer,
+    error_code,
+    failure_text,
+    offer_search,
+    parse_query,
     passages_for,
-    query_in,
-    withdrawn,
+    results_text,
+    withdraw_search,
 )
-from groundwire.routing.tool_loop.round import OwnCall, Round, Shelf, first_told
+from groundwire.routing.tool_loop.round import NumberedPassages, SearchRound, SearchToolCall, is_new_event
 from groundwire.text.domains import admits
 
 MAX_ROUNDS = 6
 MAX_SEARCHES = 10
 SECONDS = 60.0
-"""For one search."""
-_CUT = frozenset({"length", "filtered", "refused"})
+"""Time limit of one search."""
+_TRUNCATED = frozenset({"length", "filtered", "refused"})
 
 
 @value
-class _Outcome:
-    """What became of one call."""
+class _SearchOutcome:
+    """The outcome of one search call."""
 
     call: SearchCall
     result: SearchResult
     text: str
-    """For the model."""
+    """The result text for the model."""
     warnings: tuple[Warned, ...] = ()
 
 
-class SearchingProvider:
-    """A provider, and the engine that searches for it. The engine is made when it is first asked."""
+class ToolLoopProvider:
+    """A provider with an engine that runs its searches. The engine is created on the first search."""
 
     def __init__(
         self,
@@ -84,12 +84,13 @@ class SearchingProvider:
         capabilities: Capabilities,
         rounds: int = MAX_ROUNDS,
     ) -> None:
-        """`capabilities` are the engine's: which options its searches honour."""
+        """`capabilities` are those of the engine: the options that its searches honour."""
         self._provider = provider
         self._engine = engine
         self._rounds = rounds
         self._capabilities = replace(
             capabilities,
+            kind="model",
             functions_with_search=True,
             streaming=provider.capabilities.streaming,
             search="native",
@@ -109,11 +110,11 @@ class SearchingProvider:
         return self._capabilities
 
     async def batches(self, request: Request) -> Batches:
-        """The answer, with whatever searches the model asks for."""
+        """The answer, with the searches that the model calls."""
         choice = request.tool_choice
         if request.search is None or (choice is not None and choice.mode == "none"):
             plain = request if request.search is None else replace(request, search=None, wire=None)
-            async with aclosing(continued(self._provider, plain)) as batches:
+            async with aclosing(with_continuation(self._provider, plain)) as batches:
                 async for batch in batches:
                     yield batch
             return
@@ -121,49 +122,49 @@ class SearchingProvider:
         if prepared.warnings:
             yield prepared.warnings
         options = prepared.request.search or SearchOptions()
-        turn = _Turn(offer(prepared.request), options, self._rounds)
-        async with aclosing(self._rounds_of(turn)) as batches:
+        turn = _ToolLoopState(offer_search(prepared.request), options, self._rounds)
+        async with aclosing(self._run_rounds(turn)) as batches:
             async for batch in batches:
                 yield batch
 
-    async def _rounds_of(self, turn: _Turn) -> Batches:
+    async def _run_rounds(self, turn: _ToolLoopState) -> Batches:
         for number in range(self._rounds):
             current = turn.begin()
-            async with aclosing(continued(self._provider, turn.request)) as batches:
+            async with aclosing(with_continuation(self._provider, turn.request)) as batches:
                 async for batch in batches:
-                    if told := turn.fresh(current.read(batch), number):
-                        yield told
-            if rest := turn.fresh(current.close(), number):
+                    if events := turn.new_events(current.read(batch), number):
+                        yield events
+            if rest := turn.new_events(current.close(), number):
                 yield rest
             turn.count(current)
             if isinstance(current.end, Failed):
-                yield (turn.spent(), current.end)
+                yield (turn.total_usage(), current.end)
                 return
             if not current.calls:
                 break
-            queries = [query_in(call.arguments) for call in current.calls]
+            queries = [parse_query(call.arguments) for call in current.calls]
             calls = turn.calls(current, queries)
-            yield [SearchCalled(turn.part_of(call), told) for call, told in calls]
-            outcomes = await self._run(turn, [told for _, told in calls])
+            yield [SearchCalled(turn.part_of(call), search) for call, search in calls]
+            outcomes = await self._run_searches(turn, [search for _, search in calls])
             yield turn.returned(calls, outcomes)
-            if current.clients or _was_cut(current):
+            if current.client_calls or _was_truncated(current):
                 break
-            turn.go_on(current, outcomes, last=number + 2 >= self._rounds)
+            turn.next_request(current, outcomes, last=number + 2 >= self._rounds)
         yield turn.finish()
 
-    async def _run(self, turn: _Turn, calls: Sequence[SearchCall]) -> list[_Outcome]:
-        """All searches of a round at once; those beyond the limit are not made."""
+    async def _run_searches(self, turn: _ToolLoopState, calls: Sequence[SearchCall]) -> list[_SearchOutcome]:
+        """Run all searches of a round concurrently; those beyond the limit fail."""
         allowed = max(turn.limit - turn.searches, 0)
         turn.searches += min(allowed, len(calls))
         searches = (
-            self._search(turn, call) if place < allowed else _refused(call, LIMIT)
-            for place, call in enumerate(calls)
+            self._search(turn, call) if index < allowed else _failed_search(call, LIMIT)
+            for index, call in enumerate(calls)
         )
         return list(await asyncio.gather(*searches))
 
-    async def _search(self, turn: _Turn, call: SearchCall) -> _Outcome:
+    async def _search(self, turn: _ToolLoopState, call: SearchCall) -> _SearchOutcome:
         if not call.queries:
-            return await _refused(call, INVALID)
+            return await _failed_search(call, INVALID)
         options = turn.options
         try:
             async with asyncio.timeout(SECONDS):
@@ -171,135 +172,135 @@ class SearchingProvider:
                     call.queries[0], options, passages_for(options.context_size)
                 )
         except TimeoutError:
-            return await _refused(call, "unavailable", TimedOut(f"no result within {SECONDS:.0f} s"))
+            return await _failed_search(call, "unavailable", TimedOut(f"no result within {SECONDS:.0f} s"))
         except GroundwireError as error:
-            return await _refused(call, code_of(error), error)
+            return await _failed_search(call, error_code(error), error)
         passages = _allowed(found.passages, options)
         sources = tuple(sources_in(passages).values())
-        text = found_text(call.queries[0], turn.shelf.add(passages))
-        return _Outcome(call, SearchResult(call.id, sources), text, found.warnings)
+        text = results_text(call.queries[0], turn.passages.add(passages))
+        return _SearchOutcome(call, SearchResult(call.id, sources), text, found.warnings)
 
 
-async def _refused(call: SearchCall, code: str, error: GroundwireError | None = None) -> _Outcome:
+async def _failed_search(call: SearchCall, code: str, error: GroundwireError | None = None) -> _SearchOutcome:
     warnings = (Warned("search_failed", f"the search failed: {error.message}"),) if error else ()
-    return _Outcome(call, SearchResult(call.id, error=code), failed_text(code), warnings)
+    return _SearchOutcome(call, SearchResult(call.id, error=code), failure_text(code), warnings)
 
 
-class _Turn:
-    """What a turn carries from round to round."""
+class _ToolLoopState:
+    """The state of a turn over its rounds."""
 
-    def __init__(self, offered: Offer, options: SearchOptions, rounds: int) -> None:
+    def __init__(self, offered: SearchOffer, options: SearchOptions, rounds: int) -> None:
         self.request = offered.request
         self.options = options
         self.limit = min(MAX_SEARCHES if options.max_uses is None else options.max_uses, MAX_SEARCHES)
         self.searches = 0
-        self.shelf = Shelf()
+        self.passages = NumberedPassages()
         self._offer = offered
         self._rounds = rounds
         self._transcript = TextBuffer()
         self._part = 0
-        self._round: Round | None = None
+        self._round: SearchRound | None = None
         self._usage = Usage()
         self._warned: set[Event] = set()
         self._cited = False
         self._unknown = 0
 
-    def begin(self) -> Round:
-        """A new round, after all that was said."""
-        self._round = Round(
-            self._offer.name, self.shelf, self._transcript, self._part, cites=self._offer.cites
+    def begin(self) -> SearchRound:
+        """Start the next round."""
+        self._round = SearchRound(
+            self._offer.name, self.passages, self._transcript, self._part, cites=self._offer.cites
         )
         return self._round
 
-    def fresh(self, events: Sequence[Event], number: int) -> list[Event]:
-        """Without what was told before."""
+    def new_events(self, events: Sequence[Event], number: int) -> list[Event]:
+        """The events without repetitions from earlier rounds."""
         self._cited = self._cited or any(isinstance(event, Cited) for event in events)
-        return [event for event in events if first_told(event, number, self._warned)]
+        return [event for event in events if is_new_event(event, number, self._warned)]
 
-    def count(self, current: Round) -> None:
-        """Add up what the round cost."""
-        self._usage = add_usage(self._usage, assemble(current.said).usage)
+    def count(self, current: SearchRound) -> None:
+        """Add the usage of a round."""
+        self._usage = add_usage(self._usage, assemble(current.received).usage)
         self._unknown += current.unknown
 
-    def calls(self, current: Round, queries: Sequence[str]) -> list[tuple[OwnCall, SearchCall]]:
-        """The searches that the model asked for, as the caller is told of them."""
+    def calls(self, current: SearchRound, queries: Sequence[str]) -> list[tuple[SearchToolCall, SearchCall]]:
+        """The search calls of a round, with the `SearchCall` that the caller sees."""
         pairs = zip(current.calls, queries, strict=True)
         return [(call, SearchCall(call.id, (query,) if query else ())) for call, query in pairs]
 
-    def part_of(self, call: OwnCall) -> int:
-        """The number under which a search was begun."""
+    def part_of(self, call: SearchToolCall) -> int:
+        """The part number of a search call."""
         return self._part + 2 * call.part
 
     def returned(
-        self, calls: Sequence[tuple[OwnCall, SearchCall]], outcomes: Sequence[_Outcome]
+        self, calls: Sequence[tuple[SearchToolCall, SearchCall]], outcomes: Sequence[_SearchOutcome]
     ) -> list[Event]:
-        """The results, then what the model said after its calls."""
-        told: list[Event] = []
+        """The results of the searches, then the events that were held back for them."""
+        events: list[Event] = []
         for (call, _), outcome in zip(calls, outcomes, strict=True):
-            told.append(SearchReturned(self.part_of(call) + 1, outcome.result))
-            told += self.fresh(outcome.warnings, 1)
+            events.append(SearchReturned(self.part_of(call) + 1, outcome.result))
+            events += self.new_events(outcome.warnings, 1)
         current = self._round
-        return told + (self.fresh(current.held, 1) if current else [])
+        return events + (self.new_events(current.held, 1) if current else [])
 
-    def go_on(self, current: Round, outcomes: Sequence[_Outcome], *, last: bool) -> None:
-        """Ask again, with what was found."""
-        said = assemble(current.said)
+    def next_request(self, current: SearchRound, outcomes: Sequence[_SearchOutcome], *, last: bool) -> None:
+        """Prepare the next request, with the search results appended."""
+        answer = assemble(current.received)
         results = tuple(
             ToolResult(
-                _wire_id(said.parts, place, self._offer.name),
+                _wire_id(answer.parts, index, self._offer.name),
                 (Text(outcome.text),),
                 name=self._offer.name,
                 is_error=bool(outcome.result.error),
             )
-            for place, outcome in enumerate(outcomes)
+            for index, outcome in enumerate(outcomes)
         )
         request = replace(
             self.request,
-            messages=(*self.request.messages, said.message, Message("user", results)),
-            tool_choice=_freed(self.request.tool_choice),
+            messages=(*self.request.messages, answer.message, Message("user", results)),
+            tool_choice=_without_force(self.request.tool_choice),
         )
         exhausted = last or self.searches >= self.limit
-        self.request = withdrawn(request, self._offer.name) if exhausted else request
+        self.request = withdraw_search(request, self._offer.name) if exhausted else request
         self._part = current.next_part
 
     def finish(self) -> tuple[Event, ...]:
-        """The end, with all costs, and whatever must be said."""
+        """The last events: warnings, total usage, end."""
         current = self._round
         end = current.end if current is not None and isinstance(current.end, Finished) else Finished("other")
-        if current is not None and current.calls and not _was_cut(current):
-            end = Finished("tool_calls") if current.clients else Finished("stop")
-        return (*self._remarks(current), self.spent(), end)
+        if current is not None and current.calls and not _was_truncated(current):
+            end = Finished("tool_calls") if current.client_calls else Finished("stop")
+        return (*self._warnings(current), self.total_usage(), end)
 
-    def spent(self) -> UsageSeen:
-        """What the whole turn has cost so far."""
+    def total_usage(self) -> UsageSeen:
+        """The usage of the whole turn so far."""
         return UsageSeen(add_usage(self._usage, Usage(searches=self.searches)))
 
-    def _remarks(self, current: Round | None) -> Iterator[Warned]:
-        if current is not None and current.calls and not current.clients and not _was_cut(current):
+    def _warnings(self, current: SearchRound | None) -> Iterator[Warned]:
+        if current is not None and current.calls and not current.client_calls and not _was_truncated(current):
             yield Warned("search_limit", f"the model wanted to search on after {self._rounds} rounds")
         if self._unknown:
             yield Warned("unknown_citation", f"numbers that no passage has: {self._unknown}; not cited")
-        if len(self.shelf) and not self._cited and not (current and current.clients):
+        if len(self.passages) and not self._cited and not (current and current.client_calls):
             yield Warned("not_cited", "pages were found, but the answer cites none of them")
 
 
-def _was_cut(current: Round) -> bool:
-    return isinstance(current.end, Finished) and current.end.reason in _CUT
+def _was_truncated(current: SearchRound) -> bool:
+    return isinstance(current.end, Finished) and current.end.reason in _TRUNCATED
 
 
-def _wire_id(parts: Sequence[object], place: int, name: str) -> str:
-    """The id of the nth search as the provider knows it."""
+def _wire_id(parts: Sequence[object], index: int, name: str) -> str:
+    """The id that the provider gave the nth search call."""
     own = [part.id for part in parts if isinstance(part, ToolCall) and part.name == name]
-    return own[place] if place < len(own) else ""
+    return own[index] if index < len(own) else ""
 
 
-def _freed(choice: ToolChoice | None) -> ToolChoice | None:
-    """A choice that forced a call has been obeyed."""
+def _without_force(choice: ToolChoice | None) -> ToolChoice | None:
+    """The tool choice of a follow-up request: a forced call has been made."""
     return choice if choice is None or choice.mode == "auto" else ToolChoice("auto")
 
 
 def _allowed(passages: Sequence[Passage], options: SearchOptions) -> tuple[Passage, ...]:
-    """What the domain lists let through, of no more pages than wanted."""
+    """The passages that the domain lists admit, from at most `max_sources` pages."""
     kept = [passage for passage in passages if admits(options, Source(passage.url))]
     pages = list(dict.fromkeys(passage.url for passage in kept))
     few = set(pages[: options.max_sources])

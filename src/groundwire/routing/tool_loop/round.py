@@ -1,8 +1,8 @@
-"""One round of a turn in which we search for the model: what it said, and what of it the caller is told.
+"""One round of the tool loop: reads the model's events, and emits those that the caller sees.
 
-The model's searches become searches of the answer, its numbers become citations of the claims before them,
-and whatever else it says passes. Each number of a part is doubled: the result of a search stands right
-behind its call.
+Calls of the search function become search events, passage numbers in the text become citations of the claim
+before them, and everything else passes. Part numbers are doubled, so that the result of a search can follow
+its call immediately.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from groundwire.model import (
 from groundwire.model.value import replace
 from groundwire.text.numbers import NumberReader, Numbers
 
-_SLACK = " \t\n,;:.!?…。"
-_UNSAID = (UsageSeen, Verbatim)
+_CLAIM_PADDING = " \t\n,;:.!?…。"
+_NOT_EMITTED = (UsageSeen, Verbatim)
 
 
-class Shelf:
-    """The passages of all searches, numbered from one; what is found again keeps its number."""
+class NumberedPassages:
+    """The passages of all searches, numbered from one; a passage that is found again keeps its number."""
 
     def __init__(self) -> None:
         self._passages: list[Passage] = []
@@ -51,7 +51,7 @@ class Shelf:
         return len(self._passages)
 
     def add(self, passages: Iterable[Passage]) -> list[tuple[int, Passage]]:
-        """Put passages there, and say their numbers."""
+        """Add passages, and return them with their numbers."""
         numbered: list[tuple[int, Passage]] = []
         for passage in passages:
             key = (passage.url, passage.text)
@@ -62,11 +62,11 @@ class Shelf:
         return numbered
 
     def holds(self, number: int) -> bool:
-        """Is there a passage of that number?"""
+        """Is there a passage with this number?"""
         return 0 < number <= len(self._passages)
 
     def evidence(self, numbers: Iterable[int], claim: str) -> tuple[Evidence, ...]:
-        """The passages behind a claim; quoted is what bears it out, or nothing."""
+        """The passages as evidence for a claim, each with the quote that supports it, if any."""
         chosen = [self._passages[number - 1] for number in numbers]
         sources: dict[str, Source] = sources_in(chosen)
         return tuple(
@@ -75,8 +75,8 @@ class Shelf:
         )
 
 
-class OwnCall:
-    """A call of the search while it comes in."""
+class SearchToolCall:
+    """A call of the search function while its arguments arrive."""
 
     __slots__ = ("_arguments", "id", "part")
 
@@ -86,82 +86,84 @@ class OwnCall:
         self._arguments: list[str] = []
 
     def add(self, arguments: str) -> None:
-        """More of its arguments."""
+        """Append to the arguments."""
         self._arguments.append(arguments)
 
     @property
     def arguments(self) -> str:
-        """As far as they have come."""
+        """The arguments received so far."""
         return "".join(self._arguments)
 
 
-class Round:
-    """Reads the events of one round."""
+class SearchRound:
+    """Translates the events of one round."""
 
-    def __init__(self, name: str, shelf: Shelf, transcript: TextBuffer, first_part: int, *, cites: bool):
-        """`name` is that of the search function; parts are numbered from `first_part` on."""
-        self.said: list[Event] = []
-        self.calls: list[OwnCall] = []
-        self.clients: set[int] = set()
+    def __init__(
+        self, name: str, passages: NumberedPassages, transcript: TextBuffer, first_part: int, *, cites: bool
+    ):
+        """`name` is the search function's; parts are numbered from `first_part` on."""
+        self.received: list[Event] = []
+        self.calls: list[SearchToolCall] = []
+        self.client_calls: set[int] = set()
         """Parts that are calls of the client's own functions."""
         self.held: list[Event] = []
-        """What followed a search, and is told after its result."""
+        """Events that followed a search, to be emitted after its result."""
         self.end: Finished | Failed | None = None
         self._name = name
-        self._shelf = shelf
+        self._passages = passages
         self._cites = cites
         self._transcript = transcript
         self._first = first_part
-        self._waiting: dict[int, list[Event]] = {}
-        self._own: dict[int, OwnCall] = {}
-        self._seen: set[int] = set()
+        self._undecided: dict[int, list[Event]] = {}
+        self._calls_by_part: dict[int, SearchToolCall] = {}
+        self._decided: set[int] = set()
         self._readers: dict[int, NumberReader] = {}
         self._raw = TextBuffer()
-        self._marked: dict[int, int] = {}
+        self._claim_ends: dict[int, int] = {}
         self._texts: set[int] = set()
         self._settled: set[int] = set()
         self._highest = -1
 
     @property
     def next_part(self) -> int:
-        """The first number that this round has not used."""
+        """The first part number that this round has not used."""
         return self._first + 2 * (self._highest + 1)
 
     def read(self, batch: Sequence[Event]) -> list[Event]:
-        """What the caller is told of these events now."""
-        told: list[Event] = []
+        """The events that the caller sees now."""
+        emitted: list[Event] = []
         for event in batch:
-            self.said.append(event)
+            self.received.append(event)
             if isinstance(event, Finished | Failed):
                 self.end = event
-            elif not isinstance(event, _UNSAID):
-                told += self._now(self._shown(event))
-        return told
+            elif not isinstance(event, _NOT_EMITTED):
+                emitted += self._not_held(self._translated(event))
+        return emitted
 
     def close(self) -> list[Event]:
-        """What is left to tell when the model has stopped: all its words are settled."""
-        told: list[Event] = []
+        """The remaining events when the model has stopped: all its text is settled."""
+        emitted: list[Event] = []
         for part in sorted(self._texts - self._settled):
-            told += self._now(self._settle(part))
-        for events in self._waiting.values():
-            told += self._now(map(self._moved, events))
-        self._waiting.clear()
-        return told
+            emitted += self._not_held(self._settle(part))
+        for events in self._undecided.values():
+            emitted += self._not_held(map(self._renumbered, events))
+        self._undecided.clear()
+        return emitted
 
-    def _now(self, events: Iterable[Event]) -> Iterator[Event]:
+    def _not_held(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
-            if self._waits(event):
+            if self._must_wait(event):
                 self.held.append(event)
             else:
                 yield event
 
     @property
     def unknown(self) -> int:
-        """How many numbers were cited that nobody gave the model."""
+        """The number of citations of passages that do not exist."""
         return sum(reader.unknown for reader in self._readers.values())
 
-    def _waits(self, event: Event) -> bool:
-        """Does it belong behind a search whose result is not there yet?"""
+    def _must_wait(self, event: Event) -> bool:
+        """Does the event follow a search whose result is not there yet?"""
         if not self.calls or isinstance(event, SearchStarted):
             return False
         if isinstance(event, Cited):
@@ -169,47 +171,47 @@ class Round:
         part: int | None = getattr(event, "part", None)
         return part is not None and part > self._first + 2 * self.calls[0].part
 
-    def _shown(self, event: Event) -> Iterator[Event]:
+    def _translated(self, event: Event) -> Iterator[Event]:
         part: int | None = getattr(event, "part", None)
         if part is None:
-            yield self._replaced(event) if isinstance(event, Cited) else event
+            yield self._moved_citation(event) if isinstance(event, Cited) else event
             return
         self._highest = max(self._highest, part)
-        if part in self._own:
+        if part in self._calls_by_part:
             if isinstance(event, ToolCallDelta):
-                self._own[part].add(event.arguments)
+                self._calls_by_part[part].add(event.arguments)
             return
-        if part not in self._seen and not self._recognised(part, event):
-            self._waiting.setdefault(part, []).append(event)
+        if part not in self._decided and not self._decide(part, event):
+            self._undecided.setdefault(part, []).append(event)
             return
-        if part in self._own:
-            self._waiting.pop(part, None)
-            yield SearchStarted(self._first + 2 * part, self._own[part].id)
+        if part in self._calls_by_part:
+            self._undecided.pop(part, None)
+            yield SearchStarted(self._first + 2 * part, self._calls_by_part[part].id)
             return
-        yield from map(self._moved, self._waiting.pop(part, ()))
-        yield from self._passed(part, event)
+        yield from map(self._renumbered, self._undecided.pop(part, ()))
+        yield from self._passed_on(part, event)
 
-    def _recognised(self, part: int, event: Event) -> bool:
-        """Is it clear by now what the part is? A signature may come before the call it belongs to."""
+    def _decide(self, part: int, event: Event) -> bool:
+        """Decide what the part is, if that is clear by now: a signature may precede its call."""
         if isinstance(event, ExtrasSeen):
             return False
         if isinstance(event, ToolCallDelta):
             if not event.name:
                 return False
             if event.name == self._name:
-                before = [item for item in self._waiting.get(part, ()) if isinstance(item, ToolCallDelta)]
-                named = event.id or next((item.id for item in before if item.id), "")
-                call = OwnCall(part, named or f"search_{self._first + 2 * part}")
+                before = [item for item in self._undecided.get(part, ()) if isinstance(item, ToolCallDelta)]
+                call_id = event.id or next((item.id for item in before if item.id), "")
+                call = SearchToolCall(part, call_id or f"search_{self._first + 2 * part}")
                 for item in (*before, event):
                     call.add(item.arguments)
                 self.calls.append(call)
-                self._own[part] = call
+                self._calls_by_part[part] = call
                 return True
-            self.clients.add(part)
-        self._seen.add(part)
+            self.client_calls.add(part)
+        self._decided.add(part)
         return True
 
-    def _passed(self, part: int, event: Event) -> Iterator[Event]:
+    def _passed_on(self, part: int, event: Event) -> Iterator[Event]:
         if isinstance(event, TextDelta):
             self._texts.add(part)
         if not self._cites or not isinstance(event, TextDelta | TextSettled):
@@ -217,53 +219,57 @@ class Round:
                 self._transcript.add(self._first + 2 * part, event.text)
             elif isinstance(event, TextSettled):
                 self._settled.add(part)
-            yield self._moved(event)
+            yield self._renumbered(event)
         elif isinstance(event, TextSettled):
             yield from self._settle(part)
         else:
             self._raw.add(part, event.text)
             reader = self._readers.get(part)
             if reader is None:
-                reader = self._readers[part] = NumberReader(self._shelf.holds)
-            yield from self._words(part, reader.feed(event.text), event)
+                reader = self._readers[part] = NumberReader(self._passages.holds)
+            yield from self._text_events(part, reader.feed(event.text), event)
 
     def _settle(self, part: int) -> Iterator[Event]:
         self._settled.add(part)
         if part in self._readers:
-            yield from self._words(part, self._readers[part].close(), TextDelta(part, ""))
+            yield from self._text_events(part, self._readers[part].close(), TextDelta(part, ""))
         yield TextSettled(self._first + 2 * part)
 
-    def _words(self, part: int, pieces: Iterable[str | Numbers], event: TextDelta) -> Iterator[Event]:
-        told = self._first + 2 * part
+    def _text_events(self, part: int, pieces: Iterable[str | Numbers], event: TextDelta) -> Iterator[Event]:
+        number = self._first + 2 * part
         for piece in pieces:
             if isinstance(piece, Numbers):
-                yield from self._cited(told, piece.known)
+                yield from self._cited(number, piece.known)
             else:
-                self._transcript.add(told, piece)
-                yield replace(event, part=told, text=piece)
+                self._transcript.add(number, piece)
+                yield replace(event, part=number, text=piece)
 
     def _cited(self, part: int, numbers: tuple[int, ...]) -> Iterator[Event]:
         text = self._transcript.text(part)
-        span = claim_before(text, self._marked.get(part, 0))
-        self._marked[part] = len(text)
+        span = claim_before(text, self._claim_ends.get(part, 0))
+        self._claim_ends[part] = len(text)
         if span is not None:
             start = self._transcript.start(part)
-            evidence = self._shelf.evidence(numbers, text[span.start : span.end])
+            evidence = self._passages.evidence(numbers, text[span.start : span.end])
             yield Cited(Citation(Span(span.start + start, span.end + start), evidence))
 
-    def _moved(self, event: Event) -> Event:
-        """The event under the number that its part has in the whole turn."""
+    def _renumbered(self, event: Event) -> Event:
+        """The event with the part number of the whole turn."""
         part: int | None = getattr(event, "part", None)
         return event if part is None else replace(event, part=self._first + 2 * part)
 
-    def _replaced(self, event: Cited) -> Event:
-        """A citation of the model's own, where its words went to."""
+    def _moved_citation(self, event: Cited) -> Event:
+        """A citation by the provider itself, with its span in the emitted text."""
         span = event.citation.span
         if span is None:
             return event
-        return Cited(replace(event.citation, span=Span(self._place(span.start), self._place(span.end))))
+        return Cited(
+            replace(
+                event.citation, span=Span(self._emitted_offset(span.start), self._emitted_offset(span.end))
+            )
+        )
 
-    def _place(self, offset: int) -> int:
+    def _emitted_offset(self, offset: int) -> int:
         parts = sorted(self._readers)
         part = next((part for part in reversed(parts) if self._raw.start(part) <= offset), None)
         if part is None:
@@ -273,21 +279,21 @@ class Round:
 
 
 def claim_before(text: str, previous: int) -> Span | None:
-    """What a citation at the end of the text speaks for: the sentence, or what of it is new."""
+    """The claim of a citation at the end of the text: the last sentence, or its part after `previous`."""
     line = text.rfind("\n", 0, len(text.rstrip())) + 1
     start = max(previous, line)
-    if not text[start:].strip(_SLACK):
+    if not text[start:].strip(_CLAIM_PADDING):
         start = line
     sentences = [piece for piece in split_sentences(text[start:]) if piece.kind not in ("bullet", "rule")]
     if sentences:
         start += sentences[-1].start
     end = len(text.rstrip())
-    start += len(text[start:end]) - len(text[start:end].lstrip(_SLACK))
+    start += len(text[start:end]) - len(text[start:end].lstrip(_CLAIM_PADDING))
     return Span(start, end) if start < end else None
 
 
-def first_told(event: Event, number: int, warned: set[Event]) -> bool:
-    """Is this no repetition of what an earlier round said already?"""
+def is_new_event(event: Event, number: int, warned: set[Event]) -> bool:
+    """Is this event new, rather than a repetition from an earlier round?"""
     if isinstance(event, Started):
         return number == 0
     if isinstance(event, Warned):

@@ -14,7 +14,7 @@ from groundwire.faces.cli.printable import one_line, printable_json
 from groundwire.faces.cli.session import connect
 from groundwire.faces.cli.table import lined_up
 from groundwire.model import JsonObject
-from groundwire.providers.capabilities import OPTIONS, Support
+from groundwire.providers.policy import OPTIONS, Support
 
 _COLUMNS: Mapping[str, str] = {
     "allowed_domains": "--allow",

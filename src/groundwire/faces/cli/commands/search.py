@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import aclosing, suppress
 from typing import Protocol
 
-from groundwire.client import question
+from groundwire.client import search_request
 from groundwire.errors import GroundwireError, RequestError
 from groundwire.faces.cli import exits, forms
 from groundwire.faces.cli.console import Console
@@ -109,7 +109,7 @@ def run(arguments: Namespace, console: Console) -> int:
     asked = Asked(_query(arguments, console), arguments.provider, arguments.model)
     try:
         asker = connect(arguments, console)
-        request = question(asked.query, asker.config.search)
+        request = search_request(asked.query, asker.config.search)
         if asked.provider not in ("auto", *asker.names):
             raise RequestError(f"unknown provider {asked.provider!r}; known are {', '.join(asker.names)}")
         request = replace(request, stream=not arguments.no_stream)

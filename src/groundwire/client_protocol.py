@@ -1,0 +1,147 @@
+"""`SearchClient`: the client interface that gateway, web chat, MCP, tools and command line depend on.
+
+`Groundwire` implements it; tests implement it with fakes. The module imports nothing heavy at runtime, so
+that commands that never search start fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from groundwire.config.schema import Config
+    from groundwire.credentials.lookup import LookupResult
+    from groundwire.credentials.secret import Secret
+    from groundwire.engine.knowledge import Progress
+    from groundwire.engine.pages import Page
+    from groundwire.model import Event, Request, SearchOptions
+    from groundwire.providers.spec import ProviderSpec, ProviderStatus
+    from groundwire.routing.cache import CacheStatus
+    from groundwire.routing.resolve import ResolvedTarget
+
+
+class AnswerStream(AsyncGenerator["Sequence[Event]", None]):
+    """The batches of an answer, with the target that was resolved and the status of the response cache.
+
+    Iterating uses the wrapped generator directly; this class adds nothing to the path of a batch.
+    """
+
+    __slots__ = ("_batches", "cache_status", "target")
+
+    def __init__(self, target: ResolvedTarget) -> None:
+        self.target = target
+        self.cache_status: CacheStatus | None = None
+        """Set before the first batch if the request was looked up in the response cache."""
+        self._batches: AsyncGenerator[Sequence[Event], None]
+
+    def attach(self, batches: AsyncGenerator[Sequence[Event], None]) -> AnswerStream:
+        """Set the generator that the batches come from."""
+        self._batches = batches
+        return self
+
+    def set_cache_status(self, status: CacheStatus) -> None:
+        """Record where the answer comes from."""
+        self.cache_status = status
+
+    def __aiter__(self) -> AsyncGenerator[Sequence[Event], None]:
+        return self._batches
+
+    async def __anext__(self) -> Sequence[Event]:
+        return await anext(self._batches)
+
+    async def asend(self, value: None, /) -> Sequence[Event]:
+        """The next batch."""
+        return await self._batches.asend(value)
+
+    async def athrow(self, *error: Any) -> Sequence[Event]:
+        """Raise an exception inside the generator."""
+        return await self._batches.athrow(*error)
+
+    async def aclose(self) -> None:
+        """Cancel the request upstream, unless other clients share it."""
+        await self._batches.aclose()
+
+
+class SearchClient(Protocol):
+    """Resolves model names, and answers requests with cited web search."""
+
+    @property
+    def config(self) -> Config: ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The providers that are known."""
+        ...
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The providers that `auto` tries, in order."""
+        ...
+
+    @property
+    def engines(self) -> frozenset[str]:
+        """The providers that only find pages: no model writes their answers."""
+        ...
+
+    @property
+    def keyed(self) -> tuple[str, ...]:
+        """The providers whose key can be stored with `groundwire login`."""
+        ...
+
+    def resolve(self, model: str = "", *, provider: str = ...) -> ResolvedTarget:
+        """The provider and model that a name means. Raises `UnknownModel` or `RequestError`."""
+        ...
+
+    def batches(
+        self, request: Request, *, provider: str = ..., model: str = ..., cached: bool = False
+    ) -> AnswerStream:
+        """The answer, in the batches in which its events arrived; `cached` uses the response cache."""
+        ...
+
+    def stream(
+        self,
+        query: str | Request,
+        *,
+        provider: str = ...,
+        model: str = ...,
+        options: SearchOptions | None = ...,
+    ) -> AsyncGenerator[Event, None]:
+        """The events of an answer, one by one."""
+        ...
+
+    async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:
+        """The input tokens of a request as the provider counts them; None if it has no such endpoint."""
+        ...
+
+    async def page(self, url: str, *, live: bool = ...) -> Page:
+        """A page from the index, or from the web if `live`."""
+        ...
+
+    def usable(self) -> Mapping[str, bool]:
+        """Every provider that may be named, and whether it can be used now."""
+        ...
+
+    def providers(self) -> list[ProviderStatus]:
+        """The status of every known provider."""
+        ...
+
+    def findings(self, name: str) -> list[LookupResult]:
+        """What each credential lookup of a provider found."""
+        ...
+
+    def add(self, row: ProviderSpec, key: Secret | None = None) -> None:
+        """Add a provider that is used only by its name."""
+        ...
+
+    def watch_index(self, report: Callable[[Progress], None]) -> None:
+        """Receive the progress while the embedded index is built."""
+        ...
+
+    def prepare(self) -> None:
+        """Import now what the first request would wait for."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        ...

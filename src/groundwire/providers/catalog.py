@@ -1,0 +1,49 @@
+"""Registry of built-in providers and search engines: one line each, in the order in which `auto` tries them.
+
+To add one, write its module and add a line here. `reference` names a `ProviderSpec` (an API that speaks a
+known dialect), an `EngineSpec` or `ApiEngineRow` (a search engine), or a `ProviderFactory` (anything else);
+`registry.load` imports it when it is needed. Installed packages register the same objects as entry points.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+ProviderKind: TypeAlias = Literal["model", "engine"]
+"""`model`: a model writes the answer. `engine`: a search engine finds pages, and the answer quotes them."""
+
+
+class CatalogEntry(NamedTuple):
+    """A built-in provider or engine, and the object that describes it."""
+
+    name: str
+    kind: ProviderKind
+    reference: str
+    """`module:attribute`."""
+    automatic: bool = True
+    """Is it part of the default order? Otherwise it is used only if the user enables or names it."""
+
+
+CATALOG = (
+    CatalogEntry("anthropic", "model", "groundwire.providers.anthropic:ANTHROPIC"),
+    CatalogEntry("openai", "model", "groundwire.providers.openai:OPENAI"),
+    CatalogEntry("gemini", "model", "groundwire.providers.gemini:GEMINI"),
+    CatalogEntry("openrouter", "model", "groundwire.providers.openrouter:OPENROUTER"),
+    CatalogEntry("openai_oauth", "model", "groundwire.providers.openai:OPENAI_OAUTH"),
+    CatalogEntry("openai_chat", "model", "groundwire.providers.openai:OPENAI_CHAT"),
+    CatalogEntry("brave", "engine", "groundwire.engine.engines.brave:ROW"),
+    CatalogEntry("tavily", "engine", "groundwire.engine.engines.tavily:ROW"),
+    CatalogEntry("exa", "engine", "groundwire.engine.engines.exa:ROW"),
+    CatalogEntry("searxng", "engine", "groundwire.engine.engines.searxng:ROW"),
+    CatalogEntry("web", "engine", "groundwire.providers.engine_factory:WEB"),
+    CatalogEntry("local", "engine", "groundwire.providers.engine_factory:LOCAL"),
+    CatalogEntry(
+        "copilot", "model", "groundwire.providers.copilot.provider:create_provider", automatic=False
+    ),
+)
+
+KNOWN_PROVIDERS = tuple(entry.name for entry in CATALOG)
+"""Providers that need no description in the configuration."""
+DEFAULT_ORDER = tuple(entry.name for entry in CATALOG if entry.automatic)
+ENGINES = frozenset(entry.name for entry in CATALOG if entry.kind == "engine")
+"""The built-in engines. Whether any provider is an engine is `Capabilities.kind`."""

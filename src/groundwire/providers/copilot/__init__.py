@@ -1,0 +1,1 @@
+"""GitHub Copilot CLI: command line, sandbox, egress proxy, output parser, provider."""

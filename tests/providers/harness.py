@@ -1,0 +1,198 @@
+"""Provider cases and a scripted upstream: every built-in provider, and a configured one for each dialect.
+
+What is expected of a case on the wire is written down here by hand, not derived from its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from dataclasses import replace as replace_case
+
+from groundwire.credentials.redact import Redactor
+from groundwire.credentials.secret import Credential, Secret
+from groundwire.errors import GroundwireError
+from groundwire.model import Answer, Event, Failed, Finished, Message, Request, SearchOptions, Text, assemble
+from groundwire.model.value import replace
+from groundwire.providers.http import HttpProvider
+from groundwire.providers.models import default_model
+from groundwire.providers.registry import adjusted, describe, find_spec
+from groundwire.providers.spec import ProviderSpec, flatten
+from groundwire.testing.upstream import Script, ScriptedResponse, Upstream
+from groundwire.transport.http import Deadlines, Http
+
+KEY = "sk-canary-Zq7Kp2Wm9Xv4Tn8Rb3Yd6"
+ACCOUNT = "acct-7f3a"
+MODEL = "model-of-mine"
+
+
+@dataclass(frozen=True)
+class ProviderCase:
+    """A provider, where it listens below its base address, and how it is shown the key."""
+
+    name: str
+    dialect: str
+    base: str
+    path: str
+    auth: str = "authorization"
+    stream_path: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    always_streams: bool = False
+    is_configured: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def key_shown(self) -> str:
+        return f"Bearer {KEY}" if self.auth == "authorization" else KEY
+
+    def path_for(self, *, streamed: bool) -> str:
+        return self.stream_path if streamed and self.stream_path else self.path
+
+    def row(self, url: str, deadlines: Deadlines | None = None) -> ProviderSpec:
+        """The row as a user would point it at a server of their own."""
+        if self.is_configured:
+            row = adjusted(describe(self.name, self.dialect, url + self.base, "MY_KEY"), model=MODEL)
+        else:
+            found = find_spec(self.name)
+            assert found is not None
+            row = adjusted(found, base_url=url + self.base)
+        return replace(row, deadlines=deadlines) if deadlines else row
+
+
+_GEMINI = "/v1beta/models/{}:generateContent"
+_GEMINI_STREAM = "/v1beta/models/{}:streamGenerateContent?alt=sse"
+_VERSION = {"anthropic-version": "2023-06-01"}
+
+VENDORS = (
+    ProviderCase("anthropic", "anthropic_messages", "", "/v1/messages", "x-api-key", headers=_VERSION),
+    ProviderCase("openai", "openai_responses", "/v1", "/v1/responses"),
+    ProviderCase(
+        "gemini",
+        "gemini",
+        "",
+        _GEMINI.format(default_model("gemini")),
+        "x-goog-api-key",
+        _GEMINI_STREAM.format(default_model("gemini")),
+    ),
+    ProviderCase("openrouter", "openai_responses", "/api/v1", "/api/v1/responses"),
+    ProviderCase(
+        "openai_oauth",
+        "openai_responses",
+        "/backend-api/codex",
+        "/backend-api/codex/responses",
+        headers={"chatgpt-account-id": ACCOUNT, "originator": "codex_cli_rs"},
+        always_streams=True,
+    ),
+    ProviderCase("openai_chat", "openai_chat", "/v1", "/v1/chat/completions"),
+)
+CONFIGURED = tuple(
+    replace_case(case, is_configured=True)
+    for case in (
+        ProviderCase(
+            "my_anthropic", "anthropic_messages", "/a", "/a/v1/messages", "x-api-key", headers=_VERSION
+        ),
+        ProviderCase("my_responses", "openai_responses", "/b/v1", "/b/v1/responses"),
+        ProviderCase("my_chat", "openai_chat", "/c/v1", "/c/v1/chat/completions"),
+        ProviderCase(
+            "my_gemini",
+            "gemini",
+            "/d",
+            "/d" + _GEMINI.format(MODEL),
+            "x-goog-api-key",
+            "/d" + _GEMINI_STREAM.format(MODEL),
+        ),
+        ProviderCase(
+            "my_interactions", "gemini_interactions", "/e", "/e/v1beta/interactions", "x-goog-api-key"
+        ),
+        ProviderCase("my_websearch", "websearch", "/f", "/f/v1/search"),
+    )
+)
+PROVIDER_CASES = (*VENDORS, *CONFIGURED)
+STREAMING = tuple(case for case in PROVIDER_CASES if case.dialect != "websearch")
+"""Those who can tell an answer bit by bit; the others have only searches to give, and whole."""
+
+
+def case_named(name: str) -> ProviderCase:
+    """The one of that name."""
+    return next(item for item in PROVIDER_CASES if item.name == name)
+
+
+def credential() -> Credential:
+    """The key, as credentials are found."""
+    return Credential(Secret(KEY), "api", "a test", account_id=ACCOUNT)
+
+
+QUERY = "How long is the Nile?"
+
+
+def question(*, stream: bool = False, search: SearchOptions | None = None, query: str = QUERY) -> Request:
+    """A question with web search."""
+    return Request((Message("user", (Text(query),)),), search=search or SearchOptions(), stream=stream)
+
+
+@dataclass
+class Outcome:
+    """Everything a caller got to see."""
+
+    events: list[Event] = field(default_factory=list)
+    raised: GroundwireError | None = None
+
+    @property
+    def answer(self) -> Answer:
+        return assemble(self.events)
+
+    @property
+    def error(self) -> GroundwireError | None:
+        """What went wrong, raised before the answer began or told by it."""
+        return self.raised or self.answer.error
+
+    @property
+    def ends(self) -> list[Event]:
+        return [event for event in self.events if isinstance(event, Finished | Failed)]
+
+
+async def ask(provider: HttpProvider, request: Request) -> Outcome:
+    """The whole answer, or the error."""
+    outcome = Outcome()
+    try:
+        async for event in flatten(provider.batches(request)):
+            outcome.events.append(event)
+    except GroundwireError as error:
+        outcome.raised = error
+    return outcome
+
+
+class World:
+    """A case, the upstream that plays it, and the connections between them."""
+
+    def __init__(self, case: ProviderCase, upstream: Upstream, http: Http) -> None:
+        self.case = case
+        self.upstream = upstream
+        self.http = http
+        self.redactor = Redactor()
+        self.deadlines = Deadlines(connect=600, first_byte=600, idle=600, total=600)
+        self.clock: Callable[[], float] = lambda: 0.0
+
+    def provider(self, deadlines: Deadlines | None = None) -> HttpProvider:
+        async def key() -> Credential | None:
+            return credential()
+
+        row = self.case.row(self.upstream.url, deadlines or self.deadlines)
+        return HttpProvider(row, self.http, key, self.redactor, self.clock)
+
+    async def ask(self, request: Request | None = None, deadlines: Deadlines | None = None) -> Outcome:
+        return await ask(self.provider(deadlines), request or question())
+
+
+@asynccontextmanager
+async def world(
+    case: ProviderCase, script: Script | ScriptedResponse | list[ScriptedResponse]
+) -> AsyncIterator[World]:
+    """Everything that is needed for a conversation; at its end all connections are gone."""
+    async with Upstream(script) as upstream:
+        async with Http({}) as http:
+            yield World(case, upstream, http)
+        await upstream.closed()

@@ -1,0 +1,53 @@
+"""A body goes through as it is, unless it holds blocks that only we can read."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundwire.dialects.anthropic_messages import DIALECT
+from groundwire.dialects.base import Reply
+from groundwire.dialects.json import dump_json
+from groundwire.model import (
+    Answer,
+    Citation,
+    Evidence,
+    JsonObject,
+    SearchCall,
+    SearchResult,
+    Source,
+    Span,
+    Text,
+    Wire,
+)
+from groundwire.model.value import replace
+from groundwire.providers.passthrough.rules import can_forward
+from groundwire.providers.policy import Capabilities, prepare
+
+FOUND_NOTHING = (SearchCall("s", ("nile",)), SearchResult("s"), Text("Nothing."))
+TWO_QUERIES = (SearchCall("s", ("nile", "amazon")), SearchResult("s"), Text("Nothing."))
+
+
+def goes_through(answer: Answer | None) -> bool:
+    turns: list[JsonObject] = [{"role": "user", "content": "Which river?"}]
+    if answer is not None:
+        turns.append({"role": "assistant", "content": DIALECT.encode_response(answer, Reply())["content"]})
+    body: JsonObject = {"model": "m", "max_tokens": 9, "messages": [*turns]}
+    request = DIALECT.decode_request(body)
+    sent = replace(request, wire=Wire(DIALECT.name, body, dump_json(body).encode(), ()))
+    return can_forward(request, sent, prepare(request, Capabilities(), "anthropic"))
+
+
+def test_what_the_client_wrote_goes_through() -> None:
+    assert goes_through(None)
+    assert goes_through(Answer((Text("The Nile."),), finish="stop"))
+
+
+@pytest.mark.parametrize("parts", [FOUND_NOTHING, TWO_QUERIES], ids=["found nothing", "two queries"])
+def test_a_search_of_ours_that_found_nothing_does_not(parts: tuple[SearchCall, SearchResult, Text]) -> None:
+    assert not goes_through(Answer(parts, finish="stop"))
+
+
+@pytest.mark.parametrize("url", ["https://a.example/", ""])
+def test_a_citation_of_ours_does_not(url: str) -> None:
+    citation = Citation(Span(0, 4), (Evidence(Source(url, "The almanac")),))
+    assert not goes_through(Answer((Text("Nile"),), (citation,), finish="stop"))

@@ -1,0 +1,97 @@
+"""An answer that is passed on is watched by glances: its end and its cost are seen, nothing else is read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from groundwire.dialects.base import Reply
+from groundwire.dialects.registry import dialect
+from groundwire.model import Event, Failed, Finished, Source, TextDelta, Usage, UsageSeen
+from groundwire.providers.passthrough.scan import (
+    SCAN_RULES,
+    is_settled,
+    scan_body,
+    scan_frames,
+    trailing_frames,
+)
+from groundwire.testing.answers import told, written
+
+EVENTS = told('He said {"type": "message_stop", "error": {}} [DONE].', Source("https://a.example/", "A"))
+
+
+def usage(events: list[Event] | None) -> Usage:
+    return next(event.usage for event in events or () if isinstance(event, UsageSeen))
+
+
+@pytest.mark.parametrize("name", SCAN_RULES)
+def test_the_cost_of_a_whole_answer_is_seen(name: str) -> None:
+    body = json.loads(written(name, EVENTS).whole)
+    seen = scan_body(dialect(name), body)
+    whole = dialect(name).decode_response(body)
+    assert usage(seen).output_tokens == usage(whole).output_tokens == 34
+    assert isinstance((seen or [])[-1], Finished)
+    assert not any(isinstance(event, TextDelta) for event in seen or ())
+
+
+@pytest.mark.parametrize("name", SCAN_RULES)
+def test_a_body_without_an_answer_is_read_instead(name: str) -> None:
+    assert scan_body(dialect(name), {"error": {"message": "no"}}) is None
+
+
+def frames_of(name: str) -> list[bytes]:
+    return [frame + b"\n\n" for frame in written(name, EVENTS).stream.split(b"\n\n") if frame]
+
+
+def ends(name: str, data: bytes) -> bool:
+    return any(isinstance(event, Finished | Failed) for event in scan_frames(dialect(name), data).events)
+
+
+@pytest.mark.parametrize("name", sorted(set(SCAN_RULES) - {"gemini"}))
+def test_the_end_of_a_stream_is_seen_once_and_not_before(name: str) -> None:
+    frames = frames_of(name)
+    (end,) = (number for number, frame in enumerate(frames) if ends(name, frame))
+    assert end >= len(frames) - 2
+
+
+def test_a_gemini_stream_ends_with_its_bytes_and_is_settled_before() -> None:
+    frames = frames_of("gemini")
+    assert not any(ends("gemini", frame) for frame in frames)
+    assert [is_settled(dialect("gemini"), frame) for frame in frames] == [
+        *([False] * (len(frames) - 1)),
+        True,
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(set(SCAN_RULES) - {"gemini"}))
+def test_nothing_after_the_end_belongs_to_the_answer(name: str) -> None:
+    whole = b"".join(frames_of(name))
+    seen = scan_frames(dialect(name), whole + whole)
+    assert isinstance(seen.events[-1], Finished)
+    behind = trailing_frames(dialect(name), seen.events[-1], (whole + whole)[seen.length :])
+    assert whole[: seen.length] + behind == whole or behind == b"data: [DONE]\n\n"
+
+
+def test_words_that_look_like_an_end_are_none() -> None:
+    frame = json.dumps({"choices": [{"index": 0, "delta": {"content": "data: [DONE]"}}]}).encode()
+    assert not ends("openai_chat", b"data: " + frame + b"\n\n")
+    inner = {"type": "content_block_start", "index": 0, "content_block": {"input": {"type": "message_stop"}}}
+    assert not ends("anthropic_messages", b"data: " + json.dumps(inner).encode() + b"\n\n")
+    last = b'data: {"index":0,"type":"message_stop"}\n\n'
+    assert ends("anthropic_messages", last)
+
+
+@pytest.mark.parametrize("name", SCAN_RULES)
+def test_the_cost_of_a_stream_is_seen_in_its_last_frames(name: str) -> None:
+    seen = scan_frames(dialect(name), written(name, EVENTS).stream, settled=True)
+    assert usage(seen.events).output_tokens == 34
+
+
+@pytest.mark.parametrize("name", SCAN_RULES)
+def test_an_error_inside_a_stream_is_its_end(name: str) -> None:
+    encoder = dialect(name).encoder(Reply())
+    stream = b"".join(encoder.feed(event) for event in EVENTS[:-3])
+    error = encoder.close()
+    assert not any(isinstance(event, Failed) for event in scan_frames(dialect(name), stream).events)
+    assert any(isinstance(event, Failed) for event in scan_frames(dialect(name), error).events)

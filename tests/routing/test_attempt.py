@@ -1,0 +1,317 @@
+"""One deadline for a request: attempts, retries, failover and search rounds share it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from groundwire.errors import AllTargetsFailed, GroundwireError, Interrupted, Overloaded, TimedOut
+from groundwire.model import (
+    Answer,
+    Citation,
+    Cited,
+    Event,
+    Evidence,
+    Failed,
+    Finished,
+    Message,
+    Request,
+    SearchCall,
+    SearchCalled,
+    SearchOptions,
+    SearchResult,
+    SearchReturned,
+    Source,
+    Started,
+    Text,
+    TextDelta,
+    Usage,
+    UsageSeen,
+    assemble,
+)
+from groundwire.model.value import replace
+from groundwire.providers.copilot.provider import CAPABILITIES as COPILOT
+from groundwire.providers.policy import Capabilities, engine_capabilities
+from groundwire.providers.registry import describe, find_spec
+from groundwire.providers.spec import Batches, flatten
+from groundwire.routing.attempt import Deadline
+from groundwire.routing.failover import Router
+from groundwire.routing.health import Health
+from groundwire.routing.resolve import Plan, ResolvedTarget
+from tests.routing.fake_clock import run_skipping_waits
+
+QUESTION = Request((Message("user", (Text("why?"),)),), stream=True)
+GOOD: list[Event] = [Started("1", "m"), TextDelta(0, "because"), Finished("stop")]
+
+
+class Slow:
+    """A provider that waits before each of its events."""
+
+    model = "m"
+    capabilities = Capabilities()
+
+    def __init__(self, name: str, seconds: float, *events: Event | GroundwireError) -> None:
+        self.name = name
+        self.seconds = seconds
+        self.events = events
+        self.calls = 0
+        self.open = 0
+
+    async def batches(self, request: Request) -> Batches:
+        self.calls += 1
+        self.open += 1
+        try:
+            for event in self.events or (Finished(),):
+                await asyncio.sleep(self.seconds)
+                if isinstance(event, GroundwireError):
+                    raise event
+                yield (event,)
+        finally:
+            self.open -= 1
+
+
+def ask(
+    seconds: float, *providers: Slow, request: Request = QUESTION
+) -> tuple[list[Event] | GroundwireError, float, Router]:
+    """What came of asking them in turn, after how long, and who asked."""
+    plan = Plan(tuple(ResolvedTarget(provider.name) for provider in providers), seconds=seconds)
+    named = {provider.name: provider for provider in providers}
+
+    async def main() -> tuple[list[Event] | GroundwireError, Router]:
+        router = Router(
+            named,
+            health=Health(asyncio.get_running_loop().time),
+            sleep=asyncio.sleep,
+            random=lambda: 1.0,
+        )
+        try:
+            return [event async for event in flatten(router.batches(request, plan))], router
+        except GroundwireError as error:
+            return error, router
+
+    (outcome, router), took = run_skipping_waits(main())
+    assert all(provider.open == 0 for provider in providers)
+    return outcome, took, router
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_eight_silent_providers_take_no_longer_than_one(stream: bool) -> None:
+    silent = [Slow(str(number), 10_000) for number in range(8)]
+    outcome, took, _ = ask(3, *silent, request=replace(QUESTION, stream=stream))
+    assert isinstance(outcome, TimedOut | AllTargetsFailed)
+    assert took == pytest.approx(3)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_silent_provider_leaves_time_for_the_next(stream: bool) -> None:
+    request = replace(QUESTION, stream=stream)
+    outcome, took, _ = ask(4, Slow("silent", 10_000), Slow("good", 0.1, *GOOD), request=request)
+    assert isinstance(outcome, list)
+    assert any(event == TextDelta(0, "because") for event in outcome)
+    assert took < 4
+
+
+def test_a_whole_answer_may_take_most_of_the_time_and_the_last_provider_all_of_it() -> None:
+    whole = replace(QUESTION, stream=False)
+    first, second = Slow("first", 2.9 / 2, *GOOD), Slow("second", 0, *GOOD)
+    assert isinstance(ask(4, first, second, request=whole)[0], list)
+    assert (first.calls, second.calls) == (1, 0)
+    assert isinstance(ask(4, Slow("only", 3.9 / 3, *GOOD), request=whole)[0], list)
+
+
+def test_an_answer_that_has_begun_is_cut_off_at_the_deadline_and_ends_as_failed() -> None:
+    outcome, took, _ = ask(10, Slow("dribbling", 0.9, *(TextDelta(0, "x") for _ in range(1000))))
+    assert isinstance(outcome, list)
+    assert [type(event) for event in outcome[-2:]] == [TextDelta, Failed]
+    assert isinstance(outcome[-1], Failed)
+    assert isinstance(outcome[-1].error, TimedOut)
+    assert took == pytest.approx(10)
+
+
+def test_retries_wait_only_within_the_deadline() -> None:
+    busy = Overloaded("busy")
+    busy.retry_after = 4
+    provider = Slow("busy", 1, busy)
+    outcome, took, _ = ask(7, provider)
+    assert outcome == busy
+    assert provider.calls == 2
+    assert took <= 7
+
+
+def test_a_provider_without_a_fair_chance_is_not_recorded_as_failed() -> None:
+    silent = [Slow(str(number), 10_000) for number in range(8)]
+
+    async def main() -> tuple[bool, bool]:
+        router = Router(
+            {provider.name: provider for provider in silent},
+            health=Health(asyncio.get_running_loop().time),
+            sleep=asyncio.sleep,
+            random=lambda: 1.0,
+        )
+        plan = Plan(tuple(ResolvedTarget(provider.name) for provider in silent), seconds=4)
+        for _ in range(10):
+            with pytest.raises(GroundwireError):
+                async for _ in router.batches(QUESTION, plan):
+                    pass
+        return router.health.of("0").is_open, router.health.of("7").is_open
+
+    (first, last), _ = run_skipping_waits(main())
+    assert first
+    assert not last
+
+
+def test_a_cancelled_request_stays_cancelled_even_at_its_deadline() -> None:
+    async def main() -> bool:
+        deadline = Deadline(asyncio.get_running_loop().time() + 5)
+
+        async def work() -> None:
+            with deadline:
+                await asyncio.sleep(10)
+
+        task = asyncio.create_task(work())
+        asyncio.get_running_loop().call_later(5, task.cancel)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        deadline.close()
+        return task.cancelled()
+
+    cancelled, _ = run_skipping_waits(main())
+    assert cancelled
+
+
+def test_a_deadline_that_has_passed_stops_the_next_wait_at_once() -> None:
+    async def main() -> None:
+        deadline = Deadline(asyncio.get_running_loop().time())
+        with pytest.raises(TimeoutError), deadline:
+            await asyncio.sleep(1)
+
+    _, took = run_skipping_waits(main())
+    assert took == 0
+
+
+def test_a_limit_can_be_moved_later_and_sooner_while_it_is_watched() -> None:
+    async def main() -> float:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        deadline = Deadline(began + 5)
+        with deadline:
+            await asyncio.sleep(1)
+        deadline.ends = began + 20
+        with deadline:
+            await asyncio.sleep(10)
+        deadline.ends = began + 12
+        with pytest.raises(TimeoutError), deadline:
+            await asyncio.sleep(100)
+        return loop.time() - began
+
+    found, _ = run_skipping_waits(main())
+    assert found == pytest.approx(12)
+
+
+PAGE = Source("https://a.example/", "A")
+OPENED = SearchCalled(4, SearchCall("o", kind="open", url=PAGE.url))
+TOKENS = Usage(input_tokens=5, output_tokens=2)
+
+
+def called(number: int, *queries: str) -> Event:
+    return SearchCalled(number, SearchCall(f"s{number}", queries))
+
+
+TWO_CALLS = (called(0, "a"), called(1, "b", "c", "a", " "), OPENED)
+FOUND = SearchReturned(2, SearchResult("s0", (PAGE,)))
+CITED = Cited(Citation(None, (Evidence(PAGE),)))
+
+
+def capabilities_of(name: str) -> Capabilities:
+    row = find_spec(name)
+    assert row is not None
+    return row.capabilities
+
+
+class Provider:
+    """Answers with these events."""
+
+    name = "p"
+
+    def __init__(self, capabilities: Capabilities, model: str, events: tuple[Event, ...]) -> None:
+        self.capabilities = capabilities
+        self.model = model
+        self._events = events
+
+    async def batches(self, _: Request) -> Batches:
+        yield (Started("1"),)
+        yield (*self._events, TextDelta(9, "Yes."))
+        yield (UsageSeen(TOKENS), Finished())
+
+
+def answered(provider: Provider) -> Answer:
+    router = Router({"p": provider}, health=Health(lambda: 0.0), sleep=asyncio.sleep, random=lambda: 0.5)
+    question = Request((Message("user", (Text("q"),)),), search=SearchOptions())
+
+    async def collect() -> list[Event]:
+        return [event async for event in flatten(router.batches(question, Plan((ResolvedTarget("p"),))))]
+
+    return assemble(asyncio.run(collect()))
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "model", "events", "count"),
+    [
+        (capabilities_of("gemini"), "gemini-2.5-flash", (*TWO_CALLS, FOUND), 1),
+        (capabilities_of("gemini"), "gemini-2.5-flash", TWO_CALLS, None),
+        (capabilities_of("gemini"), "gemini-3-flash-preview", (*TWO_CALLS, FOUND), 3),
+        (capabilities_of("gemini"), "gemini-3-pro", (called(0), FOUND), 1),
+        (capabilities_of("openai"), "gpt-5.5", (*TWO_CALLS, FOUND), 2),
+        (capabilities_of("openai"), "gpt-5.5", (OPENED, CITED), None),
+        (capabilities_of("openai_chat"), "gpt-5-search-api", (CITED,), 1),
+        (capabilities_of("openai_chat"), "gpt-5-search-api", (), None),
+        (capabilities_of("anthropic"), "claude-sonnet-4-6", TWO_CALLS, 2),
+        (COPILOT, "", (*TWO_CALLS, FOUND), 2),
+        (engine_capabilities(frozenset()), "", (called(0, "a"), FOUND), 1),
+        (describe("my", "gemini", "http://x", "").capabilities, "gemini-2.0-flash", (*TWO_CALLS, FOUND), 1),
+        (describe("my", "gemini_interactions", "http://x", "").capabilities, "x", (*TWO_CALLS, FOUND), 3),
+    ],
+)
+def test_a_search_is_what_its_vendor_bills_for(
+    capabilities: Capabilities, model: str, events: tuple[Event, ...], count: int | None
+) -> None:
+    usage = answered(Provider(capabilities, model, events)).usage
+    assert (usage.searches, usage.input_tokens, usage.output_tokens) == (count, 5, 2)
+
+
+class Counting(Provider):
+    """Reports its own count."""
+
+    async def batches(self, _: Request) -> Batches:
+        yield (Started("1"), *self._events, UsageSeen(Usage(searches=0)), TextDelta(9, "Yes."), Finished())
+
+
+def test_the_count_of_the_provider_wins() -> None:
+    assert answered(Counting(Capabilities(), "m", TWO_CALLS)).usage.searches == 0
+
+
+class Renamed(Provider):
+    """Says which model its alias leads to."""
+
+    async def batches(self, _: Request) -> Batches:
+        yield (Started("1", "gemini-2.5-flash"), *self._events, TextDelta(9, "Yes."), Finished())
+
+
+def test_an_alias_is_billed_as_the_model_that_answered() -> None:
+    provider = Renamed(capabilities_of("gemini"), "gemini-flash-latest", (*TWO_CALLS, FOUND))
+    assert answered(provider).usage.searches == 1
+
+
+class Breaking(Provider):
+    """Breaks off after its searches."""
+
+    async def batches(self, _: Request) -> Batches:
+        yield (Started("1"), *self._events, TextDelta(9, "Ye"))
+        yield (Failed(Interrupted("cut")),)
+
+
+def test_an_answer_that_broke_off_has_searched_too() -> None:
+    answer = answered(Breaking(Capabilities(), "m", TWO_CALLS))
+    assert answer.error is not None
+    assert answer.usage.searches == 2
