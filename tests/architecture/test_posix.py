@@ -31,7 +31,7 @@ def test_the_library_its_codecs_and_the_index_are_imported_without_posix() -> No
         "[dialect(name) for name in DIALECTS]\n"
         "import groundwire.client, groundwire.wiring, groundwire.store.sqlite, groundwire.credentials.locks\n"
         "import groundwire.engine.index.embedded, groundwire.engine.read.worker\n"
-        "import groundwire.faces.gateway.keys\n"
+        "import groundwire.server.keys\n"
         "groundwire.Groundwire\n"
         "print('imported')"
     )

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from groundwire.faces.connect.env_edit import put, remove, value_of
 from groundwire.faces.connect.gateways import WAYS
-
 from tests.faces.connect.parsers import read_config
 from tests.faces.connect.test_connect import connect, tree
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from groundwire.faces.connect.jsonc_edit import put, remove, value_at
 from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.errors import ConfigError
+from groundwire.faces.connect.jsonc_edit import put, remove, value_at
 from groundwire.model import Json
 from tests.faces.connect.parsers import read_json
 

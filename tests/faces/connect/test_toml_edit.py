@@ -6,9 +6,9 @@ import tomllib
 from typing import Any
 
 import pytest
-from groundwire.faces.connect.toml_edit import put, remove
 
 from groundwire.errors import ConfigError
+from groundwire.faces.connect.toml_edit import put, remove
 from groundwire.model import JsonObject
 
 PATH = ("mcp_servers", "groundwire")

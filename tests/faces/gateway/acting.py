@@ -6,12 +6,12 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
 from groundwire.client import ProviderStatus
+from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config
 from groundwire.errors import GroundwireError
-from groundwire.faces.gateway.app import Gateway
-from groundwire.faces.gateway.factory import gateway_for
 from groundwire.model import Event, Request
 from groundwire.model.value import replace
+from groundwire.server.app import HttpApp
 
 
 class Actor:
@@ -42,7 +42,7 @@ class Actor:
         pass
 
 
-def before(actor: Actor, folder: Path, config: Config | None = None) -> Gateway:
+def before(actor: Actor, folder: Path, config: Config | None = None) -> HttpApp:
     """A gateway in front of an actor."""
     actor.config = replace(config or Config(), data_dir=str(folder))
-    return gateway_for(actor, {})
+    return create_app(actor, {})

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from groundwire.client import ProviderStatus
+from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config
-from groundwire.faces.gateway.app import Gateway
-from groundwire.faces.gateway.asgi import Message
-from groundwire.faces.gateway.factory import gateway_for
 from groundwire.model import Event, Request, Source
 from groundwire.model.value import replace
 from groundwire.providers.capabilities import Capabilities
+from groundwire.server.app import HttpApp
+from groundwire.server.asgi import AsgiMessage
 from groundwire.testing.answers import told
 
 LOCAL = {"host": "127.0.0.1:8484"}
@@ -60,14 +60,14 @@ class Answered(NamedTuple):
         return json.loads(self.body)
 
 
-def gateway_in(folder: Path, *, host: str = "", config: Config | None = None) -> Gateway:
+def gateway_in(folder: Path, *, host: str = "", config: Config | None = None) -> HttpApp:
     """A gateway that keeps its files in a folder, in front of a parrot."""
     whole = replace(config or Config(), data_dir=str(folder))
-    return gateway_for(Parrot(whole), {}, host=host)
+    return create_app(Parrot(whole), {}, host=host)
 
 
 async def called(
-    gateway: Gateway,
+    gateway: HttpApp,
     method: str,
     path: str,
     headers: Mapping[str, str] | Sequence[tuple[str, str]] = (),
@@ -84,15 +84,15 @@ async def called(
         "query_string": query.encode("latin-1"),
         "headers": [(name.encode("latin-1"), text.encode("latin-1")) for name, text in pairs],
     }
-    inbox: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+    inbox: list[AsgiMessage] = [{"type": "http.request", "body": body, "more_body": False}]
     sent: list[Any] = []
 
-    async def receive() -> Message:
+    async def receive() -> AsgiMessage:
         if inbox:
             return inbox.pop()
         return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
 
-    async def send(message: Message) -> None:
+    async def send(message: AsgiMessage) -> None:
         sent.append(message)
 
     async with asyncio.timeout(10):
@@ -102,7 +102,7 @@ async def called(
 
 
 def posted(
-    gateway: Gateway, path: str, body: bytes | Mapping[str, Any], headers: Mapping[str, str] | None = None
+    gateway: HttpApp, path: str, body: bytes | Mapping[str, Any], headers: Mapping[str, str] | None = None
 ) -> Answered:
     """One POST of JSON from this machine, for tests without a loop."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()

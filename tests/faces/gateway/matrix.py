@@ -16,7 +16,7 @@ from typing import NamedTuple
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.features import Feature, project
 from groundwire.dialects.registry import dialect
-from groundwire.faces.gateway.clients import HEADER as RENDER
+from groundwire.faces.gateway.clients.quirks import HEADER as RENDER
 from groundwire.faces.gateway.rendering import Rendering
 from groundwire.model import Answer, SearchCall, Span, assemble
 from groundwire.model.value import replace

@@ -11,12 +11,12 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from groundwire.client import Groundwire
+from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config, ProviderSettings
-from groundwire.faces.gateway.app import Gateway
-from groundwire.faces.gateway.factory import gateway_for
-from groundwire.faces.gateway.response_writer import Patience
-from groundwire.faces.gateway.server import Server, server_for
 from groundwire.model.value import replace
+from groundwire.server.app import HttpApp
+from groundwire.server.http_server import HttpServer, create_server
+from groundwire.server.response_writer import ResponseTimeouts
 
 T = TypeVar("T")
 
@@ -31,8 +31,8 @@ class Here:
 
     url: str
     groundwire: Groundwire
-    gateway: Gateway
-    server: Server
+    gateway: HttpApp
+    server: HttpServer
 
 
 def speaking(dialect: str, url: str, *, timeout: float | None = None) -> ProviderSettings:
@@ -45,7 +45,7 @@ async def serving(
     providers: Mapping[str, ProviderSettings],
     *,
     config: Config | None = None,
-    patience: Patience | None = None,
+    timeouts: ResponseTimeouts | None = None,
     env: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Here]:
     """Serve these providers, and nobody else, until the block ends."""
@@ -55,12 +55,12 @@ async def serving(
             config or Config(), providers=dict(providers), order=tuple(providers), data_dir=folder
         )
         async with Groundwire(whole, env=known) as groundwire:
-            gateway = gateway_for(groundwire, known, patience=patience)
+            gateway = create_app(groundwire, known, timeouts=timeouts)
             # With its protocol named, asyncio switches off Nagle's algorithm on what is accepted.
             listener = socket.socket(proto=socket.IPPROTO_TCP)
             listener.bind((HOST, 0))
             port = listener.getsockname()[1]
-            server = server_for(gateway, HOST, port, drain=1)
+            server = create_server(gateway, HOST, port, drain=1)
             running = asyncio.create_task(server.serve(sockets=[listener]))
             try:
                 async with asyncio.timeout(10):
@@ -72,10 +72,10 @@ async def serving(
                 await running
 
 
-async def holding(gateway: Gateway, count: int) -> None:
+async def holding(gateway: HttpApp, count: int) -> None:
     """Wait until so many requests are under way: clients and providers know of an end before the gateway."""
     async with asyncio.timeout(10):
-        while gateway.open != count:
+        while gateway.open_requests != count:
             await asyncio.sleep(0.005)
 
 

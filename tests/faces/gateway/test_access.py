@@ -9,8 +9,8 @@ import pytest
 
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.errors import ConfigError
-from groundwire.faces.gateway.access import check_bind
-from groundwire.faces.gateway.keys import KeyFile
+from groundwire.server.auth import check_bind
+from groundwire.server.keys import KeyFile
 from tests.faces.gateway.calling import called, gateway_in
 
 ANYWHERE = "0.0.0.0"  # noqa: S104  said, not bound

@@ -14,12 +14,12 @@ from contextlib import suppress
 
 import pytest
 
-from groundwire.faces.gateway import asgi, connection, listener
-from groundwire.faces.gateway.app import Seen
-from groundwire.faces.gateway.keys import KeyFile
-from groundwire.faces.gateway.limits import HEAD_BYTES
-from groundwire.faces.gateway.response_writer import Patience
 from groundwire.model.value import replace
+from groundwire.server import asgi, connection, http_server
+from groundwire.server.app import AccessRecord
+from groundwire.server.keys import KeyFile
+from groundwire.server.limits import HEAD_BYTES
+from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.testing.answers import told
 from groundwire.testing.script import ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
@@ -42,12 +42,12 @@ def attack(
     work: Callable[[Here], Awaitable[None]],
     *,
     script: ScriptedResponse | None = None,
-    patience: Patience | None = None,
+    timeouts: ResponseTimeouts | None = None,
 ) -> None:
     async def main() -> None:
         async with (
             Upstream(script or answer("openai_chat", told("Yes."))) as upstream,
-            serving({"mine": speaking("openai_chat", upstream.url)}, patience=patience) as here,
+            serving({"mine": speaking("openai_chat", upstream.url)}, timeouts=timeouts) as here,
         ):
             await work(here)
 
@@ -138,7 +138,7 @@ def test_trailers_that_dribble_are_not_waited_for(monkeypatch: pytest.MonkeyPatc
                 while not ended.done():
                     writer.write(b"x-a: b\r\n")
                     await asyncio.sleep(0.02)
-            assert here.gateway.open == 0
+            assert here.gateway.open_requests == 0
 
     attack(work)
 
@@ -296,7 +296,7 @@ def test_what_is_sent_ahead_does_not_hide_that_the_client_has_left(ahead: bytes,
             if not bad:
                 await upstream.disconnected(1, timeout=3.0)
             async with asyncio.timeout(BOUND):
-                while here.gateway.open:
+                while here.gateway.open_requests:
                     await asyncio.sleep(0.01)
 
     run(main())
@@ -325,7 +325,7 @@ def test_garbage_after_a_request_is_refused_and_the_application_told(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def work(here: Here) -> None:
-        seen: list[Seen] = []
+        seen: list[AccessRecord] = []
         here.gateway.observers += (seen.append,)
         for garbage in (b"\x00garbage\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"):
             reader, writer = await opened(here)
@@ -334,7 +334,7 @@ def test_garbage_after_a_request_is_refused_and_the_application_told(
             assert said.startswith(b"HTTP/1.1 400")
             assert said.count(b"HTTP/1.1") == 1
         async with asyncio.timeout(BOUND):
-            while here.gateway.open:
+            while here.gateway.open_requests:
                 await asyncio.sleep(0.01)
         assert [one.outcome for one in seen] == ["left", "left"]
 
@@ -349,7 +349,7 @@ def test_whole_responses_that_are_not_read_are_cut() -> None:
     text = "word " * 3_000_000
 
     async def work(here: Here) -> None:
-        seen: list[Seen] = []
+        seen: list[AccessRecord] = []
         here.gateway.observers += (seen.append,)
         gc.collect()
         lines = [await opened(here) for _ in range(5)]
@@ -364,7 +364,7 @@ def test_whole_responses_that_are_not_read_are_cut() -> None:
         for _, writer in lines:
             writer.transport.abort()
 
-    attack(work, script=answer("openai_chat", told(text)), patience=Patience(stall=0.5))
+    attack(work, script=answer("openai_chat", told(text)), timeouts=ResponseTimeouts(stall=0.5))
 
 
 def test_a_small_response_that_is_not_read_does_not_keep_its_connection(
@@ -386,7 +386,7 @@ def test_a_small_response_that_is_not_read_does_not_keep_its_connection(
                 await asyncio.sleep(0.05)
         line.close()
 
-    attack(work, script=answer("openai_chat", told(text)), patience=Patience(stall=0.5))
+    attack(work, script=answer("openai_chat", told(text)), timeouts=ResponseTimeouts(stall=0.5))
 
 
 def test_a_slow_reader_gets_all_of_a_large_response() -> None:
@@ -405,7 +405,7 @@ def test_a_slow_reader_gets_all_of_a_large_response() -> None:
         assert got.complete
         assert json.loads(got.body)["choices"][0]["message"]["content"] == text
 
-    attack(work, script=answer("openai_chat", told(text)), patience=Patience(stall=2.0))
+    attack(work, script=answer("openai_chat", told(text)), timeouts=ResponseTimeouts(stall=2.0))
 
 
 # No file descriptors left
@@ -414,7 +414,7 @@ def test_a_slow_reader_gets_all_of_a_large_response() -> None:
 def test_without_descriptors_there_is_one_line_and_a_pause(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(listener, "PAUSE", 0.05)
+    monkeypatch.setattr(http_server, "PAUSE", 0.05)
 
     async def work(here: Here) -> None:
         taken: list[int] = []

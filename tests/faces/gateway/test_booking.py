@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.errors import Overloaded
-from groundwire.faces.gateway.app import Gateway
-from groundwire.faces.gateway.factory import gateway_for
-from groundwire.faces.gateway.keys import KeyFile
-from groundwire.faces.gateway.usage import Booking
 from groundwire.model import Event, Finished, Request, Started, TextDelta, Usage, UsageSeen
+from groundwire.server.app import HttpApp
+from groundwire.server.keys import KeyFile
+from groundwire.server.usage import UsageRecorder
 from groundwire.store.base import Store, UsageRow
 from groundwire.store.open import open_store
 from tests.faces.gateway.calling import CONVERSATIONS, LOCAL, Parrot, called
@@ -54,14 +54,14 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def gateway_with(booking: Booking, folder: Path, **settings: object) -> Gateway:
+def gateway_with(booking: UsageRecorder, folder: Path, **settings: object) -> HttpApp:
     made = GatewaySettings(**settings)  # type: ignore[arg-type]
-    gateway = gateway_for(Seller(Config(data_dir=str(folder), gateway=made)), {})
-    gateway.booking = booking
+    gateway = create_app(Seller(Config(data_dir=str(folder), gateway=made)), {})
+    gateway.usage_recorder = booking
     return gateway
 
 
-async def ask(gateway: Gateway, path: str, body: object, key: str = "") -> int:
+async def ask(gateway: HttpApp, path: str, body: object, key: str = "") -> int:
     head = {**LOCAL, "content-type": "application/json", **({"x-api-key": key} if key else {})}
     return (await called(gateway, "POST", path, head, json.dumps(body).encode())).status
 
@@ -70,7 +70,7 @@ def test_every_dialect_is_booked_with_the_key_that_asked(store: Store, tmp_path:
     key, entry = KeyFile(str(tmp_path)).create("me", 0)
 
     async def converse() -> None:
-        booking = Booking(store, every=0.01)
+        booking = UsageRecorder(store, interval=0.01)
         gateway = gateway_with(booking, tmp_path)
         for path, body in CONVERSATIONS.values():
             assert await ask(gateway, path, body, key) == 200
@@ -85,7 +85,7 @@ def test_every_dialect_is_booked_with_the_key_that_asked(store: Store, tmp_path:
 
 def test_rows_are_written_while_the_gateway_goes_on(store: Store, tmp_path: Path) -> None:
     async def converse() -> None:
-        gateway = gateway_with(Booking(store, every=0.01), tmp_path)
+        gateway = gateway_with(UsageRecorder(store, interval=0.01), tmp_path)
         await ask(gateway, *CONVERSATIONS["openai_chat"])
         async with asyncio.timeout(10):
             while not store.usage(""):
@@ -97,7 +97,7 @@ def test_rows_are_written_while_the_gateway_goes_on(store: Store, tmp_path: Path
 
 def test_all_searches_of_one_request_are_added_up(store: Store, tmp_path: Path) -> None:
     async def converse() -> None:
-        booking = Booking(store)
+        booking = UsageRecorder(store)
         assert await ask(gateway_with(booking, tmp_path), "/v1/alpha/search", CODEX) == 200
         await booking.aclose()
 
@@ -109,7 +109,7 @@ def test_all_searches_of_one_request_are_added_up(store: Store, tmp_path: Path) 
 def test_what_the_store_refuses_is_written_later_and_once(store: Store, tmp_path: Path) -> None:
     async def converse() -> None:
         sulking = Sulking(store, 2)
-        booking = Booking(sulking, every=0.01)  # type: ignore[arg-type]
+        booking = UsageRecorder(sulking, interval=0.01)  # type: ignore[arg-type]
         gateway = gateway_with(booking, tmp_path)
         await ask(gateway, *CONVERSATIONS["openai_chat"])
         async with asyncio.timeout(10):
@@ -126,7 +126,7 @@ def test_a_store_that_is_gone_keeps_nobody_waiting_and_what_is_lost_is_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def converse() -> int:
-        booking = Booking(Sulking(None, 10**9), every=60.0, most=2)  # type: ignore[arg-type]
+        booking = UsageRecorder(Sulking(None, 10**9), interval=60.0, max_rows=2)  # type: ignore[arg-type]
         gateway = gateway_with(booking, tmp_path)
         for _ in range(5):
             assert await ask(gateway, *CONVERSATIONS["openai_chat"]) == 200
@@ -143,7 +143,7 @@ def test_an_answer_told_again_costs_nothing(store: Store, tmp_path: Path) -> Non
     searching = {**body, "web_search_options": {}}
 
     async def converse() -> None:
-        booking = Booking(store)
+        booking = UsageRecorder(store)
         gateway = gateway_with(booking, tmp_path, cache_seconds=60.0)
         for _ in range(3):
             await ask(gateway, path, searching)
@@ -155,7 +155,7 @@ def test_an_answer_told_again_costs_nothing(store: Store, tmp_path: Path) -> Non
 
 def test_what_is_refused_at_the_door_is_not_booked(store: Store, tmp_path: Path) -> None:
     async def converse() -> None:
-        booking = Booking(store)
+        booking = UsageRecorder(store)
         assert await ask(gateway_with(booking, tmp_path), "/v1/messages", {"max_tokens": "many"}) == 400
         await booking.aclose()
 

@@ -144,7 +144,7 @@ def test_a_gateway_that_ends_tells_all_who_follow() -> None:
             waiting = [asyncio.create_task(fetch(here.url, data)) for _ in range(3)]
             await holding(here.gateway, 3)
             await upstream.stalled(1)
-            here.gateway.running.end()
+            here.gateway.active_streams.close()
             assert [got.status for got in await asyncio.gather(*waiting)] == [503] * 3
             await upstream.disconnected()
 

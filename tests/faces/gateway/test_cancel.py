@@ -115,7 +115,7 @@ class World:
 
     async def _arrive(self, case: Case, nth: int) -> None:
         if case.phase in ("sending", "connecting"):
-            await self.until(lambda: self.here.gateway.open == 1)
+            await self.until(lambda: self.here.gateway.open_requests == 1)
             await asyncio.sleep(0.02)  # whatever is going to happen has begun
             return
         received = await self.upstream.received(nth)
@@ -128,7 +128,7 @@ class World:
             await asyncio.sleep(0.02)
 
     async def _idle(self) -> None:
-        await self.until(lambda: not self.here.gateway.open)
+        await self.until(lambda: not self.here.gateway.open_requests)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE):
@@ -152,7 +152,7 @@ async def aborts(count: int) -> list[float]:
             except (TimeoutError, AssertionError) as error:
                 raise AssertionError(f"{case}: {error}") from error
         await upstream.closed(timeout=PATIENCE)
-        await world.until(lambda: here.gateway.open == 0)
+        await world.until(lambda: here.gateway.open_requests == 0)
         await world.until(lambda: len(asyncio.all_tasks()) <= quiet)
     return sorted(world.waits)
 

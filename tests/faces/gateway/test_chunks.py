@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.faces.gateway.response_writer import Patience
 from groundwire.model.value import replace
+from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.testing.script import EVENTS, Dribble, Framing, Script, ScriptedResponse
 from groundwire.testing.upstream import Upstream
 from tests.contracts.recorded.catalogue import Recording, answer_of, recordings_of
@@ -64,8 +64,8 @@ def check(inbound: str, sizes: tuple[int, ...]) -> None:
             upstream = await stack.enter_async_context(Upstream(Script()))
             providers = {f"my_{name}": speaking(name, upstream.url) for name in INBOUND}
             # Single bytes take their time, and signs of life would stand between them.
-            patience = Patience(head=300.0, quiet=300.0)
-            here = await stack.enter_async_context(serving(providers, patience=patience))
+            timeouts = ResponseTimeouts(head=300.0, ping=300.0)
+            here = await stack.enter_async_context(serving(providers, timeouts=timeouts))
             for recording in found:
                 asked = request_of(inbound, f"my_{recording.dialect}/m", stream=True)
                 ways = responses(recording.data, sizes)

@@ -7,7 +7,7 @@ from typing import Any
 
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.errors import RateLimited, UnsupportedFeature
-from groundwire.faces.gateway.codex_search import decode
+from groundwire.faces.gateway.clients.codex import decode
 from groundwire.model import Location, Source
 from groundwire.testing.answers import told
 from tests.faces.gateway.acting import Actor, before

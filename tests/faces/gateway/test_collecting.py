@@ -19,7 +19,7 @@ from tests.faces.gateway.serving import run, serving, speaking
 
 _ASK = """
 import gc, json
-from groundwire.faces.gateway.collecting import collect_seldom
+from groundwire.server.workers import collect_seldom
 before = gc.get_threshold()
 collect_seldom()
 print(json.dumps([before, gc.get_threshold(), gc.get_freeze_count()]))

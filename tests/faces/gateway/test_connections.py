@@ -9,8 +9,8 @@ from contextlib import suppress
 
 import pytest
 
-from groundwire.faces.gateway import asgi, connection
-from groundwire.faces.gateway.limits import HEAD_BYTES
+from groundwire.server import asgi, connection
+from groundwire.server.limits import HEAD_BYTES
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import Here, serving, speaking
@@ -114,7 +114,7 @@ def test_a_head_that_is_too_large_is_refused(head: bytes) -> None:
         writer.write(head)
         said = await _end(reader, writer)
         assert said == b"" or said.startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
-        assert here.gateway.open == 0
+        assert here.gateway.open_requests == 0
         reader, writer = await _open(here)
         writer.write(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
         assert (await _end(reader, writer)).startswith(b"HTTP/1.1 200")

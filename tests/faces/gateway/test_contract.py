@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from groundwire.commands.http_app import create_app
 from groundwire.errors import GroundwireError, MissingCredential, Overloaded
-from groundwire.faces.gateway.app import Gateway
-from groundwire.faces.gateway.factory import gateway_for
-from groundwire.faces.gateway.response_writer import Patience
 from groundwire.model import Event, Request, Source, Warned
 from groundwire.model.value import replace
+from groundwire.server.app import HttpApp
+from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.testing.answers import told
 from tests.faces.gateway.acting import Actor, before
 from tests.faces.gateway.calling import posted
@@ -109,9 +109,9 @@ class Slow(Actor):
             yield batch
 
 
-def patient(actor: Actor, folder: Path) -> Gateway:
+def patient(actor: Actor, folder: Path) -> HttpApp:
     actor.config = replace(actor.config, data_dir=str(folder))
-    return gateway_for(actor, {}, patience=Patience(head=0.05, quiet=0.05))
+    return create_app(actor, {}, timeouts=ResponseTimeouts(head=0.05, ping=0.05))
 
 
 WHOLE = "/v1beta/models/gemini:generateContent"

@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, Sequence
 import pytest
 
 from groundwire.errors import TurnedAway
-from groundwire.faces.gateway.shutdown import Running
 from groundwire.model import Event, TextDelta
+from groundwire.server.shutdown import ActiveStreams
 
 
 class Source:
@@ -30,10 +30,10 @@ class Source:
 
 def test_an_answer_that_waits_is_ended_with_an_error_and_its_provider_is_left() -> None:
     async def run() -> tuple[int, bool, int]:
-        running, source, heard = Running(), Source(), 0
-        asyncio.get_running_loop().call_later(0.05, running.end)
+        running, source, heard = ActiveStreams(), Source(), 0
+        asyncio.get_running_loop().call_later(0.05, running.close)
         try:
-            async for _ in running.follow(source.batches()):
+            async for _ in running.track(source.batches()):
                 heard += 1
         except TurnedAway:
             task = asyncio.current_task()
@@ -46,12 +46,12 @@ def test_an_answer_that_waits_is_ended_with_an_error_and_its_provider_is_left() 
 
 def test_an_answer_that_is_being_written_is_ended_at_its_next_word() -> None:
     async def run() -> int:
-        running, source, heard = Running(), Source(10), 0
+        running, source, heard = ActiveStreams(), Source(10), 0
         try:
-            async for _ in running.follow(source.batches()):
+            async for _ in running.track(source.batches()):
                 heard += 1
                 if heard == 3:
-                    running.end()
+                    running.close()
                     await asyncio.sleep(0.02)  # the client reads; this must not be interrupted
         except TurnedAway:
             return heard
@@ -62,10 +62,10 @@ def test_an_answer_that_is_being_written_is_ended_at_its_next_word() -> None:
 
 def test_a_client_that_leaves_is_not_told_anything() -> None:
     async def run() -> bool:
-        running, source = Running(), Source()
+        running, source = ActiveStreams(), Source()
 
         async def listen() -> None:
-            async for _ in running.follow(source.batches()):
+            async for _ in running.track(source.batches()):
                 pass
 
         task = asyncio.create_task(listen())
@@ -73,7 +73,7 @@ def test_a_client_that_leaves_is_not_told_anything() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        running.end()
+        running.close()
         return source.closed
 
     assert asyncio.run(run())
@@ -81,10 +81,10 @@ def test_a_client_that_leaves_is_not_told_anything() -> None:
 
 def test_an_answer_that_begins_after_the_end_does_not_begin() -> None:
     async def run() -> None:
-        running = Running()
-        running.end()
+        running = ActiveStreams()
+        running.close()
         with pytest.raises(TurnedAway):
-            async for _ in running.follow(Source().batches()):
+            async for _ in running.track(Source().batches()):
                 pass
 
     asyncio.run(run())

@@ -10,30 +10,35 @@ import pytest
 
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.errors import ConfigError, TurnedAway, UpstreamError
-from groundwire.faces.gateway import guesses
-from groundwire.faces.gateway.addresses import ClientAddresses
-from groundwire.faces.gateway.asgi import Inbound, Message
-from groundwire.faces.gateway.guesses import MOST_KEYS, MOST_LOGINS, WINDOW, Guesses
-from groundwire.faces.gateway.keys import METRICS, KeyFile
-from groundwire.faces.gateway.response_writer import retry_after
+from groundwire.server import auth
+from groundwire.server.asgi import AsgiMessage, HttpExchange
+from groundwire.server.auth import (
+    MAX_WRONG_KEYS,
+    MAX_WRONG_LOGINS,
+    THROTTLE_SECONDS,
+    ClientAddresses,
+    KeyThrottle,
+)
+from groundwire.server.keys import METRICS_KEY_NAME, KeyFile
+from groundwire.server.response_writer import retry_after_header
 from tests.faces.gateway.calling import LOCAL, gateway_in
 
 
-def inbound_from(address: str, **headers: str) -> Inbound:
+def inbound_from(address: str, **headers: str) -> HttpExchange:
     """The head of a request from an address."""
 
-    async def receive() -> Message:
+    async def receive() -> AsgiMessage:
         return {"type": "http.request"}
 
-    async def send(_: Message) -> None:
+    async def send(_: AsgiMessage) -> None:
         return None
 
     pairs = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
     scope: dict[str, Any] = {"method": "GET", "path": "/v1/models", "headers": pairs, "client": (address, 1)}
-    return Inbound(scope, receive, send)
+    return HttpExchange(scope, receive, send)
 
 
-def tried(guessing: Guesses, address: str, count: int, first: int = 0) -> list[int]:
+def tried(guessing: KeyThrottle, address: str, count: int, first: int = 0) -> list[int]:
     """The statuses of so many different wrong keys."""
     found = []
     for number in range(first, first + count):
@@ -47,36 +52,36 @@ def tried(guessing: Guesses, address: str, count: int, first: int = 0) -> list[i
 
 def test_an_address_may_try_few_keys_in_a_minute() -> None:
     now = [0.0]
-    guessing = Guesses(lambda: now[0])
-    assert tried(guessing, "192.0.2.1", 15) == [401] * MOST_KEYS + [429] * (15 - MOST_KEYS)
+    guessing = KeyThrottle(lambda: now[0])
+    assert tried(guessing, "192.0.2.1", 15) == [401] * MAX_WRONG_KEYS + [429] * (15 - MAX_WRONG_KEYS)
     assert tried(guessing, "192.0.2.2", 5, first=100) == [401] * 5
-    now[0] = WINDOW
+    now[0] = THROTTLE_SECONDS
     assert tried(guessing, "192.0.2.1", 5, first=200) == [401] * 5
 
 
 def test_the_same_wrong_key_is_not_another_guess_but_has_its_limit() -> None:
-    guessing = Guesses(lambda: 0.0)
-    for _ in range(guesses.MOST_REPEATS):
+    guessing = KeyThrottle(lambda: 0.0)
+    for _ in range(auth.MAX_KEY_REPEATS):
         guessing.add_key("192.0.2.1", "old")
-    assert tried(guessing, "192.0.2.1", MOST_KEYS - 1) == [401] * (MOST_KEYS - 1)
+    assert tried(guessing, "192.0.2.1", MAX_WRONG_KEYS - 1) == [401] * (MAX_WRONG_KEYS - 1)
     with pytest.raises(TurnedAway) as refused:
         guessing.add_key("192.0.2.9", "old")
     assert refused.value.status_hint == 429
 
 
 def test_logins_are_limited_by_address() -> None:
-    guessing = Guesses(lambda: 0.0)
-    for _ in range(MOST_LOGINS):
+    guessing = KeyThrottle(lambda: 0.0)
+    for _ in range(MAX_WRONG_LOGINS):
         guessing.add_login("192.0.2.1")
     with pytest.raises(TurnedAway) as refused:
         guessing.add_login("192.0.2.1")
-    assert refused.value.retry_after == WINDOW
+    assert refused.value.retry_after == THROTTLE_SECONDS
     guessing.add_login("192.0.2.2")
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guesses, "_KEPT", 100)
-    guessing = Guesses(lambda: 0.0)
+    monkeypatch.setattr(auth, "_MAX_COUNTERS", 100)
+    guessing = KeyThrottle(lambda: 0.0)
     for number in range(1000):
         guessing.add_key(f"10.0.{number // 250}.{number % 250}", f"key-{number}")
     assert len(guessing) <= 100
@@ -117,10 +122,10 @@ async def _status(gateway: Any, headers: dict[str, str], path: str = "/v1/models
         scope["client"] = (peer, 1)
     sent: list[Any] = []
 
-    async def receive() -> Message:
+    async def receive() -> AsgiMessage:
         return {"type": "http.request", "body": b"", "more_body": False}
 
-    async def send(message: Message) -> None:
+    async def send(message: AsgiMessage) -> None:
         sent.append(message)
 
     await gateway(scope, receive, send)
@@ -140,7 +145,7 @@ def test_guessing_is_limited_and_a_valid_key_is_never_locked_out(tmp_path: Path)
         right = [await _status(gateway, {**LOCAL, "x-api-key": key}, peer="192.0.2.1") for _ in range(3)]
         return wrong, right, await _status(gateway, {**LOCAL, "x-api-key": "sk-gw-x"}, peer="192.0.2.2")
 
-    assert asyncio.run(ask()) == ([401] * MOST_KEYS + [429] * 30, [200] * 3, 401)
+    assert asyncio.run(ask()) == ([401] * MAX_WRONG_KEYS + [429] * 30, [200] * 3, 401)
 
 
 def test_metrics_have_a_key_of_their_own_except_on_this_machine(tmp_path: Path) -> None:
@@ -148,7 +153,7 @@ def test_metrics_have_a_key_of_their_own_except_on_this_machine(tmp_path: Path) 
     gateway = gateway_in(tmp_path, config=config)
     assert asyncio.run(_status(gateway, LOCAL, "/metrics", "127.0.0.1")) == 200
     key, _ = KeyFile(str(tmp_path)).create("me", 0)
-    scraper, _ = KeyFile(str(tmp_path)).create(METRICS, 0)
+    scraper, _ = KeyFile(str(tmp_path)).create(METRICS_KEY_NAME, 0)
     far, here = "192.0.2.1", "127.0.0.1"
     wanted = [
         ({}, "/metrics", here, 401),
@@ -169,9 +174,9 @@ def test_metrics_have_a_key_of_their_own_except_on_this_machine(tmp_path: Path) 
 
 @pytest.mark.parametrize(("wait", "told"), [(1e30, "86400"), (0.0, "1"), (2.6, "3")])
 def test_the_wait_that_is_passed_on_is_bounded(wait: float, told: str) -> None:
-    assert retry_after(UpstreamError("no", retry_after=wait)) == (("retry-after", told),)
+    assert retry_after_header(UpstreamError("no", retry_after=wait)) == (("retry-after", told),)
 
 
 @pytest.mark.parametrize("wait", [float("nan"), float("inf"), -5.0])
 def test_a_wait_that_means_nothing_is_not_passed_on(wait: float) -> None:
-    assert retry_after(UpstreamError("no", retry_after=wait)) == ()
+    assert retry_after_header(UpstreamError("no", retry_after=wait)) == ()

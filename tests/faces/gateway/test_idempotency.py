@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from groundwire.faces.gateway import idempotency
-from groundwire.faces.gateway.keys import KeyFile
 from groundwire.model.value import replace
+from groundwire.server import idempotency
+from groundwire.server.keys import KeyFile
 from groundwire.testing.answers import told
 from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
@@ -135,14 +135,14 @@ def test_the_call_goes_on_while_one_is_left_and_ends_with_the_last() -> None:
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idempotency, "MOST", 5)
+    monkeypatch.setattr(idempotency, "MAX_RESPONSES", 5)
 
     async def main() -> None:
         async with world(ANSWER) as (upstream, here):
             got: list[Got] = [await fetch(here.url, keyed(key=f"k{number}")) for number in range(12)]
             assert {one.status for one in got} == {200}
             assert len(here.gateway.idempotency) <= 5
-            monkeypatch.setattr(idempotency, "LARGEST", 10)
+            monkeypatch.setattr(idempotency, "MAX_RESPONSE_BYTES", 10)
             large = await asyncio.gather(*(fetch(here.url, keyed(key="large")) for _ in range(3)))
             assert {(one.status, one.complete) for one in large} == {(200, True)}
             assert (await fetch(here.url, keyed(key="large"))).status == 200
@@ -157,7 +157,7 @@ def test_after_its_time_a_key_is_free_again(monkeypatch: pytest.MonkeyPatch) -> 
         async with world(ANSWER) as (upstream, here):
             now = [0.0]
             monkeypatch.setattr(here.gateway.idempotency, "_clock", lambda: now[0])
-            for moment, calls in ((0.0, 1), (idempotency.SECONDS - 1, 1), (idempotency.SECONDS, 2)):
+            for moment, calls in ((0.0, 1), (idempotency.KEEP_SECONDS - 1, 1), (idempotency.KEEP_SECONDS, 2)):
                 now[0] = moment
                 assert (await fetch(here.url, keyed())).status == 200
                 assert len(upstream.requests) == calls

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.errors import ConfigError
-from groundwire.faces.gateway.keys import KeyFile, Keyring
-from groundwire.faces.gateway.secret import secret_in
+from groundwire.server.keys import KeyFile, Keyring, load_secret
 from tests.faces.fakes import Bench
 
 
@@ -22,7 +21,7 @@ def test_a_key_is_long_and_its_file_holds_only_its_fingerprint(tmp_path: Path) -
     before = os.umask(0)
     try:
         shown, made = file.create("laptop", 1_800_000_000)
-        secret_in(str(tmp_path / "new"), {})
+        load_secret(str(tmp_path / "new"), {})
     finally:
         os.umask(before)
     assert re.fullmatch(r"sk-gw-[\w-]{43}", shown)
@@ -44,23 +43,23 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> No
     file.path.chmod(mode)
     with pytest.raises(ConfigError, match="open to other users"):
         file.entries()
-    secret_in(str(tmp_path), {})
+    load_secret(str(tmp_path), {})
     (tmp_path / "gateway.secret").chmod(mode)
     with pytest.raises(ConfigError, match="open to other users"):
-        secret_in(str(tmp_path), {})
+        load_secret(str(tmp_path), {})
 
 
 def test_a_file_that_is_a_link_is_refused(tmp_path: Path) -> None:
     real, linked = tmp_path / "real", tmp_path / "linked"
     KeyFile(str(real)).create("a", 0)
-    secret_in(str(real), {})
+    load_secret(str(real), {})
     linked.mkdir()
     for name in ("keys.json", "gateway.secret"):
         (linked / name).symlink_to(real / name)
     with pytest.raises(ConfigError, match="symbolic link"):
         KeyFile(str(linked)).entries()
     with pytest.raises(ConfigError, match="cannot be used"):
-        secret_in(str(linked), {})
+        load_secret(str(linked), {})
 
 
 def test_a_folder_that_everybody_may_change_is_refused(tmp_path: Path) -> None:
@@ -82,7 +81,7 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path: Path, text: str) -> No
 
 def test_a_damaged_secret_is_refused_and_one_secret_is_made_by_many(tmp_path: Path) -> None:
     found: list[bytes] = []
-    makers = [threading.Thread(target=lambda: found.append(secret_in(str(tmp_path), {}))) for _ in range(8)]
+    makers = [threading.Thread(target=lambda: found.append(load_secret(str(tmp_path), {}))) for _ in range(8)]
     for maker in makers:
         maker.start()
     for maker in makers:
@@ -92,7 +91,7 @@ def test_a_damaged_secret_is_refused_and_one_secret_is_made_by_many(tmp_path: Pa
     assert len(found[0]) == 32
     (tmp_path / "gateway.secret").write_bytes(b"")
     with pytest.raises(ConfigError, match="damaged"):
-        secret_in(str(tmp_path), {})
+        load_secret(str(tmp_path), {})
 
 
 def test_keys_that_are_made_at_once_are_all_kept(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ import pytest
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.dialects.json import JsonScan
 from groundwire.errors import ClientWireError, InvalidArguments, InvalidQuery, TurnedAway
-from groundwire.faces.gateway import asgi
-from groundwire.faces.gateway.app import Gateway
-from groundwire.faces.gateway.limits import (
+from groundwire.server import asgi
+from groundwire.server.app import HttpApp
+from groundwire.server.limits import (
     MAX_DEPTH,
     check_document,
     check_domains,
@@ -113,11 +113,11 @@ def test_a_body_that_dribbles_is_dropped(tmp_path: Path, monkeypatch: pytest.Mon
     gateway = gateway_in(tmp_path)
     sent: list[Any] = []
 
-    async def receive() -> asgi.Message:
+    async def receive() -> asgi.AsgiMessage:
         await asyncio.sleep(0.02)
         return {"type": "http.request", "body": b" ", "more_body": True}
 
-    async def send(message: asgi.Message) -> None:
+    async def send(message: asgi.AsgiMessage) -> None:
         sent.append(message)
 
     scope: dict[str, object] = {
@@ -133,25 +133,25 @@ def test_a_body_that_dribbles_is_dropped(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_more_requests_than_there_is_room_for_are_sent_away(tmp_path: Path) -> None:
     gateway = gateway_in(tmp_path, config=Config(gateway=GatewaySettings(max_requests=3)))
-    gateway.open = 3
+    gateway.open_requests = 3
     for dialect, (path, body) in CONVERSATIONS.items():
         answer = posted(gateway, path, body)
         assert (answer.status, answer.headers["retry-after"]) == (503, "1"), dialect
     assert asyncio.run(called(gateway, "GET", "/healthz", LOCAL)).status == 200
-    gateway.open = 2
+    gateway.open_requests = 2
     assert posted(gateway, *CONVERSATIONS["openai_chat"]).status == 200
 
 
 def test_pages_have_a_limit_too_and_health_has_none(tmp_path: Path) -> None:
     gateway = gateway_in(tmp_path, config=Config(gateway=GatewaySettings(max_requests=3)))
     for open_now, status in ((3, 200), (300, 503)):
-        gateway.open = open_now
+        gateway.open_requests = open_now
         assert asyncio.run(called(gateway, "GET", "/docs", LOCAL)).status == status
         assert asyncio.run(called(gateway, "GET", "/healthz", LOCAL)).status == 200
 
 
 def test_a_closing_gateway_sends_everybody_away(tmp_path: Path) -> None:
-    gateway: Gateway = gateway_in(tmp_path)
+    gateway: HttpApp = gateway_in(tmp_path)
     gateway.draining = True
     for path, body in CONVERSATIONS.values():
         answer = posted(gateway, path, body)

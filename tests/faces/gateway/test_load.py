@@ -11,7 +11,7 @@ from time import monotonic
 import pytest
 
 from groundwire.config.schema import Config, GatewaySettings
-from groundwire.faces.gateway.response_writer import Patience
+from groundwire.server.response_writer import ResponseTimeouts
 from tests.faces.gateway.crowd import Listener, listen, memory_of, telling
 from tests.faces.gateway.crowding import crowd
 from tests.faces.gateway.processes import served
@@ -110,15 +110,15 @@ def test_two_thousand_held_streams_are_cheap_and_let_others_in(tmp_path: Path) -
 
 def test_who_never_reads_is_cut_off_and_its_upstream_cancelled() -> None:
     async def ask() -> None:
-        patience = Patience(head=1.0, quiet=1.0, stall=1.0)
+        timeouts = ResponseTimeouts(head=1.0, ping=1.0, stall=1.0)
         async with (
             telling(0) as (url, upstream),
-            serving({"mine": speaking("openai_chat", url)}, patience=patience) as here,
+            serving({"mine": speaking("openai_chat", url)}, timeouts=timeouts) as here,
         ):
             deaf = [await listen(here.url, deaf=True) for _ in range(10)]
             await _until(lambda: upstream.open == len(deaf), 20)
             assert await _until(lambda: upstream.open == 0, 15) >= 0.5
-            await _until(lambda: here.gateway.open == 0, 20)
+            await _until(lambda: here.gateway.open_requests == 0, 20)
             _leave(deaf)
 
     run(ask())
@@ -177,11 +177,11 @@ def test_what_there_is_no_room_for_is_turned_away() -> None:
             assert upstream.open == 8
             assert not any(one.lost for one in held)
             _leave(held)
-            await _until(lambda: here.gateway.open == 0, 20)
+            await _until(lambda: here.gateway.open_requests == 0, 20)
             again = await listen(here.url)
             assert await again.begun >= 0
             assert again.first.startswith(b"HTTP/1.1 200")
             _leave([again])
-            await _until(lambda: here.gateway.open == 0, 20)
+            await _until(lambda: here.gateway.open_requests == 0, 20)
 
     run(ask())

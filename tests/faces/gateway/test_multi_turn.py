@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from groundwire.client import Groundwire
+from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config
-from groundwire.faces.gateway.factory import gateway_for
 from groundwire.model import Source
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
@@ -105,7 +105,7 @@ async def sent_on(path: str, body: dict[str, Any], folder: Path) -> dict[str, st
         providers = {f"to_{name}": speaking(name, upstream.url) for name, upstream in upstreams.items()}
         config = Config(providers, data_dir=str(folder))
         groundwire = await stack.enter_async_context(Groundwire(config, env={"HOME": str(folder)}))
-        gateway = gateway_for(groundwire, {})
+        gateway = create_app(groundwire, {})
         head = {**LOCAL, "content-type": "application/json"}
         for name, upstream in upstreams.items():
             data = json.dumps({**body, "model": f"to_{name}/model-1"}).encode()

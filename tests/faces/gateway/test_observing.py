@@ -15,14 +15,14 @@ import pytest
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.credentials.redact import Redactor
 from groundwire.errors import ConfigError
-from groundwire.faces.gateway.access_log import RequestLog, set_up_logging
-from groundwire.faces.gateway.app import Gateway, Seen
-from groundwire.faces.gateway.keys import KeyFile
-from groundwire.faces.gateway.metrics import BOUNDS, Metrics
 from groundwire.model.value import replace
+from groundwire.server.access_log import RequestLog, set_up_logging
+from groundwire.server.app import AccessRecord, HttpApp
+from groundwire.server.keys import KeyFile
+from groundwire.server.metrics import BUCKETS, Metrics
 from tests.faces.gateway.calling import CONVERSATIONS, LOCAL, called, gateway_in, posted
 
-SEEN = Seen("POST", "/v1/messages", 200, 0.3, "id-1", "anthropic_messages", "gemini", "done", "")
+SEEN = AccessRecord("POST", "/v1/messages", 200, 0.3, "id-1", "anthropic_messages", "gemini", "done", "")
 _SAMPLE = re.compile(r'[a-z_]+(\{([a-z]+="([^"\\\n]|\\.)*",?)*\})? [0-9.e+-]+')
 
 
@@ -62,7 +62,7 @@ def test_what_fails_unexpectedly_is_logged_redacted_and_not_told(tmp_path: Path)
     redactor = Redactor()
     redactor.add("canary-secret-0123456789")
     set_up_logging("warning", out, redactor.redact)
-    gateway: Gateway = gateway_in(tmp_path)
+    gateway: HttpApp = gateway_in(tmp_path)
 
     def broken() -> dict[str, bool]:
         raise RuntimeError("Authorization: Bearer canary-secret-0123456789")
@@ -115,12 +115,12 @@ def test_metrics_follow_the_text_form_of_prometheus(tmp_path: Path) -> None:
     for line in text.splitlines():
         assert line.startswith(("# HELP ", "# TYPE ")) or _SAMPLE.fullmatch(line), line
     wanted = (
-        'groundwire_requests_total{dialect="gemini",path="/v1beta/models/{model}:generateContent",'
-        'provider="scripted",status="200",outcome="done"} 1'
+        'groundwire_requests_total{dialect="gemini",outcome="done",path="/v1beta/models/{model}:generateContent",'
+        'provider="scripted",status="200"} 1.0'
     )
     assert wanted in text or wanted.replace("scripted", "") in text
-    assert 'status="400",outcome="INVALID_REQUEST_BODY"} 1' in text
-    assert "groundwire_open_requests 1" in text.splitlines()
+    assert 'outcome="INVALID_REQUEST_BODY",path="/v1/messages",provider="",status="400"} 1.0' in text
+    assert "groundwire_open_requests 1.0" in text.splitlines()
 
 
 def test_a_histogram_adds_up() -> None:
@@ -128,11 +128,11 @@ def test_a_histogram_adds_up() -> None:
     for seconds in (0.001, 0.005, 0.3, 0.3, 1000.0):
         metrics.observe(replace(SEEN, seconds=seconds))
     lines = [line for line in metrics.text(0).splitlines() if "_bucket" in line]
-    counts = [int(line.rpartition(" ")[2]) for line in lines]
-    assert len(counts) == len(BOUNDS) + 1
+    counts = [float(line.rpartition(" ")[2]) for line in lines]
+    assert len(counts) == len(BUCKETS) + 1
     assert counts == sorted(counts)
     assert (counts[0], counts[-2], counts[-1]) == (2, 4, 5)
-    assert 'groundwire_request_seconds_count{dialect="anthropic_messages"} 5' in metrics.text(0)
+    assert 'groundwire_request_seconds_count{dialect="anthropic_messages"} 5.0' in metrics.text(0)
 
 
 def test_labels_are_escaped() -> None:

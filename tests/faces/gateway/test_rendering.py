@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.config.schema import Config, GatewaySettings
-from groundwire.faces.gateway.clients import rendering_for
+from groundwire.faces.gateway.clients.quirks import rendering_for
 from groundwire.faces.gateway.rendering import Rendering, rendered
 from groundwire.model import (
     Answer,

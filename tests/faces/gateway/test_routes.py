@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from groundwire.commands.http_app import GATEWAY_ROUTES
 from groundwire.errors import TurnedAway
-from groundwire.faces.gateway.factory import ROUTES
-from groundwire.faces.gateway.keys import KeyFile
-from groundwire.faces.gateway.routes import Routes
+from groundwire.server.keys import KeyFile
+from groundwire.server.routes import RouteTable
 from tests.faces.gateway.calling import CONVERSATIONS, LOCAL, called, gateway_in
 
 PUBLIC = {"/", "/docs", "/openapi.json", "/healthz", "/readyz", "/api/hello"}
@@ -20,7 +20,7 @@ PUBLIC = {"/", "/docs", "/openapi.json", "/healthz", "/readyz", "/api/hello"}
 
 
 def test_the_public_paths_are_those_and_no_others() -> None:
-    assert {route.path for route in ROUTES if route.access == "public"} == PUBLIC
+    assert {route.path for route in GATEWAY_ROUTES if route.access == "public"} == PUBLIC
 
 
 def _filled(path: str) -> str:
@@ -71,7 +71,7 @@ def _spellings(path: str) -> Iterator[tuple[str, str, dict[str, str]]]:
         yield "", path, headers
 
 
-@pytest.mark.parametrize("path", [*dict.fromkeys(route.path for route in ROUTES), "/mcp"])
+@pytest.mark.parametrize("path", [*dict.fromkeys(route.path for route in GATEWAY_ROUTES), "/mcp"])
 def test_without_a_key_only_public_paths_answer(tmp_path: Path, path: str) -> None:
     gateway = gateway_in(tmp_path)
     KeyFile(str(tmp_path)).create("somebody", 0)
@@ -96,14 +96,14 @@ def test_without_a_key_only_public_paths_answer(tmp_path: Path, path: str) -> No
 
 def test_no_route_of_a_gateway_is_left_out_here(tmp_path: Path) -> None:
     paths = {route.path for route in gateway_in(tmp_path).routes.routes}
-    assert paths == {"/mcp", *(route.path for route in ROUTES)}
+    assert paths == {"/mcp", *(route.path for route in GATEWAY_ROUTES)}
     assert all(route.access == "key" for route in gateway_in(tmp_path).routes.routes if route.path == "/mcp")
 
 
 def test_with_a_key_every_route_is_there(tmp_path: Path) -> None:
     gateway = gateway_in(tmp_path)
     key, _ = KeyFile(str(tmp_path)).create("somebody", 0)
-    for route in ROUTES:
+    for route in GATEWAY_ROUTES:
         head = {**LOCAL, "x-api-key": key}
         answer = asyncio.run(called(gateway, route.method, _filled(route.path), head, b"{}"))
         assert answer.status not in (401, 403, 404, 405, 421, 500), (route.path, answer)
@@ -129,13 +129,13 @@ def test_with_a_key_every_route_is_there(tmp_path: Path) -> None:
     ],
 )
 def test_a_path_leads_to_its_route(method: str, path: str, found: str, names: dict[str, str]) -> None:
-    routes = Routes(ROUTES)
+    routes = RouteTable(GATEWAY_ROUTES)
     if not found:
         with pytest.raises(TurnedAway, match="nothing at this path"):
             routes.find(method, path)
         return
     match = routes.find(method, path)
-    assert (match.route.path, dict(match.names), match.instead) == (found, names, "")
+    assert (match.route.path, dict(match.params), match.allowed_methods) == (found, names, "")
 
 
 @pytest.mark.parametrize("dialect", CONVERSATIONS)
@@ -158,10 +158,12 @@ def test_the_description_names_every_route_and_nothing_from_elsewhere(tmp_path: 
     }
     assert keyless == PUBLIC
     page = asyncio.run(called(gateway, "GET", "/docs", LOCAL))
-    assert all(route.path in page.body.decode() for route in ROUTES)
+    assert all(route.path in page.body.decode() for route in GATEWAY_ROUTES)
     assert not re.search(rb"<script|https?://", page.body)
     assert "default-src 'none'" in page.headers["content-security-policy"]
 
 
 def test_every_route_says_what_it_is_for() -> None:
-    assert [route.path for route in ROUTES if not route.about.endswith(".") and "?" not in route.about] == []
+    assert [
+        route.path for route in GATEWAY_ROUTES if not route.about.endswith(".") and "?" not in route.about
+    ] == []

@@ -48,14 +48,14 @@ def answering(model: str) -> list[Event]:
 async def booked(here: Here, dialect: str, *, stream: bool) -> tuple[dict[str, Any], int | None]:
     """What a client of a dialect reads, if it reads it whole, and what is put down for the request."""
     seen: list[int | None] = []
-    learn = here.gateway.booking
+    learn = here.gateway.usage_recorder
     assert learn is None
 
     class Book:
         def add(self, call: Any, _: float) -> None:
             seen.append(call.usage.searches if call.usage else None)
 
-    here.gateway.booking = Book()  # type: ignore[assignment]
+    here.gateway.usage_recorder = Book()  # type: ignore[assignment]
     path, body = CONVERSATIONS[dialect]
     named = {"model": "scripted/model-1"} if "model" in body else {}
     path = path.replace("auto", "scripted%2Fmodel-1")
@@ -70,7 +70,7 @@ async def booked(here: Here, dialect: str, *, stream: bool) -> tuple[dict[str, A
         read = {} if stream else await reply.json()
         await reply.read()
     (count,) = seen
-    here.gateway.booking = None
+    here.gateway.usage_recorder = None
     return read, count
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from groundwire.faces.gateway.keys import KeyFile
 from groundwire.model import Source
 from groundwire.model.value import replace
+from groundwire.server.keys import KeyFile
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.processes import BOUND, served, started
@@ -245,7 +245,7 @@ def test_workers_count_together(tmp_path: Path) -> None:
                         lines = [
                             line for line in (await response.text()).splitlines() if "/api/hello" in line
                         ]
-                    if lines and lines[0].endswith(" 24"):
+                    if lines and lines[0].endswith(" 24.0"):
                         return lines
                     await asyncio.sleep(0.2)
 

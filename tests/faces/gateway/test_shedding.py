@@ -10,9 +10,9 @@ from time import process_time
 
 import pytest
 
-from groundwire.faces.gateway import connection
-from groundwire.faces.gateway.decoding import LARGE
-from groundwire.faces.gateway.overload import TARGET, Overload
+from groundwire.faces.gateway.handler import LARGE_BODY
+from groundwire.server import connection
+from groundwire.server.overload import TARGET, LoadShedder
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer
 from groundwire.testing.upstream import Upstream
@@ -37,11 +37,11 @@ def _while_serving(work: Callable[[Here], Awaitable[None]]) -> None:
 
 def _refusing(here: Here) -> None:
     """Make the gateway refuse everything that it may."""
-    here.gateway.overload.admitted = 1e-9
+    here.gateway.load_shedder.admitted = 1e-9
 
 
 def test_a_single_slow_step_is_no_overload_and_a_lasting_delay_is() -> None:
-    overload = Overload()
+    overload = LoadShedder()
     for delay in (0.0, 5 * TARGET, 5 * TARGET, 0.0, 5 * TARGET, 0.0):
         overload.observe(delay)
         assert not any(overload.sheds(b"/v1/messages") for _ in range(10))
@@ -57,9 +57,9 @@ def test_a_single_slow_step_is_no_overload_and_a_lasting_delay_is() -> None:
 
 
 def test_a_loop_that_is_late_again_admits_nothing_at_this_moment() -> None:
-    overload = Overload()
+    overload = LoadShedder()
     now = [0.0]
-    overload.current = lambda: now[0]
+    overload.current_delay = lambda: now[0]
     for _ in range(3):
         overload.observe(TARGET)
     assert not overload.sheds(b"/v1/messages")
@@ -71,7 +71,7 @@ def test_a_loop_that_is_late_again_admits_nothing_at_this_moment() -> None:
 
 
 def test_the_part_that_is_admitted_is_the_part_that_is_served() -> None:
-    overload = Overload()
+    overload = LoadShedder()
     overload.admitted = 0.25
     assert sum(overload.sheds(b"/v1/messages") for _ in range(1000)) == pytest.approx(750, abs=1)
     assert not any(overload.sheds(b"/healthz") for _ in range(100))
@@ -97,8 +97,8 @@ def test_refusals_have_the_shape_of_the_dialect_and_keep_the_connection() -> Non
             async with asyncio.timeout(BOUND):
                 assert (await reader.read()).startswith(b"HTTP/1.1 200")
             writer.close()
-        assert here.gateway.open == 0
-        assert "groundwire_refused_requests_total 15" in here.gateway.metrics.text(0)
+        assert here.gateway.open_requests == 0
+        assert "groundwire_refused_requests_total 15.0" in here.gateway.metrics.text(0)
 
     _while_serving(work)
 
@@ -136,17 +136,17 @@ def test_a_loop_that_is_blocked_again_and_again_sheds_and_recovers() -> None:
     async def work(here: Here) -> None:
         question = request_of("openai_chat", "mine/m", stream=False)
         assert (await fetch(here.url, question)).status == 200
-        here.server.delay.start()
+        here.server.loop_delay.start()
         async with asyncio.timeout(BOUND):
-            while here.gateway.overload.admitted == 1:
+            while here.gateway.load_shedder.admitted == 1:
                 _spin(1.5 * TARGET)
                 await asyncio.sleep(0)
-        here.server.delay.stop()
+        here.server.loop_delay.stop()
         statuses = {(await fetch(here.url, question)).status for _ in range(10)}
         assert 503 in statuses
-        here.server.delay.start()
+        here.server.loop_delay.start()
         async with asyncio.timeout(BOUND):
-            while here.gateway.overload.admitted < 1:
+            while here.gateway.load_shedder.admitted < 1:
                 await asyncio.sleep(0.05)
         assert (await fetch(here.url, question)).status == 200
 
@@ -199,7 +199,7 @@ LARGE_DOCUMENTS: dict[str, tuple[Callable[[], object], int]] = {
 def test_large_documents_do_not_hold_the_loop(what: str) -> None:
     document, status = LARGE_DOCUMENTS[what]
     data = json.dumps(document()).encode()
-    assert len(data) > LARGE
+    assert len(data) > LARGE_BODY
 
     async def work(here: Here) -> None:
         beats: list[float] = []

@@ -2,47 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 
 import pytest
 
-from groundwire.faces.gateway.engine_answers import finds
-from groundwire.faces.gateway.spending import counted
+from groundwire.faces.gateway.clients.quirks import ZeroUsage
+from groundwire.faces.gateway.endpoints import is_engine_target
 from groundwire.model import Event, Finished, Started, TextDelta, Usage, UsageSeen, Verbatim, assemble
 
 
-def told(*batches: Sequence[Event]) -> list[Event]:
-    async def playing() -> AsyncGenerator[Sequence[Event], None]:
-        for batch in batches:
-            yield batch
-
-    async def collected() -> list[Event]:
-        return [event async for batch in counted(playing()) for event in batch]
-
-    return asyncio.run(collected())
+def events_of(*batches: Sequence[Event]) -> list[Event]:
+    zero_usage = ZeroUsage()
+    return [event for batch in batches for event in zero_usage.feed(batch)]
 
 
 def test_an_answer_that_nobody_counted_has_cost_nought() -> None:
-    events = told([Started("1", "m")], [TextDelta(0, "Yes."), Finished()])
+    events = events_of([Started("1", "m")], [TextDelta(0, "Yes."), Finished()])
     assert assemble(events).usage == Usage(input_tokens=0, output_tokens=0)
     assert isinstance(events[-1], Finished)
 
 
 def test_searches_that_were_counted_stay_counted() -> None:
-    events = told([Started("1", "m"), UsageSeen(Usage(searches=2)), Finished()])
+    events = events_of([Started("1", "m"), UsageSeen(Usage(searches=2)), Finished()])
     assert assemble(events).usage == Usage(input_tokens=0, output_tokens=0, searches=2)
 
 
 def test_what_was_counted_stays_as_it_was() -> None:
-    events = told([Started("1", "m"), UsageSeen(Usage(input_tokens=7, output_tokens=3))], [Finished()])
+    events = events_of([Started("1", "m"), UsageSeen(Usage(input_tokens=7, output_tokens=3))], [Finished()])
     assert assemble(events).usage == Usage(input_tokens=7, output_tokens=3)
     assert sum(isinstance(event, UsageSeen) for event in events) == 1
 
 
 def test_a_vendor_s_own_bytes_stay_as_they_are() -> None:
     said: list[Event] = [Verbatim(b"data: {}\n\n"), Finished()]
-    assert told(said) == said
+    assert events_of(said) == said
 
 
 @pytest.mark.parametrize(
@@ -57,4 +50,4 @@ def test_a_vendor_s_own_bytes_stay_as_they_are() -> None:
 def test_an_engine_searches_whether_it_was_asked_to_or_not(
     provider: str, usable: dict[str, bool], answer: bool
 ) -> None:
-    assert finds(provider, usable) == answer
+    assert is_engine_target(provider, usable) == answer

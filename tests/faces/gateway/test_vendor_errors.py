@@ -10,7 +10,7 @@ import openai
 import pytest
 from google.genai import errors as google_errors
 
-from groundwire.faces.gateway.keys import KeyFile
+from groundwire.server.keys import KeyFile
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import serving, speaking

@@ -14,14 +14,14 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from groundwire.client import Groundwire
+from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config
 from groundwire.dialects.features import Feature
 from groundwire.dialects.registry import dialect
-from groundwire.faces.gateway.app import Gateway
-from groundwire.faces.gateway.clients import HEADER as RENDER
-from groundwire.faces.gateway.factory import gateway_for
+from groundwire.faces.gateway.clients.quirks import HEADER as RENDER
 from groundwire.faces.gateway.rendering import Rendering
 from groundwire.model import Answer
+from groundwire.server.app import HttpApp
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer
 from groundwire.testing.upstream import Upstream
@@ -158,7 +158,7 @@ class _Serving:
         providers |= {f"from_{name}": speaking(name, first.url) for name in INBOUND}
         config = Config(providers, data_dir=str(folder))
         self._groundwire = Groundwire(config, env={"HOME": str(folder)})
-        self.gateway: Gateway = gateway_for(self._groundwire, {})
+        self.gateway: HttpApp = create_app(self._groundwire, {})
 
     async def __aenter__(self) -> _Serving:
         await self._groundwire.__aenter__()

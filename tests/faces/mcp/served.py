@@ -15,8 +15,9 @@ from groundwire.client import Groundwire
 from groundwire.config.load import load
 from groundwire.engine.pages import Page
 from groundwire.errors import NotFound
-from groundwire.faces.mcp.http import Receive, Scope, Send, mcp_app
+from groundwire.faces.mcp.http import mcp_app
 from groundwire.model import Source
+from groundwire.server.asgi import Receive, Scope, Send
 from groundwire.testing.answers import told
 from groundwire.testing.script import ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer

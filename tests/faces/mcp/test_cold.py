@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from groundwire.faces.mcp.handshake import MODERN
-from groundwire.faces.mcp.http import McpApp, Message, Scope, mcp_app
+from groundwire.faces.mcp.handshake import STATELESS_VERSION
+from groundwire.faces.mcp.http import McpApp, mcp_app
+from groundwire.server.asgi import AsgiMessage, Scope
 from tests.faces.mcp.test_greeting import ENVELOPE, hello, library, probe, tools
 
 BOUND = 60.0
 HEADERS = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 OLD = {"mcp-protocol-version": "2025-06-18"}
-NEW = {"mcp-protocol-version": MODERN}
+NEW = {"mcp-protocol-version": STATELESS_VERSION}
 READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 FIRST: dict[str, tuple[Any, dict[str, str]]] = {
     "initialize": (hello("2025-11-25"), {}),
@@ -47,13 +48,13 @@ LEFT_TO_THE_PACKAGE: dict[str, tuple[Any, dict[str, str]]] = {
 def sent(app: McpApp, said: Any, more: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:
     """One request, and the end of the application."""
     body = said if isinstance(said, bytes) else json.dumps(said).encode()
-    inbox: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+    inbox: list[AsgiMessage] = [{"type": "http.request", "body": body, "more_body": False}]
     outbox: list[Any] = []
 
-    async def receive() -> Message:
+    async def receive() -> AsgiMessage:
         return inbox.pop() if inbox else await asyncio.get_running_loop().create_future()
 
-    async def send(message: Message) -> None:
+    async def send(message: AsgiMessage) -> None:
         outbox.append(message)
 
     async def work() -> None:
@@ -92,7 +93,7 @@ def test_a_first_request_is_answered_though_the_package_is_not_loaded(
     said, more = FIRST[name]
     status, head, body = sent(_loading(tmp_path, monkeypatch, never), said, more)
     monkeypatch.undo()
-    loaded = _loading(tmp_path, monkeypatch, McpApp._live, greets=False)
+    loaded = _loading(tmp_path, monkeypatch, McpApp._run_manager, greets=False)
     theirs = sent(loaded, said, more)
     assert (status, message_in(body)) == (theirs[0], message_in(theirs[2]))
     assert ("mcp-session-id" in head) == ("mcp-session-id" in theirs[1])
@@ -116,18 +117,18 @@ def _loading(
     greets: bool = True,
 ) -> McpApp:
     app = mcp_app(library(folder), secret=b"x")
-    monkeypatch.setattr(McpApp, "_live", live)
+    monkeypatch.setattr(McpApp, "_run_manager", live)
     if live is never:
         monkeypatch.setattr(McpApp, "aclose", _closed)
     if not greets:
-        monkeypatch.setattr("groundwire.faces.mcp.http.first_answer", lambda *_, **__: None)
-        monkeypatch.setattr("groundwire.faces.mcp.http.is_ready", lambda _: False)
+        monkeypatch.setattr("groundwire.faces.mcp.http.early_reply", lambda *_, **__: None)
+        monkeypatch.setattr("groundwire.faces.mcp.http.is_initialized_notification", lambda _: False)
     return app
 
 
 async def _closed(app: McpApp) -> None:
-    if app._living is not None:
-        app._living.cancel()
+    if app._manager_task is not None:
+        app._manager_task.cancel()
 
 
 def test_the_list_of_tools_is_given_without_importing_the_package(tmp_path: Path) -> None:

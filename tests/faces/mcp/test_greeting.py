@@ -16,16 +16,22 @@ from mcp.types import JSONRPCRequest
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from groundwire.config.load import load
-from groundwire.faces.mcp.fetch_allow_list import Addresses
-from groundwire.faces.mcp.handshake import HANDSHAKES, MODERN, greeting, is_ready, listing
+from groundwire.faces.mcp.calls import FetchAllowList
+from groundwire.faces.mcp.handshake import (
+    HANDSHAKE_VERSIONS,
+    STATELESS_VERSION,
+    handshake_reply,
+    is_initialized_notification,
+    tool_list_reply,
+)
 from groundwire.faces.mcp.server import SearchServer
-from groundwire.faces.mcp.tool_list import offered
+from groundwire.faces.mcp.tool_list import tool_definitions
 from tests.faces.mcp.served import Library
 
 BOUND = 30.0
 CLIENT = {"name": "somebody", "version": "1", "title": "Some body"}
 META = "io.modelcontextprotocol/"
-ENVELOPE = {f"{META}protocolVersion": MODERN, f"{META}clientCapabilities": {}}
+ENVELOPE = {f"{META}protocolVersion": STATELESS_VERSION, f"{META}clientCapabilities": {}}
 
 
 def hello(version: object, **more: object) -> dict[str, Any]:
@@ -51,7 +57,7 @@ def library(home: Path) -> Library:
 
 
 async def said_by_the_package(home: Path, *requests: dict[str, Any]) -> list[object]:
-    server = SearchServer(library(home), Addresses(b"secret")).server
+    server = SearchServer(library(home), FetchAllowList(b"secret")).server
     said: list[object] = []
     async with create_client_server_memory_streams() as (client, (reading, writing)):
         running = asyncio.create_task(
@@ -69,20 +75,20 @@ async def said_by_the_package(home: Path, *requests: dict[str, Any]) -> list[obj
 
 
 def test_the_versions_are_those_of_the_package() -> None:
-    assert HANDSHAKES == HANDSHAKE_PROTOCOL_VERSIONS
-    assert (MODERN,) == MODERN_PROTOCOL_VERSIONS
+    assert HANDSHAKE_VERSIONS == HANDSHAKE_PROTOCOL_VERSIONS
+    assert (STATELESS_VERSION,) == MODERN_PROTOCOL_VERSIONS
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS])
 def test_the_first_requests_are_answered_in_the_words_of_the_package(version: str, tmp_path: Path) -> None:
-    asked = probe(ENVELOPE) if version == MODERN else hello(version)
-    wish = tools({"_meta": ENVELOPE} if version == MODERN else None)
-    greeted = greeting(json.dumps(asked))
+    asked = probe(ENVELOPE) if version == STATELESS_VERSION else hello(version)
+    wish = tools({"_meta": ENVELOPE} if version == STATELESS_VERSION else None)
+    greeted = handshake_reply(json.dumps(asked))
     assert greeted is not None
     assert greeted.id == asked["id"]
-    listed = listing(json.dumps(wish), greeted, lambda: offered(library(tmp_path)))
+    listed = tool_list_reply(json.dumps(wish), greeted, lambda: tool_definitions(library(tmp_path)))
     theirs = asyncio.run(asyncio.wait_for(said_by_the_package(tmp_path, asked, wish), BOUND))
-    assert [greeted.answer, listed] == theirs
+    assert [greeted.response, listed] == theirs
 
 
 @pytest.mark.parametrize(
@@ -99,7 +105,7 @@ def test_the_first_requests_are_answered_in_the_words_of_the_package(version: st
         {**hello("2025-06-18"), "method": ["initialize"]},
         {**hello("2025-06-18"), "params": None},
         probe({**ENVELOPE, f"{META}protocolVersion": "2027-01-01"}),
-        probe({f"{META}protocolVersion": MODERN}),
+        probe({f"{META}protocolVersion": STATELESS_VERSION}),
         probe(None),
         {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
@@ -108,7 +114,7 @@ def test_the_first_requests_are_answered_in_the_words_of_the_package(version: st
     ],
 )
 def test_everything_else_is_left_to_the_package(asked: object) -> None:
-    assert greeting(json.dumps(asked)) is None
+    assert handshake_reply(json.dumps(asked)) is None
 
 
 @pytest.mark.parametrize(
@@ -116,20 +122,20 @@ def test_everything_else_is_left_to_the_package(asked: object) -> None:
     [
         (hello("2025-06-18"), tools({"cursor": "x"})),
         (hello("2025-06-18"), tools({"_meta": ENVELOPE})),
-        (hello("2025-06-18"), tools({"_meta": {f"{META}protocolVersion": MODERN}})),
+        (hello("2025-06-18"), tools({"_meta": {f"{META}protocolVersion": STATELESS_VERSION}})),
         (hello("2025-06-18"), tools([])),
         (hello("2025-06-18"), {"jsonrpc": "2.0", "method": "tools/list"}),
         (hello("2025-06-18"), {**tools(None), "method": "tools/call"}),
         (probe(ENVELOPE), tools(None)),
-        (probe(ENVELOPE), tools({"_meta": {f"{META}protocolVersion": MODERN}})),
+        (probe(ENVELOPE), tools({"_meta": {f"{META}protocolVersion": STATELESS_VERSION}})),
     ],
 )
 def test_after_the_greeting_only_a_plain_wish_for_the_tools_is_answered(
     asked: dict[str, Any], wish: dict[str, Any]
 ) -> None:
-    greeted = greeting(json.dumps(asked))
+    greeted = handshake_reply(json.dumps(asked))
     assert greeted is not None
-    assert listing(json.dumps(wish), greeted, list) is None
+    assert tool_list_reply(json.dumps(wish), greeted, list) is None
 
 
 @pytest.mark.parametrize(
@@ -142,12 +148,12 @@ def test_after_the_greeting_only_a_plain_wish_for_the_tools_is_answered(
     ],
 )
 def test_that_a_client_is_ready_keeps_nobody(said: object, ready: bool) -> None:
-    assert is_ready(json.dumps(said)) is ready
+    assert is_initialized_notification(json.dumps(said)) is ready
 
 
 @pytest.mark.parametrize("line", ["", "{", "\ufffd", "[" * 100_000, '{"id": 1e999}'])
 def test_what_is_no_json_is_left_to_the_package(line: str) -> None:
-    assert greeting(line) is None
+    assert handshake_reply(line) is None
 
 
 def test_nothing_of_the_package_is_needed_to_greet() -> None:

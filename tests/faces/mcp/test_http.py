@@ -18,7 +18,7 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 
 from groundwire.engine.pages import Page
 from groundwire.faces.mcp import server
-from groundwire.faces.mcp.progress import Progress
+from groundwire.faces.mcp.calls import ProgressReporter
 from groundwire.model import Source
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer, json_response
@@ -199,7 +199,7 @@ def test_progress_is_told_while_the_search_goes_on(mode: Literal["auto", "legacy
 def test_a_slow_search_keeps_giving_signs_of_life(
     mode: Literal["auto", "legacy"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "Progress", partial(Progress, beat=0.01))
+    monkeypatch.setattr(server, "ProgressReporter", partial(ProgressReporter, heartbeat=0.01))
     heard: list[float] = []
     enough = asyncio.Event()
 

@@ -17,8 +17,8 @@ import aiohttp
 import pytest
 from mcp import Client, MCPError
 
-from groundwire.faces.gateway.keys import KeyFile
 from groundwire.model.value import replace
+from groundwire.server.keys import KeyFile
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.calling import Answered, called, gateway_in
@@ -82,7 +82,7 @@ def test_only_the_hosts_and_origins_of_the_table_come_to_speak_mcp(with_key: boo
             assert (b'"result"' in answer.body) == (answer.status == 200)
             assert answer.headers.get("access-control-allow-origin") in (None, "https://app.example")
             said.append((host, origin, answer.status))
-        for close in gateway.at_close:
+        for close in gateway.on_close:
             await close()
         return said
 
@@ -162,7 +162,7 @@ def test_another_server_that_stops_in_the_same_process_ends_no_answer(tmp_path: 
 
     async def work() -> Answered:
         reply = await called(gateway, "POST", "/mcp", head, ping)
-        for close in gateway.at_close:
+        for close in gateway.on_close:
             await close()
         return reply
 
@@ -200,7 +200,7 @@ def test_a_gateway_without_the_package_says_what_to_install(monkeypatch: pytest.
 
 def test_the_package_is_not_imported_before_the_first_request() -> None:
     script = (
-        "import sys, groundwire.faces.mcp.http, groundwire.faces.mcp.route, groundwire.faces.mcp.calls; "
+        "import sys, groundwire.faces.mcp.http, groundwire.faces.mcp.http, groundwire.faces.mcp.calls; "
         "sys.exit('mcp' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], timeout=BOUND, check=False).returncode == 0  # noqa: S603

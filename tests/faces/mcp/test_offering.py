@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.config.load import load
-from groundwire.faces.mcp.tool_list import NAMES, offered
+from groundwire.faces.mcp.tool_list import NAMES, tool_definitions
 from groundwire.tools import TOOLS
 from groundwire.tools.formats import tools_in
 from tests.faces.mcp.served import KEY, Library
@@ -20,7 +20,7 @@ KEYLESS = ["websearch", "websearch_web", "websearch_local", "search", "fetch"]
 def names(home: Path, env: Mapping[str, str], *, every: bool = False) -> list[str]:
     known = {"HOME": str(home), "GROUNDWIRE_DATA_DIR": str(home), **env}
     library = Library(load(known, str(home), str(home)), env=known)
-    return [str(tool["name"]) for tool in offered(library, every=every)]
+    return [str(tool["name"]) for tool in tool_definitions(library, every=every)]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_all_are_offered_to_who_asks_for_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_the_definitions_are_those_of_the_command_line(language: str, tmp_path: Path) -> None:
     library = Library(load({}, str(tmp_path), str(tmp_path)), env={"HOME": str(tmp_path)})
-    ours = offered(library, language, every=True)[: len(TOOLS)]
+    ours = tool_definitions(library, language, every=True)[: len(TOOLS)]
     theirs = tools_in("mcp", language)
     same = ("name", "description", "inputSchema", "annotations")
     assert [{key: tool[key] for key in same} for tool in ours] == theirs

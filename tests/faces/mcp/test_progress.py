@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from groundwire.faces.mcp import progress as module
-from groundwire.faces.mcp.progress import Progress
+from groundwire.faces.mcp import calls as module
+from groundwire.faces.mcp.calls import ProgressReporter
 from groundwire.model import SearchCall, SearchCalled, SearchResult, SearchReturned, Source, TextDelta
 
 BOUND = 10.0
@@ -45,14 +45,14 @@ def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_step_of_a_search_is_told() -> None:
     async def work() -> list[str]:
         ear = Ear()
-        progress = Progress(ear.send, beat=BOUND)
+        progress = ProgressReporter(ear.send, heartbeat=BOUND)
         telling = asyncio.create_task(progress.run())
         for event, message in (
             (SearchCalled(0, SearchCall("s", ("Einwohner\nKöln",))), "Searching: Einwohner Köln"),
             (SearchReturned(1, SearchResult("s", (Source("https://a.example"),))), "Found 1 source"),
             (TextDelta(2, "Köln"), "Writing the answer"),
         ):
-            progress.see(event)
+            progress.observe(event)
             await ear.until(lambda message=message: ear.last == message)  # type: ignore[misc]
         telling.cancel()
         assert [number for number, _ in ear.heard] == [1, 2, 3]
@@ -64,7 +64,7 @@ def test_each_step_of_a_search_is_told() -> None:
 def test_signs_of_life_come_while_nothing_happens() -> None:
     async def work() -> None:
         ear = Ear()
-        telling = asyncio.create_task(Progress(ear.send, beat=0.001).run())
+        telling = asyncio.create_task(ProgressReporter(ear.send, heartbeat=0.001).run())
         await ear.until(lambda: len(ear.heard) >= 5)
         telling.cancel()
         assert [number for number, _ in ear.heard[:5]] == [1, 2, 3, 4, 5]
@@ -76,14 +76,14 @@ def test_signs_of_life_come_while_nothing_happens() -> None:
 def test_a_flood_of_words_is_told_once() -> None:
     async def work() -> None:
         ear = Ear()
-        progress = Progress(ear.send, beat=BOUND)
+        progress = ProgressReporter(ear.send, heartbeat=BOUND)
         telling = asyncio.create_task(progress.run())
         for _ in range(1000):
-            progress.see(TextDelta(0, "word "))
+            progress.observe(TextDelta(0, "word "))
         await ear.until(lambda: ear.last == "Writing the answer")
         for _ in range(1000):
-            progress.see(TextDelta(0, "word "))
-        progress.see(SearchCalled(1, SearchCall("s", ("more",))))
+            progress.observe(TextDelta(0, "word "))
+        progress.observe(SearchCalled(1, SearchCall("s", ("more",))))
         await ear.until(lambda: ear.last == "Searching: more")
         telling.cancel()
         assert len(ear.heard) == 2

@@ -18,7 +18,7 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 
 from groundwire.faces.cli.edge import perform
 from groundwire.faces.cli.main import parse
-from groundwire.faces.mcp.stdin import Lines
+from groundwire.faces.mcp.stdio import StdinLines
 from groundwire.testing.upstream import Upstream
 from tests.faces.fakes import Bench
 from tests.faces.mcp.served import ANSWER, SILENT, TEXT, environment
@@ -218,14 +218,14 @@ def _lines(bodies: Iterable[dict[str, Any]]) -> bytes:
 def test_lines_are_whole_however_they_arrive() -> None:
     async def work() -> list[str]:
         reading, writing = os.pipe()
-        lines = Lines(reading)
+        lines = StdinLines(reading)
         for chunk in (b'{"a', b'": "\xc3', b'\xbc"}\n{"b": 1}\n\n{"c', b'"}\nno end'):
             os.write(writing, chunk)
         os.close(writing)
-        assert await lines.first() == '{"a": "ü"}'
-        lines.give_back(["one", await anext(lines)])
+        assert await lines.peek() == '{"a": "ü"}'
+        lines.push_back(["one", await anext(lines)])
         found = [line async for line in lines]
-        assert await lines.first() == ""
+        assert await lines.peek() == ""
         os.close(reading)
         return found
 

@@ -10,8 +10,7 @@ from groundwire.config.load import load
 from groundwire.dialects.json import dump_json
 from groundwire.dialects.registry import dialect
 from groundwire.engine.pages import Page
-from groundwire.faces.mcp.calls import Told, call
-from groundwire.faces.mcp.fetch_allow_list import Addresses
+from groundwire.faces.mcp.calls import FetchAllowList, ToolOutput, run_tool
 from groundwire.model import JsonObject, Source, assemble
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
@@ -24,7 +23,7 @@ URL = "https://a.example/"
 UNSEEN = (HIDDEN[0], "\x1b", "\u202e", "\u200b")
 
 
-async def called(home: Path, name: str, query: str) -> Told:
+async def called(home: Path, name: str, query: str) -> ToolOutput:
     source = Source(URL, f"Title{HOSTILE}", excerpts=(f"Passage{HOSTILE}",))
     # The number in its own words makes the result say which numbers were put in, and where.
     script = answer("gemini", told(f"A{HOSTILE} claim [1] holds.", source, query="q"))
@@ -33,9 +32,9 @@ async def called(home: Path, name: str, query: str) -> Told:
         library = Library(load(env, str(home), str(home)), env=env)
         async with library:
             library.web = {URL: Page(URL, f"Title{HOSTILE}", f"Text{HOSTILE}")}
-            addresses = Addresses(b"secret")
-            arguments: JsonObject = {"query": query} if query else {"id": addresses.found(URL)}
-            return await call(library, addresses, name, arguments, lambda _: None)
+            addresses = FetchAllowList(b"secret")
+            arguments: JsonObject = {"query": query} if query else {"id": addresses.add(URL)}
+            return await run_tool(library, addresses, name, arguments, lambda _: None)
 
 
 @pytest.mark.parametrize(("name", "query"), [("websearch_gemini", "q"), ("search", "q"), ("fetch", "")])

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from groundwire.chat.chat import Chat, chat_for
 from groundwire.client import Groundwire
+from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config, ProviderSettings
-from groundwire.faces.gateway.app import Gateway
-from groundwire.faces.gateway.factory import gateway_for
-from groundwire.faces.gateway.routes import Routes
-from groundwire.faces.gateway.server import server_for
-from groundwire.faces.web.routes import routes_for
+from groundwire.faces.web.app import routes_for
 from groundwire.model.value import replace
+from groundwire.server.app import HttpApp
+from groundwire.server.http_server import create_server
+from groundwire.server.routes import RouteTable
 from groundwire.store.base import Store
 from groundwire.store.open import open_store
 from groundwire.store.probe import StoreProbe
@@ -32,7 +32,7 @@ class Here:
     url: str
     chat: Chat
     store: Store
-    gateway: Gateway
+    gateway: HttpApp
 
 
 @asynccontextmanager
@@ -50,12 +50,12 @@ async def serving_page(
     with open_store(address or f"sqlite:///{folder}/chat.db") as store:
         async with Groundwire(whole, env=env) as groundwire:
             chat = chat_for(groundwire, store)
-            gateway = gateway_for(groundwire, env)
-            gateway.readiness.append(StoreProbe(store).problem)
-            gateway.routes = Routes((*gateway.routes.routes, *routes_for(chat)))
+            gateway = create_app(groundwire, env)
+            gateway.readiness_checks.append(StoreProbe(store).problem)
+            gateway.routes = RouteTable((*gateway.routes.routes, *routes_for(chat)))
             listener = socket.socket(proto=socket.IPPROTO_TCP)
             listener.bind((HOST, 0))
-            server = server_for(gateway, HOST, listener.getsockname()[1], drain=1)
+            server = create_server(gateway, HOST, listener.getsockname()[1], drain=1)
             running = asyncio.create_task(server.serve(sockets=[listener]))
             try:
                 async with asyncio.timeout(10):

@@ -16,10 +16,10 @@ import pytest
 
 from groundwire.chat.questions import Asked
 from groundwire.dialects.json import dump_json
-from groundwire.faces.gateway.collecting import collect_seldom
 from groundwire.model import Answer, Citation, Evidence, Message, SearchCall, SearchResult, Source, Span, Text
 from groundwire.model.json import encode
 from groundwire.model.value import replace
+from groundwire.server.workers import tune_gc
 from groundwire.store.base import Agent
 from groundwire.store.migrations import ON_SQLITE
 from groundwire.store.sqlite import open_sqlite
@@ -128,7 +128,7 @@ async def fetched(url: str, *paths: str) -> list[tuple[str, int, float]]:
 def as_served() -> Iterator[None]:
     """Garbage is collected as it is where the page is served."""
     before = gc.get_threshold()
-    collect_seldom()
+    tune_gc()
     yield
     gc.set_threshold(*before)
     gc.unfreeze()

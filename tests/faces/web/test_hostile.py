@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from groundwire.errors import GroundwireError
-from groundwire.faces.web.windows import SIZE
+from groundwire.faces.web.chat import WINDOW_TURNS
 from groundwire.model import (
     Answer,
     Citation,
@@ -35,7 +35,7 @@ from tests.faces.web.hostile import hostile_strings
 from tests.faces.web.serving import serving_page
 
 NOW = "2026-03-01T00:00:00.000000+00:00"
-PER_PAGE = SIZE
+PER_PAGE = WINDOW_TURNS
 OTHERS = ("/", "/agents", "/usage?days=90", "/find?q=script", "/find?q=%3Cscript%3Ealert(1)%3C/script%3E")
 LOOK = """() => {
   const faults = [];

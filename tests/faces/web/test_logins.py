@@ -13,9 +13,9 @@ import aiohttp
 import pytest
 
 from groundwire.config.schema import Config, GatewaySettings
-from groundwire.faces.gateway.keys import KeyFile
-from groundwire.faces.web import logouts
-from groundwire.faces.web.logouts import Logouts
+from groundwire.faces.web import auth
+from groundwire.faces.web.auth import Logouts
+from groundwire.server.keys import KeyFile
 from tests.faces.web.serving import Here, serving_page
 
 PROXY = Config(gateway=GatewaySettings(trusted_proxies=("127.0.0.1",)))
@@ -122,15 +122,15 @@ def test_a_logout_ends_the_login_for_every_copy_of_its_cookie(tmp_path: Path) ->
 
 
 def test_expired_logouts_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logouts, "_LARGEST", 1000)
+    monkeypatch.setattr(auth, "_MAX_LOGOUTS_BYTES", 1000)
     now = [0.0]
     ended = Logouts(str(tmp_path), lambda: now[0])
     for number in range(100):
         now[0] = float(number)
         ended.add(f"{number:032x}", number + 5)
-    assert ended.holds(f"{99:032x}")
-    assert (tmp_path / logouts.FILE).stat().st_size < 2000
-    assert (tmp_path / logouts.FILE).stat().st_mode & 0o077 == 0
+    assert f"{99:032x}" in ended
+    assert (tmp_path / auth.LOGOUTS_FILE).stat().st_size < 2000
+    assert (tmp_path / auth.LOGOUTS_FILE).stat().st_mode & 0o077 == 0
 
 
 def test_cookies_are_secure_behind_a_trusted_proxy_that_speaks_https(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from groundwire import errors
 from groundwire.chat.blocking import STORE_CODES
 from groundwire.chat.questions import InvalidDomain, OutsideAgent
 from groundwire.errors import GroundwireError, RateLimited, TurnedAway
-from groundwire.faces.web.messages import error_line, error_note, finish_note, warning_note
+from groundwire.faces.web.messages import error_line, error_message, finish_message, warning_message
 from groundwire.faces.web.pages import Pages
 from groundwire.model import Answer, Text, Warned
 from groundwire.model.events import FinishReason
@@ -100,10 +100,10 @@ def test_every_error_of_the_source_has_a_sentence(language: str) -> None:
 def test_every_end_that_leaves_something_out_has_a_sentence(language: str) -> None:
     texts = TEXTS[language]
     for reason in get_args(FinishReason):
-        note = finish_note(Answer((Text("So"),), finish=reason, detail="SAFETY"), texts)
+        note = finish_message(Answer((Text("So"),), finish=reason, detail="SAFETY"), texts)
         assert bool(note.sentence) == (reason not in ("stop", "tool_calls"))
-    assert finish_note(Answer((), finish="stop"), texts).sentence == texts["finish_empty"]
-    assert finish_note(Answer(()), texts).sentence == ""
+    assert finish_message(Answer((), finish="stop"), texts).sentence == texts["finish_empty"]
+    assert finish_message(Answer(()), texts).sentence == ""
 
 
 def test_no_sentence_is_kept_for_what_nobody_says() -> None:
@@ -115,15 +115,15 @@ def test_no_sentence_is_kept_for_what_nobody_says() -> None:
 
 
 def test_the_words_of_a_warning_stand_behind_its_sentence() -> None:
-    german = warning_note(Warned("failed_over", "a: overloaded;\nb was asked instead"), TEXTS["de"])
+    german = warning_message(Warned("failed_over", "a: overloaded;\nb was asked instead"), TEXTS["de"])
     assert german.sentence == "Ein anderer Anbieter musste antworten."
     assert german.detail == "a: overloaded; b was asked instead"
-    assert warning_note(Warned("not_live", "Nothing was fetched."), TEXTS["de"]).detail == ""
-    strange = warning_note(Warned("x", "Something else."), TEXTS["de"])
+    assert warning_message(Warned("not_live", "Nothing was fetched."), TEXTS["de"]).detail == ""
+    strange = warning_message(Warned("x", "Something else."), TEXTS["de"])
     assert (strange.sentence, strange.detail) == ("", "Something else.")
 
 
 def test_an_error_is_told_in_the_language_of_the_reader() -> None:
-    assert error_note(RateLimited("slow down"), TEXTS["de"]).detail == "slow down"
+    assert error_message(RateLimited("slow down"), TEXTS["de"]).detail == "slow down"
     line = error_line(TurnedAway(status=503, message="come again", code="OVERLOADED"), TEXTS["de"])
     assert line == TEXTS["de"]["error_OVERLOADED"]

@@ -12,9 +12,9 @@ from time import time
 
 import aiohttp
 
-from groundwire.faces.gateway.access import fingerprint
-from groundwire.faces.gateway.keys import KeyFile
-from groundwire.faces.web.routes import PAGES
+from groundwire.faces.web.app import PAGES
+from groundwire.server.auth import fingerprint
+from groundwire.server.keys import KeyFile
 from groundwire.store.base import Agent
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
@@ -107,7 +107,7 @@ def test_no_route_shows_or_changes_what_belongs_to_the_other_key(tmp_path: Path)
             before = (here.store.agents(), here.store.messages(session), here.store.session(session))
             fields = {"title": "Theirs", "name_en": "Theirs", "q": SECRET, "session": session}
             for page in PAGES:
-                if page.is_open or page.path == "/chat/ask":
+                if page.is_public or page.path == "/chat/ask":
                     continue
                 for name in (session, agent.id):
                     path = page.path.replace("{id}", name)

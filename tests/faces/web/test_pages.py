@@ -14,9 +14,9 @@ import aiohttp
 import pytest
 
 from groundwire.chat.questions import Asked
-from groundwire.faces.gateway.keys import KeyFile
+from groundwire.faces.web.app import PAGES
 from groundwire.faces.web.pages import Pages
-from groundwire.faces.web.routes import PAGES
+from groundwire.server.keys import KeyFile
 from groundwire.store.base import Agent
 from groundwire.testing.answers import told
 from groundwire.testing.script import ScriptedResponse
@@ -212,7 +212,7 @@ def test_with_keys_a_key_is_asked_for_and_sessions_belong_to_it(tmp_path: Path) 
             for page in PAGES:
                 path = page.path.replace("{id}", "x").replace("{name}", "x/style.css")
                 async with browser.request(page.method, path, allow_redirects=False) as response:
-                    if not page.is_open:
+                    if not page.is_public:
                         assert (response.status, response.headers["location"]) == (303, "/login")
             await log_in(browser, mine)
             token = await token_of(browser)
