@@ -33,7 +33,7 @@ _REGISTRY = "tests/tools/test_registry.py::"
 _OWN = "tests/tools/test_geminisearch.py::"
 _GROUNDING = "tests/dialects/gemini/test_grounding.py::"
 _COPILOT = "tests/providers/copilot/"
-_SIDE = "tests/faces/gateway/test_side_request.py::"
+_SIDE = "tests/faces/gateway/clients/test_claude_code.py::"
 _BLOCKS = "tests/tools/test_anthropic_blocks.py::"
 
 _000 = (

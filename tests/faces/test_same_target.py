@@ -30,7 +30,7 @@ from groundwire.testing.script import Script, answer
 from groundwire.testing.upstream import Received, Upstream
 from groundwire.tools import call_tool
 from tests.chat.speaking import answered
-from tests.faces.gateway.calling import LOCAL, called
+from tests.faces.gateway.asgi_client import LOCAL, called
 from tests.transport.bounded import run
 
 QUESTION = "How long is the Nile?"

@@ -21,6 +21,7 @@ from groundwire.errors import GroundwireError, TurnedAway
 from groundwire.model import Event, Request, Usage
 from groundwire.model.value import value
 from groundwire.routing.cache import Cache, Note
+from groundwire.routing.resolve import resolve
 from groundwire.server.asgi import JSON, ClientDisconnected, HttpExchange, Receive, Scope, Send
 from groundwire.server.auth import AccessControl
 from groundwire.server.idempotency import HEADER as IDEMPOTENCY_KEY
@@ -165,6 +166,11 @@ class HttpApp:
     def max_body_bytes(self) -> int:
         """The largest request body that is read."""
         return self.settings.max_body_mb * 2**20
+
+    def resolve(self, model: str, usable: Mapping[str, bool] | None = None) -> tuple[str, str]:
+        """The provider and model that a model name of a request stands for; raises for an unknown one."""
+        known = self.groundwire.usable() if usable is None else usable
+        return resolve(model, self.groundwire.config.aliases, known)
 
     def batches(
         self, request: Request, *, provider: str, model: str, note: Note | None = None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, cast
 
 import httptools
@@ -26,6 +26,23 @@ if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
 
     from groundwire.server.app import HttpApp
+
+
+PRIVATE_UVICORN: Mapping[type, tuple[str, ...]] = {
+    HttpToolsProtocol: (
+        *("_start_asgi_task", "_unset_keepalive_if_required", "_unsupported_upgrade_warning"),
+        *("cycle", "expect_100_continue", "flow", "headers", "loop", "parser", "pipeline", "scope"),
+        *("timeout_keep_alive", "timeout_keep_alive_handler", "timeout_keep_alive_task", "transport", "url"),
+        *("on_body", "on_header", "on_headers_complete", "on_message_begin", "on_message_complete"),
+        *("on_response_complete", "on_url"),
+    ),
+    RequestResponseCycle: (
+        *("body", "disconnected", "keep_alive", "message_event", "response_complete", "response_started"),
+        "transport",
+    ),
+    FlowControl: ("read_paused", "resume_reading", "write_paused"),
+}
+"""Members of uvicorn that are used here and are not part of its documented interface."""
 
 
 class DisconnectWatch:

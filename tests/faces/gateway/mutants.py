@@ -17,9 +17,9 @@ from tests.contracts.mutators import mutate, mutate_json
 from tests.contracts.samples import REPLY, SAMPLES
 from tests.contracts.strictness import strict_json
 from tests.contracts.test_dialect_garbage import golden
-from tests.faces.gateway.ends import check_end
 from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
 from tests.faces.gateway.serving import holding, serving, speaking
+from tests.faces.gateway.stream_ends import check_end
 
 AT_ONCE = 16
 _PIECES = (None, None, None, Dribble(1000, 0.0), Dribble(61, 0.0))

@@ -14,9 +14,9 @@ from groundwire.model.value import replace
 from groundwire.testing.script import Dribble, Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
-from tests.faces.gateway.ends import check_end
 from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
 from tests.faces.gateway.serving import holding, run, serving, speaking
+from tests.faces.gateway.stream_ends import check_end
 from tests.faces.gateway.test_faults import EVENTS, NEVER
 
 AGREED = 2.0

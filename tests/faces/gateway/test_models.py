@@ -14,7 +14,7 @@ import pytest
 from groundwire.config.schema import Config
 from groundwire.faces.gateway.count_tokens import estimate
 from groundwire.model import Request
-from tests.faces.gateway.calling import LOCAL, Parrot, called, gateway_in, posted
+from tests.faces.gateway.asgi_client import LOCAL, Parrot, called, gateway_in, posted
 from tests.faces.gateway.serving import serving, speaking
 from tests.faces.gateway.vendors import vendors
 

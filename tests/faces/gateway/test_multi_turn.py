@@ -16,8 +16,8 @@ from groundwire.config.schema import Config
 from groundwire.model import Source
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.acting import Actor, before
-from tests.faces.gateway.calling import LOCAL, called, posted
+from tests.faces.gateway.asgi_client import LOCAL, called, posted
+from tests.faces.gateway.scripted_backend import Actor, before
 from tests.faces.gateway.serving import speaking
 
 TARGETS = ("anthropic_messages", "openai_responses", "openai_chat", "gemini", "gemini_interactions")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.contracts.strictness import Violation
-from tests.faces.gateway.ends import check_end
 from tests.faces.gateway.kills import stream_of
 from tests.faces.gateway.mutants import Mutant, ask_all, broken_body, broken_stream, fault_in
 from tests.faces.gateway.raw import INBOUND
 from tests.faces.gateway.serving import run
+from tests.faces.gateway.stream_ends import check_end
 
 by_provider = pytest.mark.parametrize("provider", INBOUND)
 

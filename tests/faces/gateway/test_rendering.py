@@ -41,8 +41,8 @@ from groundwire.model import (
 )
 from groundwire.model.value import replace
 from groundwire.text.marking import mark
-from tests.faces.gateway.acting import Actor, before
-from tests.faces.gateway.calling import posted
+from tests.faces.gateway.asgi_client import posted
+from tests.faces.gateway.scripted_backend import Actor, before
 from tests.model.strategies import cases
 
 ONE, TWO = Source("https://one.example/", "One"), Source("https://two.example/", "Two")

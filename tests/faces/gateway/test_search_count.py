@@ -25,7 +25,7 @@ from groundwire.model import (
     UsageSeen,
 )
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.calling import CONVERSATIONS
+from tests.faces.gateway.asgi_client import CONVERSATIONS
 from tests.faces.gateway.serving import Here, run, serving, speaking
 from tests.faces.gateway.test_without_model import SEARCH
 

@@ -14,7 +14,7 @@ import aiohttp
 from groundwire.model.value import replace
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.calling import CONVERSATIONS
+from tests.faces.gateway.asgi_client import CONVERSATIONS
 from tests.faces.gateway.serving import serving, speaking
 
 COUNT = 2000

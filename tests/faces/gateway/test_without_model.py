@@ -10,9 +10,9 @@ import pytest
 
 from groundwire.model import Event, Finished, Source, Started, TextDelta
 from groundwire.testing.answers import told
-from tests.faces.gateway.acting import Actor, before
-from tests.faces.gateway.calling import CONVERSATIONS, Answered, posted
-from tests.faces.gateway.test_side_request import body as side_request
+from tests.faces.gateway.asgi_client import CONVERSATIONS, Answered, posted
+from tests.faces.gateway.clients.test_claude_code import body as side_request
+from tests.faces.gateway.scripted_backend import Actor, before
 
 PAGE = Source("https://a.example/x", "A")
 ANSWER: tuple[Event, ...] = (Started("1", "", "local"), *told("It is so.", PAGE, query="q")[1:])

@@ -26,7 +26,7 @@ from groundwire.testing.answers import told
 from groundwire.testing.script import answer
 from groundwire.testing.upstream import Upstream
 from tests.contracts.recorded.catalogue import Recording, answer_of
-from tests.faces.gateway.calling import LOCAL, Answered, called
+from tests.faces.gateway.asgi_client import LOCAL, Answered, called
 from tests.faces.gateway.matrix import INBOUND, Row, Score, answer_once, row_of
 from tests.faces.gateway.serving import speaking
 

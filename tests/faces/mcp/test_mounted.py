@@ -21,11 +21,11 @@ from groundwire.model.value import replace
 from groundwire.server.keys import KeyFile
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.calling import Answered, called, gateway_in
-from tests.faces.gateway.processes import served
+from tests.faces.gateway.asgi_client import Answered, called, gateway_in
 from tests.faces.gateway.serving import serving, speaking
-from tests.faces.gateway.test_access import NAMED, TABLE
 from tests.faces.mcp.served import COLOGNE, SILENT, TEXT
+from tests.server.processes import served
+from tests.server.test_auth import NAMED, TABLE
 
 BOUND = 30.0
 LISTING = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}

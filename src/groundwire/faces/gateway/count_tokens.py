@@ -9,7 +9,6 @@ from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import dump_json
 from groundwire.faces.gateway.handler import read_json_object
 from groundwire.model import Json, JsonObject, Request, Warned, Wire
-from groundwire.routing.resolve import resolve
 from groundwire.server.asgi import JSON, cancel_on_disconnect
 from groundwire.server.response_writer import warnings_header
 from groundwire.server.routes import Route
@@ -65,7 +64,7 @@ async def _count(app: HttpApp, context: RequestContext, model: str, field: str) 
 
 async def _provider_count(app: HttpApp, context: RequestContext, request: Request) -> int | None:
     groundwire = app.groundwire
-    provider, model = resolve(request.model, groundwire.config.aliases, groundwire.usable())
+    provider, model = app.resolve(request.model)
     if not isinstance(groundwire, TokenCounter):
         return None
     count = await groundwire.count_tokens(request, provider=provider, model=model)

@@ -29,13 +29,12 @@ from groundwire.faces.gateway.rendering import rendered
 from groundwire.faces.gateway.search import SEARCH_ROUTES
 from groundwire.model import Event, FunctionTool, Limits, Request, SearchOptions, Started, Warned
 from groundwire.model.value import field_names, replace
-from groundwire.routing.cache import Note
 from groundwire.routing.engines import ENGINES, no_model
 from groundwire.routing.intent import as_search, side_query
-from groundwire.routing.resolve import AUTO, resolve
 from groundwire.server.asgi import cancel_on_disconnect
 from groundwire.server.response_writer import ResponseInfo
 from groundwire.server.routes import Endpoint, Route
+from groundwire.tools.registry import AUTO
 
 if TYPE_CHECKING:
     from groundwire.server.app import HttpApp, RequestContext
@@ -83,13 +82,13 @@ async def handle_request(app: HttpApp, context: RequestContext, endpoint: Endpoi
 
 
 async def _respond(app: HttpApp, parsed: ParsedRequest, context: RequestContext, info: ResponseInfo) -> None:
-    parsed, batches = start_answer(app, parsed, context.exchange.headers, info.set_cache_status)
+    parsed, batches = start_answer(app, parsed, context.exchange.headers, info)
     send = send_stream if parsed.request.stream else send_response
     await send(context.exchange, parsed, batches, info, app.timeouts)
 
 
 def start_answer(
-    app: HttpApp, parsed: ParsedRequest, headers: Mapping[str, str], note: Note
+    app: HttpApp, parsed: ParsedRequest, headers: Mapping[str, str], info: ResponseInfo
 ) -> tuple[ParsedRequest, Batches]:
     """The events of the answer, with citations rendered for the client.
 
@@ -99,12 +98,12 @@ def start_answer(
     if parsed.endpoint.dialect == "anthropic_messages" and app.settings.search != SEARCH_OFF:
         query = side_query(parsed.request)
         if query:
-            return _search_answer(app, parsed, headers, query, note)
-    return _model_answer(app, parsed, headers, note)
+            return _search_answer(app, parsed, headers, query, info)
+    return _model_answer(app, parsed, headers, info)
 
 
 def _search_answer(
-    app: HttpApp, parsed: ParsedRequest, headers: Mapping[str, str], query: str, note: Note
+    app: HttpApp, parsed: ParsedRequest, headers: Mapping[str, str], query: str, info: ResponseInfo
 ) -> tuple[ParsedRequest, Batches]:
     provider, model = search_target(app, parsed.request.model)
     chosen = chosen_rendering(headers, app.settings.render)
@@ -113,16 +112,18 @@ def _search_answer(
         request = replace(request, wire=None)  # rendering rules out passthrough
     parsed = replace(parsed, reply=replace(parsed.reply, citations="exact"))
     return parsed, web_search_events(
-        lambda: app.batches(request, provider=provider, model=model, note=note), query, chosen or "both"
+        lambda: app.batches(request, provider=provider, model=model, note=info.set_cache_status),
+        query,
+        chosen or "both",
     )
 
 
 def _model_answer(
-    app: HttpApp, parsed: ParsedRequest, headers: Mapping[str, str], note: Note
+    app: HttpApp, parsed: ParsedRequest, headers: Mapping[str, str], info: ResponseInfo
 ) -> tuple[ParsedRequest, Batches]:
     request, dialect = parsed.request, parsed.endpoint.dialect
     usable, configured = app.groundwire.usable(), app.settings.render
-    provider, model = resolve(request.model, app.groundwire.config.aliases, usable)
+    provider, model = app.resolve(request.model, usable)
     check_engine_request(request, provider, usable)
     searches = request.search or not is_engine_target(provider, usable)
     searching = request if searches else replace(request, search=DEFAULT_SEARCH)
@@ -133,7 +134,7 @@ def _model_answer(
     passes = rendering == "structured" or accepts_vendor_text(headers, dialect, configured)
     if not passes or parsed.endpoint.array:
         request = replace(request, wire=None)  # rendering rules out passthrough
-    batches = app.batches(request, provider=provider, model=model, note=note)
+    batches = app.batches(request, provider=provider, model=model, note=info.set_cache_status)
     transforms: list[Transform] = []
     if searching.search is not None and (ignored := ignored_by_engines(request)):
         transforms.append(_EngineWarning(ignored).feed)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from groundwire.dialects.json import dump_json
 from groundwire.model import JsonObject
 from groundwire.model.value import value
-from groundwire.routing.resolve import resolve
 from groundwire.server.asgi import JSON
 from groundwire.server.routes import Endpoint, Route
 
@@ -107,7 +106,7 @@ async def show_model(app: HttpApp, context: RequestContext, params: Mapping[str,
     listed = {model.id: model for model in model_entries(groundwire)}
     entry = listed.get(name)
     if entry is None:
-        provider, _ = resolve(name, groundwire.config.aliases, groundwire.usable())
+        provider, _ = app.resolve(name)
         entry = ModelEntry(name, name, provider if provider != AUTO else "groundwire")
     format_entry = _FORMATS.get(context.dialect, _DEFAULT_FORMAT)[1]
     await _respond(context, format_entry(entry))

@@ -34,7 +34,7 @@ from groundwire.model import (
     assemble,
 )
 from groundwire.model.value import replace
-from groundwire.routing.resolve import AUTO, resolve
+from groundwire.tools.registry import AUTO
 
 if TYPE_CHECKING:
     from groundwire.server.app import HttpApp
@@ -51,12 +51,11 @@ _CODES: tuple[tuple[type[GroundwireError], str], ...] = (
 
 def search_target(app: HttpApp, model: str) -> tuple[str, str]:
     """Target of an agent's own search: the configured one, else the target of the model if it can search."""
-    config, usable = app.groundwire.config, app.groundwire.usable()
     chosen = app.settings.search
     if chosen and chosen != SEARCH_OFF:
-        return resolve(chosen, config.aliases, usable)
-    provider, own = resolve(model, config.aliases, usable)
-    return (AUTO, "") if config.provider(provider).search == "none" else (provider, own)
+        return app.resolve(chosen)
+    provider, own = app.resolve(model)
+    return (AUTO, "") if app.groundwire.config.provider(provider).search == "none" else (provider, own)
 
 
 async def web_search_events(

@@ -16,8 +16,8 @@ from groundwire.model.value import replace
 from groundwire.server.app import HttpApp
 from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.testing.answers import told
-from tests.faces.gateway.acting import Actor, before
-from tests.faces.gateway.calling import posted
+from tests.faces.gateway.asgi_client import posted
+from tests.faces.gateway.scripted_backend import Actor, before
 
 PAGE = Source("https://a.example/x", "A")
 ANSWER = told("It is so.", PAGE, query="what?")

@@ -1,13 +1,17 @@
-"""`groundwire serve` from its first line to its exit code, as processes of its own."""
+"""Worker processes: `groundwire serve` from its first line to its exit code, and garbage collection."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import aiohttp
@@ -18,8 +22,59 @@ from groundwire.model.value import replace
 from groundwire.server.keys import KeyFile
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.processes import BOUND, served, started
+from tests.faces.gateway.raw import INBOUND, fetch, request_of
+from tests.faces.gateway.serving import run, serving, speaking
 from tests.faces.loopback import Loopback, loopback
+from tests.server.processes import BOUND, served, started
+
+_ASK = """
+import gc, json
+from groundwire.server.workers import tune_gc
+before = gc.get_threshold()
+tune_gc()
+print(json.dumps([before, gc.get_threshold(), gc.get_freeze_count()]))
+"""
+
+
+def test_what_was_imported_is_left_out_and_the_rest_searched_less_often() -> None:
+    done = subprocess.run(  # noqa: S603  our own words
+        [sys.executable, "-c", _ASK], capture_output=True, check=True, timeout=30
+    )
+    before, after, frozen = json.loads(done.stdout)
+    assert after[0] >= 10 * before[0]
+    assert frozen > 1000
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_answering_makes_few_cycles(stream: bool) -> None:
+    """What nobody but the collector could free must not grow faster than it is looked for."""
+
+    async def main() -> float:
+        async with AsyncExitStack() as stack:
+            providers = {}
+            for dialect in INBOUND:
+                events = told("Yes.", Source("https://a.example/"), query="q")
+                upstream = await stack.enter_async_context(Upstream(answer(dialect, events)))
+                providers[f"my_{dialect}"] = speaking(dialect, upstream.url)
+            here = await stack.enter_async_context(serving(providers))
+
+            async def ask() -> None:
+                for provider in INBOUND:
+                    got = await fetch(here.url, request_of("openai_chat", f"my_{provider}/m", stream=stream))
+                    assert got.status == 200
+
+            await ask()
+            gc.collect()
+            gc.disable()
+            try:
+                for _ in range(10):
+                    await ask()
+                return gc.collect() / (10 * len(INBOUND))
+            finally:
+                gc.enable()
+
+    assert run(main()) < 100
+
 
 SAID = told("Yes, it does.", Source("https://a.example/x", "A"))
 SPOKEN = answer("openai_chat", SAID)
@@ -204,7 +259,7 @@ def test_workers_share_an_address_are_replaced_and_follow_revocation(tmp_path: P
             assert len(first) == 2
             before = [await ask(one.url) for _ in range(20)]
             os.kill(first[0], signal.SIGKILL)
-            await one.tells("another takes its place")
+            await one.tells("starting another")
             async with asyncio.timeout(BOUND):
                 while len(now := _children(one.process.pid)) < 2 or now == first:
                     await asyncio.sleep(0.05)

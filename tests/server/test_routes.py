@@ -13,7 +13,7 @@ from groundwire.commands.http_app import GATEWAY_ROUTES
 from groundwire.errors import TurnedAway
 from groundwire.server.keys import KeyFile
 from groundwire.server.routes import RouteTable
-from tests.faces.gateway.calling import CONVERSATIONS, LOCAL, called, gateway_in
+from tests.faces.gateway.asgi_client import CONVERSATIONS, LOCAL, called, gateway_in
 
 PUBLIC = {"/", "/docs", "/openapi.json", "/healthz", "/readyz", "/api/hello"}
 """All that may be seen without a key. A path is added here on purpose, never by accident."""

@@ -36,8 +36,8 @@ from groundwire.model import (
     ToolChoice,
     Verbatim,
 )
-from tests.faces.gateway.acting import Actor, before
-from tests.faces.gateway.calling import Answered, posted
+from tests.faces.gateway.asgi_client import Answered, posted
+from tests.faces.gateway.scripted_backend import Actor, before
 
 QUERY = "groundwire release\n2031: what is new?"
 OLD = "You are an assistant for performing a web search tool use"

@@ -45,7 +45,7 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> No
         file.entries()
     load_secret(str(tmp_path), {})
     (tmp_path / "gateway.secret").chmod(mode)
-    with pytest.raises(ConfigError, match="open to other users"):
+    with pytest.raises(ConfigError, match="accessible to other users"):
         load_secret(str(tmp_path), {})
 
 
@@ -64,7 +64,7 @@ def test_a_file_that_is_a_link_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_that_everybody_may_change_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    with pytest.raises(ConfigError, match="changed by other users"):
+    with pytest.raises(ConfigError, match="writable by other users"):
         KeyFile(str(tmp_path)).create("a", 0)
     tmp_path.chmod(0o700)
 

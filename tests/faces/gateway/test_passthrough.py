@@ -17,11 +17,11 @@ from groundwire.model.value import replace
 from groundwire.providers.passthrough.writer import Passing
 from groundwire.testing.script import EVENTS, Dribble, ScriptedResponse
 from groundwire.testing.upstream import Upstream
-from tests.faces.gateway.ends import check_end
 from tests.faces.gateway.kills import FIRST, stream_of
 from tests.faces.gateway.raw import INBOUND, Got, fetch, request_of
 from tests.faces.gateway.sdk_readers import Clients, Read
 from tests.faces.gateway.serving import run, serving, speaking
+from tests.faces.gateway.stream_ends import check_end
 
 by_dialect = pytest.mark.parametrize("dialect", INBOUND)
 WITH_SENTINEL = ("openai_responses", "gemini_interactions", "anthropic_messages")

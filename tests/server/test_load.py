@@ -12,11 +12,11 @@ import pytest
 
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.server.response_writer import ResponseTimeouts
-from tests.faces.gateway.crowd import Listener, listen, memory_of, telling
-from tests.faces.gateway.crowding import crowd
-from tests.faces.gateway.processes import served
 from tests.faces.gateway.raw import fetch, request_of
 from tests.faces.gateway.serving import run, serving, speaking
+from tests.server.crowd import Listener, listen, memory_of, telling
+from tests.server.crowd_process import crowd
+from tests.server.processes import served
 
 HELD_BYTES = 60 * 1024
 DEAF_BYTES = 512 * 1024

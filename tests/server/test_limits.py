@@ -24,7 +24,7 @@ from groundwire.server.limits import (
     check_domains,
     check_query,
 )
-from tests.faces.gateway.calling import CONVERSATIONS, LOCAL, Parrot, called, gateway_in, posted
+from tests.faces.gateway.asgi_client import CONVERSATIONS, LOCAL, Parrot, called, gateway_in, posted
 from tests.growth import LINEAR, growth
 
 HOSTILE: dict[str, tuple[Callable[[], bytes], int]] = {

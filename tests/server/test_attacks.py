@@ -23,9 +23,9 @@ from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.testing.answers import told
 from groundwire.testing.script import ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
-from tests.faces.gateway.crowd import memory_of
 from tests.faces.gateway.raw import Got, parsed, request_of
 from tests.faces.gateway.serving import Here, run, serving, speaking
+from tests.server.crowd import memory_of
 
 BOUND = 20.0
 NEVER = float("inf")

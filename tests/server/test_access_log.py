@@ -1,4 +1,4 @@
-"""What is told about requests: to the log, to a file, to Prometheus. Never their content, never a key."""
+"""The log and the request log file: a record for each request, never its content, never a key."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import io
 import json
 import logging
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,15 +14,10 @@ import pytest
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.credentials.redact import Redactor
 from groundwire.errors import ConfigError
-from groundwire.model.value import replace
 from groundwire.server.access_log import RequestLog, set_up_logging
-from groundwire.server.app import AccessRecord, HttpApp
+from groundwire.server.app import HttpApp
 from groundwire.server.keys import KeyFile
-from groundwire.server.metrics import BUCKETS, Metrics
-from tests.faces.gateway.calling import CONVERSATIONS, LOCAL, called, gateway_in, posted
-
-SEEN = AccessRecord("POST", "/v1/messages", 200, 0.3, "id-1", "anthropic_messages", "gemini", "done", "")
-_SAMPLE = re.compile(r'[a-z_]+(\{([a-z]+="([^"\\\n]|\\.)*",?)*\})? [0-9.e+-]+')
+from tests.faces.gateway.asgi_client import CONVERSATIONS, LOCAL, called, gateway_in, posted
 
 
 @pytest.fixture(autouse=True)
@@ -104,48 +98,3 @@ def test_the_request_log_is_a_private_file_that_may_be_moved_away(tmp_path: Path
 def test_nothing_is_written_about_requests_unless_it_is_configured(tmp_path: Path) -> None:
     posted(gateway_in(tmp_path), *CONVERSATIONS["openai_chat"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["gateway.secret"]
-
-
-def test_metrics_follow_the_text_form_of_prometheus(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path)
-    for path, body in CONVERSATIONS.values():
-        posted(gateway, path, body)
-    posted(gateway, "/v1/messages", b"[]")
-    text = asyncio.run(called(gateway, "GET", "/metrics", LOCAL)).body.decode()
-    for line in text.splitlines():
-        assert line.startswith(("# HELP ", "# TYPE ")) or _SAMPLE.fullmatch(line), line
-    wanted = (
-        'groundwire_requests_total{dialect="gemini",outcome="done",path="/v1beta/models/{model}:generateContent",'
-        'provider="scripted",status="200"} 1.0'
-    )
-    assert wanted in text or wanted.replace("scripted", "") in text
-    assert 'outcome="INVALID_REQUEST_BODY",path="/v1/messages",provider="",status="400"} 1.0' in text
-    assert "groundwire_open_requests 1.0" in text.splitlines()
-
-
-def test_a_histogram_adds_up() -> None:
-    metrics = Metrics()
-    for seconds in (0.001, 0.005, 0.3, 0.3, 1000.0):
-        metrics.observe(replace(SEEN, seconds=seconds))
-    lines = [line for line in metrics.text(0).splitlines() if "_bucket" in line]
-    counts = [float(line.rpartition(" ")[2]) for line in lines]
-    assert len(counts) == len(BUCKETS) + 1
-    assert counts == sorted(counts)
-    assert (counts[0], counts[-2], counts[-1]) == (2, 4, 5)
-    assert 'groundwire_request_seconds_count{dialect="anthropic_messages"} 5.0' in metrics.text(0)
-
-
-def test_labels_are_escaped() -> None:
-    metrics = Metrics()
-    metrics.observe(replace(SEEN, provider='a"b\\c\nd'))
-    sample = next(
-        line for line in metrics.text(0).splitlines() if line.startswith("groundwire_requests_total")
-    )
-    assert r'provider="a\"b\\c\nd"' in sample
-    assert _SAMPLE.fullmatch(sample)
-
-
-def test_metrics_need_a_key_where_there_are_keys(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path)
-    KeyFile(str(tmp_path)).create("me", 0)
-    assert asyncio.run(called(gateway, "GET", "/metrics", LOCAL)).status == 401

@@ -9,8 +9,8 @@ import pytest
 
 from groundwire.model import Source
 from groundwire.testing.answers import told
-from tests.faces.gateway.acting import Actor, before
-from tests.faces.gateway.calling import posted
+from tests.faces.gateway.asgi_client import posted
+from tests.faces.gateway.scripted_backend import Actor, before
 
 PAGE = Source("https://a.example/x", "A")
 ANSWER = told("It is so.", PAGE, query="what?")

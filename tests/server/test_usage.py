@@ -18,7 +18,7 @@ from groundwire.server.keys import KeyFile
 from groundwire.server.usage import UsageRecorder
 from groundwire.store.base import Store, UsageRow
 from groundwire.store.open import open_store
-from tests.faces.gateway.calling import CONVERSATIONS, LOCAL, Parrot, called
+from tests.faces.gateway.asgi_client import CONVERSATIONS, LOCAL, Parrot, called
 
 COST = Usage(input_tokens=3, output_tokens=4, searches=1)
 CODEX = {"id": "1", "model": "auto", "commands": {"search_query": [{"q": "one"}, {"q": "two"}]}}
@@ -135,7 +135,7 @@ def test_a_store_that_is_gone_keeps_nobody_waiting_and_what_is_lost_is_told(
 
     with caplog.at_level("WARNING", "groundwire.gateway"):
         assert asyncio.run(converse()) == 5
-    assert "5 rows of costs were not stored: locked" in caplog.text
+    assert "5 usage rows were not stored: locked" in caplog.text
 
 
 def test_an_answer_told_again_costs_nothing(store: Store, tmp_path: Path) -> None:

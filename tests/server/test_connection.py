@@ -1,13 +1,19 @@
-"""The lines of the gateway: heads that do not come, heads that are too large, clients that say nothing."""
+"""Connections: request heads that do not arrive or are too large, idle clients, and the use of uvicorn."""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
+import re
 import time
+import tomllib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from groundwire.server import asgi, connection
 from groundwire.server.limits import HEAD_BYTES
@@ -15,7 +21,8 @@ from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.serving import Here, serving, speaking
 
-PATIENCE = 20.0
+ROOT = Path(__file__).parents[2]
+BOUND = 20.0
 HEAD = b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 
 
@@ -39,7 +46,7 @@ async def _end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> by
     """What still comes until the other side closes, which may be while we write."""
     data = b""
     with suppress(ConnectionError):
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(BOUND):
             while piece := await reader.read(65_536):
                 data += piece
     writer.close()
@@ -75,7 +82,7 @@ def test_a_head_that_dribbles_is_not_waited_for_longer(monkeypatch: pytest.Monke
         while not ended.done():
             writer.write(b"x-a: b\r\n")
             await asyncio.sleep(0.05)
-            assert time.monotonic() - began < PATIENCE
+            assert time.monotonic() - began < BOUND
         await ended
 
     _run(work)
@@ -92,7 +99,7 @@ def test_a_body_that_dribbles_is_refused_and_dropped(monkeypatch: pytest.MonkeyP
         while not ended.done():
             writer.write(b" ")
             await asyncio.sleep(0.05)
-            assert time.monotonic() - began < PATIENCE
+            assert time.monotonic() - began < BOUND
         assert (await ended).startswith(b"HTTP/1.1 408")
 
     _run(work)
@@ -129,7 +136,7 @@ def test_a_websocket_is_told_to_use_http_and_garbage_is_refused() -> None:
             b"GET /v1/responses HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
             b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
         )
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(BOUND):
             assert (await reader.readline()).startswith(b"HTTP/1.1 426")
         writer.close()
         for garbage in (b"\x16\x03\x01\x02\x00\x01\x00", b"hello\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"):
@@ -163,3 +170,29 @@ def test_a_thousand_slow_clients_do_not_slow_the_others() -> None:
         assert time.monotonic() - began < 40
 
     _run(work)
+
+
+@pytest.mark.parametrize("owner", connection.PRIVATE_UVICORN, ids=lambda owner: owner.__name__)
+def test_uvicorn_still_has_the_private_members_that_the_protocol_uses(owner: type) -> None:
+    source = inspect.getsource(owner)
+    for name in connection.PRIVATE_UVICORN[owner]:
+        assert hasattr(owner, name) or f"self.{name}" in source, name
+
+
+def test_no_other_private_member_of_uvicorn_is_used() -> None:
+    own = set(vars(connection.HttpProtocol)) | {"_app", "_watch"}
+    used = set(re.findall(r"self\.([a-z_0-9]+)", inspect.getsource(connection.HttpProtocol)))
+    known = {"config", *connection.PRIVATE_UVICORN[HttpToolsProtocol]}
+    assert used - own <= known, used - own - known
+    assert {
+        name for name in vars(HttpToolsProtocol) if name.startswith("_") and not name.startswith("__")
+    } & (own | used) <= known
+
+
+def test_the_minor_version_of_uvicorn_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    (pin,) = (entry for entry in project["project"]["dependencies"] if entry.startswith("uvicorn"))
+    assert re.fullmatch(r"uvicorn>=0\.(\d+),<0\.(\d+)", pin)
+    assert uvicorn.__version__.startswith("0.54."), (
+        "check `PRIVATE_UVICORN` and the subclass, then raise the pin"
+    )

@@ -10,8 +10,8 @@ from groundwire.errors import RateLimited, UnsupportedFeature
 from groundwire.faces.gateway.clients.codex import decode
 from groundwire.model import Location, Source
 from groundwire.testing.answers import told
-from tests.faces.gateway.acting import Actor, before
-from tests.faces.gateway.calling import posted
+from tests.faces.gateway.asgi_client import posted
+from tests.faces.gateway.scripted_backend import Actor, before
 
 PAGE = Source("https://groundwire.test/a", "Release", excerpts=("Groundwire 4.2 came out.",))
 ANSWER = told("It came out.", PAGE, query="release")

@@ -13,7 +13,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tests.faces.gateway.crowd import Listener, Teller, listen, telling
+from tests.server.crowd import Listener, Teller, listen, telling
 
 _AT_ONCE = 25
 BOUND = 240.0
@@ -93,7 +93,7 @@ async def answer(process: asyncio.subprocess.Process) -> dict[str, object]:
 async def crowd() -> AsyncIterator[Crowd]:
     """A crowd until the block ends."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.faces.gateway.crowding"),
+        *(sys.executable, "-m", "tests.server.crowd_process"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )
