@@ -168,8 +168,8 @@ async def renew(browser: Browser, url: str, folder: Path) -> None:
 async def main(arguments: list[str]) -> None:
     """Serve the page, and take the pictures."""
     sys.path.insert(0, str(ROOT))
-    from tests.faces.gateway.serving import speaking  # noqa: PLC0415  the checkout's own
-    from tests.faces.web.serving import serving_page  # noqa: PLC0415
+    from tests.faces.gateway.serving import provider_at  # noqa: PLC0415  the checkout's own
+    from tests.faces.web.serving import running_page  # noqa: PLC0415
 
     is_readme = "--readme" in arguments
     named = [argument for argument in arguments if not argument.startswith("-")]
@@ -178,7 +178,7 @@ async def main(arguments: list[str]) -> None:
     with TemporaryDirectory() as data:
         async with (
             Upstream(answer("anthropic_messages", scripted())) as upstream,
-            serving_page(Path(data), {"provider": speaking("anthropic_messages", upstream.url)}) as here,
+            running_page(Path(data), {"provider": provider_at("anthropic_messages", upstream.url)}) as here,
             async_playwright() as tool,
         ):
             await here.chat.save_agent(

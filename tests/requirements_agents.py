@@ -7,7 +7,7 @@ from tests.requirements_apps import Entry
 _APPS = "tests/chat/test_apps.py::"
 _TURNS = "tests/chat/test_turns.py::"
 _BROWSER = "tests/faces/web/test_browser.py::"
-_USING = "tests/faces/web/test_using.py::"
+_USING = "tests/faces/web/test_page_use.py::"
 _SEARCHES = "tests/faces/web/test_searches.py::"
 _STORE = "tests/store/test_contract.py::"
 _MIGRATIONS = "tests/store/test_migrations.py::"
@@ -47,7 +47,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         31,
         "markers within the text (later)",
-        ("tests/faces/web/test_prose.py::test_a_chip_follows_its_claim",),
+        ("tests/faces/web/test_markdown.py::test_a_chip_follows_its_claim",),
     ),
     (32, "the query is shown (later)", (_INDICATOR,)),
     (

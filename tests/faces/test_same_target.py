@@ -30,7 +30,7 @@ from groundwire.testing.script import Script, answer
 from groundwire.testing.upstream import Received, Upstream
 from groundwire.tools import call_tool
 from tests.chat.speaking import answered
-from tests.faces.gateway.asgi_client import LOCAL, called
+from tests.faces.gateway.asgi_client import LOCAL, send_request
 from tests.transport.bounded import run
 
 QUESTION = "How long is the Nile?"
@@ -113,7 +113,7 @@ async def gateway(here: World, provider: str, model: str) -> None:
         body = {"model": name, "input": QUESTION, "tools": [{"type": "web_search"}]}
         head = {**LOCAL, "content-type": "application/json"}
         served = create_app(groundwire, here.env)
-        found = await called(served, "POST", "/v1/responses", head, json.dumps(body).encode())
+        found = await send_request(served, "POST", "/v1/responses", head, json.dumps(body).encode())
         assert found.status == 200, found.body
 
 

@@ -19,7 +19,7 @@ _SMALL_BUFFER = 4096
 _GOLDEN = 0.618034
 
 
-class Teller(asyncio.Protocol):
+class EndlessUpstream(asyncio.Protocol):
     """The upstream's side of a stream: an event each `pause` seconds; as many as go, where that is zero."""
 
     open = 0
@@ -68,9 +68,9 @@ def _chunk(data: bytes) -> bytes:
 
 
 @asynccontextmanager
-async def telling(pause: float) -> AsyncIterator[tuple[str, type[Teller]]]:
+async def telling(pause: float) -> AsyncIterator[tuple[str, type[EndlessUpstream]]]:
     """An upstream, and what is known of it."""
-    kind = type("Told", (Teller,), {"open": 0, "begun": 0, "pause": pause})
+    kind = type("Told", (EndlessUpstream,), {"open": 0, "begun": 0, "pause": pause})
     server = await asyncio.get_running_loop().create_server(kind, "127.0.0.1", 0, backlog=4096)
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", kind
@@ -78,7 +78,7 @@ async def telling(pause: float) -> AsyncIterator[tuple[str, type[Teller]]]:
         server.close()
 
 
-class Listener(asyncio.Protocol):
+class StreamReader(asyncio.Protocol):
     """A client's side of a stream."""
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ class Listener(asyncio.Protocol):
             self.begun.set_result(-1.0)
 
 
-async def listen(url: str, *, deaf: bool = False) -> Listener:
+async def listen(url: str, *, deaf: bool = False) -> StreamReader:
     """Ask for a stream; whoever is deaf never reads what comes."""
     line = socket.socket()
     line.setblocking(False)
@@ -117,7 +117,7 @@ async def listen(url: str, *, deaf: bool = False) -> Listener:
     host, _, port = url.removeprefix("http://").partition(":")
     loop = asyncio.get_running_loop()
     await loop.sock_connect(line, (host, int(port)))
-    _, listener = await loop.create_connection(Listener, sock=line)
+    _, listener = await loop.create_connection(StreamReader, sock=line)
     if deaf:
         listener.transport.pause_reading()
     return listener

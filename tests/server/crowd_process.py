@@ -13,15 +13,15 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tests.server.crowd import Listener, Teller, listen, telling
+from tests.server.crowd import EndlessUpstream, StreamReader, listen, telling
 
 _AT_ONCE = 25
 BOUND = 240.0
 
 
-async def hold(url: str, count: int) -> list[Listener]:
+async def hold(url: str, count: int) -> list[StreamReader]:
     """So many streams that have begun, a few at a time."""
-    held: list[Listener] = []
+    held: list[StreamReader] = []
     while len(held) < count:
         few = await asyncio.gather(*(listen(url) for _ in range(min(_AT_ONCE, count - len(held)))))
         await asyncio.gather(*(one.begun for one in few))
@@ -29,7 +29,7 @@ async def hold(url: str, count: int) -> list[Listener]:
     return held
 
 
-def report(held: list[Listener], upstream: type[Teller]) -> dict[str, float]:
+def report(held: list[StreamReader], upstream: type[EndlessUpstream]) -> dict[str, float]:
     """How they fare: who was dropped, the longest gaps, and how many the upstream serves."""
     gaps = sorted(one.gap for one in held) or [0.0]
     return {
@@ -48,7 +48,7 @@ async def main() -> None:
     """Do as told until there is nothing more to read."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    held: list[Listener] = []
+    held: list[StreamReader] = []
     async with telling(1.0) as (url, upstream):
         _say({"url": url})
         while words := (await asyncio.to_thread(sys.stdin.readline)).split():

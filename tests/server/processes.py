@@ -19,7 +19,7 @@ _ADDRESS = re.compile(r"serving at (http://\S+)")
 
 
 @dataclass
-class Served:
+class ServeProcess:
     """The process, where it listens, and what it has said so far."""
 
     process: asyncio.subprocess.Process
@@ -39,9 +39,9 @@ class Served:
 
 
 @asynccontextmanager
-async def served(folder: Path, *words: str, config: str = "") -> AsyncIterator[Served]:
+async def running_serve(folder: Path, *words: str, config: str = "") -> AsyncIterator[ServeProcess]:
     """Run `groundwire serve` on a free port until the block ends."""
-    async with started(folder, ["--port", "0", *words], config=config) as one:
+    async with start_serve(folder, ["--port", "0", *words], config=config) as one:
         async with asyncio.timeout(BOUND):
             while not (found := _ADDRESS.search("\n".join(one.said))):
                 assert one.process.returncode is None, one.said
@@ -52,7 +52,7 @@ async def served(folder: Path, *words: str, config: str = "") -> AsyncIterator[S
 
 
 @asynccontextmanager
-async def started(folder: Path, words: Sequence[str], *, config: str = "") -> AsyncIterator[Served]:
+async def start_serve(folder: Path, words: Sequence[str], *, config: str = "") -> AsyncIterator[ServeProcess]:
     """The process, whatever it does."""
     (folder / "config.toml").write_text(config, "utf-8")
     env = {
@@ -70,7 +70,7 @@ async def started(folder: Path, words: Sequence[str], *, config: str = "") -> As
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
-    one = Served(process, "", [])
+    one = ServeProcess(process, "", [])
     reading = asyncio.create_task(_read(process, one.said))
     try:
         yield one

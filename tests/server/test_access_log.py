@@ -17,7 +17,7 @@ from groundwire.errors import ConfigError
 from groundwire.server.access_log import RequestLog, set_up_logging
 from groundwire.server.app import HttpApp
 from groundwire.server.keys import KeyFile
-from tests.faces.gateway.asgi_client import CONVERSATIONS, LOCAL, called, gateway_in, posted
+from tests.faces.gateway.asgi_client import LOCAL, SMALLEST_REQUESTS, app_in, post_json, send_request
 
 
 @pytest.fixture(autouse=True)
@@ -32,13 +32,13 @@ def _loggers_as_they_were() -> Iterator[None]:
 def test_every_request_is_one_line_of_json_without_content_or_key(tmp_path: Path) -> None:
     out = io.StringIO()
     set_up_logging("info", out, Redactor().redact)
-    gateway = gateway_in(tmp_path)
+    gateway = app_in(tmp_path)
     key, _ = KeyFile(str(tmp_path)).create("me", 0)
-    path, body = CONVERSATIONS["anthropic_messages"]
+    path, body = SMALLEST_REQUESTS["anthropic_messages"]
     told = json.dumps(body).replace("q?", "What about my-secret-question?").encode()
-    posted(gateway, path, told, {"x-api-key": key})
-    posted(gateway, path, told, {"x-api-key": "sk-wrong-0123456789"})
-    asyncio.run(called(gateway, "GET", "/nothing/here?token=abcdefgh", LOCAL))
+    post_json(gateway, path, told, {"x-api-key": key})
+    post_json(gateway, path, told, {"x-api-key": "sk-wrong-0123456789"})
+    asyncio.run(send_request(gateway, "GET", "/nothing/here?token=abcdefgh", LOCAL))
     records = [json.loads(line) for line in out.getvalue().splitlines()]
     assert [(item["path"], item["status"], item["outcome"]) for item in records] == [
         ("/v1/messages", 200, "done"),
@@ -56,13 +56,13 @@ def test_what_fails_unexpectedly_is_logged_redacted_and_not_told(tmp_path: Path)
     redactor = Redactor()
     redactor.add("canary-secret-0123456789")
     set_up_logging("warning", out, redactor.redact)
-    gateway: HttpApp = gateway_in(tmp_path)
+    gateway: HttpApp = app_in(tmp_path)
 
     def broken() -> dict[str, bool]:
         raise RuntimeError("Authorization: Bearer canary-secret-0123456789")
 
     gateway.groundwire.usable = broken  # type: ignore[method-assign]
-    answer = posted(gateway, *CONVERSATIONS["openai_chat"])
+    answer = post_json(gateway, *SMALLEST_REQUESTS["openai_chat"])
     assert answer.status == 500
     assert b"canary" not in answer.body
     record = json.loads(out.getvalue())
@@ -74,17 +74,17 @@ def test_what_fails_unexpectedly_is_logged_redacted_and_not_told(tmp_path: Path)
 def test_at_level_warning_requests_are_not_logged(tmp_path: Path) -> None:
     out = io.StringIO()
     set_up_logging("warning", out, str)
-    posted(gateway_in(tmp_path), *CONVERSATIONS["openai_chat"])
+    post_json(app_in(tmp_path), *SMALLEST_REQUESTS["openai_chat"])
     assert out.getvalue() == ""
 
 
 def test_the_request_log_is_a_private_file_that_may_be_moved_away(tmp_path: Path) -> None:
     path = tmp_path / "requests.jsonl"
-    gateway = gateway_in(tmp_path, config=Config(gateway=GatewaySettings(request_log=str(path))))
-    posted(gateway, *CONVERSATIONS["gemini"])
+    gateway = app_in(tmp_path, config=Config(gateway=GatewaySettings(request_log=str(path))))
+    post_json(gateway, *SMALLEST_REQUESTS["gemini"])
     path.rename(tmp_path / "old.jsonl")
-    posted(gateway, *CONVERSATIONS["openai_chat"])
-    posted(gateway, *CONVERSATIONS["openai_responses"])
+    post_json(gateway, *SMALLEST_REQUESTS["openai_chat"])
+    post_json(gateway, *SMALLEST_REQUESTS["openai_responses"])
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [line["dialect"] for line in lines] == ["openai_chat", "openai_responses"]
     assert (
@@ -96,5 +96,5 @@ def test_the_request_log_is_a_private_file_that_may_be_moved_away(tmp_path: Path
 
 
 def test_nothing_is_written_about_requests_unless_it_is_configured(tmp_path: Path) -> None:
-    posted(gateway_in(tmp_path), *CONVERSATIONS["openai_chat"])
+    post_json(app_in(tmp_path), *SMALLEST_REQUESTS["openai_chat"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["gateway.secret"]

@@ -23,8 +23,8 @@ from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.testing.answers import told
 from groundwire.testing.script import ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
-from tests.faces.gateway.raw import Got, parsed, request_of
-from tests.faces.gateway.serving import Here, run, serving, speaking
+from tests.faces.gateway.raw import RawResponse, parsed, request_of
+from tests.faces.gateway.serving import RunningGateway, provider_at, run, serving
 from tests.server.crowd import memory_of
 
 BOUND = 20.0
@@ -39,7 +39,7 @@ PIECE = 2**16
 
 
 def attack(
-    work: Callable[[Here], Awaitable[None]],
+    work: Callable[[RunningGateway], Awaitable[None]],
     *,
     script: ScriptedResponse | None = None,
     timeouts: ResponseTimeouts | None = None,
@@ -47,14 +47,14 @@ def attack(
     async def main() -> None:
         async with (
             Upstream(script or answer("openai_chat", told("Yes."))) as upstream,
-            serving({"mine": speaking("openai_chat", upstream.url)}, timeouts=timeouts) as here,
+            serving({"mine": provider_at("openai_chat", upstream.url)}, timeouts=timeouts) as here,
         ):
             await work(here)
 
     run(main())
 
 
-async def opened(here: Here) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def opened(here: RunningGateway) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     host, port = here.url.removeprefix("http://").split(":")
     return await asyncio.open_connection(host, int(port), limit=2**26)
 
@@ -70,7 +70,7 @@ async def rest_of(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     return data
 
 
-async def flooded(here: Here, beginning: bytes, piece: bytes, times: int) -> tuple[bytes, int]:
+async def flooded(here: RunningGateway, beginning: bytes, piece: bytes, times: int) -> tuple[bytes, int]:
     """What the server answers to one that writes on and on, and how many pieces it took."""
     reader, writer = await opened(here)
     reading = asyncio.create_task(rest_of(reader, writer))
@@ -89,7 +89,7 @@ async def flooded(here: Here, beginning: bytes, piece: bytes, times: int) -> tup
     return await reading, sent
 
 
-async def is_well(here: Here) -> None:
+async def is_well(here: RunningGateway) -> None:
     reader, writer = await opened(here)
     writer.write(HEALTH % CLOSE)
     assert (await rest_of(reader, writer)).startswith(b"HTTP/1.1 200")
@@ -113,7 +113,7 @@ def test_trailers_and_chunk_extensions_are_bounded(
     monkeypatch.setattr(connection, "LINGER_BYTES", 2**20)
     piece = b"".join(unit % (number, b"v" * 1000) for number in range(64))
 
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         gc.collect()
         weight = memory_of(os.getpid())
         _, sent = await flooded(here, CHUNKED % path + before, piece, 500)
@@ -129,7 +129,7 @@ def test_trailers_that_dribble_are_not_waited_for(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(connection, "BODY_SECONDS", 0.3)
     monkeypatch.setattr(connection, "LINGER_SECONDS", 0.3)
 
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         for path in (b"/v1/chat/completions", b"/nowhere", b"/healthz"):
             reader, writer = await opened(here)
             writer.write(CHUNKED % path + b"2\r\n{}\r\n0\r\n")
@@ -144,7 +144,7 @@ def test_trailers_that_dribble_are_not_waited_for(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_trailer_is_not_a_header() -> None:
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         key, _ = KeyFile(here.groundwire.config.data_dir).create("one", 0.0)
         body = json.dumps({"model": "mine/m", "messages": [{"role": "user", "content": "?"}]}).encode()
         ends = CHUNKED.replace(b"\r\n\r\n", b"\r\n%b\r\n" % CLOSE) % b"/v1/chat/completions"
@@ -165,7 +165,7 @@ def test_a_body_in_many_small_chunks_is_read() -> None:
     chunks = b"".join(b"%x\r\n%b\r\n" % (1, body[n : n + 1]) for n in range(len(body))) + b"0\r\n\r\n"
     assert len(chunks) > HEAD_BYTES
 
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         reader, writer = await opened(here)
         writer.write(CHUNKED.replace(b"\r\n\r\n", b"\r\n%b\r\n" % CLOSE) % b"/v1/chat/completions" + chunks)
         assert parsed(await rest_of(reader, writer)).status == 200
@@ -189,7 +189,7 @@ def test_a_body_in_many_small_chunks_is_read() -> None:
 def test_a_client_that_writes_all_before_it_reads_gets_the_refusal(head: bytes, status: int) -> None:
     size = 24 * 2**20
 
-    def blocking(port: int) -> Got:
+    def blocking(port: int) -> RawResponse:
         with socket.create_connection(("127.0.0.1", port), timeout=BOUND) as line:
             line.sendall(head + b"content-length: %d\r\n\r\n" % size)
             for _ in range(size // PIECE):
@@ -199,7 +199,7 @@ def test_a_client_that_writes_all_before_it_reads_gets_the_refusal(head: bytes, 
                 data += piece
             return parsed(data)
 
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         got = await asyncio.to_thread(blocking, int(here.url.rpartition(":")[2]))
         assert (got.status, got.complete, got.headers["connection"]) == (status, True, "close")
 
@@ -210,7 +210,7 @@ def test_a_client_that_writes_all_before_it_reads_gets_the_refusal(head: bytes, 
 def test_refused_bodies_that_dribble_are_dropped(path: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LINGER_SECONDS", 0.3)
 
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         KeyFile(here.groundwire.config.data_dir).create("one", 0.0)
         head = b"POST %b HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n" % path
         lines = [await opened(here) for _ in range(20)]
@@ -247,7 +247,7 @@ def test_an_upgrade_is_ignored_and_the_body_read(split: bool, framing: str) -> N
     else:
         head += b"content-length: %d\r\n\r\n" % len(body)
 
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         paths: list[str] = []
         here.gateway.observers += (lambda seen: paths.append(f"{seen.path} {seen.status}"),)
         reader, writer = await opened(here)
@@ -281,7 +281,7 @@ def test_what_is_sent_ahead_does_not_hide_that_the_client_has_left(ahead: bytes,
         slow = replace(answer("openai_chat", told("Yes.")), delay=NEVER)
         async with (
             Upstream(slow) as upstream,
-            serving({"mine": speaking("openai_chat", upstream.url)}) as here,
+            serving({"mine": provider_at("openai_chat", upstream.url)}) as here,
         ):
             question = request_of("openai_chat", "mine/m", stream=False).replace(CLOSE, b"")
             _, writer = await opened(here)
@@ -303,7 +303,7 @@ def test_what_is_sent_ahead_does_not_hide_that_the_client_has_left(ahead: bytes,
 
 
 def test_requests_sent_ahead_are_answered_in_order() -> None:
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         question = request_of("openai_chat", "mine/m", stream=False).replace(CLOSE, b"")
         for together in (True, False):
             reader, writer = await opened(here)
@@ -324,7 +324,7 @@ def test_requests_sent_ahead_are_answered_in_order() -> None:
 def test_garbage_after_a_request_is_refused_and_the_application_told(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         seen: list[AccessRecord] = []
         here.gateway.observers += (seen.append,)
         for garbage in (b"\x00garbage\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"):
@@ -348,7 +348,7 @@ def test_garbage_after_a_request_is_refused_and_the_application_told(
 def test_whole_responses_that_are_not_read_are_cut() -> None:
     text = "word " * 3_000_000
 
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         seen: list[AccessRecord] = []
         here.gateway.observers += (seen.append,)
         gc.collect()
@@ -373,7 +373,7 @@ def test_a_small_response_that_is_not_read_does_not_keep_its_connection(
     monkeypatch.setattr(connection, "_SEND_BUFFER", 4096)
     text = "word " * 5000
 
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         line = socket.socket()
         line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         line.setblocking(False)
@@ -392,7 +392,7 @@ def test_a_small_response_that_is_not_read_does_not_keep_its_connection(
 def test_a_slow_reader_gets_all_of_a_large_response() -> None:
     text = "word " * 500_000
 
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         reader, writer = await opened(here)
         writer.write(request_of("openai_chat", "mine/m", stream=False))
         data = b""
@@ -416,7 +416,7 @@ def test_without_descriptors_there_is_one_line_and_a_pause(
 ) -> None:
     monkeypatch.setattr(http_server, "PAUSE", 0.05)
 
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         taken: list[int] = []
         waiting = [await opened(here) for _ in range(4)]
         lines = [socket.socket() for _ in range(4)]

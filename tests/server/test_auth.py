@@ -22,7 +22,7 @@ from groundwire.server.auth import (
 )
 from groundwire.server.keys import METRICS_KEY_NAME, KeyFile
 from groundwire.server.response_writer import retry_after_header
-from tests.faces.gateway.asgi_client import LOCAL, called, gateway_in
+from tests.faces.gateway.asgi_client import LOCAL, app_in, send_request
 
 ANYWHERE = "0.0.0.0"  # noqa: S104  said, not bound
 NAMED = Config(gateway=GatewaySettings(hosts=("gw.example",), origins=("https://app.example",)))
@@ -106,14 +106,16 @@ TABLE: tuple[tuple[str, str | None, int], ...] = (
 @pytest.mark.parametrize("with_key", [False, True], ids=["no key needed", "key shown"])
 @pytest.mark.parametrize("path", ["/healthz", "/v1/models"])
 def test_only_the_hosts_and_origins_of_the_table_come_in(tmp_path: Path, path: str, with_key: bool) -> None:
-    gateway = gateway_in(tmp_path, config=NAMED)
+    gateway = app_in(tmp_path, config=NAMED)
     key = KeyFile(str(tmp_path)).create("me", 0)[0] if with_key else "anything"
 
     async def ask() -> list[tuple[str, str | None, int]]:
         said = []
         for host, origin, _ in TABLE:
             head = {"host": host, "authorization": f"Bearer {key}"}
-            answer = await called(gateway, "GET", path, head | ({} if origin is None else {"origin": origin}))
+            answer = await send_request(
+                gateway, "GET", path, head | ({} if origin is None else {"origin": origin})
+            )
             shared = answer.headers.get("access-control-allow-origin")
             assert shared == (origin if origin == "https://app.example" else None)
             said.append((host, origin, answer.status))
@@ -124,28 +126,28 @@ def test_only_the_hosts_and_origins_of_the_table_come_in(tmp_path: Path, path: s
 
 
 def test_two_hosts_or_none_are_refused(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path)
+    gateway = app_in(tmp_path)
     twice = [("host", "evil.example"), ("host", "localhost")]
-    assert asyncio.run(called(gateway, "GET", "/healthz", twice)).status == 421
-    assert asyncio.run(called(gateway, "GET", "/healthz", [])).status == 421
+    assert asyncio.run(send_request(gateway, "GET", "/healthz", twice)).status == 421
+    assert asyncio.run(send_request(gateway, "GET", "/healthz", [])).status == 421
     origins = [("host", "localhost"), ("origin", "http://evil.example"), ("origin", "http://localhost")]
-    assert asyncio.run(called(gateway, "GET", "/healthz", origins)).status == 403
+    assert asyncio.run(send_request(gateway, "GET", "/healthz", origins)).status == 403
 
 
 def test_a_page_of_a_configured_origin_is_told_what_it_may_send_before_it_sends_it(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path, config=NAMED)
+    gateway = app_in(tmp_path, config=NAMED)
     head = {
         "host": "localhost",
         "origin": "https://app.example",
         "access-control-request-method": "POST",
         "access-control-request-headers": "Authorization, content-type",
     }
-    answer = asyncio.run(called(gateway, "OPTIONS", "/v1/messages", head))
+    answer = asyncio.run(send_request(gateway, "OPTIONS", "/v1/messages", head))
     assert answer.status == 204
     assert answer.headers["access-control-allow-origin"] == "https://app.example"
     assert answer.headers["access-control-allow-headers"] == "authorization, content-type"
     same = head | {"origin": "http://localhost"}
-    assert asyncio.run(called(gateway, "OPTIONS", "/v1/messages", same)).status == 405
+    assert asyncio.run(send_request(gateway, "OPTIONS", "/v1/messages", same)).status == 405
 
 
 @pytest.mark.parametrize("host", [ANYWHERE, "::", "192.168.1.5", "gateway.internal", ""])
@@ -161,12 +163,12 @@ def test_on_this_machine_no_keys_are_needed(host: str) -> None:
 
 
 def test_on_an_open_address_any_host_will_do_but_never_no_key(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path, host=ANYWHERE)
+    gateway = app_in(tmp_path, host=ANYWHERE)
     head = {"host": "gateway.internal:8484", "authorization": "Bearer anything"}
-    assert asyncio.run(called(gateway, "GET", "/v1/models", head)).status == 401
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 401
     key, _ = KeyFile(str(tmp_path)).create("me", 0)
     head["authorization"] = f"Bearer {key}"
-    assert asyncio.run(called(gateway, "GET", "/v1/models", head)).status == 200
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 200
 
 
 @pytest.mark.parametrize(
@@ -179,49 +181,49 @@ def test_on_an_open_address_any_host_will_do_but_never_no_key(tmp_path: Path) ->
     ],
 )
 def test_a_key_is_taken_from_the_headers_of_every_vendor(tmp_path: Path, name: str, form: str) -> None:
-    gateway = gateway_in(tmp_path)
+    gateway = app_in(tmp_path)
     key, made = KeyFile(str(tmp_path)).create("me", 0)
     head = {"host": "localhost", name: form.format(key)}
-    assert asyncio.run(called(gateway, "GET", "/v1/models", head)).status == 200
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 200
     for wrong in (key[:-1], key + "x", key.upper(), made.fingerprint, made.id, "", key[::-1]):
         head[name] = form.format(wrong)
-        assert asyncio.run(called(gateway, "GET", "/v1/models", head)).status == 401
+        assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 401
 
 
 def test_a_key_beside_the_key_of_a_vendor_is_found(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path)
+    gateway = app_in(tmp_path)
     key, _ = KeyFile(str(tmp_path)).create("me", 0)
     head = {"host": "localhost", "authorization": "Bearer of-a-vendor", "x-api-key": key}
-    assert asyncio.run(called(gateway, "GET", "/v1/models", head)).status == 200
-    only_query = asyncio.run(called(gateway, "GET", f"/v1/models?key={key}", {"host": "localhost"}))
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 200
+    only_query = asyncio.run(send_request(gateway, "GET", f"/v1/models?key={key}", {"host": "localhost"}))
     assert only_query.status == 401
 
 
 def test_a_revoked_key_is_refused_at_once_and_the_last_one_closes_the_gateway(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path)
+    gateway = app_in(tmp_path)
     file = KeyFile(str(tmp_path))
     key, made = file.create("me", 0)
     head = {"host": "localhost", "x-api-key": key}
-    assert asyncio.run(called(gateway, "GET", "/v1/models", head)).status == 200
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 200
     file.revoke(made.id, 1)
-    assert asyncio.run(called(gateway, "GET", "/v1/models", head)).status == 401
-    assert asyncio.run(called(gateway, "GET", "/v1/models", {"host": "localhost"})).status == 401
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 401
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", {"host": "localhost"})).status == 401
 
 
 def test_a_file_of_keys_that_cannot_be_trusted_lets_nobody_in(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path)
+    gateway = app_in(tmp_path)
     file = KeyFile(str(tmp_path))
     key, _ = file.create("me", 0)
     head = {"host": "localhost", "x-api-key": key}
     file.path.chmod(0o644)
-    assert asyncio.run(called(gateway, "GET", "/v1/models", head)).status == 401
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 401
     file.path.chmod(0o600)
-    assert asyncio.run(called(gateway, "GET", "/v1/models", head)).status == 200
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 200
     file.path.write_text("{")
-    assert asyncio.run(called(gateway, "GET", "/v1/models", head)).status == 401
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 401
 
 
-def inbound_from(address: str, **headers: str) -> HttpExchange:
+def exchange_from(address: str, **headers: str) -> HttpExchange:
     """The head of a request from an address."""
 
     async def receive() -> AsgiMessage:
@@ -295,19 +297,19 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_clients_are_told_apart_by_what_they_cannot_choose(address: str, counted: str) -> None:
-    assert ClientAddresses().client(inbound_from(address)) == counted
+    assert ClientAddresses().client(exchange_from(address)) == counted
 
 
 def test_only_trusted_proxies_say_who_the_client_is() -> None:
     addresses = ClientAddresses(["10.0.0.0/8", "::1"])
     told = {"x_forwarded_for": "203.0.113.9, 198.51.100.4, 10.0.0.2", "x_forwarded_proto": "https"}
-    behind, stranger = inbound_from("10.0.0.1", **told), inbound_from("203.0.113.1", **told)
+    behind, stranger = exchange_from("10.0.0.1", **told), exchange_from("203.0.113.1", **told)
     assert addresses.client(behind) == "198.51.100.4"
     assert addresses.is_https(behind)
     assert addresses.client(stranger) == "203.0.113.1"
     assert not addresses.is_https(stranger)
     assert not ClientAddresses().is_https(behind)
-    assert addresses.client(inbound_from("10.0.0.1", x_forwarded_for="junk, ,")) == "10.0.0.1"
+    assert addresses.client(exchange_from("10.0.0.1", x_forwarded_for="junk, ,")) == "10.0.0.1"
     with pytest.raises(ConfigError):
         ClientAddresses(["proxy.example"])
 
@@ -332,7 +334,7 @@ async def _status(gateway: Any, headers: dict[str, str], path: str = "/v1/models
 
 
 def test_guessing_is_limited_and_a_valid_key_is_never_locked_out(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path)
+    gateway = app_in(tmp_path)
     key, _ = KeyFile(str(tmp_path)).create("me", 0)
 
     async def ask() -> tuple[list[int], list[int], int]:
@@ -347,7 +349,7 @@ def test_guessing_is_limited_and_a_valid_key_is_never_locked_out(tmp_path: Path)
 
 def test_metrics_have_a_key_of_their_own_except_on_this_machine(tmp_path: Path) -> None:
     config = Config(gateway=GatewaySettings(trusted_proxies=("127.0.0.1",)))
-    gateway = gateway_in(tmp_path, config=config)
+    gateway = app_in(tmp_path, config=config)
     assert asyncio.run(_status(gateway, LOCAL, "/metrics", "127.0.0.1")) == 200
     key, _ = KeyFile(str(tmp_path)).create("me", 0)
     scraper, _ = KeyFile(str(tmp_path)).create(METRICS_KEY_NAME, 0)

@@ -19,25 +19,25 @@ from groundwire.server import asgi, connection
 from groundwire.server.limits import HEAD_BYTES
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.serving import Here, serving, speaking
+from tests.faces.gateway.serving import RunningGateway, provider_at, serving
 
 ROOT = Path(__file__).parents[2]
 BOUND = 20.0
 HEAD = b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 
 
-def _run(work: Callable[[Here], Awaitable[None]]) -> None:
+def _run(work: Callable[[RunningGateway], Awaitable[None]]) -> None:
     async def run() -> None:
         async with (
             Upstream(answer("gemini", told("Yes."))) as upstream,
-            serving({"mine": speaking("gemini", upstream.url)}) as here,
+            serving({"mine": provider_at("gemini", upstream.url)}) as here,
         ):
             await work(here)
 
     asyncio.run(run())
 
 
-async def _open(here: Here) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _open(here: RunningGateway) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     host, port = here.url.removeprefix("http://").split(":")
     return await asyncio.open_connection(host, int(port))
 
@@ -61,7 +61,7 @@ def test_a_head_that_does_not_come_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.3)
 
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         reader, writer = await _open(here)
         began = time.monotonic()
         writer.write(beginning)
@@ -74,7 +74,7 @@ def test_a_head_that_does_not_come_is_not_waited_for(
 def test_a_head_that_dribbles_is_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.5)
 
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         reader, writer = await _open(here)
         began = time.monotonic()
         writer.write(HEAD)
@@ -91,7 +91,7 @@ def test_a_head_that_dribbles_is_not_waited_for_longer(monkeypatch: pytest.Monke
 def test_a_body_that_dribbles_is_refused_and_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asgi, "BODY_SECONDS", 0.5)
 
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         reader, writer = await _open(here)
         writer.write(HEAD + b"content-length: 1000000\r\n\r\n")
         ended = asyncio.create_task(_end(reader, writer))
@@ -116,7 +116,7 @@ def test_a_body_that_dribbles_is_refused_and_dropped(monkeypatch: pytest.MonkeyP
     ids=["one header", "many headers", "a path", "without an end"],
 )
 def test_a_head_that_is_too_large_is_refused(head: bytes) -> None:
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         reader, writer = await _open(here)
         writer.write(head)
         said = await _end(reader, writer)
@@ -130,7 +130,7 @@ def test_a_head_that_is_too_large_is_refused(head: bytes) -> None:
 
 
 def test_a_websocket_is_told_to_use_http_and_garbage_is_refused() -> None:
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         reader, writer = await _open(here)
         writer.write(
             b"GET /v1/responses HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
@@ -149,7 +149,7 @@ def test_a_websocket_is_told_to_use_http_and_garbage_is_refused() -> None:
 
 @pytest.mark.thorough
 def test_a_thousand_slow_clients_do_not_slow_the_others() -> None:
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         lines = [await _open(here) for _ in range(1000)]
         for number, (_, writer) in enumerate(lines):
             writer.write(HEAD if number % 2 else HEAD + b"content-length: 100000\r\n\r\n ")

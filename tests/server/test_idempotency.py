@@ -14,8 +14,8 @@ from groundwire.server.keys import KeyFile
 from groundwire.testing.answers import told
 from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
-from tests.faces.gateway.raw import INBOUND, Got, fetch, leave, request_of, send
-from tests.faces.gateway.serving import Here, holding, run, serving, speaking
+from tests.faces.gateway.raw import INBOUND, RawResponse, fetch, leave, request_of, send
+from tests.faces.gateway.serving import RunningGateway, provider_at, run, serving, wait_for_open_requests
 
 ANSWER = answer("openai_chat", told("The Nile is 6650 km long."))
 STREAM = ANSWER.stream or b""
@@ -25,10 +25,10 @@ BROKEN = ScriptedResponse(500, {}, b'{"error":{"message":"no"}}')
 
 
 @asynccontextmanager
-async def world(*script: ScriptedResponse) -> AsyncIterator[tuple[Upstream, Here]]:
+async def world(*script: ScriptedResponse) -> AsyncIterator[tuple[Upstream, RunningGateway]]:
     async with (
         Upstream(script) as upstream,
-        serving({"mine": speaking("openai_chat", upstream.url)}) as here,
+        serving({"mine": provider_at("openai_chat", upstream.url)}) as here,
     ):
         yield upstream, here
 
@@ -122,13 +122,13 @@ def test_the_call_goes_on_while_one_is_left_and_ends_with_the_last() -> None:
             _, first = await send(here.url, keyed())
             await upstream.received(1)
             _, second = await send(here.url, keyed())
-            await holding(here.gateway, 2)
+            await wait_for_open_requests(here.gateway, 2)
             leave(first, "rst")
-            await holding(here.gateway, 1)
+            await wait_for_open_requests(here.gateway, 1)
             assert upstream.requests[0].disconnected is None
             leave(second, "fin")
             await upstream.disconnected(1, timeout=5.0)
-            await holding(here.gateway, 0)
+            await wait_for_open_requests(here.gateway, 0)
             assert len(here.gateway.idempotency) == 0
 
     run(main())
@@ -139,7 +139,7 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def main() -> None:
         async with world(ANSWER) as (upstream, here):
-            got: list[Got] = [await fetch(here.url, keyed(key=f"k{number}")) for number in range(12)]
+            got: list[RawResponse] = [await fetch(here.url, keyed(key=f"k{number}")) for number in range(12)]
             assert {one.status for one in got} == {200}
             assert len(here.gateway.idempotency) <= 5
             monkeypatch.setattr(idempotency, "MAX_RESPONSE_BYTES", 10)

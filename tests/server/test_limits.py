@@ -24,7 +24,14 @@ from groundwire.server.limits import (
     check_domains,
     check_query,
 )
-from tests.faces.gateway.asgi_client import CONVERSATIONS, LOCAL, Parrot, called, gateway_in, posted
+from tests.faces.gateway.asgi_client import (
+    LOCAL,
+    SMALLEST_REQUESTS,
+    FixedBackend,
+    app_in,
+    post_json,
+    send_request,
+)
 from tests.growth import LINEAR, growth
 
 HOSTILE: dict[str, tuple[Callable[[], bytes], int]] = {
@@ -53,17 +60,17 @@ def _body(what: str) -> bytes:
     return HOSTILE[what][0]()
 
 
-@pytest.mark.parametrize("dialect", CONVERSATIONS)
+@pytest.mark.parametrize("dialect", SMALLEST_REQUESTS)
 @pytest.mark.parametrize("what", HOSTILE)
 def test_hostile_bodies_are_refused_in_the_words_of_the_dialect(
     tmp_path: Path, dialect: str, what: str
 ) -> None:
-    gateway, status = gateway_in(tmp_path), HOSTILE[what][1]
-    answer = posted(gateway, CONVERSATIONS[dialect][0], _body(what))
+    gateway, status = app_in(tmp_path), HOSTILE[what][1]
+    answer = post_json(gateway, SMALLEST_REQUESTS[dialect][0], _body(what))
     assert answer.status == status, answer.body[:300]
     assert isinstance(answer.json["error"]["message"], str)
     assert len(answer.body) < 1000
-    assert isinstance(gateway.groundwire, Parrot)
+    assert isinstance(gateway.groundwire, FixedBackend)
     assert gateway.groundwire.requests == []
 
 
@@ -79,7 +86,7 @@ def test_the_cost_of_looking_at_a_body_grows_with_it_and_no_faster(unit: bytes) 
     assert growth(look, 250_000) < LINEAR
 
 
-@pytest.mark.parametrize("dialect", CONVERSATIONS)
+@pytest.mark.parametrize("dialect", SMALLEST_REQUESTS)
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -95,22 +102,22 @@ def test_the_cost_of_looking_at_a_body_grows_with_it_and_no_faster(unit: bytes) 
 def test_bodies_of_another_kind_are_refused(
     tmp_path: Path, dialect: str, headers: dict[str, str], status: int
 ) -> None:
-    path, body = CONVERSATIONS[dialect]
-    answer = posted(gateway_in(tmp_path), path, body, headers)
+    path, body = SMALLEST_REQUESTS[dialect]
+    answer = post_json(app_in(tmp_path), path, body, headers)
     assert answer.status == status
     assert "error" in answer.json
 
 
 def test_a_body_that_says_it_is_too_large_is_not_waited_for(tmp_path: Path) -> None:
     head = {**LOCAL, "content-length": str(11 * 2**20)}
-    answer = asyncio.run(called(gateway_in(tmp_path), "POST", "/v1/messages", head, b""))
+    answer = asyncio.run(send_request(app_in(tmp_path), "POST", "/v1/messages", head, b""))
     assert answer.status == 413
     assert answer.headers["connection"] == "close"
 
 
 def test_a_body_that_dribbles_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asgi, "BODY_SECONDS", 0.2)
-    gateway = gateway_in(tmp_path)
+    gateway = app_in(tmp_path)
     sent: list[Any] = []
 
     async def receive() -> asgi.AsgiMessage:
@@ -132,43 +139,43 @@ def test_a_body_that_dribbles_is_dropped(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_more_requests_than_there_is_room_for_are_sent_away(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path, config=Config(gateway=GatewaySettings(max_requests=3)))
+    gateway = app_in(tmp_path, config=Config(gateway=GatewaySettings(max_requests=3)))
     gateway.open_requests = 3
-    for dialect, (path, body) in CONVERSATIONS.items():
-        answer = posted(gateway, path, body)
+    for dialect, (path, body) in SMALLEST_REQUESTS.items():
+        answer = post_json(gateway, path, body)
         assert (answer.status, answer.headers["retry-after"]) == (503, "1"), dialect
-    assert asyncio.run(called(gateway, "GET", "/healthz", LOCAL)).status == 200
+    assert asyncio.run(send_request(gateway, "GET", "/healthz", LOCAL)).status == 200
     gateway.open_requests = 2
-    assert posted(gateway, *CONVERSATIONS["openai_chat"]).status == 200
+    assert post_json(gateway, *SMALLEST_REQUESTS["openai_chat"]).status == 200
 
 
 def test_pages_have_a_limit_too_and_health_has_none(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path, config=Config(gateway=GatewaySettings(max_requests=3)))
+    gateway = app_in(tmp_path, config=Config(gateway=GatewaySettings(max_requests=3)))
     for open_now, status in ((3, 200), (300, 503)):
         gateway.open_requests = open_now
-        assert asyncio.run(called(gateway, "GET", "/docs", LOCAL)).status == status
-        assert asyncio.run(called(gateway, "GET", "/healthz", LOCAL)).status == 200
+        assert asyncio.run(send_request(gateway, "GET", "/docs", LOCAL)).status == status
+        assert asyncio.run(send_request(gateway, "GET", "/healthz", LOCAL)).status == 200
 
 
 def test_a_closing_gateway_sends_everybody_away(tmp_path: Path) -> None:
-    gateway: HttpApp = gateway_in(tmp_path)
+    gateway: HttpApp = app_in(tmp_path)
     gateway.draining = True
-    for path, body in CONVERSATIONS.values():
-        answer = posted(gateway, path, body)
+    for path, body in SMALLEST_REQUESTS.values():
+        answer = post_json(gateway, path, body)
         assert answer.status == 503
         assert int(answer.headers["retry-after"]) >= 1
-    assert asyncio.run(called(gateway, "GET", "/readyz", LOCAL)).status == 503
-    assert asyncio.run(called(gateway, "GET", "/healthz", LOCAL)).status == 200
+    assert asyncio.run(send_request(gateway, "GET", "/readyz", LOCAL)).status == 503
+    assert asyncio.run(send_request(gateway, "GET", "/healthz", LOCAL)).status == 200
 
 
 def test_too_many_domains_are_refused_and_a_hundred_are_not(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path)
-    path, body = CONVERSATIONS["anthropic_messages"]
+    gateway = app_in(tmp_path)
+    path, body = SMALLEST_REQUESTS["anthropic_messages"]
 
     def asked(count: int) -> int:
         domains = [f"site{n}.example" for n in range(count)]
         tool = {"type": "web_search_20250305", "name": "web_search", "allowed_domains": domains}
-        return posted(gateway, path, {**body, "tools": [tool]}).status
+        return post_json(gateway, path, {**body, "tools": [tool]}).status
 
     assert (asked(100), asked(101)) == (200, 400)
     check_domains(["a.example"] * 100, [])

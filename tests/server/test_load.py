@@ -13,10 +13,10 @@ import pytest
 from groundwire.config.schema import Config, GatewaySettings
 from groundwire.server.response_writer import ResponseTimeouts
 from tests.faces.gateway.raw import fetch, request_of
-from tests.faces.gateway.serving import run, serving, speaking
-from tests.server.crowd import Listener, listen, memory_of, telling
+from tests.faces.gateway.serving import provider_at, run, serving
+from tests.server.crowd import StreamReader, listen, memory_of, telling
 from tests.server.crowd_process import crowd
-from tests.server.processes import served
+from tests.server.processes import running_serve
 
 HELD_BYTES = 60 * 1024
 DEAF_BYTES = 512 * 1024
@@ -46,19 +46,19 @@ async def _until(done: Callable[[], bool], seconds: float) -> float:
     return monotonic() - began
 
 
-def _leave(listeners: list[Listener]) -> None:
+def _leave(listeners: list[StreamReader]) -> None:
     for listener in listeners:
         listener.transport.abort()
 
 
-def _late(listeners: list[Listener], part: float) -> float:
+def _late(listeners: list[StreamReader], part: float) -> float:
     """How long those waited for their first event who waited longer than this part of all."""
     waits = sorted(listener.begun.result() for listener in listeners)
     assert waits[0] >= 0, "a stream was refused"
     return waits[min(int(len(waits) * part), len(waits) - 1)]
 
 
-async def _first_events(url: str, count: int) -> list[Listener]:
+async def _first_events(url: str, count: int) -> list[StreamReader]:
     """New streams, one after the other."""
     found = []
     for _ in range(count):
@@ -71,7 +71,7 @@ async def _hold(folder: Path, streams: int, seconds: float) -> dict[str, float]:
     """The crowd, the gateway and who asks anew are three processes; without the gateway it is as late."""
     async with (
         crowd() as others,
-        served(folder, config=_config(others.url, streams + 200)) as gateway,
+        running_serve(folder, config=_config(others.url, streams + 200)) as gateway,
     ):
         pid = gateway.process.pid
         _leave(await _first_events(gateway.url, 20))
@@ -113,7 +113,7 @@ def test_who_never_reads_is_cut_off_and_its_upstream_cancelled() -> None:
         timeouts = ResponseTimeouts(head=1.0, ping=1.0, stall=1.0)
         async with (
             telling(0) as (url, upstream),
-            serving({"mine": speaking("openai_chat", url)}, timeouts=timeouts) as here,
+            serving({"mine": provider_at("openai_chat", url)}, timeouts=timeouts) as here,
         ):
             deaf = [await listen(here.url, deaf=True) for _ in range(10)]
             await _until(lambda: upstream.open == len(deaf), 20)
@@ -127,7 +127,7 @@ def test_who_never_reads_is_cut_off_and_its_upstream_cancelled() -> None:
 async def _ignore(folder: Path, clients: int) -> dict[str, float]:
     async with (
         telling(0) as (url, upstream),
-        served(folder, config=_config(url, clients + 100)) as gateway,
+        running_serve(folder, config=_config(url, clients + 100)) as gateway,
     ):
         pid = gateway.process.pid
         warm = [await listen(gateway.url) for _ in range(20)]
@@ -166,7 +166,7 @@ def test_what_there_is_no_room_for_is_turned_away() -> None:
         room = Config(gateway=GatewaySettings(max_requests=8))
         async with (
             telling(0.2) as (url, upstream),
-            serving({"mine": speaking("openai_chat", url)}, config=room) as here,
+            serving({"mine": provider_at("openai_chat", url)}, config=room) as here,
         ):
             held = [await listen(here.url) for _ in range(8)]
             await asyncio.gather(*(one.begun for one in held))

@@ -12,18 +12,18 @@ from groundwire.model.value import replace
 from groundwire.server.app import AccessRecord
 from groundwire.server.keys import KeyFile
 from groundwire.server.metrics import BUCKETS, Metrics
-from tests.faces.gateway.asgi_client import CONVERSATIONS, LOCAL, called, gateway_in, posted
+from tests.faces.gateway.asgi_client import LOCAL, SMALLEST_REQUESTS, app_in, post_json, send_request
 
 RECORD = AccessRecord("POST", "/v1/messages", 200, 0.3, "id-1", "anthropic_messages", "gemini", "done", "")
 _SAMPLE = re.compile(r'[a-z_]+(\{([a-z]+="([^"\\\n]|\\.)*",?)*\})? [0-9.e+-]+')
 
 
 def test_metrics_follow_the_text_format_of_prometheus(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path)
-    for path, body in CONVERSATIONS.values():
-        posted(gateway, path, body)
-    posted(gateway, "/v1/messages", b"[]")
-    text = asyncio.run(called(gateway, "GET", "/metrics", LOCAL)).body.decode()
+    gateway = app_in(tmp_path)
+    for path, body in SMALLEST_REQUESTS.values():
+        post_json(gateway, path, body)
+    post_json(gateway, "/v1/messages", b"[]")
+    text = asyncio.run(send_request(gateway, "GET", "/metrics", LOCAL)).body.decode()
     for line in text.splitlines():
         assert line.startswith(("# HELP ", "# TYPE ")) or _SAMPLE.fullmatch(line), line
     wanted = (
@@ -58,9 +58,9 @@ def test_labels_are_escaped() -> None:
 
 
 def test_metrics_need_a_key_where_there_are_keys(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path)
+    gateway = app_in(tmp_path)
     KeyFile(str(tmp_path)).create("me", 0)
-    assert asyncio.run(called(gateway, "GET", "/metrics", LOCAL)).status == 401
+    assert asyncio.run(send_request(gateway, "GET", "/metrics", LOCAL)).status == 401
 
 
 def test_bucket_bounds_are_written_without_a_trailing_zero() -> None:

@@ -21,28 +21,28 @@ from groundwire.server.overload import TARGET, LoadShedder
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer
 from groundwire.testing.upstream import Upstream
-from tests.faces.gateway.asgi_client import CONVERSATIONS
-from tests.faces.gateway.raw import Got, check_error, fetch, parsed, request_of
-from tests.faces.gateway.serving import Here, run, serving, speaking
+from tests.faces.gateway.asgi_client import SMALLEST_REQUESTS
+from tests.faces.gateway.raw import RawResponse, check_error, fetch, parsed, request_of
+from tests.faces.gateway.serving import RunningGateway, provider_at, run, serving
 from tests.server.crowd import memory_of
-from tests.server.processes import served
+from tests.server.processes import running_serve
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
 BOUND = 50.0
 
 
-def _while_serving(work: Callable[[Here], Awaitable[None]]) -> None:
+def _while_serving(work: Callable[[RunningGateway], Awaitable[None]]) -> None:
     async def main() -> None:
         async with (
             Upstream(answer("openai_chat", told("Yes."))) as upstream,
-            serving({"mine": speaking("openai_chat", upstream.url)}) as here,
+            serving({"mine": provider_at("openai_chat", upstream.url)}) as here,
         ):
             await work(here)
 
     run(main())
 
 
-def _refusing(here: Here) -> None:
+def _refusing(here: RunningGateway) -> None:
     """Make the gateway refuse everything that it may."""
     here.gateway.load_shedder.admitted = 1e-9
 
@@ -85,9 +85,9 @@ def test_the_part_that_is_admitted_is_the_part_that_is_served() -> None:
 
 
 def test_refusals_have_the_shape_of_the_dialect_and_keep_the_connection() -> None:
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         _refusing(here)
-        for dialect, (path, body) in CONVERSATIONS.items():
+        for dialect, (path, body) in SMALLEST_REQUESTS.items():
             data = json.dumps(body).encode()
             head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(data)}\r\n\r\n".encode()
             host, port = here.url.removeprefix("http://").split(":")
@@ -111,7 +111,7 @@ def test_refusals_have_the_shape_of_the_dialect_and_keep_the_connection() -> Non
 
 
 def test_pages_are_refused_too_and_health_never() -> None:
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         _refusing(here)
         for path in ("/", "/docs", "/v1/models", "/nowhere"):
             got = await fetch(
@@ -130,7 +130,7 @@ def test_pages_are_refused_too_and_health_never() -> None:
 def test_a_body_that_is_still_to_come_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LINGER_SECONDS", 0.2)
 
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         _refusing(here)
         head = b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n"
         got = await fetch(here.url, head + b"{")
@@ -140,7 +140,7 @@ def test_a_body_that_is_still_to_come_is_refused_at_once(monkeypatch: pytest.Mon
 
 
 def test_a_loop_that_is_blocked_again_and_again_sheds_and_recovers() -> None:
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         question = request_of("openai_chat", "mine/m", stream=False)
         assert (await fetch(here.url, question)).status == 200
         here.server.loop_delay.start()
@@ -208,7 +208,7 @@ def test_large_documents_do_not_hold_the_loop(what: str) -> None:
     data = json.dumps(document()).encode()
     assert len(data) > LARGE_BODY
 
-    async def work(here: Here) -> None:
+    async def work(here: RunningGateway) -> None:
         beats: list[float] = []
         loop = asyncio.get_running_loop()
 
@@ -218,7 +218,7 @@ def test_large_documents_do_not_hold_the_loop(what: str) -> None:
                 await asyncio.sleep(0.005)
 
         beating = asyncio.create_task(beat())
-        got: list[Got] = await asyncio.gather(
+        got: list[RawResponse] = await asyncio.gather(
             *(fetch(here.url, _posted("/v1/chat/completions", data)) for _ in range(4))
         )
         took = beats[-1] - beats[0]
@@ -239,27 +239,27 @@ TOO_MUCH = 3
 
 
 @dataclass
-class Asked:
+class TimedResponse:
     """One request: what came, and how long it took."""
 
-    got: Got
+    got: RawResponse
     seconds: float
 
 
-async def _ask(url: str) -> Asked:
+async def _timed_request(url: str) -> TimedResponse:
     began = monotonic()
     got = await fetch(url, request_of("openai_chat", "mine/m", stream=False), seconds=60)
-    return Asked(got, monotonic() - began)
+    return TimedResponse(got, monotonic() - began)
 
 
-async def _by_the_clock(url: str, rate: float, seconds: float) -> list[Asked]:
+async def _requests_at_rate(url: str, rate: float, seconds: float) -> list[TimedResponse]:
     """So many in a second, whether or not they are answered."""
     began = monotonic()
-    asking: list[asyncio.Task[Asked]] = []
+    asking: list[asyncio.Task[TimedResponse]] = []
     async with asyncio.TaskGroup() as group:
         while len(asking) < rate * seconds:
             await asyncio.sleep(max(began + len(asking) / rate - monotonic(), 0))
-            asking.append(group.create_task(_ask(url)))
+            asking.append(group.create_task(_timed_request(url)))
     return [task.result() for task in asking]
 
 
@@ -272,32 +272,32 @@ def _config(url: str) -> str:
 class Load:
     """What was seen before, during and after."""
 
-    before: list[Asked]
-    during: list[Asked]
-    after: list[Asked]
+    before: list[TimedResponse]
+    during: list[TimedResponse]
+    after: list[TimedResponse]
     bytes: int
     """By how much the gateway grew during it."""
 
     @property
-    def admitted(self) -> list[Asked]:
+    def admitted(self) -> list[TimedResponse]:
         return [one for one in self.during if one.got.status == 200]
 
     @property
-    def refused(self) -> list[Asked]:
+    def refused(self) -> list[TimedResponse]:
         return [one for one in self.during if one.got.status != 200]
 
 
 async def _overload(folder: Path, seconds: float, around: float) -> Load:
     """Much too much for so many seconds, and less than is possible for some before and after."""
     slow = replace(answer("openai_chat", told("Yes.", Source("https://a.example/"))), delay=TAKES)
-    async with Upstream(slow) as upstream, served(folder, config=_config(upstream.url)) as gateway:
+    async with Upstream(slow) as upstream, running_serve(folder, config=_config(upstream.url)) as gateway:
         for _ in range(3):
-            await _ask(gateway.url)  # the first ones wait for imports
-        before = await _by_the_clock(gateway.url, CAPACITY / 3, around)
+            await _timed_request(gateway.url)  # the first ones wait for imports
+        before = await _requests_at_rate(gateway.url, CAPACITY / 3, around)
         weight = memory_of(gateway.process.pid)
-        during = await _by_the_clock(gateway.url, TOO_MUCH * CAPACITY, seconds)
+        during = await _requests_at_rate(gateway.url, TOO_MUCH * CAPACITY, seconds)
         grown = memory_of(gateway.process.pid) - weight
-        after = await _by_the_clock(gateway.url, CAPACITY / 3, around)
+        after = await _requests_at_rate(gateway.url, CAPACITY / 3, around)
         return Load(before, during, after, grown)
 
 

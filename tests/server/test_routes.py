@@ -13,7 +13,7 @@ from groundwire.commands.http_app import GATEWAY_ROUTES
 from groundwire.errors import TurnedAway
 from groundwire.server.keys import KeyFile
 from groundwire.server.routes import RouteTable
-from tests.faces.gateway.asgi_client import CONVERSATIONS, LOCAL, called, gateway_in
+from tests.faces.gateway.asgi_client import LOCAL, SMALLEST_REQUESTS, app_in, send_request
 
 PUBLIC = {"/", "/docs", "/openapi.json", "/healthz", "/readyz", "/api/hello"}
 """All that may be seen without a key. A path is added here on purpose, never by accident."""
@@ -73,7 +73,7 @@ def _spellings(path: str) -> Iterator[tuple[str, str, dict[str, str]]]:
 
 @pytest.mark.parametrize("path", [*dict.fromkeys(route.path for route in GATEWAY_ROUTES), "/mcp"])
 def test_without_a_key_only_public_paths_answer(tmp_path: Path, path: str) -> None:
-    gateway = gateway_in(tmp_path)
+    gateway = app_in(tmp_path)
     KeyFile(str(tmp_path)).create("somebody", 0)
     methods = [route.method for route in gateway.routes.routes if route.path == path]
     attempts = [
@@ -86,7 +86,7 @@ def test_without_a_key_only_public_paths_answer(tmp_path: Path, path: str) -> No
     async def ask() -> list[tuple[str, str, int]]:
         open_doors = []
         for method, spelling, headers in attempts:
-            answer = await called(gateway, method, spelling, {**LOCAL, **headers}, b"{}")
+            answer = await send_request(gateway, method, spelling, {**LOCAL, **headers}, b"{}")
             if answer.status < 401 and spelling.partition("?")[0] not in PUBLIC:
                 open_doors.append((method, spelling, answer.status))
         return open_doors
@@ -95,17 +95,17 @@ def test_without_a_key_only_public_paths_answer(tmp_path: Path, path: str) -> No
 
 
 def test_no_route_of_a_gateway_is_left_out_here(tmp_path: Path) -> None:
-    paths = {route.path for route in gateway_in(tmp_path).routes.routes}
+    paths = {route.path for route in app_in(tmp_path).routes.routes}
     assert paths == {"/mcp", *(route.path for route in GATEWAY_ROUTES)}
-    assert all(route.access == "key" for route in gateway_in(tmp_path).routes.routes if route.path == "/mcp")
+    assert all(route.access == "key" for route in app_in(tmp_path).routes.routes if route.path == "/mcp")
 
 
 def test_with_a_key_every_route_is_there(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path)
+    gateway = app_in(tmp_path)
     key, _ = KeyFile(str(tmp_path)).create("somebody", 0)
     for route in GATEWAY_ROUTES:
         head = {**LOCAL, "x-api-key": key}
-        answer = asyncio.run(called(gateway, route.method, _filled(route.path), head, b"{}"))
+        answer = asyncio.run(send_request(gateway, route.method, _filled(route.path), head, b"{}"))
         assert answer.status not in (401, 403, 404, 405, 421, 500), (route.path, answer)
 
 
@@ -138,18 +138,18 @@ def test_a_path_leads_to_its_route(method: str, path: str, found: str, names: di
     assert (match.route.path, dict(match.params), match.allowed_methods) == (found, names, "")
 
 
-@pytest.mark.parametrize("dialect", CONVERSATIONS)
+@pytest.mark.parametrize("dialect", SMALLEST_REQUESTS)
 def test_a_wrong_method_is_told_the_right_one(tmp_path: Path, dialect: str) -> None:
-    path, _ = CONVERSATIONS[dialect]
-    answer = asyncio.run(called(gateway_in(tmp_path), "DELETE", path, LOCAL))
+    path, _ = SMALLEST_REQUESTS[dialect]
+    answer = asyncio.run(send_request(app_in(tmp_path), "DELETE", path, LOCAL))
     assert answer.status == 405
     assert "POST" in answer.headers["allow"]
     assert "error" in answer.json
 
 
 def test_the_description_names_every_route_and_nothing_from_elsewhere(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path)
-    told = asyncio.run(called(gateway, "GET", "/openapi.json", LOCAL)).json
+    gateway = app_in(tmp_path)
+    told = asyncio.run(send_request(gateway, "GET", "/openapi.json", LOCAL)).json
     assert told["openapi"].startswith("3.1")
     listed = {(method.upper(), path) for path, entry in told["paths"].items() for method in entry}
     assert listed == {(route.method, route.path) for route in gateway.routes.routes}
@@ -157,7 +157,7 @@ def test_the_description_names_every_route_and_nothing_from_elsewhere(tmp_path: 
         path for path, entry in told["paths"].items() for item in entry.values() if not item["security"]
     }
     assert keyless == PUBLIC
-    page = asyncio.run(called(gateway, "GET", "/docs", LOCAL))
+    page = asyncio.run(send_request(gateway, "GET", "/docs", LOCAL))
     assert all(route.path in page.body.decode() for route in GATEWAY_ROUTES)
     assert not re.search(rb"<script|https?://", page.body)
     assert "default-src 'none'" in page.headers["content-security-policy"]

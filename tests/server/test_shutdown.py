@@ -12,7 +12,7 @@ from groundwire.model import Event, TextDelta
 from groundwire.server.shutdown import ActiveStreams
 
 
-class Source:
+class EventSource:
     """Says two words, then nothing; knows whether it was closed."""
 
     def __init__(self, words: int = 2) -> None:
@@ -30,7 +30,7 @@ class Source:
 
 def test_an_answer_that_waits_is_ended_with_an_error_and_its_provider_is_left() -> None:
     async def run() -> tuple[int, bool, int]:
-        running, source, heard = ActiveStreams(), Source(), 0
+        running, source, heard = ActiveStreams(), EventSource(), 0
         asyncio.get_running_loop().call_later(0.05, running.close)
         try:
             async for _ in running.track(source.batches()):
@@ -46,7 +46,7 @@ def test_an_answer_that_waits_is_ended_with_an_error_and_its_provider_is_left() 
 
 def test_an_answer_that_is_being_written_is_ended_at_its_next_word() -> None:
     async def run() -> int:
-        running, source, heard = ActiveStreams(), Source(10), 0
+        running, source, heard = ActiveStreams(), EventSource(10), 0
         try:
             async for _ in running.track(source.batches()):
                 heard += 1
@@ -62,7 +62,7 @@ def test_an_answer_that_is_being_written_is_ended_at_its_next_word() -> None:
 
 def test_a_client_that_leaves_is_not_told_anything() -> None:
     async def run() -> bool:
-        running, source = ActiveStreams(), Source()
+        running, source = ActiveStreams(), EventSource()
 
         async def listen() -> None:
             async for _ in running.track(source.batches()):
@@ -84,7 +84,7 @@ def test_an_answer_that_begins_after_the_end_does_not_begin() -> None:
         running = ActiveStreams()
         running.close()
         with pytest.raises(TurnedAway):
-            async for _ in running.track(Source().batches()):
+            async for _ in running.track(EventSource().batches()):
                 pass
 
     asyncio.run(run())

@@ -18,13 +18,13 @@ from groundwire.server.keys import KeyFile
 from groundwire.server.usage import UsageRecorder
 from groundwire.store.base import Store, UsageRow
 from groundwire.store.open import open_store
-from tests.faces.gateway.asgi_client import CONVERSATIONS, LOCAL, Parrot, called
+from tests.faces.gateway.asgi_client import LOCAL, SMALLEST_REQUESTS, FixedBackend, send_request
 
 COST = Usage(input_tokens=3, output_tokens=4, searches=1)
 CODEX = {"id": "1", "model": "auto", "commands": {"search_query": [{"q": "one"}, {"q": "two"}]}}
 
 
-class Seller(Parrot):
+class BackendWithUsage(FixedBackend):
     """Says who it is, and what it costs."""
 
     async def batches(
@@ -34,7 +34,7 @@ class Seller(Parrot):
         yield (Started("1", "model-1", "gemini"), TextDelta(0, "Yes."), UsageSeen(COST), Finished())
 
 
-class Sulking:
+class FailingStore:
     """A store that cannot be written to at first."""
 
     def __init__(self, store: Store, times: int) -> None:
@@ -56,14 +56,14 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def gateway_with(booking: UsageRecorder, folder: Path, **settings: object) -> HttpApp:
     made = GatewaySettings(**settings)  # type: ignore[arg-type]
-    gateway = create_app(Seller(Config(data_dir=str(folder), gateway=made)), {})
+    gateway = create_app(BackendWithUsage(Config(data_dir=str(folder), gateway=made)), {})
     gateway.usage_recorder = booking
     return gateway
 
 
 async def ask(gateway: HttpApp, path: str, body: object, key: str = "") -> int:
     head = {**LOCAL, "content-type": "application/json", **({"x-api-key": key} if key else {})}
-    return (await called(gateway, "POST", path, head, json.dumps(body).encode())).status
+    return (await send_request(gateway, "POST", path, head, json.dumps(body).encode())).status
 
 
 def test_every_dialect_is_booked_with_the_key_that_asked(store: Store, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_every_dialect_is_booked_with_the_key_that_asked(store: Store, tmp_path:
     async def converse() -> None:
         booking = UsageRecorder(store, interval=0.01)
         gateway = gateway_with(booking, tmp_path)
-        for path, body in CONVERSATIONS.values():
+        for path, body in SMALLEST_REQUESTS.values():
             assert await ask(gateway, path, body, key) == 200
         await booking.aclose()
 
@@ -86,7 +86,7 @@ def test_every_dialect_is_booked_with_the_key_that_asked(store: Store, tmp_path:
 def test_rows_are_written_while_the_gateway_goes_on(store: Store, tmp_path: Path) -> None:
     async def converse() -> None:
         gateway = gateway_with(UsageRecorder(store, interval=0.01), tmp_path)
-        await ask(gateway, *CONVERSATIONS["openai_chat"])
+        await ask(gateway, *SMALLEST_REQUESTS["openai_chat"])
         async with asyncio.timeout(10):
             while not store.usage(""):
                 await asyncio.sleep(0.01)
@@ -108,14 +108,14 @@ def test_all_searches_of_one_request_are_added_up(store: Store, tmp_path: Path) 
 
 def test_what_the_store_refuses_is_written_later_and_once(store: Store, tmp_path: Path) -> None:
     async def converse() -> None:
-        sulking = Sulking(store, 2)
+        sulking = FailingStore(store, 2)
         booking = UsageRecorder(sulking, interval=0.01)  # type: ignore[arg-type]
         gateway = gateway_with(booking, tmp_path)
-        await ask(gateway, *CONVERSATIONS["openai_chat"])
+        await ask(gateway, *SMALLEST_REQUESTS["openai_chat"])
         async with asyncio.timeout(10):
             while sulking.left:
                 await asyncio.sleep(0.01)
-        await ask(gateway, *CONVERSATIONS["openai_chat"])
+        await ask(gateway, *SMALLEST_REQUESTS["openai_chat"])
         await booking.aclose()
 
     asyncio.run(converse())
@@ -126,10 +126,10 @@ def test_a_store_that_is_gone_keeps_nobody_waiting_and_what_is_lost_is_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def converse() -> int:
-        booking = UsageRecorder(Sulking(None, 10**9), interval=60.0, max_rows=2)  # type: ignore[arg-type]
+        booking = UsageRecorder(FailingStore(None, 10**9), interval=60.0, max_rows=2)  # type: ignore[arg-type]
         gateway = gateway_with(booking, tmp_path)
         for _ in range(5):
-            assert await ask(gateway, *CONVERSATIONS["openai_chat"]) == 200
+            assert await ask(gateway, *SMALLEST_REQUESTS["openai_chat"]) == 200
         await booking.aclose()
         return booking.dropped
 
@@ -139,7 +139,7 @@ def test_a_store_that_is_gone_keeps_nobody_waiting_and_what_is_lost_is_told(
 
 
 def test_an_answer_told_again_costs_nothing(store: Store, tmp_path: Path) -> None:
-    path, body = CONVERSATIONS["openai_chat"]
+    path, body = SMALLEST_REQUESTS["openai_chat"]
     searching = {**body, "web_search_options": {}}
 
     async def converse() -> None:

@@ -23,9 +23,9 @@ from groundwire.server.keys import KeyFile
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
 from tests.faces.gateway.raw import INBOUND, fetch, request_of
-from tests.faces.gateway.serving import run, serving, speaking
+from tests.faces.gateway.serving import provider_at, run, serving
 from tests.faces.loopback import Loopback, loopback
-from tests.server.processes import BOUND, served, started
+from tests.server.processes import BOUND, running_serve, start_serve
 
 _ASK = """
 import gc, json
@@ -55,7 +55,7 @@ def test_answering_makes_few_cycles(stream: bool) -> None:
             for dialect in INBOUND:
                 events = told("Yes.", Source("https://a.example/"), query="q")
                 upstream = await stack.enter_async_context(Upstream(answer(dialect, events)))
-                providers[f"my_{dialect}"] = speaking(dialect, upstream.url)
+                providers[f"my_{dialect}"] = provider_at(dialect, upstream.url)
             here = await stack.enter_async_context(serving(providers))
 
             async def ask() -> None:
@@ -98,7 +98,7 @@ def _children(process: int) -> list[int]:
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_it_says_where_it_is_and_ends_without_a_complaint(tmp_path: Path, how: signal.Signals) -> None:
     async def run() -> tuple[int, list[str]]:
-        async with served(tmp_path, config=_provider("http://127.0.0.1:1")) as one:
+        async with running_serve(tmp_path, config=_provider("http://127.0.0.1:1")) as one:
             one.process.send_signal(how)
             return await one.ended(), one.said
 
@@ -119,7 +119,7 @@ def test_a_running_stream_may_finish_while_newcomers_are_sent_away(tmp_path: Pat
 
     async def run(provider: Loopback) -> tuple[int, str, str, int]:
         async with (
-            served(tmp_path, config=_provider(provider.address)) as one,
+            running_serve(tmp_path, config=_provider(provider.address)) as one,
             aiohttp.ClientSession() as client,
         ):
             stream = asyncio.create_task(_text(client, f"{one.url}/v1/chat/completions"))
@@ -182,7 +182,9 @@ def test_streams_that_do_not_end_are_told_the_end_in_their_own_words(
     async def run() -> tuple[list[tuple[str, str]], int]:
         async with (
             Upstream(endless) as upstream,
-            served(tmp_path, "--drain", "2", "--workers", workers, config=_provider(upstream.url)) as one,
+            running_serve(
+                tmp_path, "--drain", "2", "--workers", workers, config=_provider(upstream.url)
+            ) as one,
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as client,
         ):
 
@@ -213,7 +215,7 @@ def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             port = str(taken.getsockname()[1])
-            async with started(tmp_path, ["--port", port, *words]) as one:
+            async with start_serve(tmp_path, ["--port", port, *words]) as one:
                 return await one.ended(), one.said
 
     for words in ((), ("--workers", "2")):
@@ -233,7 +235,7 @@ def test_it_does_not_open_itself_to_others_without_keys(
     tmp_path: Path, words: tuple[str, ...], sentence: str
 ) -> None:
     async def run() -> tuple[int, str]:
-        async with started(tmp_path, words) as one:
+        async with start_serve(tmp_path, words) as one:
             return await one.ended(), "".join(one.said)
 
     code, said = asyncio.run(run())
@@ -254,7 +256,7 @@ def test_workers_share_an_address_are_replaced_and_follow_revocation(tmp_path: P
             return response.status
 
     async def run() -> tuple[list[int], list[int], int, str]:
-        async with served(tmp_path, "--workers", "2") as one:
+        async with running_serve(tmp_path, "--workers", "2") as one:
             first = _children(one.process.pid)
             assert len(first) == 2
             before = [await ask(one.url) for _ in range(20)]
@@ -277,7 +279,7 @@ def test_workers_share_an_address_are_replaced_and_follow_revocation(tmp_path: P
 
 def test_workers_end_with_whoever_started_them(tmp_path: Path) -> None:
     async def run() -> None:
-        async with served(tmp_path, "--workers", "2", "--drain", "1") as one:
+        async with running_serve(tmp_path, "--workers", "2", "--drain", "1") as one:
             children = _children(one.process.pid)
             one.process.kill()
             await one.process.wait()
@@ -290,7 +292,7 @@ def test_workers_end_with_whoever_started_them(tmp_path: Path) -> None:
 
 def test_workers_count_together(tmp_path: Path) -> None:
     async def run() -> list[str]:
-        async with served(tmp_path, "--workers", "2") as one:
+        async with running_serve(tmp_path, "--workers", "2") as one:
             for _ in range(24):
                 async with aiohttp.ClientSession() as client, client.get(f"{one.url}/api/hello") as response:
                     assert response.status == 200

@@ -31,7 +31,7 @@ from groundwire.server.metrics import share_metrics
 from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.server.routes import Route, RouteTable
 from groundwire.server.usage import UsageRecorder
-from groundwire.server.workers import WorkerPool, bind_socket, tune_gc
+from groundwire.server.workers import WorkerProcesses, bind_socket, tune_gc
 from groundwire.store.open import open_store
 from groundwire.store.probe import StoreProbe
 
@@ -163,7 +163,7 @@ def serve(
             own = bind_socket(options.host, listener.getsockname()[1], shared=True)
             return asyncio.run(_serve(options, own, connect(), env, parent_alive=parent_alive))
 
-        return WorkerPool(options.workers, work, options.drain + _KILL_AFTER).run()
+        return WorkerProcesses(options.workers, work, options.drain + _KILL_AFTER).run()
 
 
 async def _serve(

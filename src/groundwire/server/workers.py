@@ -53,7 +53,7 @@ def bind_socket(host: str, port: int, *, shared: bool = False) -> socket.socket:
     return bound
 
 
-class WorkerPool:
+class WorkerProcesses:
     """Forks workers and replaces those that exit. `work` gets a pipe that reaches its end when the parent
     dies."""
 

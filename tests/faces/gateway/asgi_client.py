@@ -21,7 +21,7 @@ from groundwire.testing.answers import told
 LOCAL = {"host": "127.0.0.1:8484"}
 
 
-class Parrot:
+class FixedBackend:
     """Says the same to everybody."""
 
     def __init__(self, config: Config) -> None:
@@ -48,7 +48,7 @@ class Parrot:
         self.closed = True
 
 
-class Answered(NamedTuple):
+class AsgiResponse(NamedTuple):
     """A response."""
 
     status: int
@@ -60,19 +60,19 @@ class Answered(NamedTuple):
         return json.loads(self.body)
 
 
-def gateway_in(folder: Path, *, host: str = "", config: Config | None = None) -> HttpApp:
+def app_in(folder: Path, *, host: str = "", config: Config | None = None) -> HttpApp:
     """A gateway that keeps its files in a folder, in front of a parrot."""
     whole = replace(config or Config(), data_dir=str(folder))
-    return create_app(Parrot(whole), {}, host=host)
+    return create_app(FixedBackend(whole), {}, host=host)
 
 
-async def called(
+async def send_request(
     gateway: HttpApp,
     method: str,
     path: str,
     headers: Mapping[str, str] | Sequence[tuple[str, str]] = (),
     body: bytes = b"",
-) -> Answered:
+) -> AsgiResponse:
     """One request, as a server would hand it over."""
     pairs = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
     raw, _, query = path.partition("?")
@@ -98,19 +98,19 @@ async def called(
     async with asyncio.timeout(10):
         await gateway(scope, receive, send)
     head = {name.decode(): text.decode("latin-1") for name, text in sent[0]["headers"]}
-    return Answered(sent[0]["status"], head, b"".join(item.get("body", b"") for item in sent[1:]))
+    return AsgiResponse(sent[0]["status"], head, b"".join(item.get("body", b"") for item in sent[1:]))
 
 
-def posted(
+def post_json(
     gateway: HttpApp, path: str, body: bytes | Mapping[str, Any], headers: Mapping[str, str] | None = None
-) -> Answered:
+) -> AsgiResponse:
     """One POST of JSON from this machine, for tests without a loop."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     head = {**LOCAL, "content-type": "application/json", **(headers or {})}
-    return asyncio.run(called(gateway, "POST", path, head, data))
+    return asyncio.run(send_request(gateway, "POST", path, head, data))
 
 
-CONVERSATIONS: dict[str, tuple[str, dict[str, Any]]] = {
+SMALLEST_REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
     "anthropic_messages": (
         "/v1/messages",
         {"model": "auto", "max_tokens": 100, "messages": [{"role": "user", "content": "q?"}]},

@@ -14,7 +14,7 @@ from groundwire.model.value import replace
 from groundwire.server.app import HttpApp
 
 
-class Actor:
+class ScriptedBackend:
     """Plays its lines; an error among them is raised."""
 
     def __init__(self, *lines: Event | GroundwireError, usable: Sequence[str] = ("gemini",)) -> None:
@@ -42,7 +42,7 @@ class Actor:
         pass
 
 
-def before(actor: Actor, folder: Path, config: Config | None = None) -> HttpApp:
+def app_for(actor: ScriptedBackend, folder: Path, config: Config | None = None) -> HttpApp:
     """A gateway in front of an actor."""
     actor.config = replace(config or Config(), data_dir=str(folder))
     return create_app(actor, {})

@@ -26,7 +26,7 @@ BASES = {"openai_responses": "/v1", "openai_chat": "/v1"}
 
 
 @dataclass
-class Here:
+class RunningGateway:
     """A gateway that runs."""
 
     url: str
@@ -35,7 +35,7 @@ class Here:
     server: HttpServer
 
 
-def speaking(dialect: str, url: str, *, timeout: float | None = None) -> ProviderSettings:
+def provider_at(dialect: str, url: str, *, timeout: float | None = None) -> ProviderSettings:
     """A provider of the user's own at an address, without a key."""
     return ProviderSettings(dialect, url + BASES.get(dialect, ""), model="model-1", timeout=timeout)
 
@@ -47,7 +47,7 @@ async def serving(
     config: Config | None = None,
     timeouts: ResponseTimeouts | None = None,
     env: Mapping[str, str] | None = None,
-) -> AsyncIterator[Here]:
+) -> AsyncIterator[RunningGateway]:
     """Serve these providers, and nobody else, until the block ends."""
     with TemporaryDirectory() as folder:
         known = {"HOME": folder, "GROUNDWIRE_DATA_DIR": folder, **(env or {})}
@@ -66,13 +66,13 @@ async def serving(
                 async with asyncio.timeout(10):
                     while not server.started:
                         await asyncio.sleep(0.005)
-                yield Here(f"http://{HOST}:{port}", groundwire, gateway, server)
+                yield RunningGateway(f"http://{HOST}:{port}", groundwire, gateway, server)
             finally:
                 server.should_exit = True
                 await running
 
 
-async def holding(gateway: HttpApp, count: int) -> None:
+async def wait_for_open_requests(gateway: HttpApp, count: int) -> None:
     """Wait until so many requests are under way: clients and providers know of an end before the gateway."""
     async with asyncio.timeout(10):
         while gateway.open_requests != count:

@@ -24,20 +24,20 @@ _ENDS = {
 }
 
 
-class Told(NamedTuple):
+class StreamEvent(NamedTuple):
     """One event: what stands in it, None if it is no JSON, and whether it is the sentinel."""
 
     body: Json
     sentinel: bool
 
 
-def told(data: bytes) -> list[Told]:
+def stream_events(data: bytes) -> list[StreamEvent]:
     """Every event that was closed, as the standard has it; the bytes must be UTF-8 and end with one."""
     try:
         lines = _LINE.split(data.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise Violation(f"no UTF-8: {error}") from None
-    found: list[Told] = []
+    found: list[StreamEvent] = []
     pending: list[str] = []
     for line in lines:
         if line.startswith("data:") or line == "data":
@@ -49,17 +49,17 @@ def told(data: bytes) -> list[Told]:
     return found
 
 
-def _told(data: str) -> Told:
+def _told(data: str) -> StreamEvent:
     data = data.strip()
     whole = data in ("", "[DONE]") or (data[:1] == "{" and data[-1:] == "}")
     need(whole, f"no event of anybody's: {data[:80]!r}")
     try:
-        return Told(json.loads(data), sentinel=False)
+        return StreamEvent(json.loads(data), sentinel=False)
     except (ValueError, RecursionError):
-        return Told(None, data == "[DONE]")
+        return StreamEvent(None, data == "[DONE]")
 
 
-def ends_of(dialect: str, body: Json) -> bool:
+def is_stream_end(dialect: str, body: Json) -> bool:
     """Does this event end a stream of the dialect?"""
     if not isinstance(body, dict):
         return False
@@ -79,11 +79,11 @@ def ends_of(dialect: str, body: Json) -> bool:
 
 def check_end(dialect: str, data: bytes) -> None:
     """One end, and nothing behind it but a sentinel; raises `Violation`."""
-    events = told(data)
+    events = stream_events(data)
     if dialect == "gemini":
         _check_gemini(events)
         return
-    ends = [place for place, event in enumerate(events) if ends_of(dialect, event.body)]
+    ends = [place for place, event in enumerate(events) if is_stream_end(dialect, event.body)]
     sentinels = [place for place, event in enumerate(events) if event.sentinel]
     last = len(events) - 1
     if sentinels:
@@ -98,9 +98,9 @@ def check_end(dialect: str, data: bytes) -> None:
         need(ends == [last - 1, last] and kinds == ["error", "response.failed"], f"ends at {ends} of {last}")
 
 
-def _check_gemini(events: list[Told]) -> None:
+def _check_gemini(events: list[StreamEvent]) -> None:
     """Its streams end with their bytes: usage may follow the reason, and elder models gave one each time."""
-    need(any(ends_of("gemini", event.body) for event in events), "no end")
+    need(any(is_stream_end("gemini", event.body) for event in events), "no end")
     errors = [
         place
         for place, event in enumerate(events)

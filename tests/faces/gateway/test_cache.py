@@ -15,9 +15,9 @@ from groundwire.model.value import replace
 from groundwire.testing.answers import told
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
-from tests.faces.gateway.raw import Got, fetch, leave, request_of, send
-from tests.faces.gateway.sdk_readers import Clients
-from tests.faces.gateway.serving import Here, holding, run, serving, speaking
+from tests.faces.gateway.raw import RawResponse, fetch, leave, request_of, send
+from tests.faces.gateway.sdk_readers import SdkClients
+from tests.faces.gateway.serving import RunningGateway, provider_at, run, serving, wait_for_open_requests
 
 EVENTS = told(
     "The Nile ☃ is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile"
@@ -28,15 +28,17 @@ MODEL = "nile/m"
 
 
 @asynccontextmanager
-async def world(*responses: ScriptedResponse, seconds: float = 60.0) -> AsyncIterator[tuple[Here, Upstream]]:
+async def world(
+    *responses: ScriptedResponse, seconds: float = 60.0
+) -> AsyncIterator[tuple[RunningGateway, Upstream]]:
     config = Config(gateway=GatewaySettings(cache_seconds=seconds))
     async with Upstream(Script(responses=responses)) as upstream:
-        providers = {"nile": speaking("anthropic_messages", upstream.url)}
+        providers = {"nile": provider_at("anthropic_messages", upstream.url)}
         async with serving(providers, config=config) as here:
             yield here, upstream
 
 
-def state(got: Got) -> str:
+def state(got: RawResponse) -> str:
     return got.headers.get("x-groundwire-cache", "")
 
 
@@ -61,7 +63,7 @@ def test_every_client_holds_the_same_answer_when_it_is_told_again(first: str) ->
     async def work() -> None:
         async with (
             world(answer("anthropic_messages", EVENTS)) as (here, upstream),
-            Clients(here.url) as clients,
+            SdkClients(here.url) as clients,
         ):
             direct = await clients.ask(first, MODEL, stream=True)
             assert direct.spans
@@ -127,7 +129,7 @@ def test_who_comes_later_follows_live_and_the_last_who_leaves_stops_the_provider
             reader, third = await send(here.url, data)
             await reader.readuntil(b"6650")
             leave(second, "fin")
-            await holding(here.gateway, 1)
+            await wait_for_open_requests(here.gateway, 1)
             assert upstream.open_connections == 1
             leave(third, "rst")
             await upstream.disconnected()
@@ -142,7 +144,7 @@ def test_a_gateway_that_ends_tells_all_who_follow() -> None:
         async with world(silent) as (here, upstream):
             data = request_of("openai_chat", MODEL, stream=True)
             waiting = [asyncio.create_task(fetch(here.url, data)) for _ in range(3)]
-            await holding(here.gateway, 3)
+            await wait_for_open_requests(here.gateway, 3)
             await upstream.stalled(1)
             here.gateway.active_streams.close()
             assert [got.status for got in await asyncio.gather(*waiting)] == [503] * 3

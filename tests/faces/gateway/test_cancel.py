@@ -19,7 +19,7 @@ from groundwire.testing.answers import told
 from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import INBOUND, Leaving, leave, request_of, send
-from tests.faces.gateway.serving import Here, run, serving, speaking
+from tests.faces.gateway.serving import RunningGateway, provider_at, run, serving
 
 EVENTS = told(
     "The Nile is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile"
@@ -87,7 +87,7 @@ def response_for(case: Case) -> ScriptedResponse:
 class World:
     """A gateway, and the providers behind it."""
 
-    here: Here
+    here: RunningGateway
     upstream: Upstream
     deaf: Upstream
     waits: list[float] = field(default_factory=list)
@@ -141,8 +141,8 @@ async def aborts(count: int) -> list[float]:
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(Upstream(Script()))
         deaf = await stack.enter_async_context(Upstream(Script(door="deaf")))
-        providers = {f"open_{name}": speaking(name, upstream.url) for name in INBOUND}
-        providers |= {f"deaf_{name}": speaking(name, deaf.url) for name in INBOUND}
+        providers = {f"open_{name}": provider_at(name, upstream.url) for name in INBOUND}
+        providers |= {f"deaf_{name}": provider_at(name, deaf.url) for name in INBOUND}
         here = await stack.enter_async_context(serving(providers))
         world = World(here, upstream, deaf)
         quiet = len(asyncio.all_tasks())

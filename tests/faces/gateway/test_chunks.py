@@ -16,7 +16,7 @@ from groundwire.testing.upstream import Upstream
 from tests.contracts.recorded.catalogue import Recording, answer_of, recordings_of
 from tests.contracts.recorded.frames import is_sse
 from tests.faces.gateway.raw import INBOUND, fetch, request_of
-from tests.faces.gateway.serving import run, serving, speaking
+from tests.faces.gateway.serving import provider_at, run, serving
 
 _IDS = re.compile(rb"[0-9a-f]{32}")
 _TIMES = re.compile(rb'("created(?:_at)?"|"completed_at"|"updated"): ?(?:\d+|"[^"]*")')
@@ -62,7 +62,7 @@ def check(inbound: str, sizes: tuple[int, ...]) -> None:
     async def main() -> None:
         async with AsyncExitStack() as stack:
             upstream = await stack.enter_async_context(Upstream(Script()))
-            providers = {f"my_{name}": speaking(name, upstream.url) for name in INBOUND}
+            providers = {f"my_{name}": provider_at(name, upstream.url) for name in INBOUND}
             # Single bytes take their time, and signs of life would stand between them.
             timeouts = ResponseTimeouts(head=300.0, ping=300.0)
             here = await stack.enter_async_context(serving(providers, timeouts=timeouts))
@@ -103,7 +103,7 @@ def test_the_same_dialect_passes_every_byte(recordings: Path) -> None:
     async def main() -> None:
         async with AsyncExitStack() as stack:
             upstream = await stack.enter_async_context(Upstream(Script()))
-            providers = {f"my_{name}": speaking(name, upstream.url) for name in INBOUND}
+            providers = {f"my_{name}": provider_at(name, upstream.url) for name in INBOUND}
             here = await stack.enter_async_context(serving(providers))
             passed = 0
             for recording in recordings_of("stream", "body"):

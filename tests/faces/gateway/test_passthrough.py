@@ -18,9 +18,9 @@ from groundwire.providers.passthrough.writer import Passing
 from groundwire.testing.script import EVENTS, Dribble, ScriptedResponse
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.kills import FIRST, stream_of
-from tests.faces.gateway.raw import INBOUND, Got, fetch, request_of
-from tests.faces.gateway.sdk_readers import Clients, Read
-from tests.faces.gateway.serving import run, serving, speaking
+from tests.faces.gateway.raw import INBOUND, RawResponse, fetch, request_of
+from tests.faces.gateway.sdk_readers import SdkAnswer, SdkClients
+from tests.faces.gateway.serving import provider_at, run, serving
 from tests.faces.gateway.stream_ends import check_end
 
 by_dialect = pytest.mark.parametrize("dialect", INBOUND)
@@ -32,16 +32,16 @@ def middle(stream: bytes) -> int:
     return stream.index(b"\n\n", stream.index(b"moon")) + 2
 
 
-def passed(dialect: str, body: bytes, *, pause: float = 0.0) -> Got:
+def passed(dialect: str, body: bytes, *, pause: float = 0.0) -> RawResponse:
     """What a client of the dialect gets of these bytes of its provider's."""
     response = ScriptedResponse(headers={"content-type": EVENTS}, body=body, framing="chunked")
     if pause:
         response = replace(response, dribble=Dribble(len(body) // 8 + 1, pause))
 
-    async def main() -> Got:
+    async def main() -> RawResponse:
         async with AsyncExitStack() as stack:
             upstream = await stack.enter_async_context(Upstream(response))
-            here = await stack.enter_async_context(serving({"mine": speaking(dialect, upstream.url)}))
+            here = await stack.enter_async_context(serving({"mine": provider_at(dialect, upstream.url)}))
             return await fetch(here.url, request_of(dialect, "mine/m", stream=True))
 
     got = run(main())
@@ -151,19 +151,19 @@ def test_a_line_of_megabytes_passes_in_no_time() -> None:
     assert passed("openai_chat", stream).body == stream
 
 
-def read(change: Callable[[bytes], bytes]) -> dict[str, Read]:
+def read(change: Callable[[bytes], bytes]) -> dict[str, SdkAnswer]:
     """What the official clients make of streams that were changed."""
 
-    async def main() -> dict[str, Read]:
+    async def main() -> dict[str, SdkAnswer]:
         async with AsyncExitStack() as stack:
             providers = {}
             for dialect in INBOUND:
                 body = change(stream_of(dialect))
                 response = ScriptedResponse(headers={"content-type": EVENTS}, body=body, framing="chunked")
                 upstream = await stack.enter_async_context(Upstream(response))
-                providers[f"my_{dialect}"] = speaking(dialect, upstream.url)
+                providers[f"my_{dialect}"] = provider_at(dialect, upstream.url)
             here = await stack.enter_async_context(serving(providers))
-            clients = await stack.enter_async_context(Clients(here.url))
+            clients = await stack.enter_async_context(SdkClients(here.url))
             return {name: await clients.ask(name, f"my_{name}/m", stream=True) for name in INBOUND}
 
     return run(main())

@@ -16,17 +16,17 @@ from groundwire.model.value import replace
 from groundwire.server.app import HttpApp
 from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.testing.answers import told
-from tests.faces.gateway.asgi_client import posted
-from tests.faces.gateway.scripted_backend import Actor, before
+from tests.faces.gateway.asgi_client import post_json
+from tests.faces.gateway.scripted_backend import ScriptedBackend, app_for
 
 PAGE = Source("https://a.example/x", "A")
 ANSWER = told("It is so.", PAGE, query="what?")
 
 
 def test_a_query_is_answered_with_the_contract(tmp_path: Path) -> None:
-    actor = Actor(*ANSWER, usable=("gemini", "local"))
+    actor = ScriptedBackend(*ANSWER, usable=("gemini", "local"))
     body = {"query": "what?", "provider": "local", "allowed_domains": ["a.example"], "max_uses": 2}
-    answer = posted(before(actor, tmp_path), "/v1/search", body)
+    answer = post_json(app_for(actor, tmp_path), "/v1/search", body)
     assert answer.status == 200
     assert answer.json["llmContent"] == (
         'Web search results for "what?":\n\nIt is so.[1]\n\nSources:\n[1] A (https://a.example/x)'
@@ -50,7 +50,7 @@ def test_a_query_is_answered_with_the_contract(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_asked_is_an_error_of_the_contract(tmp_path: Path, body: object, kind: str) -> None:
-    answer = posted(before(Actor(*ANSWER), tmp_path), "/v1/search", json.dumps(body).encode())
+    answer = post_json(app_for(ScriptedBackend(*ANSWER), tmp_path), "/v1/search", json.dumps(body).encode())
     assert answer.status == 400
     assert answer.json["error"]["type"] == kind
 
@@ -65,13 +65,13 @@ def test_what_cannot_be_asked_is_an_error_of_the_contract(tmp_path: Path, body: 
 def test_a_search_that_fails_says_so_in_status_and_contract(
     tmp_path: Path, error: GroundwireError, status: int, kind: str
 ) -> None:
-    answer = posted(before(Actor(error), tmp_path), "/v1/search", {"query": "x"})
+    answer = post_json(app_for(ScriptedBackend(error), tmp_path), "/v1/search", {"query": "x"})
     assert (answer.status, answer.json["error"]["type"]) == (status, kind)
 
 
 def test_warnings_stand_in_the_head_and_in_the_body(tmp_path: Path) -> None:
-    actor = Actor(Warned("option_ignored", "no since"), *ANSWER)
-    answer = posted(before(actor, tmp_path), "/v1/search", {"query": "x", "since": "7d"})
+    actor = ScriptedBackend(Warned("option_ignored", "no since"), *ANSWER)
+    answer = post_json(app_for(actor, tmp_path), "/v1/search", {"query": "x", "since": "7d"})
     assert "option_ignored" in answer.headers["x-groundwire-warnings"]
     assert answer.json["groundwire"]["warnings"][0]["code"] == "option_ignored"
 
@@ -81,8 +81,8 @@ ASKED = {"contents": [{"parts": [{"text": "q"}]}], "tools": [{"googleSearch": {}
 
 
 def test_a_gemini_stream_without_sse_is_one_json_array(tmp_path: Path) -> None:
-    actor = Actor(*ANSWER)
-    answer = posted(before(actor, tmp_path), STREAM, ASKED)
+    actor = ScriptedBackend(*ANSWER)
+    answer = post_json(app_for(actor, tmp_path), STREAM, ASKED)
     assert answer.headers["content-type"] == "application/json"
     chunks = answer.json
     assert "".join(
@@ -93,12 +93,12 @@ def test_a_gemini_stream_without_sse_is_one_json_array(tmp_path: Path) -> None:
 
 
 def test_with_sse_it_is_events(tmp_path: Path) -> None:
-    answer = posted(before(Actor(*ANSWER), tmp_path), f"{STREAM}?alt=sse", ASKED)
+    answer = post_json(app_for(ScriptedBackend(*ANSWER), tmp_path), f"{STREAM}?alt=sse", ASKED)
     assert answer.headers["content-type"] == "text/event-stream"
     assert answer.body.startswith(b"data: {")
 
 
-class Slow(Actor):
+class Slow(ScriptedBackend):
     """Says nothing for a moment."""
 
     async def batches(
@@ -109,7 +109,7 @@ class Slow(Actor):
             yield batch
 
 
-def patient(actor: Actor, folder: Path) -> HttpApp:
+def patient(actor: ScriptedBackend, folder: Path) -> HttpApp:
     actor.config = replace(actor.config, data_dir=str(folder))
     return create_app(actor, {}, timeouts=ResponseTimeouts(head=0.05, ping=0.05))
 
@@ -118,19 +118,19 @@ WHOLE = "/v1beta/models/gemini:generateContent"
 
 
 def test_a_slow_whole_answer_of_gemini_begins_with_blanks(tmp_path: Path) -> None:
-    answer = posted(patient(Slow(*ANSWER), tmp_path), WHOLE, ASKED)
+    answer = post_json(patient(Slow(*ANSWER), tmp_path), WHOLE, ASKED)
     assert answer.status == 200
     assert answer.body.startswith(b" ")
     assert answer.json["candidates"][0]["content"]["parts"][0]["text"] == "It is so."
 
 
 def test_an_error_after_the_blanks_is_still_told(tmp_path: Path) -> None:
-    answer = posted(patient(Slow(Overloaded("down")), tmp_path), WHOLE, ASKED)
+    answer = post_json(patient(Slow(Overloaded("down")), tmp_path), WHOLE, ASKED)
     assert (answer.status, answer.json["error"]["code"]) == (200, 503)
 
 
 def test_a_quick_error_of_gemini_keeps_its_status(tmp_path: Path) -> None:
-    assert posted(before(Actor(Overloaded("down")), tmp_path), WHOLE, ASKED).status == 503
+    assert post_json(app_for(ScriptedBackend(Overloaded("down")), tmp_path), WHOLE, ASKED).status == 503
 
 
 @pytest.mark.parametrize(
@@ -149,5 +149,7 @@ def test_a_quick_error_of_gemini_keeps_its_status(tmp_path: Path) -> None:
 def test_a_quiet_stream_shows_life_where_its_clients_bear_it(
     tmp_path: Path, path: str, body: dict[str, object], lives: bool
 ) -> None:
-    answer = posted(patient(Slow(*ANSWER), tmp_path), path, {**body, **({"stream": True} if lives else {})})
+    answer = post_json(
+        patient(Slow(*ANSWER), tmp_path), path, {**body, **({"stream": True} if lives else {})}
+    )
     assert (b": keep-alive\n" in answer.body) is lives

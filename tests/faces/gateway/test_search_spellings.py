@@ -9,8 +9,8 @@ import pytest
 
 from groundwire.model import Source
 from groundwire.testing.answers import told
-from tests.faces.gateway.asgi_client import posted
-from tests.faces.gateway.scripted_backend import Actor, before
+from tests.faces.gateway.asgi_client import post_json
+from tests.faces.gateway.scripted_backend import ScriptedBackend, app_for
 
 PAGE = Source("https://a.example/x", "A")
 ANSWER = told("It is so.", PAGE, query="what?")
@@ -62,8 +62,8 @@ SPELLINGS: list[tuple[str, dict[str, Any]]] = [
 def test_every_spelling_turns_search_on_and_is_answered_with_the_page(
     tmp_path: Path, path: str, body: dict[str, Any]
 ) -> None:
-    actor = Actor(*ANSWER)
-    answer = posted(before(actor, tmp_path), path, body)
+    actor = ScriptedBackend(*ANSWER)
+    answer = post_json(app_for(actor, tmp_path), path, body)
     assert answer.status == 200
     assert actor.asked[0][2].search is not None
     assert actor.asked[0][2].tools == ()
@@ -84,6 +84,6 @@ def test_every_spelling_turns_search_on_and_is_answered_with_the_page(
     ],
 )
 def test_nobody_searches_who_did_not_ask_for_it(tmp_path: Path, path: str, body: dict[str, Any]) -> None:
-    actor = Actor(*ANSWER)
-    assert posted(before(actor, tmp_path), path, body).status == 200
+    actor = ScriptedBackend(*ANSWER)
+    assert post_json(app_for(actor, tmp_path), path, body).status == 200
     assert actor.asked[0][2].search is None

@@ -13,7 +13,7 @@ from groundwire.model import Json, JsonObject
 from groundwire.testing.answers import told
 from groundwire.testing.script import Script, answer
 from groundwire.testing.upstream import Upstream
-from tests.faces.gateway.serving import run, serving, speaking
+from tests.faces.gateway.serving import provider_at, run, serving
 
 STORED: dict[str, JsonObject] = {
     "previous_response_id": {"input": "And in Bern?", "previous_response_id": "resp_1"},
@@ -55,7 +55,7 @@ OTHERS = ("anthropic_messages", "openai_chat", "gemini", "gemini_interactions")
 async def asking(name: str) -> AsyncIterator[tuple[openai.AsyncOpenAI, Upstream]]:
     """The official client, a gateway, and a provider of this dialect."""
     script = Script(paths={"*": (answer(name, told("It rains.", model="m")),)})
-    async with Upstream(script) as upstream, serving({"other": speaking(name, upstream.url)}) as here:
+    async with Upstream(script) as upstream, serving({"other": provider_at(name, upstream.url)}) as here:
         client = openai.AsyncOpenAI(base_url=f"{here.url}/v1", api_key="any", max_retries=0, timeout=20)
         async with client:
             yield client, upstream

@@ -14,8 +14,8 @@ import aiohttp
 from groundwire.model.value import replace
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.asgi_client import CONVERSATIONS
-from tests.faces.gateway.serving import serving, speaking
+from tests.faces.gateway.asgi_client import SMALLEST_REQUESTS
+from tests.faces.gateway.serving import provider_at, serving
 
 COUNT = 2000
 KEY = "upstream-key-0123456789"
@@ -112,7 +112,7 @@ def _wrapped(name: str, said: Any, chance: random.Random) -> dict[str, Any]:
 def _attempts(canary: str) -> Iterator[tuple[str, dict[str, str], dict[str, Any]]]:
     """A path with its query, headers, and a body."""
     chance = random.Random(20)
-    dialects = itertools.cycle(CONVERSATIONS.items())
+    dialects = itertools.cycle(SMALLEST_REQUESTS.items())
     host = canary.removeprefix("http://")
     values: tuple[Any, ...] = (
         *(canary, f"{canary}/v1", host, f"//{host}", f"user:pw@{host}", [canary], {"url": canary}),
@@ -143,7 +143,7 @@ def test_two_thousand_attempts_reach_nobody_but_the_provider() -> None:
             Upstream(answer("openai_chat", told("Yes."))) as upstream,
             Upstream(answer("openai_chat", told("Caught."))) as canary,
             serving(
-                {"mine": replace(speaking("openai_chat", upstream.url), key_env="MINE_KEY")},
+                {"mine": replace(provider_at("openai_chat", upstream.url), key_env="MINE_KEY")},
                 env={"MINE_KEY": KEY, "HTTP_PROXY": ""},
             ) as here,
             aiohttp.ClientSession() as client,

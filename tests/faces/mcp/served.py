@@ -43,7 +43,7 @@ class Library(Groundwire):
 
 
 @dataclass
-class Here:
+class RunningMcpServer:
     """A server that runs."""
 
     url: str
@@ -62,7 +62,7 @@ def environment(upstream: Upstream, home: Path) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def served(home: Path, *responses: ScriptedResponse) -> AsyncIterator[Here]:
+async def served(home: Path, *responses: ScriptedResponse) -> AsyncIterator[RunningMcpServer]:
     """The application at a free port, as it stands, without a gateway around it."""
     async with Upstream(responses or (ANSWER,)) as upstream:
         env = environment(upstream, home)
@@ -75,7 +75,7 @@ async def served(home: Path, *responses: ScriptedResponse) -> AsyncIterator[Here
                     await app(scope, receive, send)
 
             async with _listening(mounted) as url:
-                yield Here(f"{url}/mcp", upstream, groundwire)
+                yield RunningMcpServer(f"{url}/mcp", upstream, groundwire)
             await app.aclose()
 
 

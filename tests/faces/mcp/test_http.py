@@ -23,7 +23,7 @@ from groundwire.model import Source
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer, json_response
 from groundwire.tools import TOOLS
-from tests.faces.mcp.served import ANSWER, COLOGNE, SILENT, TEXT, Here, served
+from tests.faces.mcp.served import ANSWER, COLOGNE, SILENT, TEXT, RunningMcpServer, served
 
 BOUND = 30.0
 MODES: tuple[Literal["auto", "legacy"], ...] = ("auto", "legacy")
@@ -158,7 +158,7 @@ def test_a_tool_that_does_not_exist_is_an_error_of_the_protocol(
 ) -> None:
     async def work() -> None:
         async with served(tmp_path) as here, Client(here.url, mode=mode) as client:
-            with pytest.raises(MCPError, match="There is no tool 'nothing'"):
+            with pytest.raises(MCPError, match="Unknown tool 'nothing'"):
                 await client.call_tool("nothing", {})
 
     attend(work)
@@ -237,7 +237,7 @@ def test_a_hundred_calls_at_once_are_all_answered(mode: Literal["auto", "legacy"
     attend(work)
 
 
-async def post(here: Here, body: object, **headers: str) -> tuple[int, Any, dict[str, str]]:
+async def post(here: RunningMcpServer, body: object, **headers: str) -> tuple[int, Any, dict[str, str]]:
     """A request by hand; the answer may come as one event."""
     async with (
         aiohttp.ClientSession() as session,

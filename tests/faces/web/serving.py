@@ -26,7 +26,7 @@ HOST = "127.0.0.1"
 
 
 @dataclass
-class Here:
+class RunningPage:
     """A page that is served."""
 
     url: str
@@ -36,12 +36,12 @@ class Here:
 
 
 @asynccontextmanager
-async def serving_page(
+async def running_page(
     folder: Path,
     providers: Mapping[str, ProviderSettings],
     config: Config | None = None,
     address: str = "",
-) -> AsyncIterator[Here]:
+) -> AsyncIterator[RunningPage]:
     """Serve the page until the block ends, over a store in the folder or at an address."""
     env = {"HOME": str(folder), "GROUNDWIRE_DATA_DIR": str(folder)}
     whole = replace(
@@ -61,7 +61,7 @@ async def serving_page(
                 async with asyncio.timeout(10):
                     while not server.started:
                         await asyncio.sleep(0.005)
-                yield Here(f"http://{HOST}:{listener.getsockname()[1]}", chat, store, gateway)
+                yield RunningPage(f"http://{HOST}:{listener.getsockname()[1]}", chat, store, gateway)
             finally:
                 server.should_exit = True
                 await running

@@ -27,8 +27,8 @@ from groundwire.testing.answers import told
 from groundwire.testing.script import Dribble
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import answered
-from tests.faces.gateway.serving import speaking
-from tests.faces.web.serving import serving_page
+from tests.faces.gateway.serving import provider_at
+from tests.faces.web.serving import running_page
 
 LAG = 0.1
 """Seconds for which the loop may be held."""
@@ -160,7 +160,7 @@ def test_the_loop_is_never_held_by_those_who_read_much(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
             Upstream(slow) as upstream,
-            serving_page(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as here,
+            running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
         ):
             await here.chat.save_agent(Agent("plain", {"en": "Plain"}), "")
             asking = asyncio.create_task(answered(here.chat, Asked("Go on?", "", agent="plain")))

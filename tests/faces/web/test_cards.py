@@ -24,9 +24,9 @@ from groundwire.model import (
 )
 from groundwire.store.base import Agent
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.serving import speaking
+from tests.faces.gateway.serving import provider_at
 from tests.faces.web.browsing import Browsing, Page, watched
-from tests.faces.web.serving import serving_page
+from tests.faces.web.serving import running_page
 
 FINDER = Agent("finder", {"en": "Finder"}, web_search=True)
 TITLE = "A title of many words that runs over several lines of a card, and then goes on " * 3
@@ -92,7 +92,7 @@ def test_a_card_is_on_the_screen_wherever_its_chip_is(
     async def run() -> None:
         async with (
             Upstream(answer("anthropic_messages", events())) as upstream,
-            serving_page(tmp_path, {"p": speaking("anthropic_messages", upstream.url)}) as here,
+            running_page(tmp_path, {"p": provider_at("anthropic_messages", upstream.url)}) as here,
             browsing.browser() as chromium,
         ):
             await here.chat.save_agent(FINDER, "")
@@ -124,7 +124,7 @@ def test_a_card_is_on_the_screen_wherever_its_chip_is(
             await check_card(page, "focused")
             await page.set_viewport_size({"width": height, "height": width})
             await check_card(page, "turned")
-            assert (seen.strangers, seen.dialogs) == ([], [])
+            assert (seen.foreign_requests, seen.dialogs) == ([], [])
 
     browsing.run(run())
 
@@ -135,7 +135,7 @@ def test_a_card_under_a_resting_pointer_is_on_the_screen_when_the_answer_ends(
     async def run() -> None:
         async with (
             Upstream(answer("anthropic_messages", events())) as upstream,
-            serving_page(tmp_path, {"p": speaking("anthropic_messages", upstream.url)}) as here,
+            running_page(tmp_path, {"p": provider_at("anthropic_messages", upstream.url)}) as here,
             browsing.browser() as chromium,
         ):
             await here.chat.save_agent(FINDER, "")

@@ -18,8 +18,8 @@ from groundwire.server.keys import KeyFile
 from groundwire.store.base import Agent
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.serving import speaking
-from tests.faces.web.serving import Here, serving_page
+from tests.faces.gateway.serving import provider_at
+from tests.faces.web.serving import RunningPage, running_page
 from tests.faces.web.test_pages import log_in, stream_of, token_of
 
 SECRET = "hazelnut"  # noqa: S105  a word to look for
@@ -47,13 +47,13 @@ class Person:
 
 
 @asynccontextmanager
-async def two_people(folder: Path) -> AsyncIterator[tuple[Here, Person, Person]]:
+async def two_people(folder: Path) -> AsyncIterator[tuple[RunningPage, Person, Person]]:
     """A gateway with two keys, and a browser logged in with each."""
     keys = [KeyFile(str(folder)).create(name, time())[0] for name in ("mine", "theirs")]
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(Upstream(answer("openai_chat", told("Said."))))
-        providers = {"p": speaking("openai_chat", upstream.url)}
-        here = await stack.enter_async_context(serving_page(folder, providers))
+        providers = {"p": provider_at("openai_chat", upstream.url)}
+        here = await stack.enter_async_context(running_page(folder, providers))
         people = []
         for key in keys:
             jar = aiohttp.CookieJar(unsafe=True)

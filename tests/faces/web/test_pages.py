@@ -22,18 +22,18 @@ from groundwire.testing.answers import told
 from groundwire.testing.script import ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import answered
-from tests.faces.gateway.serving import speaking
-from tests.faces.web.serving import Here, serving_page
+from tests.faces.gateway.serving import provider_at
+from tests.faces.web.serving import RunningPage, running_page
 
 FINDER = Agent("finder", {"en": "Finder"}, web_search=True)
 
 
 @asynccontextmanager
-async def visiting(folder: Path) -> AsyncIterator[tuple[Here, aiohttp.ClientSession]]:
+async def visiting(folder: Path) -> AsyncIterator[tuple[RunningPage, aiohttp.ClientSession]]:
     """The page over one scripted provider, and somebody with a cookie jar."""
     async with (
         Upstream(answer("openai_chat", told("Said."))) as upstream,
-        serving_page(folder, {"p": speaking("openai_chat", upstream.url)}) as here,
+        running_page(folder, {"p": provider_at("openai_chat", upstream.url)}) as here,
         aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
     ):
         await here.chat.save_agent(FINDER, "")
@@ -190,7 +190,7 @@ def test_closing_the_page_stops_the_provider(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
             Upstream(ScriptedResponse(delay=60)) as upstream,
-            serving_page(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as here,
+            running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
             aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
         ):
             await here.chat.save_agent(FINDER, "")
@@ -315,7 +315,7 @@ def test_a_second_question_in_a_session_under_way_gets_409_with_a_reason(tmp_pat
     async def run() -> None:
         async with (
             Upstream(ScriptedResponse(delay=60)) as upstream,
-            serving_page(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as here,
+            running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
             aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
         ):
             await here.chat.save_agent(FINDER, "")

@@ -20,10 +20,10 @@ from groundwire.testing.upstream import Upstream
 from tests.contracts.recorded.catalogue import READERS, Recording, find_recording, recordings_of, told_by
 from tests.contracts.recorded.told import Mention, Told, place_of_link
 from tests.faces.gateway.matrix import response_of
-from tests.faces.gateway.serving import speaking
+from tests.faces.gateway.serving import provider_at
 from tests.faces.web.browsing import Browsing, Page, watched
-from tests.faces.web.reading import Shown, page_of, read_answer, said
-from tests.faces.web.serving import Here, serving_page
+from tests.faces.web.reading import ShownAnswer, page_of, read_answer, said
+from tests.faces.web.serving import RunningPage, running_page
 
 DIALECTS = tuple(READERS)
 MOST = 2
@@ -47,7 +47,7 @@ def played(one: Recording) -> ScriptedResponse:
     return replace(response, dribble=Dribble(len(response.body) // 6 + 1, 0.03))
 
 
-async def ask(page: Page, here: Here, dialect: str) -> Shown:
+async def ask(page: Page, here: RunningPage, dialect: str) -> ShownAnswer:
     """Ask in a new session, read the answer, load the page again and find the same elements."""
     await page.goto(f"{here.url}/?agent={dialect}")
     await page.wait_for_selector("#send:enabled")
@@ -63,11 +63,11 @@ async def ask(page: Page, here: Here, dialect: str) -> Shown:
 
 
 @asynccontextmanager
-async def looking(browsing: Browsing, folder: Path) -> AsyncIterator[tuple[Upstream, Here, Page]]:
+async def looking(browsing: Browsing, folder: Path) -> AsyncIterator[tuple[Upstream, RunningPage, Page]]:
     """A page with an agent for each dialect, all answered by one script; it must do nothing forbidden."""
     async with (
         Upstream(Script()) as upstream,
-        serving_page(folder, {f"my_{name}": speaking(name, upstream.url) for name in DIALECTS}) as here,
+        running_page(folder, {f"my_{name}": provider_at(name, upstream.url) for name in DIALECTS}) as here,
         browsing.browser() as chromium,
     ):
         for dialect in DIALECTS:
@@ -75,7 +75,7 @@ async def looking(browsing: Browsing, folder: Path) -> AsyncIterator[tuple[Upstr
             await here.chat.save_agent(agent, "")
         page, seen = await watched(await chromium.new_context(locale="en-US"), here.url)
         yield upstream, here, page
-        assert (seen.errors, seen.strangers, seen.dialogs) == ([], [], [])
+        assert (seen.errors, seen.foreign_requests, seen.dialogs) == ([], [], [])
 
 
 def mentions(told: Told) -> list[Mention]:
@@ -129,7 +129,7 @@ def queries_of(told: Told) -> list[str]:
     return list(dict.fromkeys(" ".join(query.split()) for query in every if query.strip()))
 
 
-def faults(shown: Shown, told: Told) -> Iterable[str]:
+def faults(shown: ShownAnswer, told: Told) -> Iterable[str]:
     """Everything the page shows otherwise than the wire says it."""
     chips = {(chip.before, page_of(chip.href)) for chip in shown.chips}
     for letters, page in chips ^ expected_chips(told):

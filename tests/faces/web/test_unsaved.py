@@ -6,14 +6,14 @@ from pathlib import Path
 
 from groundwire.store.base import Agent
 from tests.faces.web.browsing import Browsing, watched
-from tests.faces.web.serving import serving_page
+from tests.faces.web.serving import running_page
 
 AGENT = Agent("finder", {"en": "Finder"}, web_search=True)
 
 
 def test_changes_of_an_agent_are_not_left_without_a_question(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
-        async with serving_page(tmp_path, {}) as here, browsing.browser() as chromium:
+        async with running_page(tmp_path, {}) as here, browsing.browser() as chromium:
             await here.chat.save_agent(AGENT, "")
             page, seen = await watched(await chromium.new_context(locale="en-US"), here.url)
             form = f"{here.url}/agents/finder"

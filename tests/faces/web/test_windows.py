@@ -10,7 +10,7 @@ from groundwire.faces.web.chat import LAST_WINDOW_TURNS, WINDOW_TURNS, turn_rang
 from groundwire.model import Answer, Message, Text
 from groundwire.store.base import Agent, Session, Store, StoredMessage
 from tests.faces.web.browsing import Browsing, Page, watched
-from tests.faces.web.serving import serving_page
+from tests.faces.web.serving import running_page
 
 NOW = "2026-03-01T00:00:00.000000+00:00"
 
@@ -108,7 +108,7 @@ def test_a_long_session_opens_at_its_end_and_grows_upwards_where_somebody_reads(
     whole = [turn.id for turn in turns(count)]
 
     async def run() -> None:
-        async with serving_page(tmp_path, {}) as here, browsing.browser() as chromium:
+        async with running_page(tmp_path, {}) as here, browsing.browser() as chromium:
             fill(here.store, count)
             plain = await chromium.new_context(locale="en-US", java_script_enabled=False)
             page, _ = await watched(plain, here.url)
@@ -131,6 +131,6 @@ def test_a_long_session_opens_at_its_end_and_grows_upwards_where_somebody_reads(
             await page.locator(f"#m-q{3 + WINDOW_TURNS}").wait_for()
             await page.get_by_role("link", name="Earlier").click()
             await page.locator("#m-q3").wait_for()
-            assert (seen.errors, seen.strangers) == ([], [])
+            assert (seen.errors, seen.foreign_requests) == ([], [])
 
     browsing.run(run())

@@ -85,7 +85,7 @@ _FLAGS = "; Path=/; HttpOnly; SameSite=Strict"
 
 
 @value
-class Visitor:
+class WebVisitor:
     """The visitor who sent a request."""
 
     owner: str
@@ -108,7 +108,7 @@ class VisitorAuth:
         self._clock = clock
         self._logout_list: Logouts | None = None
 
-    def visitor(self, app: HttpApp, exchange: HttpExchange) -> Visitor:
+    def visitor(self, app: HttpApp, exchange: HttpExchange) -> WebVisitor:
         """The visitor who sent a request."""
         cookies_sent = _cookies(exchange)
         browser_id = cookies_sent.get(BROWSER_COOKIE, "")
@@ -121,7 +121,7 @@ class VisitorAuth:
         is_open = app.access.is_open()
         owner = "" if is_open else self._owner(app, cookies_sent.get(LOGIN_COOKIE, ""))
         token = _sign(app, f"form {browser_id}")
-        return Visitor(owner, language, token, is_open or bool(owner), not is_open, cookies)
+        return WebVisitor(owner, language, token, is_open or bool(owner), not is_open, cookies)
 
     def log_in(self, app: HttpApp, exchange: HttpExchange, key: str) -> Headers:
         """Log in with a key; returns the cookie. Raises `TurnedAway` if the key is not valid."""
@@ -157,14 +157,14 @@ def language_cookie(exchange: HttpExchange, language: str) -> Headers:
     return (_cookie(LANGUAGE_COOKIE, language, exchange, 365 * 24 * 3600),) if language in LANGUAGES else ()
 
 
-def check_token(visitor: Visitor, given: str) -> None:
+def check_token(visitor: WebVisitor, given: str) -> None:
     """Check a CSRF token; raises 403."""
     if not hmac.compare_digest(visitor.token.encode(), given.encode("utf-8", "replace")):
         raise TurnedAway(status=403, message="this form is out of date; reload the page", code="STALE_FORM")
 
 
 async def read_form(
-    visitor: Visitor, exchange: HttpExchange, limit: int = MAX_FORM_BYTES
+    visitor: WebVisitor, exchange: HttpExchange, limit: int = MAX_FORM_BYTES
 ) -> Mapping[str, str]:
     """Read a form and check its token; returns its fields."""
     kind = exchange.headers.get("content-type", "").partition(";")[0].strip().lower()

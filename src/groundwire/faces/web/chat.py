@@ -29,7 +29,7 @@ from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import load_json
 from groundwire.errors import ClientWireError, ConfigError, GroundwireError
 from groundwire.faces.web.answers import AnswerView
-from groundwire.faces.web.auth import MAX_FORM_BYTES, Visitor, check_token, read_form
+from groundwire.faces.web.auth import MAX_FORM_BYTES, WebVisitor, check_token, read_form
 from groundwire.faces.web.headers import PRIVATE, SECURITY, redirect, send_error, sse_event
 from groundwire.faces.web.pages import PageRequest, PageRoute, WebApp
 from groundwire.faces.web.visible import one_line
@@ -189,7 +189,9 @@ async def find(web: WebApp, request: PageRequest) -> None:
     await web.send(request, "find", found=found, listed=listed, query=query)
 
 
-def _render_turns(web: WebApp, visitor: Visitor, agent: Agent, turns: Iterable[StoredMessage]) -> list[str]:
+def _render_turns(
+    web: WebApp, visitor: WebVisitor, agent: Agent, turns: Iterable[StoredMessage]
+) -> list[str]:
     articles: list[str] = []
     question = ""
     for turn in turns:
@@ -266,7 +268,7 @@ def _changed_blocks(old: tuple[str, ...], new: tuple[str, ...]) -> Json:
     return {"keep": keep, "blocks": list(new[keep:])}
 
 
-def _decode_question(visitor: Visitor, fields: Fields) -> Asked:
+def _decode_question(visitor: WebVisitor, fields: Fields) -> Asked:
     controls = Controls(
         domains_in(fields.text("allowed_domains")),
         domains_in(fields.text("blocked_domains")),

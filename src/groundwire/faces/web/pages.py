@@ -26,7 +26,7 @@ from groundwire.chat.states import state_of
 from groundwire.chat.turns import Turn
 from groundwire.errors import GroundwireError
 from groundwire.faces.web.answers import AnswerView, view_of
-from groundwire.faces.web.auth import Visitor, VisitorAuth
+from groundwire.faces.web.auth import VisitorAuth, WebVisitor
 from groundwire.faces.web.headers import redirect, send_page
 from groundwire.faces.web.messages import error_line
 from groundwire.faces.web.visible import one_line, seen
@@ -78,7 +78,7 @@ class Pages:
         self._templates.filters["line"] = one_line
         self._templates.filters["pick"] = pick
 
-    def render(self, name: str, visitor: Visitor, **values: object) -> str:
+    def render(self, name: str, visitor: WebVisitor, **values: object) -> str:
         """Render a template with the common variables and `values`."""
         common: dict[str, object] = {
             "t": self.texts[visitor.language],
@@ -89,7 +89,7 @@ class Pages:
         }
         return self._templates.get_template(f"{name}.html").render({**common, **values})
 
-    def question(self, visitor: Visitor, message: StoredMessage) -> Markup:
+    def question(self, visitor: WebVisitor, message: StoredMessage) -> Markup:
         """HTML of a question in the conversation."""
         content = message.content if isinstance(message.content, Message) else Message("user", ())
         text, controls = seen(content.text), readable_controls(content)
@@ -98,7 +98,7 @@ class Pages:
         )
         return Markup(self.render("question", visitor, message=message, text=text, limits=limits))  # noqa: S704  autoescaped
 
-    def answer(self, visitor: Visitor, agent: Agent, message: StoredMessage, question: str) -> Markup:
+    def answer(self, visitor: WebVisitor, agent: Agent, message: StoredMessage, question: str) -> Markup:
         """HTML of an answer that is not being written. Completed answers are cached: they never change."""
         content = message.content if isinstance(message.content, Answer) else Answer()
         name = pick(agent.name, visitor.language)
@@ -111,24 +111,24 @@ class Pages:
                 self._keep(key, html)
         return html
 
-    def turn_start(self, visitor: Visitor, turn: Turn) -> Markup:
+    def turn_start(self, visitor: WebVisitor, turn: Turn) -> Markup:
         """HTML of a question and of its answer, which is still empty."""
         view = self.view(visitor, turn.agent, turn.answer)
         question = self.question(visitor, turn.question)
         return question + self._answer(visitor, turn.agent, view, question=turn.question.id, live=True)
 
     def view(
-        self, visitor: Visitor, agent: Agent, message: StoredMessage, *, searching: bool = False
+        self, visitor: WebVisitor, agent: Agent, message: StoredMessage, *, searching: bool = False
     ) -> AnswerView:
         """The view of an answer for templates."""
         texts = self.texts[visitor.language]
         return view_of(message, texts, searched=agent.web_search, searching=searching)
 
-    def status(self, visitor: Visitor, view: AnswerView) -> str:
+    def status(self, visitor: WebVisitor, view: AnswerView) -> str:
         """HTML of the status line of an answer in progress."""
         return self.render("status", visitor, view=view, live=True).strip()
 
-    def progress(self, visitor: Visitor, view: AnswerView) -> str:
+    def progress(self, visitor: WebVisitor, view: AnswerView) -> str:
         """HTML of the searches and sources so far."""
         return self.render("progress", visitor, view=view).strip()
 
@@ -137,7 +137,7 @@ class Pages:
             self._answer_cache.pop(next(iter(self._answer_cache)), None)
         self._answer_cache[key] = html
 
-    def _answer(self, visitor: Visitor, agent: Agent, view: AnswerView, **extra: object) -> Markup:
+    def _answer(self, visitor: WebVisitor, agent: Agent, view: AnswerView, **extra: object) -> Markup:
         name = one_line(pick(agent.name, visitor.language))
         values = {"live": False, "footnoted": "", **extra}
         return Markup(self.render("answer", visitor, view=view, who=name, **values))  # noqa: S704  autoescaped
@@ -199,7 +199,7 @@ class PageRequest:
     app: HttpApp
     context: RequestContext
     params: Mapping[str, str]
-    visitor: Visitor
+    visitor: WebVisitor
 
     @property
     def exchange(self) -> HttpExchange:

@@ -36,8 +36,8 @@ from groundwire.model import (
     ToolChoice,
     Verbatim,
 )
-from tests.faces.gateway.asgi_client import Answered, posted
-from tests.faces.gateway.scripted_backend import Actor, before
+from tests.faces.gateway.asgi_client import AsgiResponse, post_json
+from tests.faces.gateway.scripted_backend import ScriptedBackend, app_for
 
 QUERY = "groundwire release\n2031: what is new?"
 OLD = "You are an assistant for performing a web search tool use"
@@ -87,7 +87,7 @@ def body(version: str = "2.1.325", *, stream: bool = True, **tool: object) -> di
     }
 
 
-def blocks(answer: Answered, *, stream: bool) -> list[dict[str, Any]]:
+def blocks(answer: AsgiResponse, *, stream: bool) -> list[dict[str, Any]]:
     """The content, whichever way it came."""
     assert answer.status == 200
     if not stream:
@@ -109,10 +109,10 @@ def blocks(answer: Answered, *, stream: bool) -> list[dict[str, Any]]:
 
 def asked(
     folder: Path, lines: Sequence[Event | GroundwireError], *, stream: bool = True, **settings: Any
-) -> tuple[list[dict[str, Any]], Actor]:
-    actor = Actor(*lines, usable=("gemini", "local"))
-    gateway = before(actor, folder, Config(gateway=GatewaySettings(**settings)))
-    return blocks(posted(gateway, "/v1/messages?beta=true", body(stream=stream)), stream=stream), actor
+) -> tuple[list[dict[str, Any]], ScriptedBackend]:
+    actor = ScriptedBackend(*lines, usable=("gemini", "local"))
+    gateway = app_for(actor, folder, Config(gateway=GatewaySettings(**settings)))
+    return blocks(post_json(gateway, "/v1/messages?beta=true", body(stream=stream)), stream=stream), actor
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -120,8 +120,8 @@ def asked(
 def test_every_version_gets_a_search_and_its_result_before_the_text(
     tmp_path: Path, version: str, stream: bool
 ) -> None:
-    actor = Actor(*GEMINI)
-    answer = posted(before(actor, tmp_path), "/v1/messages?beta=true", body(version, stream=stream))
+    actor = ScriptedBackend(*GEMINI)
+    answer = post_json(app_for(actor, tmp_path), "/v1/messages?beta=true", body(version, stream=stream))
     call, result, *texts = blocks(answer, stream=stream)
     assert (call["type"], call["name"]) == ("server_tool_use", "web_search")
     assert call["input"] == {"query": "release 2031"}
@@ -145,8 +145,8 @@ def test_who_searches_is_given_the_query_alone_and_told_to_search(tmp_path: Path
 
 
 def test_domains_reach_whoever_searches(tmp_path: Path) -> None:
-    actor = Actor(*GEMINI)
-    posted(before(actor, tmp_path), "/v1/messages", body(allowed_domains=["one.example"]))
+    actor = ScriptedBackend(*GEMINI)
+    post_json(app_for(actor, tmp_path), "/v1/messages", body(allowed_domains=["one.example"]))
     search = actor.asked[0][2].search
     assert search is not None
     assert search.allowed_domains == ("one.example",)
@@ -158,15 +158,15 @@ def test_the_search_target_of_the_settings_comes_first(tmp_path: Path) -> None:
 
 
 def test_a_model_that_cannot_search_is_not_asked_to(tmp_path: Path) -> None:
-    actor = Actor(*GEMINI, usable=("anthropic", "gemini"))
+    actor = ScriptedBackend(*GEMINI, usable=("anthropic", "gemini"))
     config = Config({"anthropic": ProviderSettings(search="none")})
-    posted(before(actor, tmp_path, config), "/v1/messages", body())
+    post_json(app_for(actor, tmp_path, config), "/v1/messages", body())
     assert actor.asked[0][:2] == ("auto", "")
 
 
 def test_the_models_own_target_is_asked_if_it_searches(tmp_path: Path) -> None:
-    actor = Actor(*GEMINI, usable=("anthropic", "gemini"))
-    posted(before(actor, tmp_path), "/v1/messages", body())
+    actor = ScriptedBackend(*GEMINI, usable=("anthropic", "gemini"))
+    post_json(app_for(actor, tmp_path), "/v1/messages", body())
     assert actor.asked[0][:2] == ("anthropic", "claude-opus-4-8")
 
 
@@ -195,14 +195,14 @@ def test_what_asking_again_cannot_mend_is_the_result_of_the_search(
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_what_may_work_later_keeps_its_status(tmp_path: Path, stream: bool) -> None:
-    gateway = before(Actor(RateLimited("slow down")), tmp_path)
-    assert posted(gateway, "/v1/messages", body(stream=stream)).status == 429
+    gateway = app_for(ScriptedBackend(RateLimited("slow down")), tmp_path)
+    assert post_json(gateway, "/v1/messages", body(stream=stream)).status == 429
 
 
 def test_too_many_domains_are_a_result_too(tmp_path: Path) -> None:
-    gateway = before(Actor(*GEMINI), tmp_path)
+    gateway = app_for(ScriptedBackend(*GEMINI), tmp_path)
     names = [f"d{number}.example" for number in range(101)]
-    found = blocks(posted(gateway, "/v1/messages", body(allowed_domains=names)), stream=True)
+    found = blocks(post_json(gateway, "/v1/messages", body(allowed_domains=names)), stream=True)
     assert found[1]["content"]["error_code"] == "invalid_tool_input"
 
 
@@ -242,8 +242,8 @@ def test_an_answer_without_any_search_claims_none(tmp_path: Path) -> None:
 
 
 def test_bytes_of_anthropics_own_pass_as_they_are(tmp_path: Path) -> None:
-    actor = Actor(Verbatim(b"event: ping\ndata: {}\n\n"), *GEMINI)
-    assert posted(before(actor, tmp_path), "/v1/messages", body()).body == b"event: ping\ndata: {}\n\n"
+    actor = ScriptedBackend(Verbatim(b"event: ping\ndata: {}\n\n"), *GEMINI)
+    assert post_json(app_for(actor, tmp_path), "/v1/messages", body()).body == b"event: ping\ndata: {}\n\n"
     assert actor.asked[0][2].wire is not None
 
 
@@ -257,6 +257,6 @@ def test_bytes_of_anthropics_own_pass_as_they_are(tmp_path: Path) -> None:
     ],
 )
 def test_what_only_looks_alike_is_left_alone(tmp_path: Path, change: dict[str, Any]) -> None:
-    actor = Actor(*GEMINI)
-    posted(before(actor, tmp_path), "/v1/messages", {**body(stream=False), **change})
+    actor = ScriptedBackend(*GEMINI)
+    post_json(app_for(actor, tmp_path), "/v1/messages", {**body(stream=False), **change})
     assert actor.asked[0][2].tool_choice != ToolChoice("search")

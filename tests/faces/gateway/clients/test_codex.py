@@ -10,8 +10,8 @@ from groundwire.errors import RateLimited, UnsupportedFeature
 from groundwire.faces.gateway.clients.codex import decode
 from groundwire.model import Location, Source
 from groundwire.testing.answers import told
-from tests.faces.gateway.asgi_client import posted
-from tests.faces.gateway.scripted_backend import Actor, before
+from tests.faces.gateway.asgi_client import post_json
+from tests.faces.gateway.scripted_backend import ScriptedBackend, app_for
 
 PAGE = Source("https://groundwire.test/a", "Release", excerpts=("Groundwire 4.2 came out.",))
 ANSWER = told("It came out.", PAGE, query="release")
@@ -31,8 +31,8 @@ def body(*queries: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def test_it_gets_a_text_for_its_model_and_results_to_refer_to(tmp_path: Path) -> None:
-    actor = Actor(*ANSWER)
-    answer = posted(before(actor, tmp_path), PATH, body({"q": "groundwire release 2031"}))
+    actor = ScriptedBackend(*ANSWER)
+    answer = post_json(app_for(actor, tmp_path), PATH, body({"q": "groundwire release 2031"}))
     assert answer.status == 200
     assert answer.json["encrypted_output"] is None
     assert answer.json["output"] == (
@@ -51,8 +51,8 @@ def test_it_gets_a_text_for_its_model_and_results_to_refer_to(tmp_path: Path) ->
 
 
 def test_several_queries_are_several_searches_and_references_run_on(tmp_path: Path) -> None:
-    actor = Actor(*ANSWER)
-    found = posted(before(actor, tmp_path), PATH, body({"q": "one"}, {"q": "two"})).json
+    actor = ScriptedBackend(*ANSWER)
+    found = post_json(app_for(actor, tmp_path), PATH, body({"q": "one"}, {"q": "two"})).json
     assert sorted(request.query for _, _, request in actor.asked) == ["one", "two"]
     assert [item["ref_id"] for item in found["results"]] == ["turn0search0", "turn0search1"]
     assert "[1] turn0search1: Release" in found["output"]
@@ -83,36 +83,40 @@ def test_a_query_cannot_leave_the_users_own_list_of_sites() -> None:
 
 
 def test_the_search_target_of_the_settings_is_asked(tmp_path: Path) -> None:
-    actor = Actor(*ANSWER, usable=("openai", "local"))
+    actor = ScriptedBackend(*ANSWER, usable=("openai", "local"))
     config = Config(gateway=GatewaySettings(search="local"))
-    posted(before(actor, tmp_path, config), PATH, body({"q": "x"}))
+    post_json(app_for(actor, tmp_path, config), PATH, body({"q": "x"}))
     assert actor.asked[0][:2] == ("local", "")
 
 
 def test_a_command_that_is_not_served_is_named(tmp_path: Path) -> None:
     commands = {"open": [{"ref_id": "turn0search0"}]}
-    answer = posted(before(Actor(*ANSWER), tmp_path), PATH, body(commands=commands))
+    answer = post_json(app_for(ScriptedBackend(*ANSWER), tmp_path), PATH, body(commands=commands))
     assert answer.status == 200
     assert answer.json["output"] == "Not available here: open. Use search_query."
 
 
 def test_a_restriction_that_cannot_be_kept_is_said_in_the_output(tmp_path: Path) -> None:
-    answer = posted(before(Actor(UnsupportedFeature("no live=false")), tmp_path), PATH, body({"q": "x"}))
+    answer = post_json(
+        app_for(ScriptedBackend(UnsupportedFeature("no live=false")), tmp_path), PATH, body({"q": "x"})
+    )
     assert answer.status == 200
     assert "The search failed: no live=false" in answer.json["output"]
     assert answer.json["results"] == []
 
 
 def test_what_may_work_later_keeps_its_status_in_the_dialect_of_responses(tmp_path: Path) -> None:
-    answer = posted(before(Actor(RateLimited("slow")), tmp_path), PATH, body({"q": "x"}))
+    answer = post_json(app_for(ScriptedBackend(RateLimited("slow")), tmp_path), PATH, body({"q": "x"}))
     assert answer.status == 429
     assert answer.json["error"]["message"] == "slow"
 
 
 def test_no_query_and_no_command_is_an_error(tmp_path: Path) -> None:
-    assert posted(before(Actor(*ANSWER), tmp_path), PATH, body({"q": " "})).status == 400
+    assert post_json(app_for(ScriptedBackend(*ANSWER), tmp_path), PATH, body({"q": " "})).status == 400
 
 
 def test_the_output_is_no_longer_than_wanted(tmp_path: Path) -> None:
-    answer = posted(before(Actor(*ANSWER), tmp_path), PATH, body({"q": "x"}, max_output_tokens=5))
+    answer = post_json(
+        app_for(ScriptedBackend(*ANSWER), tmp_path), PATH, body({"q": "x"}, max_output_tokens=5)
+    )
     assert len(answer.json["output"]) == 20

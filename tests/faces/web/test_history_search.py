@@ -13,8 +13,8 @@ from groundwire.store.base import Agent
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import answered
-from tests.faces.gateway.serving import speaking
-from tests.faces.web.serving import serving_page
+from tests.faces.gateway.serving import provider_at
+from tests.faces.web.serving import running_page
 
 SAID = "Die Straße <b>führt</b> über Köln."
 
@@ -23,7 +23,7 @@ def test_a_hit_is_marked_in_its_sentence_and_a_session_can_be_taken_along(tmp_pa
     async def run() -> None:
         async with (
             Upstream(answer("openai_chat", told(SAID))) as upstream,
-            serving_page(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as here,
+            running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
             aiohttp.ClientSession(here.url) as browser,
         ):
             await here.chat.save_agent(Agent("plain", {"en": "Plain"}), "")

@@ -16,7 +16,7 @@ from groundwire.config.schema import Config, GatewaySettings
 from groundwire.faces.web import auth
 from groundwire.faces.web.auth import Logouts
 from groundwire.server.keys import KeyFile
-from tests.faces.web.serving import Here, serving_page
+from tests.faces.web.serving import RunningPage, running_page
 
 PROXY = Config(gateway=GatewaySettings(trusted_proxies=("127.0.0.1",)))
 
@@ -24,10 +24,10 @@ PROXY = Config(gateway=GatewaySettings(trusted_proxies=("127.0.0.1",)))
 @asynccontextmanager
 async def visited(
     folder: Path, config: Config | None = None
-) -> AsyncIterator[tuple[Here, aiohttp.ClientSession]]:
+) -> AsyncIterator[tuple[RunningPage, aiohttp.ClientSession]]:
     async with (
         asyncio.timeout(30),
-        serving_page(folder, {}, config) as here,
+        running_page(folder, {}, config) as here,
         aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
     ):
         yield here, browser
@@ -106,11 +106,11 @@ def test_a_logout_ends_the_login_for_every_copy_of_its_cookie(tmp_path: Path) ->
             assert not await is_in(here, stolen)
             assert await is_in(here, other)
 
-    async def log_in_anew(here: Here, key: str) -> aiohttp.ClientResponse:
+    async def log_in_anew(here: RunningPage, key: str) -> aiohttp.ClientResponse:
         async with aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as another:
             return await log_in(another, key)
 
-    async def is_in(here: Here, login: str) -> bool:
+    async def is_in(here: RunningPage, login: str) -> bool:
         headers = {"cookie": f"groundwire_login={login}"}
         async with (
             aiohttp.ClientSession(here.url) as client,

@@ -15,7 +15,7 @@ import pytest
 from groundwire.faces.mcp.handshake import STATELESS_VERSION
 from groundwire.faces.mcp.http import McpApp, mcp_app
 from groundwire.server.asgi import AsgiMessage, Scope
-from tests.faces.mcp.test_greeting import ENVELOPE, hello, library, probe, tools
+from tests.faces.mcp.test_handshake import ENVELOPE, hello, library, probe, tools
 
 BOUND = 60.0
 HEADERS = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
@@ -137,11 +137,11 @@ import sys
 from pathlib import Path
 from groundwire.client import Groundwire
 from groundwire.config.load import load
-from groundwire.faces.mcp.handshake import first_answer
-from groundwire.faces.mcp.tool_list import offered
+from groundwire.faces.mcp.handshake import early_reply
+from groundwire.faces.mcp.tool_list import tool_definitions
 home = {str(tmp_path)!r}
 asker = Groundwire(load({{}}, home, home), env={{"HOME": home}})
-answer = first_answer({json.dumps(json.dumps(tools(None)))}, lambda: offered(asker), modern=False)
+answer = early_reply({json.dumps(json.dumps(tools(None)))}, lambda: tool_definitions(asker), stateless=False)
 sys.exit('mcp' in sys.modules or not answer["result"]["tools"])
 """
     done = subprocess.run([sys.executable, "-c", script], timeout=BOUND, check=False)  # noqa: S603

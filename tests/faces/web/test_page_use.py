@@ -10,10 +10,10 @@ from groundwire.config.schema import Config, GatewaySettings
 from groundwire.store.base import Agent
 from groundwire.testing.script import Script, ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.serving import holding, speaking
+from tests.faces.gateway.serving import provider_at, wait_for_open_requests
 from tests.faces.web.browsing import Browser, Browsing, Page, watched
 from tests.faces.web.rich import OTHER, rich_events
-from tests.faces.web.serving import Here, serving_page
+from tests.faces.web.serving import RunningPage, running_page
 
 FINDER = Agent("finder", {"en": "Finder", "de": "Sucher"}, web_search=True)
 
@@ -21,10 +21,10 @@ FINDER = Agent("finder", {"en": "Finder", "de": "Sucher"}, web_search=True)
 @asynccontextmanager
 async def using(
     browsing: Browsing, folder: Path, script: Script | ScriptedResponse, config: Config | None = None
-) -> AsyncIterator[tuple[Upstream, Here, Browser]]:
+) -> AsyncIterator[tuple[Upstream, RunningPage, Browser]]:
     async with (
         Upstream(script) as upstream,
-        serving_page(folder, {"p": speaking("anthropic_messages", upstream.url)}, config) as here,
+        running_page(folder, {"p": provider_at("anthropic_messages", upstream.url)}, config) as here,
         browsing.browser() as chromium,
     ):
         await here.chat.save_agent(FINDER, "")
@@ -60,7 +60,7 @@ def test_copying_takes_the_text_with_its_footnotes(browsing: Browsing, tmp_path:
             assert lines[-1].startswith("[^2]: Another page, with a title of many words")
             assert lines[-1].endswith(f"<{OTHER.url}>")
             await page.get_by_role("button", name="Copy", exact=True).wait_for()
-            assert (seen.errors, seen.strangers) == ([], [])
+            assert (seen.errors, seen.foreign_requests) == ([], [])
 
     browsing.run(run())
 
@@ -115,7 +115,7 @@ def test_every_control_is_reached_and_used_by_keyboard(browsing: Browsing, tmp_p
             for path in ("/agents", "/agents/new", "/usage", "/find?q=said"):
                 await page.goto(f"{here.url}{path}")
                 assert await tab_through(page) == []
-            assert (seen.errors, seen.strangers) == ([], [])
+            assert (seen.errors, seen.foreign_requests) == ([], [])
 
     browsing.run(run())
 
@@ -195,7 +195,7 @@ def test_nothing_leaves_a_narrow_screen(browsing: Browsing, tmp_path: Path) -> N
             ):
                 await page.goto(f"{here.url}{path}")
                 assert await page.evaluate("document.documentElement.scrollWidth") <= 320, path
-            assert (seen.strangers, seen.dialogs) == ([], [])
+            assert (seen.foreign_requests, seen.dialogs) == ([], [])
 
     browsing.run(run())
 
@@ -267,7 +267,7 @@ def test_a_full_gateway_says_so_and_the_question_stays(browsing: Browsing, tmp_p
             await first.close()
             upstream.script = Script((answer("anthropic_messages", rich_events()),))
             await upstream.disconnected()
-            await holding(here.gateway, 0)
+            await wait_for_open_requests(here.gateway, 0)
             await page.keyboard.press("Enter")
             await page.wait_for_selector('.answer[data-state="done"]')
             assert not await alert.is_visible()
@@ -280,7 +280,7 @@ def test_whoever_has_no_model_is_told_and_lets_the_agent_search_with_one_click(
     browsing: Browsing, tmp_path: Path
 ) -> None:
     async def run() -> None:
-        async with serving_page(tmp_path, {}) as here, browsing.browser() as chromium:
+        async with running_page(tmp_path, {}) as here, browsing.browser() as chromium:
             page, seen = await watched(await chromium.new_context(locale="en-US"), here.url)
             await page.goto(here.url)
             await page.get_by_role("button", name="What does functools.lru_cache do?").click()
@@ -291,6 +291,6 @@ def test_whoever_has_no_model_is_told_and_lets_the_agent_search_with_one_click(
             assert await page.locator("#search-state").text_content() == "Web search on"
             assert await page.locator("#text").input_value() == "What does functools.lru_cache do?"
             assert (await here.chat.agent("assistant", "")).web_search
-            assert (seen.errors, seen.strangers) == ([], [])
+            assert (seen.errors, seen.foreign_requests) == ([], [])
 
     browsing.run(run())

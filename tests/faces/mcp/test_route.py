@@ -21,10 +21,10 @@ from groundwire.model.value import replace
 from groundwire.server.keys import KeyFile
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.asgi_client import Answered, called, gateway_in
-from tests.faces.gateway.serving import serving, speaking
+from tests.faces.gateway.asgi_client import AsgiResponse, app_in, send_request
+from tests.faces.gateway.serving import provider_at, serving
 from tests.faces.mcp.served import COLOGNE, SILENT, TEXT
-from tests.server.processes import served
+from tests.server.processes import running_serve
 from tests.server.test_auth import NAMED, TABLE
 
 BOUND = 30.0
@@ -36,7 +36,7 @@ ACCEPT = {"accept": "application/json, text/event-stream"}
 async def mounted() -> AsyncIterator[str]:
     async with (
         Upstream(answer("gemini", told(TEXT, COLOGNE))) as upstream,
-        serving({"scripted": speaking("gemini", upstream.url)}) as here,
+        serving({"scripted": provider_at("gemini", upstream.url)}) as here,
     ):
         yield f"{here.url}/mcp"
 
@@ -64,7 +64,7 @@ def test_there_is_no_stream_to_listen_to() -> None:
 
 @pytest.mark.parametrize("with_key", [False, True], ids=["no key needed", "key shown"])
 def test_only_the_hosts_and_origins_of_the_table_come_to_speak_mcp(with_key: bool, tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path, config=NAMED)
+    gateway = app_in(tmp_path, config=NAMED)
     key = KeyFile(str(tmp_path)).create("me", 0)[0] if with_key else "anything"
     ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
 
@@ -78,7 +78,7 @@ def test_only_the_hosts_and_origins_of_the_table_come_to_speak_mcp(with_key: boo
                 "authorization": f"Bearer {key}",
             }
             head |= {} if origin is None else {"origin": origin}
-            answer = await called(gateway, "POST", "/mcp", head, ping)
+            answer = await send_request(gateway, "POST", "/mcp", head, ping)
             assert (b'"result"' in answer.body) == (answer.status == 200)
             assert answer.headers.get("access-control-allow-origin") in (None, "https://app.example")
             said.append((host, origin, answer.status))
@@ -91,10 +91,10 @@ def test_only_the_hosts_and_origins_of_the_table_come_to_speak_mcp(with_key: boo
 
 
 def test_without_its_key_nobody_speaks_mcp(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path, config=NAMED)
+    gateway = app_in(tmp_path, config=NAMED)
     KeyFile(str(tmp_path)).create("me", 0)
     head = {**ACCEPT, "host": "localhost", "authorization": "Bearer another"}
-    answer = asyncio.run(called(gateway, "POST", "/mcp", head, json.dumps(LISTING).encode()))
+    answer = asyncio.run(send_request(gateway, "POST", "/mcp", head, json.dumps(LISTING).encode()))
     assert answer.status == 401
 
 
@@ -108,7 +108,7 @@ def test_a_gateway_killed_in_the_midst_of_a_call_leaves_a_clear_error(
         async with Upstream(SILENT) as upstream:
             config = f'[providers.scripted]\ndialect = "gemini"\nbase_url = "{upstream.url}"\nmodel = "m"\n'
             async with (
-                served(tmp_path, config=config) as gateway,
+                running_serve(tmp_path, config=config) as gateway,
                 Client(f"{gateway.url}/mcp", mode=mode) as client,
             ):
                 asked = {"query": "x", "provider": "scripted"}
@@ -134,7 +134,7 @@ def test_a_call_under_way_is_answered_by_a_gateway_that_was_asked_to_stop(tmp_pa
             asked = {"name": "websearch", "arguments": {"query": "x", "provider": "scripted"}}
             call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
             async with (
-                served(tmp_path, config=config) as gateway,
+                running_serve(tmp_path, config=config) as gateway,
                 aiohttp.ClientSession() as session,
                 session.post(f"{gateway.url}/mcp", json=call, headers=ACCEPT) as reply,
             ):
@@ -156,12 +156,12 @@ class Exiting:
 
 
 def test_another_server_that_stops_in_the_same_process_ends_no_answer(tmp_path: Path) -> None:
-    gateway = gateway_in(tmp_path)
+    gateway = app_in(tmp_path)
     head = {**ACCEPT, "content-type": "application/json", "host": "localhost"}
     ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
 
-    async def work() -> Answered:
-        reply = await called(gateway, "POST", "/mcp", head, ping)
+    async def work() -> AsgiResponse:
+        reply = await send_request(gateway, "POST", "/mcp", head, ping)
         for close in gateway.on_close:
             await close()
         return reply
