@@ -468,7 +468,7 @@ _004 = (
     (
         83,
         "the query is taken out of the message",
-        (f"{_SIDE}test_who_searches_is_given_the_query_alone_and_told_to_search",),
+        (f"{_SIDE}test_the_search_target_gets_only_the_query_and_must_search",),
         "a query may have several lines",
     ),
     (

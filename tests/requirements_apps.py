@@ -189,7 +189,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         281,
         "citations are links to click",
-        (f"{_BROWSER}test_a_first_time_user_makes_an_agent_asks_and_finds_it_all_again",),
+        (f"{_BROWSER}test_a_first_time_user_creates_an_agent_sends_a_question_and_finds_it_again",),
     ),
     (
         282,

@@ -1,4 +1,4 @@
-"""A crowd on loopback: an upstream that tells without end, and clients that listen, or do not."""
+"""A crowd on loopback: an upstream that streams without end, and clients that read it or do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The crowd as a process of its own, so that what a probe measures is not the crowd's own work.
+"""The crowd in a separate process, so that a probe does not measure the work of the crowd itself.
 
 It serves the upstream, and does what it is told in lines: `hold URL COUNT`, `report`, `leave`. It answers
 each with one line of JSON, the first with its address.

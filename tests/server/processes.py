@@ -1,4 +1,4 @@
-"""`groundwire serve` as a process of its own, with a configuration of the test's."""
+"""`groundwire serve` as a subprocess with a test configuration."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_every_request_is_one_line_of_json_without_content_or_key(tmp_path: Path
         assert secret not in out.getvalue()
 
 
-def test_what_fails_unexpectedly_is_logged_redacted_and_not_told(tmp_path: Path) -> None:
+def test_an_unexpected_error_is_logged_redacted_and_not_sent(tmp_path: Path) -> None:
     out = io.StringIO()
     redactor = Redactor()
     redactor.add("canary-secret-0123456789")

@@ -1,4 +1,4 @@
-"""Clients that send what they should not, or do not read what they should: on raw sockets, without a key."""
+"""Hostile clients on raw sockets, without a key: malformed or oversized requests, responses not read."""
 
 from __future__ import annotations
 
@@ -321,7 +321,7 @@ def test_requests_sent_ahead_are_answered_in_order() -> None:
     attack(work)
 
 
-def test_garbage_after_a_request_is_refused_and_the_application_told(
+def test_garbage_after_a_request_is_refused_and_the_request_cancelled(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def work(here: RunningGateway) -> None:

@@ -1,4 +1,4 @@
-"""Who may come in: Host, Origin and keys, on every route and in every spelling."""
+"""Access control: Host, Origin and API keys on every route, client addresses, limits for wrong keys."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_two_hosts_or_none_are_refused(tmp_path: Path) -> None:
     assert asyncio.run(send_request(gateway, "GET", "/healthz", origins)).status == 403
 
 
-def test_a_page_of_a_configured_origin_is_told_what_it_may_send_before_it_sends_it(tmp_path: Path) -> None:
+def test_a_preflight_of_a_configured_origin_gets_the_allowed_methods_and_headers(tmp_path: Path) -> None:
     gateway = app_in(tmp_path, config=NAMED)
     head = {
         "host": "localhost",
@@ -151,7 +151,7 @@ def test_a_page_of_a_configured_origin_is_told_what_it_may_send_before_it_sends_
 
 
 @pytest.mark.parametrize("host", [ANYWHERE, "::", "192.168.1.5", "gateway.internal", ""])
-def test_without_keys_the_gateway_does_not_open_to_others(host: str) -> None:
+def test_without_keys_the_gateway_does_not_listen_on_a_public_address(host: str) -> None:
     with pytest.raises(ConfigError, match="groundwire keys create"):
         check_bind(host, has_keys=False)
     check_bind(host, has_keys=True)
@@ -190,7 +190,7 @@ def test_a_key_is_taken_from_the_headers_of_every_vendor(tmp_path: Path, name: s
         assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 401
 
 
-def test_a_key_beside_the_key_of_a_vendor_is_found(tmp_path: Path) -> None:
+def test_a_key_next_to_the_key_of_a_vendor_is_found(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
     key, _ = KeyFile(str(tmp_path)).create("me", 0)
     head = {"host": "localhost", "authorization": "Bearer of-a-vendor", "x-api-key": key}
@@ -210,7 +210,7 @@ def test_a_revoked_key_is_refused_at_once_and_the_last_one_closes_the_gateway(tm
     assert asyncio.run(send_request(gateway, "GET", "/v1/models", {"host": "localhost"})).status == 401
 
 
-def test_a_file_of_keys_that_cannot_be_trusted_lets_nobody_in(tmp_path: Path) -> None:
+def test_with_a_key_file_that_cannot_be_trusted_every_request_is_refused(tmp_path: Path) -> None:
     gateway = app_in(tmp_path)
     file = KeyFile(str(tmp_path))
     key, _ = file.create("me", 0)
@@ -296,11 +296,11 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         ("not an address", ""),
     ],
 )
-def test_clients_are_told_apart_by_what_they_cannot_choose(address: str, counted: str) -> None:
+def test_clients_are_distinguished_by_what_they_cannot_choose(address: str, counted: str) -> None:
     assert ClientAddresses().client(exchange_from(address)) == counted
 
 
-def test_only_trusted_proxies_say_who_the_client_is() -> None:
+def test_only_trusted_proxies_set_the_client_address() -> None:
     addresses = ClientAddresses(["10.0.0.0/8", "::1"])
     told = {"x_forwarded_for": "203.0.113.9, 198.51.100.4, 10.0.0.2", "x_forwarded_proto": "https"}
     behind, stranger = exchange_from("10.0.0.1", **told), exchange_from("203.0.113.1", **told)

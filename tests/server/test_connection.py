@@ -129,7 +129,7 @@ def test_a_head_that_is_too_large_is_refused(head: bytes) -> None:
     _run(work)
 
 
-def test_a_websocket_is_told_to_use_http_and_garbage_is_refused() -> None:
+def test_a_websocket_gets_426_and_garbage_is_refused() -> None:
     async def work(here: RunningGateway) -> None:
         reader, writer = await _open(here)
         writer.write(
@@ -148,7 +148,7 @@ def test_a_websocket_is_told_to_use_http_and_garbage_is_refused() -> None:
 
 
 @pytest.mark.thorough
-def test_a_thousand_slow_clients_do_not_slow_the_others() -> None:
+def test_a_thousand_slow_clients_do_not_slow_other_clients() -> None:
     async def work(here: RunningGateway) -> None:
         lines = [await _open(here) for _ in range(1000)]
         for number, (_, writer) in enumerate(lines):

@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: one upstream call for a key, whoever asks how often."""
+"""`Idempotency-Key`: one upstream request for each key, however often it is repeated."""
 
 from __future__ import annotations
 

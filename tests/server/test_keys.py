@@ -1,4 +1,4 @@
-"""The keys of the gateway: on disk, and on the command line."""
+"""API keys: on disk and on the command line."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_file_that_is_a_link_is_refused(tmp_path: Path) -> None:
         load_secret(str(linked), {})
 
 
-def test_a_folder_that_everybody_may_change_is_refused(tmp_path: Path) -> None:
+def test_a_world_writable_folder_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     with pytest.raises(ConfigError, match="writable by other users"):
         KeyFile(str(tmp_path)).create("a", 0)

@@ -1,4 +1,4 @@
-"""What is refused before it is read, at which cost, and how it is told."""
+"""Limits: requests refused before they are read, what that costs, and the error response."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_bodies_of_another_kind_are_refused(
     assert "error" in answer.json
 
 
-def test_a_body_that_says_it_is_too_large_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_body_with_a_too_large_content_length_is_not_read(tmp_path: Path) -> None:
     head = {**LOCAL, "content-length": str(11 * 2**20)}
     answer = asyncio.run(send_request(app_in(tmp_path), "POST", "/v1/messages", head, b""))
     assert answer.status == 413
@@ -157,7 +157,7 @@ def test_pages_have_a_limit_too_and_health_has_none(tmp_path: Path) -> None:
         assert asyncio.run(send_request(gateway, "GET", "/healthz", LOCAL)).status == 200
 
 
-def test_a_closing_gateway_sends_everybody_away(tmp_path: Path) -> None:
+def test_a_closing_gateway_refuses_all_requests(tmp_path: Path) -> None:
     gateway: HttpApp = app_in(tmp_path)
     gateway.draining = True
     for path, body in SMALLEST_REQUESTS.values():

@@ -1,4 +1,4 @@
-"""Many at once: streams that are held, clients that never read, more requests than there is room for."""
+"""Load: many open streams, clients that never read, more requests than the limit."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ async def _hold(folder: Path, streams: int, seconds: float) -> dict[str, float]:
         return found
 
 
-def test_held_streams_are_cheap_and_let_others_in(tmp_path: Path) -> None:
+def test_held_streams_are_cheap_and_do_not_block_other_requests(tmp_path: Path) -> None:
     found = run(_hold(tmp_path, 200, 2.0))
     assert not found["dropped"], found
     assert found["bytes"] <= HELD_BYTES, found
 
 
 @pytest.mark.thorough
-def test_two_thousand_held_streams_are_cheap_and_let_others_in(tmp_path: Path) -> None:
+def test_two_thousand_held_streams_are_cheap_and_do_not_block_other_requests(tmp_path: Path) -> None:
     _allow_many_files()
     found = run(_hold(tmp_path, 2000, 30.0), seconds=300)
     assert not found["dropped"], found
@@ -153,7 +153,7 @@ async def _ignore(folder: Path, clients: int) -> dict[str, float]:
 
 
 @pytest.mark.thorough
-def test_five_hundred_who_never_read_cost_little_and_are_cut_off(tmp_path: Path) -> None:
+def test_five_hundred_clients_that_never_read_cost_little_and_are_disconnected(tmp_path: Path) -> None:
     _allow_many_files()
     found = run(_ignore(tmp_path, 500), seconds=200)
     assert found["bytes"] <= DEAF_BYTES, found
@@ -161,7 +161,7 @@ def test_five_hundred_who_never_read_cost_little_and_are_cut_off(tmp_path: Path)
     assert found["median"] <= 0.25, found
 
 
-def test_what_there_is_no_room_for_is_turned_away() -> None:
+def test_requests_beyond_the_limit_are_refused() -> None:
     async def ask() -> None:
         room = Config(gateway=GatewaySettings(max_requests=8))
         async with (

@@ -1,4 +1,4 @@
-"""Load shedding: when it begins and ends, what it refuses, and what large documents do to others."""
+"""Load shedding: when it begins and ends, what it refuses, and the effect of large documents."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _refusing(here: RunningGateway) -> None:
     here.gateway.load_shedder.admitted = 1e-9
 
 
-def test_a_single_slow_step_is_no_overload_and_a_lasting_delay_is() -> None:
+def test_a_single_slow_step_is_not_an_overload_and_a_lasting_delay_is() -> None:
     overload = LoadShedder()
     for delay in (0.0, 5 * TARGET, 5 * TARGET, 0.0, 5 * TARGET, 0.0):
         overload.observe(delay)

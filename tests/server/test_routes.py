@@ -1,4 +1,4 @@
-"""What there is, who may use it, and what is said where there is nothing."""
+"""Routes: paths, methods, required access, and errors for unknown paths."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PUBLIC = {"/", "/docs", "/openapi.json", "/healthz", "/readyz", "/api/hello"}
 """All that may be seen without a key. A path is added here on purpose, never by accident."""
 
 
-def test_the_public_paths_are_those_and_no_others() -> None:
+def test_only_these_paths_are_public() -> None:
     assert {route.path for route in GATEWAY_ROUTES if route.access == "public"} == PUBLIC
 
 
@@ -139,7 +139,7 @@ def test_a_path_leads_to_its_route(method: str, path: str, found: str, names: di
 
 
 @pytest.mark.parametrize("dialect", SMALLEST_REQUESTS)
-def test_a_wrong_method_is_told_the_right_one(tmp_path: Path, dialect: str) -> None:
+def test_a_wrong_method_gets_the_allowed_ones(tmp_path: Path, dialect: str) -> None:
     path, _ = SMALLEST_REQUESTS[dialect]
     answer = asyncio.run(send_request(app_in(tmp_path), "DELETE", path, LOCAL))
     assert answer.status == 405
@@ -163,7 +163,7 @@ def test_the_description_names_every_route_and_nothing_from_elsewhere(tmp_path: 
     assert "default-src 'none'" in page.headers["content-security-policy"]
 
 
-def test_every_route_says_what_it_is_for() -> None:
+def test_every_route_has_a_description() -> None:
     assert [
         route.path for route in GATEWAY_ROUTES if not route.about.endswith(".") and "?" not in route.about
     ] == []

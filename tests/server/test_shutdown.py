@@ -1,4 +1,4 @@
-"""Answers that must end with the gateway: told as failed where they wait, and nowhere else."""
+"""Graceful shutdown: streams that wait for a provider end with an error, others do not."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_an_answer_that_is_being_written_is_ended_at_its_next_word() -> None:
     assert asyncio.run(run()) == 3
 
 
-def test_a_client_that_leaves_is_not_told_anything() -> None:
+def test_a_client_that_disconnects_gets_no_closing_error() -> None:
     async def run() -> bool:
         running, source = ActiveStreams(), EventSource()
 

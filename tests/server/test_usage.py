@@ -1,4 +1,4 @@
-"""What requests cost is in the store soon after, and nobody waited for that."""
+"""Usage recorder: rows reach the store in the background, and no request waits for it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def ask(gateway: HttpApp, path: str, body: object, key: str = "") -> int:
     return (await send_request(gateway, "POST", path, head, json.dumps(body).encode())).status
 
 
-def test_every_dialect_is_booked_with_the_key_that_asked(store: Store, tmp_path: Path) -> None:
+def test_usage_is_recorded_with_the_key_in_every_dialect(store: Store, tmp_path: Path) -> None:
     key, entry = KeyFile(str(tmp_path)).create("me", 0)
 
     async def converse() -> None:
@@ -122,7 +122,7 @@ def test_what_the_store_refuses_is_written_later_and_once(store: Store, tmp_path
     assert [total.requests for total in store.usage("")] == [2]
 
 
-def test_a_store_that_is_gone_keeps_nobody_waiting_and_what_is_lost_is_told(
+def test_a_store_that_is_gone_delays_no_request_and_lost_rows_are_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def converse() -> int:
@@ -138,7 +138,7 @@ def test_a_store_that_is_gone_keeps_nobody_waiting_and_what_is_lost_is_told(
     assert "5 usage rows were not stored: locked" in caplog.text
 
 
-def test_an_answer_told_again_costs_nothing(store: Store, tmp_path: Path) -> None:
+def test_a_cached_answer_has_no_usage(store: Store, tmp_path: Path) -> None:
     path, body = SMALLEST_REQUESTS["openai_chat"]
     searching = {**body, "web_search_options": {}}
 
@@ -153,7 +153,7 @@ def test_an_answer_told_again_costs_nothing(store: Store, tmp_path: Path) -> Non
     assert [total.requests for total in store.usage("")] == [1]
 
 
-def test_what_is_refused_at_the_door_is_not_booked(store: Store, tmp_path: Path) -> None:
+def test_no_usage_is_recorded_for_refused_requests(store: Store, tmp_path: Path) -> None:
     async def converse() -> None:
         booking = UsageRecorder(store)
         assert await ask(gateway_with(booking, tmp_path), "/v1/messages", {"max_tokens": "many"}) == 400

@@ -96,7 +96,7 @@ def _children(process: int) -> list[int]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_it_says_where_it_is_and_ends_without_a_complaint(tmp_path: Path, how: signal.Signals) -> None:
+def test_it_prints_its_address_and_exits_without_an_error(tmp_path: Path, how: signal.Signals) -> None:
     async def run() -> tuple[int, list[str]]:
         async with running_serve(tmp_path, config=_provider("http://127.0.0.1:1")) as one:
             one.process.send_signal(how)
@@ -173,7 +173,7 @@ DIALECTS: dict[str, tuple[dict[str, object], str]] = {
     ("workers", "count"),
     [("1", 12), ("2", 12), pytest.param("1", 200, marks=pytest.mark.thorough)],
 )
-def test_streams_that_do_not_end_are_told_the_end_in_their_own_words(
+def test_streams_that_do_not_end_get_an_error_in_their_dialect(
     tmp_path: Path, workers: str, count: int
 ) -> None:
     spoken = SPOKEN.stream or b""
@@ -231,7 +231,7 @@ def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
         (("--host", "203.0.113.7", "--port", "0"), "groundwire keys create"),
     ],
 )
-def test_it_does_not_open_itself_to_others_without_keys(
+def test_it_does_not_listen_on_a_public_address_without_keys(
     tmp_path: Path, words: tuple[str, ...], sentence: str
 ) -> None:
     async def run() -> tuple[int, str]:
@@ -277,7 +277,7 @@ def test_workers_share_an_address_are_replaced_and_follow_revocation(tmp_path: P
     assert "Traceback" not in said
 
 
-def test_workers_end_with_whoever_started_them(tmp_path: Path) -> None:
+def test_workers_exit_with_their_parent(tmp_path: Path) -> None:
     async def run() -> None:
         async with running_serve(tmp_path, "--workers", "2", "--drain", "1") as one:
             children = _children(one.process.pid)

@@ -1,4 +1,4 @@
-"""Requests handed to a gateway without a socket between, and a `Groundwire` that always says the same."""
+"""ASGI requests to the application without a socket, and a backend with a fixed answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Providers that die in the middle of an answer, and what a client has in hand then."""
+"""Providers that disconnect during an answer, and what the client has received by then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Providers whose answers are broken in every way there is, and what a client gets of them."""
+"""Providers with malformed responses of every kind, and what the client gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests of the five dialects as bytes on a socket, and answers as they came: for what no client shows."""
+"""Requests of the five dialects as bytes on a socket, and raw responses."""
 
 from __future__ import annotations
 

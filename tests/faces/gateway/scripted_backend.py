@@ -1,4 +1,4 @@
-"""Somebody behind a gateway who says what a test wants, and remembers who was asked."""
+"""A backend with scripted events that records its requests."""
 
 from __future__ import annotations
 

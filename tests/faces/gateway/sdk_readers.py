@@ -1,4 +1,4 @@
-"""The five official clients, each asked one question with web search, and what its own objects hold.
+"""The five official clients: each sends one question with web search, and returns what its objects contain.
 
 Everything is read through the types of the client: what it does not find, an application does not get.
 """

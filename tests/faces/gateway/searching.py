@@ -1,4 +1,4 @@
-"""A model without search behind a gateway, and the engine that searches for it."""
+"""A provider without search, and a search engine for the tool loop."""
 
 from __future__ import annotations
 

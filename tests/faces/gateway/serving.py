@@ -1,4 +1,4 @@
-"""A gateway on a real socket of loopback, in the loop of the test: what clients talk to."""
+"""A gateway on a loopback socket, in the event loop of the test."""
 
 from __future__ import annotations
 

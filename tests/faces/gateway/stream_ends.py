@@ -1,4 +1,4 @@
-"""How streams end in the eyes of a client that reads by the standard and forgives what it does not know.
+"""Ends of streams, as a tolerant client reads them by the standard.
 
 For bytes that were passed on as they came: what stands in them is the provider's affair, how they end is
 ours. Written from the wire formats, and shares nothing with what it judges.

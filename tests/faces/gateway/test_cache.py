@@ -1,4 +1,4 @@
-"""Answers that are told again, or shared while they come: what clients see of it, and the provider."""
+"""Response cache and coalescing, as clients and providers see them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def state(got: RawResponse) -> str:
     return got.headers.get("x-groundwire-cache", "")
 
 
-def test_a_hundred_clients_who_ask_the_same_at_once_cost_one_question() -> None:
+def test_a_hundred_concurrent_identical_requests_cost_one_upstream_request() -> None:
     async def work() -> None:
         late = replace(answer("anthropic_messages", EVENTS), delay=0.5)
         async with world(late) as (here, upstream):
@@ -59,7 +59,7 @@ def test_a_hundred_clients_who_ask_the_same_at_once_cost_one_question() -> None:
 
 
 @pytest.mark.parametrize("first", ALIKE)
-def test_every_client_holds_the_same_answer_when_it_is_told_again(first: str) -> None:
+def test_every_client_gets_the_same_answer_from_the_cache(first: str) -> None:
     async def work() -> None:
         async with (
             world(answer("anthropic_messages", EVENTS)) as (here, upstream),
@@ -77,7 +77,7 @@ def test_every_client_holds_the_same_answer_when_it_is_told_again(first: str) ->
     run(work())
 
 
-def test_the_head_says_where_an_answer_comes_from_and_how_old_it_is() -> None:
+def test_headers_show_the_cache_status_and_the_age() -> None:
     async def work() -> None:
         async with world(answer("anthropic_messages", EVENTS)) as (here, _):
             data = request_of("openai_chat", MODEL, stream=False)
@@ -89,7 +89,7 @@ def test_the_head_says_where_an_answer_comes_from_and_how_old_it_is() -> None:
     run(work())
 
 
-def test_by_default_nothing_is_told_again() -> None:
+def test_by_default_nothing_is_cached() -> None:
     async def work() -> None:
         async with world(answer("anthropic_messages", EVENTS), seconds=0.0) as (here, upstream):
             data = request_of("openai_chat", MODEL, stream=False)
@@ -100,7 +100,7 @@ def test_by_default_nothing_is_told_again() -> None:
     run(work())
 
 
-def test_an_error_is_told_to_all_who_wait_and_not_again() -> None:
+def test_an_error_reaches_all_waiting_clients_and_is_not_cached() -> None:
     async def work() -> None:
         refused = replace(json_response({"type": "error", "error": {"message": "no"}}, 400), delay=0.2)
         async with world(refused, answer("anthropic_messages", EVENTS)) as (here, upstream):
@@ -113,7 +113,7 @@ def test_an_error_is_told_to_all_who_wait_and_not_again() -> None:
     run(work())
 
 
-def test_who_comes_later_follows_live_and_the_last_who_leaves_stops_the_provider() -> None:
+def test_a_later_client_follows_live_and_the_last_disconnect_cancels_the_upstream_request() -> None:
     async def work() -> None:
         whole = answer("anthropic_messages", EVENTS)
         stream = whole.stream or b""
@@ -138,7 +138,7 @@ def test_who_comes_later_follows_live_and_the_last_who_leaves_stops_the_provider
     run(work())
 
 
-def test_a_gateway_that_ends_tells_all_who_follow() -> None:
+def test_a_closing_gateway_ends_all_followers() -> None:
     async def work() -> None:
         silent = replace(answer("anthropic_messages", EVENTS), stall_at=0)
         async with world(silent) as (here, upstream):

@@ -1,4 +1,4 @@
-"""A client that answers calls comes to an end, though the provider gives every answer the same id."""
+"""A client that answers tool calls finishes, even if the provider reuses the same id in every answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever hangs up stops the provider: in every phase and dialect, streaming or not, by FIN or by RST."""
+"""A disconnect cancels the upstream request: in every phase and dialect, streamed or not, by FIN or RST."""
 
 from __future__ import annotations
 

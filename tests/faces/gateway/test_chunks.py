@@ -1,4 +1,4 @@
-"""What a client gets does not depend on how the provider's bytes were cut on their way to us."""
+"""The response does not depend on how the bytes of the provider were split into chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Providers that never come to an end: nobody waits longer than was agreed, whatever they send meanwhile."""
+"""Providers that never finish: no request takes longer than its deadline."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def check(found: list[Waited], slack: float) -> None:
     assert {one.got.status for one in found if one.got} >= {200, 504}
 
 
-def test_nobody_waits_longer_than_agreed() -> None:
+def test_no_client_waits_longer_than_the_deadline() -> None:
     check(run(wait(90, 30)), PATIENCE)
 
 

@@ -1,4 +1,4 @@
-"""Whatever goes wrong upstream, a client gets one end: an error with its status, or one in its stream.
+"""Upstream faults: the client gets one end, an error status or an error in its stream.
 
 Every fault of the scripted upstream meets every dialect, streamed and whole, from a provider of the same
 dialect (whose bytes pass through) and of another. The bytes are read by strict checkers, and the official
@@ -186,7 +186,7 @@ def test_every_fault_of_every_provider_ends_once_for_every_client(part: int) -> 
     assert not wrong, "\n".join(wrong)
 
 
-def test_a_wait_that_the_provider_asks_for_is_told_to_the_client() -> None:
+def test_retry_after_of_the_provider_reaches_the_client() -> None:
     found = run(everything(("too many requests",)))
     assert {case.got.headers.get("retry-after") for case in found} == {"77"}
 

@@ -1,4 +1,4 @@
-"""Every recorded answer reaches the official client of every dialect whole: words, citations, end."""
+"""Every recorded answer reaches the official client of every dialect complete: text, citations, end."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_the_comparison_notices_what_is_missing_or_invented(
     assert list(misses("openai_chat", read, answer))
 
 
-def test_an_error_that_is_not_told_is_noticed(recordings: Path) -> None:
+def test_an_error_that_is_not_reported_is_noticed(recordings: Path) -> None:
     recording = next(item for item in all_recordings() if answer_of(item).error is not None)
     assert list(misses("openai_chat", SdkAnswer(), answer_of(recording)))
     assert not list(misses("openai_chat", SdkAnswer(error="boom"), answer_of(recording)))

@@ -1,4 +1,4 @@
-"""Models and token counts as the vendors' own clients read them."""
+"""Model lists and token counts, as the vendors' own clients read them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_every_vendors_client_lists_the_models() -> None:
         assert listed >= NAMES, client
 
 
-def test_every_vendors_client_shows_one_model_by_any_name_that_may_be_asked() -> None:
+def test_every_vendors_client_shows_one_model_by_any_valid_name() -> None:
     async def ask() -> list[str | None]:
         providers = {"mine": provider_at("gemini", "http://127.0.0.1:1")}
         async with serving(providers, config=ALIASED) as here, vendors(here.url) as those:
@@ -69,7 +69,7 @@ def test_providers_that_cannot_be_used_are_not_listed(tmp_path: Path) -> None:
     assert [item["id"] for item in body["data"]] == ["auto", "gemini/gemini-1"]
 
 
-def test_clients_count_tokens_and_are_told_that_it_is_an_estimate() -> None:
+def test_clients_count_tokens_and_get_a_warning_that_it_is_an_estimate() -> None:
     async def ask() -> tuple[int, int | None, str]:
         mine = provider_at("openai_chat", "http://127.0.0.1:1")
         async with serving({"mine": mine}) as here, vendors(here.url) as those:
@@ -110,7 +110,7 @@ def test_a_provider_that_counts_is_believed(tmp_path: Path) -> None:
     assert "estimated" in answer.headers["x-groundwire-warnings"]
 
 
-def test_counting_for_nobody_is_refused(tmp_path: Path) -> None:
+def test_counting_for_an_unknown_model_is_refused(tmp_path: Path) -> None:
     asked = {"model": "nobody", "messages": []}
     assert post_json(app_in(tmp_path), "/v1/messages/count_tokens", asked).status == 404
     assert post_json(app_in(tmp_path), "/v1/messages/count_tokens", b"[]").status == 400
@@ -132,7 +132,7 @@ def test_an_estimate_is_near_for_several_scripts(text: str, least: int, most: in
     assert estimate(messages) == estimate(contents) == estimate({"generateContentRequest": contents})
 
 
-def test_an_estimate_counts_pictures_by_the_piece_and_tools_by_their_words() -> None:
+def test_an_estimate_counts_images_by_number_and_tools_by_their_text() -> None:
     picture: dict[str, Any] = {
         "type": "image",
         "source": {"type": "base64", "media_type": "image/png", "data": "A" * 10**6},

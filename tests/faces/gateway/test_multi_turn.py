@@ -1,4 +1,4 @@
-"""A conversation goes on with somebody else: evidence stays readable, and nobody gets another's secrets."""
+"""A conversation continues with another provider: evidence stays readable, and secrets stay private."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ async def sent_on(path: str, body: dict[str, Any], folder: Path) -> dict[str, st
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_whoever_goes_on_can_read_what_was_found(tmp_path: Path, client: str) -> None:
+def test_the_next_provider_can_read_the_evidence(tmp_path: Path, client: str) -> None:
     path, after = CLIENTS[client]
     sent = asyncio.run(sent_on(path, after(tmp_path), tmp_path))
     for name, body in sent.items():

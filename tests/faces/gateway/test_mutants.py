@@ -1,4 +1,4 @@
-"""Whatever a provider sends, a client gets one answer with one end: translated, or passed on as it came."""
+"""Malformed provider responses: the client gets one answer with one end, translated or passed through."""
 
 from __future__ import annotations
 

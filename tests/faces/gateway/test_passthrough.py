@@ -1,4 +1,4 @@
-"""Answers in the client's own dialect pass as they came, and end once, whatever stands in them."""
+"""Passthrough: answers in the client's own dialect are sent unchanged and end once."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def passed(dialect: str, body: bytes, *, pause: float = 0.0) -> RawResponse:
 @pytest.mark.parametrize(
     "noise", [b"<html>502</html>", b'data: {"half":', b"data: null", b"data: overloaded"], ids=repr
 )
-def test_what_is_no_event_ends_the_stream_with_an_error(dialect: str, noise: bytes) -> None:
+def test_bytes_that_are_not_an_event_end_the_stream_with_an_error(dialect: str, noise: bytes) -> None:
     stream = stream_of(dialect)
     place = middle(stream)
     got = passed(dialect, stream[:place] + noise + b"\n\n" + stream[place:])
@@ -67,7 +67,7 @@ def test_what_is_no_event_ends_the_stream_with_an_error(dialect: str, noise: byt
 
 
 @by_dialect
-def test_events_that_nobody_knows_pass(dialect: str) -> None:
+def test_unknown_events_pass(dialect: str) -> None:
     stream = stream_of(dialect)
     place = middle(stream)
     odd = b': a comment\n\nid: 7\nevent: new.thing\ndata: {"type":"new.thing","event_type":"new.thing"}\n\n'
@@ -101,7 +101,7 @@ def test_an_error_is_the_end_although_the_provider_goes_on(dialect: str) -> None
 
 
 @by_dialect
-def test_a_stream_that_just_ends_is_told_as_broken(dialect: str) -> None:
+def test_a_stream_that_just_ends_gets_an_error(dialect: str) -> None:
     stream = stream_of(dialect)
     place = middle(stream)
     body = passed(dialect, stream[:place]).body
@@ -137,7 +137,7 @@ def test_words_that_look_like_an_end_are_none() -> None:
     assert passed("openai_chat", stream).body == stream
 
 
-def test_a_reason_to_finish_in_every_chunk_is_no_end() -> None:
+def test_a_finish_reason_in_every_chunk_is_not_an_end() -> None:
     chunks = [
         {"candidates": [{"content": {"parts": [{"text": f"{n} "}], "role": "model"}, "finishReason": "STOP"}]}
         for n in range(8)

@@ -1,4 +1,4 @@
-"""The contract of the search tools over HTTP, and forms of answers that only one endpoint has."""
+"""`POST /v1/search`, and response forms of single endpoints."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_query_is_answered_with_the_contract(tmp_path: Path) -> None:
         ([], "INVALID_TOOL_ARGUMENTS"),
     ],
 )
-def test_what_cannot_be_asked_is_an_error_of_the_contract(tmp_path: Path, body: object, kind: str) -> None:
+def test_an_invalid_query_is_an_error_of_the_contract(tmp_path: Path, body: object, kind: str) -> None:
     answer = post_json(app_for(ScriptedBackend(*ANSWER), tmp_path), "/v1/search", json.dumps(body).encode())
     assert answer.status == 400
     assert answer.json["error"]["type"] == kind
@@ -62,7 +62,7 @@ def test_what_cannot_be_asked_is_an_error_of_the_contract(tmp_path: Path, body: 
         (Overloaded("down"), 503, "WEB_SEARCH_FAILED"),
     ],
 )
-def test_a_search_that_fails_says_so_in_status_and_contract(
+def test_a_failed_search_has_an_error_status_and_the_error_of_the_contract(
     tmp_path: Path, error: GroundwireError, status: int, kind: str
 ) -> None:
     answer = post_json(app_for(ScriptedBackend(error), tmp_path), "/v1/search", {"query": "x"})
@@ -124,7 +124,7 @@ def test_a_slow_whole_answer_of_gemini_begins_with_blanks(tmp_path: Path) -> Non
     assert answer.json["candidates"][0]["content"]["parts"][0]["text"] == "It is so."
 
 
-def test_an_error_after_the_blanks_is_still_told(tmp_path: Path) -> None:
+def test_an_error_after_the_blanks_is_still_sent(tmp_path: Path) -> None:
     answer = post_json(patient(Slow(Overloaded("down")), tmp_path), WHOLE, ASKED)
     assert (answer.status, answer.json["error"]["code"]) == (200, 503)
 

@@ -1,4 +1,4 @@
-"""Searches are counted for clients and in the books, also where the provider has no counter."""
+"""Searches are counted in responses and in usage, also where the provider does not count."""
 
 from __future__ import annotations
 

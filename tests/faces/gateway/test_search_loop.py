@@ -1,4 +1,4 @@
-"""Models that cannot search, in every dialect, asked by every official client: it looks native."""
+"""Models without search, in every dialect and with every official client: the tool loop looks native."""
 
 from __future__ import annotations
 

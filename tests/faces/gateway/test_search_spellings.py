@@ -1,4 +1,4 @@
-"""Every way to ask for a search turns it on, and the answer has it in the words of its asker."""
+"""Every declaration of a search enables it, and the response uses the client's own form."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_every_spelling_turns_search_on_and_is_answered_with_the_page(
         (GENERATE, {**GEMINI, "tools": [{"functionDeclarations": [{"name": "google_search"}]}]}),
     ],
 )
-def test_nobody_searches_who_did_not_ask_for_it(tmp_path: Path, path: str, body: dict[str, Any]) -> None:
+def test_without_a_search_tool_there_is_no_search(tmp_path: Path, path: str, body: dict[str, Any]) -> None:
     actor = ScriptedBackend(*ANSWER)
     assert post_json(app_for(actor, tmp_path), path, body).status == 200
     assert actor.asked[0][2].search is None

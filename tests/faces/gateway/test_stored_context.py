@@ -1,4 +1,4 @@
-"""A request that refers to text which only one vendor has reaches that vendor, or is refused."""
+"""A request that refers to text stored at one vendor reaches that vendor, or is refused."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def create(client: openai.AsyncOpenAI, body: JsonObject) -> openai.types.r
 
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("case", STORED)
-def test_another_vendor_is_not_asked_without_the_text(name: str, case: str) -> None:
+def test_another_vendor_is_not_called_without_the_text(name: str, case: str) -> None:
     async def main() -> None:
         async with asking(name) as (client, upstream):
             with pytest.raises(openai.BadRequestError) as refused:

@@ -1,4 +1,4 @@
-"""Streams that break: no word twice, no part told as the whole, and others are asked while it is time."""
+"""Broken streams: no text twice, no partial answer that looks complete, failover before the first text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_same_dialect_cut_at_every_event_ends_in_one_error_frame(provider: s
             assert survived.got.body.startswith(passed), "the provider's own events were changed"
 
 
-def test_no_word_is_said_twice_and_no_part_told_as_the_whole() -> None:
+def test_no_text_is_sent_twice_and_no_partial_answer_looks_complete() -> None:
     check(run(survive(anywhere(200, 0))))
 
 
@@ -83,7 +83,7 @@ async def with_two(
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("inbound", INBOUND)
-def test_before_the_first_words_somebody_else_is_asked(inbound: str, stream: bool) -> None:
+def test_before_the_first_text_another_provider_is_tried(inbound: str, stream: bool) -> None:
     other = INBOUND[(INBOUND.index(inbound) + 1) % len(INBOUND)]
 
     async def ask(dialects: tuple[str, str], trouble: str, first: ScriptedResponse) -> None:
@@ -109,7 +109,7 @@ def test_before_the_first_words_somebody_else_is_asked(inbound: str, stream: boo
 
 
 @pytest.mark.parametrize("inbound", INBOUND)
-def test_after_the_first_words_nobody_else_is_asked(inbound: str) -> None:
+def test_after_the_first_text_no_other_provider_is_tried(inbound: str) -> None:
     other = INBOUND[(INBOUND.index(inbound) + 1) % len(INBOUND)]
 
     async def main() -> None:
@@ -133,7 +133,7 @@ def test_after_the_first_words_nobody_else_is_asked(inbound: str) -> None:
     run(main())
 
 
-def test_the_official_clients_do_not_notice_that_somebody_else_was_asked() -> None:
+def test_the_official_clients_do_not_notice_a_failover() -> None:
     async def main() -> None:
         async with AsyncExitStack() as stack:
             first = early("gemini")["cut at once"]

@@ -1,4 +1,4 @@
-"""Nothing in a request chooses whom we ask, with which key, through which door: two thousand attempts."""
+"""No field of a request chooses the upstream address, key or proxy: two thousand attempts."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _attempts(canary: str) -> Iterator[tuple[str, dict[str, str], dict[str, Any]
         yield path + query.replace(" ", "%20"), headers, {**body, **more}
 
 
-def test_two_thousand_attempts_reach_nobody_but_the_provider() -> None:
+def test_two_thousand_attempts_reach_only_the_provider() -> None:
     async def run() -> tuple[int, Upstream, list[int]]:
         async with (
             Upstream(answer("openai_chat", told("Yes."))) as upstream,

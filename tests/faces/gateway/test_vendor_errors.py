@@ -1,4 +1,4 @@
-"""Errors of the gateway as the vendors' own clients see them: the types that they promise."""
+"""Errors of the gateway as the vendors' own clients raise them."""
 
 from __future__ import annotations
 

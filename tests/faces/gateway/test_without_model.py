@@ -1,4 +1,4 @@
-"""A gateway with search engines and no model: it answers searches, and refuses everything else."""
+"""A gateway with search engines and no model: it answers searches and refuses other requests."""
 
 from __future__ import annotations
 
@@ -49,9 +49,7 @@ def message_in(answer: AsgiResponse) -> str:
 
 @by_dialect
 @pytest.mark.parametrize("named", ["vendor", "auto"])
-def test_what_does_not_ask_for_search_is_refused_in_the_shape_of_its_dialect(
-    tmp_path: Path, dialect: str, named: str
-) -> None:
+def test_a_request_without_search_is_refused_in_its_dialect(tmp_path: Path, dialect: str, named: str) -> None:
     answer, actor = asked(tmp_path, dialect, VENDOR_MODELS[dialect] if named == "vendor" else "auto")
     assert answer.status == 400
     assert SENTENCE in message_in(answer)
@@ -60,7 +58,7 @@ def test_what_does_not_ask_for_search_is_refused_in_the_shape_of_its_dialect(
 
 
 @by_dialect
-def test_what_asks_for_search_is_answered(tmp_path: Path, dialect: str) -> None:
+def test_a_request_with_search_is_answered(tmp_path: Path, dialect: str) -> None:
     answer, actor = asked(tmp_path, dialect, VENDOR_MODELS[dialect], **SEARCH[dialect])
     assert answer.status == 200
     assert b"It is so." in answer.body
@@ -68,13 +66,13 @@ def test_what_asks_for_search_is_answered(tmp_path: Path, dialect: str) -> None:
 
 
 @by_dialect
-def test_an_engine_that_is_named_as_the_model_is_asked(tmp_path: Path, dialect: str) -> None:
+def test_an_engine_named_as_the_model_is_used(tmp_path: Path, dialect: str) -> None:
     answer, actor = asked(tmp_path, dialect, "local")
     assert answer.status == 200
     assert actor.asked[0][:2] == ("local", "")
 
 
-def test_a_search_model_asks_for_search_by_its_name(tmp_path: Path) -> None:
+def test_a_search_model_implies_search(tmp_path: Path) -> None:
     answer, _ = asked(tmp_path, "openai_chat", "gpt-4o-search-preview")
     assert answer.status == 200
 
@@ -97,7 +95,7 @@ def test_claude_code_s_own_search_is_answered_and_its_main_turn_is_refused(tmp_p
     assert SENTENCE in refused.json["error"]["message"]
 
 
-def test_a_model_that_can_be_used_is_asked_without_search(tmp_path: Path) -> None:
+def test_a_usable_model_answers_without_search(tmp_path: Path) -> None:
     actor = ScriptedBackend(
         Started("1", "m", "gemini"), TextDelta(0, "Hi."), Finished(), usable=("gemini", "local")
     )

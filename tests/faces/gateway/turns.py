@@ -1,4 +1,4 @@
-"""The next turn: a recorded answer goes to a client, and back with its next question to another provider.
+"""The next turn: a recorded answer goes to a client, and back with a new question to another provider.
 
 What the client sends back is what its protocol has a place for: the content blocks, the output items, the
 message, the content, the steps of the answer.

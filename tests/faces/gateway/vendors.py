@@ -1,4 +1,4 @@
-"""The vendors' own clients, pointed at a gateway, and closed again."""
+"""The vendors' own clients, connected to a gateway."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An MCP server on loopback whose provider is scripted, and official clients that talk to it."""
+"""An MCP server on loopback with a scripted provider, and official clients for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which names of pages are known again."""
+"""Tool calls: the allow-list of `fetch`, progress notifications, invisible characters."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_id_is_known_to_every_process_with_the_same_secret() -> None:
     assert FetchAllowList(b"other").resolve(name) == ""
 
 
-def test_a_bare_address_is_known_to_who_found_it() -> None:
+def test_a_bare_url_is_accepted_by_the_process_that_found_it() -> None:
     addresses = FetchAllowList(b"one")
     addresses.add("https://a.example/")
     assert addresses.resolve("https://a.example/") == "https://a.example/"
@@ -96,7 +96,7 @@ def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PAUSE", 0.0)
 
 
-def test_each_step_of_a_search_is_told() -> None:
+def test_each_step_of_a_search_is_reported() -> None:
     async def work() -> list[str]:
         ear = NotificationRecorder()
         progress = ProgressReporter(ear.send, heartbeat=BOUND)
@@ -127,7 +127,7 @@ def test_signs_of_life_come_while_nothing_happens() -> None:
     asyncio.run(work())
 
 
-def test_a_flood_of_words_is_told_once() -> None:
+def test_many_text_deltas_are_reported_once() -> None:
     async def work() -> None:
         ear = NotificationRecorder()
         progress = ProgressReporter(ear.send, heartbeat=BOUND)
@@ -166,7 +166,7 @@ async def called(home: Path, name: str, query: str) -> ToolOutput:
 
 
 @pytest.mark.parametrize(("name", "query"), [("websearch_gemini", "q"), ("search", "q"), ("fetch", "")])
-def test_results_hold_nothing_that_nobody_sees(tmp_path: Path, name: str, query: str) -> None:
+def test_results_have_no_invisible_characters(tmp_path: Path, name: str, query: str) -> None:
     result = run(called(tmp_path, name, query))
     assert not result.failed
     shown = (

@@ -1,4 +1,4 @@
-"""The first answer, which does not wait for the package, is the one that the package gives."""
+"""The handshake without the package gives the same responses as the package."""
 
 from __future__ import annotations
 
@@ -147,12 +147,12 @@ def test_after_the_greeting_only_a_plain_wish_for_the_tools_is_answered(
         (None, False),
     ],
 )
-def test_that_a_client_is_ready_keeps_nobody(said: object, ready: bool) -> None:
+def test_the_initialized_notification_is_not_held_back(said: object, ready: bool) -> None:
     assert is_initialized_notification(json.dumps(said)) is ready
 
 
 @pytest.mark.parametrize("line", ["", "{", "\ufffd", "[" * 100_000, '{"id": 1e999}'])
-def test_what_is_no_json_is_left_to_the_package(line: str) -> None:
+def test_invalid_json_is_left_to_the_package(line: str) -> None:
     assert handshake_reply(line) is None
 
 

@@ -1,4 +1,4 @@
-"""The server over HTTP, asked by the official client and by hand."""
+"""MCP over HTTP, with the official client and with raw requests."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_a_cancelled_call_reaches_the_provider(mode: Literal["auto", "legacy"], 
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_progress_is_told_while_the_search_goes_on(mode: Literal["auto", "legacy"], tmp_path: Path) -> None:
+def test_progress_is_reported_during_the_search(mode: Literal["auto", "legacy"], tmp_path: Path) -> None:
     heard: list[tuple[float, str | None]] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
@@ -345,7 +345,7 @@ def test_a_cancellation_of_another_session_is_not_obeyed(tmp_path: Path) -> None
     attend(work)
 
 
-def test_a_client_that_hangs_up_cancels_its_search(tmp_path: Path) -> None:
+def test_a_client_that_disconnects_cancels_its_search(tmp_path: Path) -> None:
     async def work() -> None:
         async with served(tmp_path, SILENT) as here:
             under_way = asyncio.create_task(post(here, call("websearch_gemini")))
@@ -358,7 +358,7 @@ def test_a_client_that_hangs_up_cancels_its_search(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.thorough)])
-def test_calls_that_are_cancelled_leave_nothing_behind(
+def test_cancelled_calls_leave_nothing_running(
     mode: Literal["auto", "legacy"], count: int, tmp_path: Path
 ) -> None:
     async def work() -> None:

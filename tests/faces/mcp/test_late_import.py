@@ -1,4 +1,4 @@
-"""A gateway answers the first MCP requests before the package is loaded, in the package's own words."""
+"""A gateway answers the first MCP requests before the package is imported, with the same responses."""
 
 from __future__ import annotations
 

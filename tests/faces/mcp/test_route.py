@@ -1,4 +1,4 @@
-"""The application behind the doors of the gateway: Host, Origin and keys are checked there."""
+"""The route `/mcp` of the gateway: Host, Origin and keys are checked."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_only_the_hosts_and_origins_of_the_table_come_to_speak_mcp(with_key: boo
     assert asyncio.run(asyncio.wait_for(ask(), BOUND)) == list(TABLE)
 
 
-def test_without_its_key_nobody_speaks_mcp(tmp_path: Path) -> None:
+def test_without_a_key_mcp_is_refused(tmp_path: Path) -> None:
     gateway = app_in(tmp_path, config=NAMED)
     KeyFile(str(tmp_path)).create("me", 0)
     head = {**ACCEPT, "host": "localhost", "authorization": "Bearer another"}
@@ -125,7 +125,7 @@ def test_a_gateway_killed_in_the_midst_of_a_call_leaves_a_clear_error(
         assert re.search(told, str(error)), error
 
 
-def test_a_call_under_way_is_answered_by_a_gateway_that_was_asked_to_stop(tmp_path: Path) -> None:
+def test_a_running_call_is_answered_by_a_gateway_that_shuts_down(tmp_path: Path) -> None:
     slow = replace(answer("gemini", told(TEXT, COLOGNE)), delay=2.0)
 
     async def work() -> None:
@@ -183,7 +183,7 @@ def _single(error: BaseException) -> Iterator[BaseException]:
         yield error
 
 
-def test_a_gateway_without_the_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gateway_without_the_package_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "groundwire.faces.mcp.server", raising=False)
     monkeypatch.setitem(sys.modules, "mcp", None)
 

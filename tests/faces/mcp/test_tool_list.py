@@ -1,4 +1,4 @@
-"""Which tools are offered to whom."""
+"""Which tools are listed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_key_in_its_own_block_is_enough_for_geminisearch(tmp_path: Path) -> No
     assert sorted(names(tmp_path, {})) == sorted([*KEYLESS, "geminisearch"])
 
 
-def test_all_are_offered_to_who_asks_for_all(tmp_path: Path) -> None:
+def test_all_tools_are_listed_on_request(tmp_path: Path) -> None:
     assert names(tmp_path, {}, every=True) == list(NAMES) == [*TOOLS, "search", "fetch"]
 
 

@@ -1,4 +1,4 @@
-"""The last answer of a page as somebody reads it, taken from the elements that are on the screen."""
+"""Reads the last answer of a page from the elements on the screen."""
 
 from __future__ import annotations
 

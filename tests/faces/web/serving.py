@@ -1,4 +1,4 @@
-"""The page on a real socket of loopback, over scripted providers and a store in a folder."""
+"""The web page on a loopback socket, with scripted providers and a store in a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logins: what is read before a token is checked, who may try how often, and that a logout ends them."""
+"""Logins: limits, CSRF tokens, throttling of wrong keys, and logouts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def log_in(browser: aiohttp.ClientSession, key: str, **headers: str) -> ai
         return response
 
 
-def test_wrong_logins_do_not_lock_out_who_has_a_key(tmp_path: Path) -> None:
+def test_wrong_logins_do_not_lock_out_a_valid_key(tmp_path: Path) -> None:
     key, _ = KeyFile(str(tmp_path)).create("mine", time())
 
     async def run() -> None:

@@ -1,4 +1,4 @@
-"""The page in a real browser, as somebody uses it for the first time."""
+"""The page in a real browser: the first use."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def log_of(page: Page) -> str:
     return " ".join(html.split())
 
 
-def test_a_first_time_user_makes_an_agent_asks_and_finds_it_all_again(
+def test_a_first_time_user_creates_an_agent_sends_a_question_and_finds_it_again(
     browsing: Browsing, tmp_path: Path
 ) -> None:
     async def run() -> None:
@@ -186,7 +186,7 @@ def test_the_indicator_names_the_query_and_text_appears_before_the_answer_is_com
     browsing.run(run())
 
 
-def test_an_answer_without_sources_says_so_and_an_error_says_what_to_do(
+def test_an_answer_without_sources_is_marked_and_an_error_has_advice(
     browsing: Browsing, tmp_path: Path
 ) -> None:
     async def run() -> None:

@@ -1,4 +1,4 @@
-"""Whoever reads much does not keep others waiting: exports, usage and searches beside an answer under way."""
+"""Exports, usage and history searches do not block the event loop."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ PATHS = (
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("as_served")
-def test_the_loop_is_never_held_by_those_who_read_much(tmp_path: Path) -> None:
+def test_large_reads_never_block_the_event_loop(tmp_path: Path) -> None:
     """Beside a thread that only counts: where others use the machine, that alone makes the loop wait."""
     fill(tmp_path / "chat.db", 1000, 20_000, 1_000_000)
     slow = replace(answer("openai_chat", told("word " * 20_000)), dribble=Dribble(300, 0.02))

@@ -1,4 +1,4 @@
-"""The card of a citation is on the screen, wherever its chip stands and however the screen is held."""
+"""The card of a citation is visible, wherever its chip is and whatever the screen size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found is shown where it stands, and marked; exports and usage come as they are."""
+"""History search shows and marks what it finds; exports and usage are downloaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a provider, a page, an app or a user says stays text: no script, no request, no false host."""
+"""Text of providers, pages, apps and users stays text: no script, no request, no false host."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_nothing_hostile_comes_alive_while_it_is_streamed(browsing: Browsing, tm
     browsing.run(run())
 
 
-def test_a_hostile_language_is_no_language(browsing: Browsing, tmp_path: Path) -> None:
+def test_a_hostile_language_is_ignored(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         async with running_page(tmp_path, {}) as here, browsing.browser() as chromium:
             context = await chromium.new_context(

@@ -1,4 +1,4 @@
-"""What is said beside an answer is said in the reader's language, whatever it is."""
+"""Warnings and errors have a message in the visitor's language."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_every_end_that_leaves_something_out_has_a_sentence(language: str) -> No
     assert finish_message(Answer(()), texts).sentence == ""
 
 
-def test_no_sentence_is_kept_for_what_nobody_says() -> None:
+def test_there_is_no_sentence_for_an_unused_code() -> None:
     prefixes = {"warning_": warning_codes(), "error_": error_codes()}
     for name in TEXTS["en"]:
         prefix = next((prefix for prefix in prefixes if name.startswith(prefix)), None)
@@ -114,7 +114,7 @@ def test_no_sentence_is_kept_for_what_nobody_says() -> None:
             assert name.removeprefix(prefix) in prefixes[prefix]
 
 
-def test_the_words_of_a_warning_stand_behind_its_sentence() -> None:
+def test_the_message_of_a_warning_follows_its_sentence() -> None:
     german = warning_message(Warned("failed_over", "a: overloaded;\nb was asked instead"), TEXTS["de"])
     assert german.sentence == "Ein anderer Anbieter musste antworten."
     assert german.detail == "a: overloaded; b was asked instead"
@@ -123,7 +123,7 @@ def test_the_words_of_a_warning_stand_behind_its_sentence() -> None:
     assert (strange.sentence, strange.detail) == ("", "Something else.")
 
 
-def test_an_error_is_told_in_the_language_of_the_reader() -> None:
+def test_an_error_is_shown_in_the_language_of_the_visitor() -> None:
     assert error_message(RateLimited("slow down"), TEXTS["de"]).detail == "slow down"
     line = error_line(TurnedAway(status=503, message="come again", code="OVERLOADED"), TEXTS["de"])
     assert line == TEXTS["de"]["error_OVERLOADED"]

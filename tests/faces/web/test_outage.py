@@ -1,4 +1,4 @@
-"""A PostgreSQL that is gone or hangs: readiness tells, threads stay few, and all is back when it is."""
+"""A PostgreSQL that is down or hangs: readiness reports it, threads stay few, and the page recovers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def recovered(browser: aiohttp.ClientSession) -> None:
 
 
 @pytest.mark.parametrize("how", ["hanging", "away"])
-def test_readiness_and_pages_tell_of_a_database_that_does_not_answer_and_threads_stay_few(
+def test_readiness_and_pages_report_a_database_that_does_not_answer_and_threads_stay_few(
     how: str, tmp_path: Path, postgres: str, postgres_server: PostgresServer
 ) -> None:
     async def run() -> None:

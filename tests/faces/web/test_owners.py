@@ -1,4 +1,4 @@
-"""Two keys on one gateway: what one of them makes is neither seen nor changed by the other, on any route."""
+"""Two keys on one gateway: neither can see or change the data of the other, on any route."""
 
 from __future__ import annotations
 

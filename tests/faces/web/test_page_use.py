@@ -1,4 +1,4 @@
-"""The page as people use it: by keyboard, on a phone, without motion, from right to left, in a crowd."""
+"""Use of the page: keyboard, phone, reduced motion, right-to-left text, several tabs."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_nothing_moves_where_motion_is_not_wanted(browsing: Browsing, tmp_path: 
     browsing.run(run())
 
 
-def test_a_full_gateway_says_so_and_the_question_stays(browsing: Browsing, tmp_path: Path) -> None:
+def test_a_full_gateway_shows_a_message_and_the_question_stays(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         config = Config(gateway=GatewaySettings(max_requests=1))
         async with using(browsing, tmp_path, ScriptedResponse(delay=60), config) as (
@@ -276,7 +276,7 @@ def test_a_full_gateway_says_so_and_the_question_stays(browsing: Browsing, tmp_p
     browsing.run(run())
 
 
-def test_whoever_has_no_model_is_told_and_lets_the_agent_search_with_one_click(
+def test_without_a_model_a_message_offers_to_enable_search_with_one_click(
     browsing: Browsing, tmp_path: Path
 ) -> None:
     async def run() -> None:

@@ -1,4 +1,4 @@
-"""The page as a browser gets it: headers, files, forms, logins, and whose sessions are shown."""
+"""Pages over HTTP: headers, static files, forms, logins, and the owner of sessions."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def stream_of(
     return [(block.split("\n")[0][7:], json.loads(block.split("\n")[1][6:])) for block in blocks]
 
 
-def test_both_languages_say_the_same_things() -> None:
+def test_both_languages_have_the_same_texts() -> None:
     texts = Pages().texts
     assert texts["en"].keys() == texts["de"].keys()
     assert all(text.strip() for language in texts.values() for text in language.values())
@@ -75,7 +75,7 @@ def test_every_text_of_a_template_is_there() -> None:
     assert not used & set(dir(dict))
 
 
-def test_every_answer_has_the_headers_that_keep_others_out(tmp_path: Path) -> None:
+def test_every_response_has_the_security_headers(tmp_path: Path) -> None:
     async def run() -> None:
         async with visiting(tmp_path) as (here, browser):
             turn = await answered(here.chat, Asked("What?", ""))
@@ -122,7 +122,7 @@ def test_files_are_kept_by_browsers_until_they_change(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_forms_of_others_change_nothing(tmp_path: Path) -> None:
+def test_forms_of_other_sites_change_nothing(tmp_path: Path) -> None:
     async def run() -> None:
         async with visiting(tmp_path) as (here, browser):
             turn = await answered(here.chat, Asked("Mine?", ""))
@@ -174,7 +174,7 @@ def test_a_stream_begins_with_what_is_on_disk_and_ends_with_what_is_read_again(t
         {"text": "x", "replaces": "x"},
     ],
 )
-def test_what_cannot_be_asked_is_refused_with_a_reason(body: dict[str, str], tmp_path: Path) -> None:
+def test_an_invalid_question_is_refused_with_a_reason(body: dict[str, str], tmp_path: Path) -> None:
     async def run() -> None:
         async with visiting(tmp_path) as (here, browser):
             ((name, data),) = await stream_of(browser, await token_of(browser), **body)
@@ -203,7 +203,7 @@ def test_closing_the_page_stops_the_provider(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_with_keys_a_key_is_asked_for_and_sessions_belong_to_it(tmp_path: Path) -> None:
+def test_with_keys_a_login_is_required_and_sessions_belong_to_the_key(tmp_path: Path) -> None:
     file = KeyFile(str(tmp_path))
     (mine, _), (theirs, key) = file.create("mine", time()), file.create("theirs", time())
 

@@ -1,4 +1,4 @@
-"""Recorded answers of every provider in a real browser, held against what their wires say.
+"""Recorded answers of every provider in a real browser, compared with their wire data.
 
 The expectation is read from the raw recordings, without the dialects and without the page.
 """
@@ -218,7 +218,7 @@ def test_what_had_come_when_a_stream_broke_is_shown_and_marked(browsing: Browsin
 
 
 @pytest.mark.usefixtures("recordings")
-def test_what_was_refused_before_anything_was_said_is_told(browsing: Browsing, tmp_path: Path) -> None:
+def test_a_refusal_before_any_text_is_shown(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         async with looking(browsing, tmp_path) as (upstream, here, page):
             for name in ("openai-responses/stream-error-insufficient-quota.sse", "anthropic/error-401.json"):
@@ -234,7 +234,7 @@ def test_what_was_refused_before_anything_was_said_is_told(browsing: Browsing, t
 
 
 @pytest.mark.usefixtures("recordings")
-def test_an_answer_that_leans_on_nothing_says_so(browsing: Browsing, tmp_path: Path) -> None:
+def test_an_answer_without_evidence_is_marked(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         async with looking(browsing, tmp_path) as (upstream, here, page):
             for name in ("gemini/search-not-used.json", "openai-chat/stream-4o-mini-search-preview.sse"):

@@ -1,4 +1,4 @@
-"""What was searched for and found, while the answer comes and when it is read again."""
+"""Searches and sources on the page, during the answer and afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent with changes that are not saved is not left without a question."""
+"""Leaving an agent form with unsaved changes needs a confirmation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long sessions are shown a window at a time, and nothing of them is out of reach."""
+"""Long sessions are shown one window at a time, and every turn can be reached."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_window_begins_with_a_question_even_if_an_answer_was_wanted() -> None:
 
 
 @pytest.mark.parametrize("at", ["", "0", "x", "-1", "1e3", "９", "9" * 40, "1.5"])
-def test_what_is_no_number_leads_to_the_last_window(at: str) -> None:
+def test_an_invalid_number_leads_to_the_last_window(at: str) -> None:
     shown, _, later = read(turns(50), at)
     assert (shown[-1], len(shown), later) == ("a49", 2 * LAST_WINDOW_TURNS, 0)
 
@@ -101,7 +101,7 @@ async def articles(page: Page) -> list[str]:
     return names
 
 
-def test_a_long_session_opens_at_its_end_and_grows_upwards_where_somebody_reads(
+def test_a_long_session_opens_at_its_end_and_loads_earlier_turns_above(
     browsing: Browsing, tmp_path: Path
 ) -> None:
     count = 2 * WINDOW_TURNS + LAST_WINDOW_TURNS + 3

@@ -1,4 +1,4 @@
-"""Claude Code's own web search, as versions of it send it."""
+"""Claude Code's WebSearch tool, as its versions send it."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_every_version_gets_a_search_and_its_result_before_the_text(
     assert answer.headers["x-groundwire-provider"] == "gemini"
 
 
-def test_who_searches_is_given_the_query_alone_and_told_to_search(tmp_path: Path) -> None:
+def test_the_search_target_gets_only_the_query_and_must_search(tmp_path: Path) -> None:
     _, actor = asked(tmp_path, GEMINI)
     ((_, _, request),) = actor.asked
     assert request.query == QUERY
@@ -144,7 +144,7 @@ def test_who_searches_is_given_the_query_alone_and_told_to_search(tmp_path: Path
     assert request.search.max_uses == 8
 
 
-def test_domains_reach_whoever_searches(tmp_path: Path) -> None:
+def test_domains_reach_the_search_target(tmp_path: Path) -> None:
     actor = ScriptedBackend(*GEMINI)
     post_json(app_for(actor, tmp_path), "/v1/messages", body(allowed_domains=["one.example"]))
     search = actor.asked[0][2].search
@@ -157,14 +157,14 @@ def test_the_search_target_of_the_settings_comes_first(tmp_path: Path) -> None:
     assert actor.asked[0][:2] == ("local", "")
 
 
-def test_a_model_that_cannot_search_is_not_asked_to(tmp_path: Path) -> None:
+def test_a_model_that_cannot_search_is_not_used(tmp_path: Path) -> None:
     actor = ScriptedBackend(*GEMINI, usable=("anthropic", "gemini"))
     config = Config({"anthropic": ProviderSettings(search="none")})
     post_json(app_for(actor, tmp_path, config), "/v1/messages", body())
     assert actor.asked[0][:2] == ("auto", "")
 
 
-def test_the_models_own_target_is_asked_if_it_searches(tmp_path: Path) -> None:
+def test_the_models_own_target_is_used_if_it_searches(tmp_path: Path) -> None:
     actor = ScriptedBackend(*GEMINI, usable=("anthropic", "gemini"))
     post_json(app_for(actor, tmp_path), "/v1/messages", body())
     assert actor.asked[0][:2] == ("anthropic", "claude-opus-4-8")
@@ -184,7 +184,7 @@ def test_switched_off_it_is_a_request_like_any_other(tmp_path: Path) -> None:
         (MissingCredential("no key"), "unavailable"),
     ],
 )
-def test_what_asking_again_cannot_mend_is_the_result_of_the_search(
+def test_an_error_that_a_retry_cannot_fix_is_the_result_of_the_search(
     tmp_path: Path, error: GroundwireError, code: str, stream: bool
 ) -> None:
     (call, result, text), _ = asked(tmp_path, [error], stream=stream)
@@ -207,7 +207,7 @@ def test_too_many_domains_are_a_result_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_every_search_has_one_result_though_nobody_told_any(tmp_path: Path, stream: bool) -> None:
+def test_every_search_has_one_result_even_if_the_provider_reports_none(tmp_path: Path, stream: bool) -> None:
     responses: list[Event] = [
         Started("1", "gpt"),
         SearchCalled(0, SearchCall("a", ("first",))),

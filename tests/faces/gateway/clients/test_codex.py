@@ -1,4 +1,4 @@
-"""The search that Codex makes by itself."""
+"""The standalone search of Codex."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_query_cannot_leave_the_users_own_list_of_sites() -> None:
     assert asked.queries[0].options.allowed_domains == ("a.test",)
 
 
-def test_the_search_target_of_the_settings_is_asked(tmp_path: Path) -> None:
+def test_the_configured_search_target_is_used(tmp_path: Path) -> None:
     actor = ScriptedBackend(*ANSWER, usable=("openai", "local"))
     config = Config(gateway=GatewaySettings(search="local"))
     post_json(app_for(actor, tmp_path, config), PATH, body({"q": "x"}))
@@ -96,7 +96,7 @@ def test_a_command_that_is_not_served_is_named(tmp_path: Path) -> None:
     assert answer.json["output"] == "Not available here: open. Use search_query."
 
 
-def test_a_restriction_that_cannot_be_kept_is_said_in_the_output(tmp_path: Path) -> None:
+def test_a_restriction_that_is_not_supported_is_named_in_the_output(tmp_path: Path) -> None:
     answer = post_json(
         app_for(ScriptedBackend(UnsupportedFeature("no live=false")), tmp_path), PATH, body({"q": "x"})
     )

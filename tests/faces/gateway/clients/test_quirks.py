@@ -1,4 +1,4 @@
-"""An answer in OpenAI's Responses tells what it cost, even if nobody counted."""
+"""Client quirks: usage of zero in OpenAI Responses, engines as targets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def events_of(*batches: Sequence[Event]) -> list[Event]:
     return [event for batch in batches for event in zero_usage.feed(batch)]
 
 
-def test_an_answer_that_nobody_counted_has_cost_nought() -> None:
+def test_an_answer_without_usage_gets_a_usage_of_zero() -> None:
     events = events_of([Started("1", "m")], [TextDelta(0, "Yes."), Finished()])
     assert assemble(events).usage == Usage(input_tokens=0, output_tokens=0)
     assert isinstance(events[-1], Finished)
@@ -47,7 +47,7 @@ def test_a_vendor_s_own_bytes_stay_as_they_are() -> None:
         ("auto", {"local": True, "openai": False}, True),
     ],
 )
-def test_an_engine_searches_whether_it_was_asked_to_or_not(
+def test_an_engine_searches_with_or_without_a_search_tool(
     provider: str, usable: dict[str, bool], answer: bool
 ) -> None:
     assert is_engine_target(provider, usable) == answer
