@@ -222,11 +222,11 @@ class AccessControl:
 
     def _checked(self, exchange: HttpExchange, known: Collection[str], message: str) -> str:
         presented = [fingerprint(key) for key in presented_keys(exchange)]
-        for print_ in presented:
-            if _is_among(print_, known):
-                return print_
-        for print_ in presented:
-            self._throttle.add_key(self._addresses.client(exchange), print_)
+        for digest in presented:
+            if _is_among(digest, known):
+                return digest
+        for digest in presented:
+            self._throttle.add_key(self._addresses.client(exchange), digest)
         raise TurnedAway(status=401, message=message, code="INVALID_KEY")
 
     def check_login(self, exchange: HttpExchange, key: str) -> str:

@@ -125,8 +125,8 @@ class VisitorAuth:
 
     def log_in(self, app: HttpApp, exchange: HttpExchange, key: str) -> Headers:
         """Log in with a key; returns the cookie. Raises `TurnedAway` if the key is not valid."""
-        print_ = app.access.check_login(exchange, key.strip())
-        body = f"{print_}.{int(self._clock()) + LOGIN_SECONDS}.{secrets.token_hex(16)}"
+        digest = app.access.check_login(exchange, key.strip())
+        body = f"{digest}.{int(self._clock()) + LOGIN_SECONDS}.{secrets.token_hex(16)}"
         return (_cookie(LOGIN_COOKIE, f"{body}.{_sign(app, body)}", exchange, LOGIN_SECONDS),)
 
     def _owner(self, app: HttpApp, cookie: str) -> str:
