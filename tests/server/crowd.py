@@ -109,7 +109,7 @@ class StreamReader(asyncio.Protocol):
 
 
 async def listen(url: str, *, deaf: bool = False) -> StreamReader:
-    """Ask for a stream; whoever is deaf never reads what comes."""
+    """Request a stream; a client with `deaf` never reads the response."""
     line = socket.socket()
     line.setblocking(False)
     if deaf:

@@ -303,12 +303,12 @@ def test_clients_are_distinguished_by_what_they_cannot_choose(address: str, coun
 def test_only_trusted_proxies_set_the_client_address() -> None:
     addresses = ClientAddresses(["10.0.0.0/8", "::1"])
     told = {"x_forwarded_for": "203.0.113.9, 198.51.100.4, 10.0.0.2", "x_forwarded_proto": "https"}
-    behind, stranger = exchange_from("10.0.0.1", **told), exchange_from("203.0.113.1", **told)
-    assert addresses.client(behind) == "198.51.100.4"
-    assert addresses.is_https(behind)
-    assert addresses.client(stranger) == "203.0.113.1"
-    assert not addresses.is_https(stranger)
-    assert not ClientAddresses().is_https(behind)
+    proxied, direct = exchange_from("10.0.0.1", **told), exchange_from("203.0.113.1", **told)
+    assert addresses.client(proxied) == "198.51.100.4"
+    assert addresses.is_https(proxied)
+    assert addresses.client(direct) == "203.0.113.1"
+    assert not addresses.is_https(direct)
+    assert not ClientAddresses().is_https(proxied)
     assert addresses.client(exchange_from("10.0.0.1", x_forwarded_for="junk, ,")) == "10.0.0.1"
     with pytest.raises(ConfigError):
         ClientAddresses(["proxy.example"])

@@ -144,10 +144,10 @@ async def _ignore(folder: Path, clients: int) -> dict[str, float]:
             most = max(most, memory_of(pid) - before)
             return monotonic() - began > 5 and upstream.open == 0
 
-        beside = await _first_events(gateway.url, 20)
-        _leave(beside)
+        concurrent = await _first_events(gateway.url, 20)
+        _leave(concurrent)
         await _until(over, 2 * STALL + 60)
-        found = {"evicted": monotonic() - began, "bytes": most / clients, "median": _late(beside, 0.5)}
+        found = {"evicted": monotonic() - began, "bytes": most / clients, "median": _late(concurrent, 0.5)}
         _leave(deaf)
         return found
 

@@ -312,7 +312,7 @@ def check_answers(load: Load) -> None:
 
 
 def check_times(load: Load, seconds: float) -> None:
-    """Nobody who is let in feels the others, nobody who is not waits to hear it."""
+    """Admitted requests are as fast as without load, and refused ones do not wait."""
     usual = median(one.seconds for one in load.before)
     told_off = median(one.seconds for one in load.refused)
     let_in = median(one.seconds for one in load.admitted)

@@ -28,7 +28,7 @@ def _filled(path: str) -> str:
 
 
 def _spellings(path: str) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """A path as somebody might write it who wants to get past a comparison of paths."""
+    """A path as an attacker might write it to get past a comparison of paths."""
     paths = (
         *(path, f"{path}/", f"/{path}", f"{path}?", f"{path}?key=x", f"{path}#x", f"{path}%20", f"{path}%00"),
         *(f"{path};x=1", f"{path}.json", f"{path}/..", f"{path}/../healthz", f"/healthz/..{path}"),

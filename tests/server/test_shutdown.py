@@ -13,7 +13,7 @@ from groundwire.server.shutdown import ActiveStreams
 
 
 class EventSource:
-    """Says two words, then nothing; knows whether it was closed."""
+    """Yields some text, then waits for ever; records whether it was closed."""
 
     def __init__(self, words: int = 2) -> None:
         self.words = words
@@ -30,15 +30,15 @@ class EventSource:
 
 def test_an_answer_that_waits_is_ended_with_an_error_and_its_provider_is_left() -> None:
     async def run() -> tuple[int, bool, int]:
-        running, source, heard = ActiveStreams(), EventSource(), 0
+        running, source, received = ActiveStreams(), EventSource(), 0
         asyncio.get_running_loop().call_later(0.05, running.close)
         try:
             async for _ in running.track(source.batches()):
-                heard += 1
+                received += 1
         except TurnedAway:
             task = asyncio.current_task()
             assert task is not None
-            return heard, source.closed, task.cancelling()
+            return received, source.closed, task.cancelling()
         raise AssertionError("it went on")
 
     assert asyncio.run(run()) == (2, True, 0)
@@ -46,15 +46,15 @@ def test_an_answer_that_waits_is_ended_with_an_error_and_its_provider_is_left() 
 
 def test_an_answer_that_is_being_written_is_ended_at_its_next_word() -> None:
     async def run() -> int:
-        running, source, heard = ActiveStreams(), EventSource(10), 0
+        running, source, received = ActiveStreams(), EventSource(10), 0
         try:
             async for _ in running.track(source.batches()):
-                heard += 1
-                if heard == 3:
+                received += 1
+                if received == 3:
                     running.close()
                     await asyncio.sleep(0.02)  # the client reads; this must not be interrupted
         except TurnedAway:
-            return heard
+            return received
         raise AssertionError("it went on")
 
     assert asyncio.run(run()) == 3

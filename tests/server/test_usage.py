@@ -25,7 +25,7 @@ CODEX = {"id": "1", "model": "auto", "commands": {"search_query": [{"q": "one"},
 
 
 class BackendWithUsage(FixedBackend):
-    """Says who it is, and what it costs."""
+    """Reports its provider and its usage."""
 
     async def batches(
         self, request: Request, *, provider: str = "auto", model: str = ""

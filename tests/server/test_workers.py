@@ -47,7 +47,7 @@ def test_what_was_imported_is_left_out_and_the_rest_searched_less_often() -> Non
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_answering_makes_few_cycles(stream: bool) -> None:
-    """What nobody but the collector could free must not grow faster than it is looked for."""
+    """Garbage that only the collector can free must not grow faster than it is collected."""
 
     async def main() -> float:
         async with AsyncExitStack() as stack:

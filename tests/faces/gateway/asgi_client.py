@@ -22,7 +22,7 @@ LOCAL = {"host": "127.0.0.1:8484"}
 
 
 class FixedBackend:
-    """Says the same to everybody."""
+    """Answers every request with the same text."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -49,7 +49,7 @@ class FixedBackend:
 
 
 class AsgiResponse(NamedTuple):
-    """A response."""
+    """An ASGI response."""
 
     status: int
     headers: dict[str, str]
@@ -61,7 +61,7 @@ class AsgiResponse(NamedTuple):
 
 
 def app_in(folder: Path, *, host: str = "", config: Config | None = None) -> HttpApp:
-    """A gateway that keeps its files in a folder, in front of a parrot."""
+    """An application with a fixed backend and its files in a folder."""
     whole = replace(config or Config(), data_dir=str(folder))
     return create_app(FixedBackend(whole), {}, host=host)
 
@@ -73,7 +73,7 @@ async def send_request(
     headers: Mapping[str, str] | Sequence[tuple[str, str]] = (),
     body: bytes = b"",
 ) -> AsgiResponse:
-    """One request, as a server would hand it over."""
+    """Send one request, as an ASGI server would."""
     pairs = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
     raw, _, query = path.partition("?")
     scope: dict[str, object] = {
@@ -104,7 +104,7 @@ async def send_request(
 def post_json(
     gateway: HttpApp, path: str, body: bytes | Mapping[str, Any], headers: Mapping[str, str] | None = None
 ) -> AsgiResponse:
-    """One POST of JSON from this machine, for tests without a loop."""
+    """Send a JSON POST from this machine, without an event loop."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     head = {**LOCAL, "content-type": "application/json", **(headers or {})}
     return asyncio.run(send_request(gateway, "POST", path, head, data))
@@ -123,4 +123,4 @@ SMALLEST_REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
     "gemini": ("/v1beta/models/auto:generateContent", {"contents": [{"parts": [{"text": "q?"}]}]}),
     "gemini_interactions": ("/v1beta/interactions", {"model": "auto", "input": "q?"}),
 }
-"""The smallest request of each dialect, and where it goes."""
+"""The path and the smallest body of each dialect."""

@@ -248,7 +248,7 @@ def differences(read: SdkAnswer, direct: SdkAnswer) -> Iterator[str]:
 
 
 def misses(inbound: str, read: SdkAnswer, answer: Answer) -> Iterator[str]:
-    """What the client does not hold of an answer, or holds and nobody said."""
+    """What the client has lost of an answer, or has and the answer does not."""
     if answer.error is not None or read.error:
         if answer.error is None or not read.error or read.broken:
             yield f"error: {answer.error} became {read.error[:120]!r}"
@@ -273,7 +273,7 @@ def _citations(speaker: Dialect, read: SdkAnswer, answer: Answer) -> Iterator[st
     if speaker.name != "anthropic_messages":  # whose citations cover blocks, cut where claims begin and end
         words = {(read.text[start:end], url) for start, end, url in read.spans}
         if moved := words - claims(answer) - claims_by_part(answer):
-            yield f"claims nobody made: {moved}"
+            yield f"claims that were not made: {moved}"
         if speaker.name in ("gemini", "openai_chat") and (lost := claims(answer) - words):
             yield f"claims lost: {lost}"
     whole = project(answer, Feature.UNPLACED)

@@ -15,7 +15,7 @@ from groundwire.server.app import HttpApp
 
 
 class ScriptedBackend:
-    """Plays its lines; an error among them is raised."""
+    """Yields scripted events; a scripted error is raised."""
 
     def __init__(self, *lines: Event | GroundwireError, usable: Sequence[str] = ("gemini",)) -> None:
         self.lines = lines
@@ -43,6 +43,6 @@ class ScriptedBackend:
 
 
 def app_for(actor: ScriptedBackend, folder: Path, config: Config | None = None) -> HttpApp:
-    """A gateway in front of an actor."""
+    """An application with a scripted backend."""
     actor.config = replace(config or Config(), data_dir=str(folder))
     return create_app(actor, {})

@@ -209,7 +209,7 @@ class _Steps:
         self.notes: list[tuple[int, interactions.Annotation]] = []
 
     def tell(self, read: SdkAnswer) -> None:
-        """Put them one behind the other."""
+        """Concatenate them."""
         starts: dict[int, int] = {}
         for place, text in sorted(self.words.items()):
             starts[place] = len(read.text)

@@ -22,12 +22,12 @@ T = TypeVar("T")
 
 HOST = "127.0.0.1"
 BASES = {"openai_responses": "/v1", "openai_chat": "/v1"}
-"""What stands between the address and the path of a vendor's, in the `base_url` of a provider."""
+"""Path prefix in the `base_url` of a provider, by dialect."""
 
 
 @dataclass
 class RunningGateway:
-    """A gateway that runs."""
+    """A running gateway."""
 
     url: str
     groundwire: Groundwire
@@ -36,7 +36,7 @@ class RunningGateway:
 
 
 def provider_at(dialect: str, url: str, *, timeout: float | None = None) -> ProviderSettings:
-    """A provider of the user's own at an address, without a key."""
+    """Settings of a custom provider at a URL, without a key."""
     return ProviderSettings(dialect, url + BASES.get(dialect, ""), model="model-1", timeout=timeout)
 
 
@@ -48,7 +48,7 @@ async def serving(
     timeouts: ResponseTimeouts | None = None,
     env: Mapping[str, str] | None = None,
 ) -> AsyncIterator[RunningGateway]:
-    """Serve these providers, and nobody else, until the block ends."""
+    """Serve only these providers until the block ends."""
     with TemporaryDirectory() as folder:
         known = {"HOME": folder, "GROUNDWIRE_DATA_DIR": folder, **(env or {})}
         whole = replace(
@@ -56,7 +56,7 @@ async def serving(
         )
         async with Groundwire(whole, env=known) as groundwire:
             gateway = create_app(groundwire, known, timeouts=timeouts)
-            # With its protocol named, asyncio switches off Nagle's algorithm on what is accepted.
+            # asyncio sets TCP_NODELAY on accepted sockets only if the protocol is named.
             listener = socket.socket(proto=socket.IPPROTO_TCP)
             listener.bind((HOST, 0))
             port = listener.getsockname()[1]
@@ -73,20 +73,20 @@ async def serving(
 
 
 async def wait_for_open_requests(gateway: HttpApp, count: int) -> None:
-    """Wait until so many requests are under way: clients and providers know of an end before the gateway."""
+    """Wait until the gateway has so many open requests: it notices ends later than its peers."""
     async with asyncio.timeout(10):
         while gateway.open_requests != count:
             await asyncio.sleep(0.005)
 
 
 def run(main: Coroutine[None, None, T], *, seconds: float = 60.0) -> T:
-    """Run to the end, within bounds; whoever leaves a task behind fails."""
+    """Run to the end within a time limit; fails if a task is left running."""
 
     async def bounded() -> T:
         async with asyncio.timeout(seconds):
             result = await main
         left = asyncio.all_tasks() - {asyncio.current_task()}
-        assert not left, f"tasks left behind: {left}"
+        assert not left, f"tasks still running: {left}"
         return result
 
     return asyncio.run(bounded())

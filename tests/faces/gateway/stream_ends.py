@@ -1,7 +1,7 @@
 """Ends of streams, as a tolerant client reads them by the standard.
 
-For bytes that were passed on as they came: what stands in them is the provider's affair, how they end is
-ours. Written from the wire formats, and shares nothing with what it judges.
+For passthrough: the content of the bytes belongs to the provider, their end to the gateway. Written from the
+wire formats; it shares no code with the gateway.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _ENDS = {
 
 
 class StreamEvent(NamedTuple):
-    """One event: what stands in it, None if it is no JSON, and whether it is the sentinel."""
+    """One event: its JSON body (None if it is not JSON), and whether it is the sentinel."""
 
     body: Json
     sentinel: bool
 
 
 def stream_events(data: bytes) -> list[StreamEvent]:
-    """Every event that was closed, as the standard has it; the bytes must be UTF-8 and end with one."""
+    """Every complete event, by the standard; the bytes must be UTF-8 and end with one."""
     try:
         lines = _LINE.split(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -78,7 +78,7 @@ def is_stream_end(dialect: str, body: Json) -> bool:
 
 
 def check_end(dialect: str, data: bytes) -> None:
-    """One end, and nothing behind it but a sentinel; raises `Violation`."""
+    """Check that there is one end, followed by nothing but a sentinel; raises `Violation`."""
     events = stream_events(data)
     if dialect == "gemini":
         _check_gemini(events)
@@ -99,7 +99,7 @@ def check_end(dialect: str, data: bytes) -> None:
 
 
 def _check_gemini(events: list[StreamEvent]) -> None:
-    """Its streams end with their bytes: usage may follow the reason, and elder models gave one each time."""
+    """Gemini streams end with the body: usage may follow the finish reason, and old models repeat it."""
     need(any(is_stream_end("gemini", event.body) for event in events), "no end")
     errors = [
         place

@@ -28,7 +28,7 @@ NEVER = float("inf")
 SOON, AT_LAST = 0.25, 1.0
 """Seconds until the provider knows, on a machine that does nothing else: for 99 of 100, and for all."""
 PATIENCE = 10.0
-"""Seconds after which nobody will ever know; a pause that is not left takes twice as long."""
+"""Seconds until a cancellation counts as missed; a pause that is not cancelled takes twice as long."""
 
 PHASES = ("sending", "connecting", "headers", "first event", "flowing", "quiet", "pausing")
 
@@ -85,7 +85,7 @@ def response_for(case: Case) -> ScriptedResponse:
 
 @dataclass
 class World:
-    """A gateway, and the providers behind it."""
+    """A gateway and its providers."""
 
     here: RunningGateway
     upstream: Upstream

@@ -83,7 +83,7 @@ HEADERS = (
 
 
 def _spelled(name: str, chance: random.Random) -> str:
-    """A name as somebody would write it who wants to get past a list of names."""
+    """A name as an attacker might write it to get past a list of names."""
     wide = "".join(chr(ord(sign) + 0xFEE0) if "!" <= sign <= "~" else sign for sign in name)
     return chance.choice(
         [

@@ -63,7 +63,7 @@ def environment(upstream: Upstream, home: Path) -> dict[str, str]:
 
 @asynccontextmanager
 async def served(home: Path, *responses: ScriptedResponse) -> AsyncIterator[RunningMcpServer]:
-    """The application at a free port, as it stands, without a gateway around it."""
+    """The MCP application alone on a free port, without a gateway."""
     async with Upstream(responses or (ANSWER,)) as upstream:
         env = environment(upstream, home)
         groundwire = Library(load(env, str(home), str(home)), env=env)

@@ -69,7 +69,7 @@ BOUND = 10.0
 
 
 class NotificationRecorder:
-    """Hears what is told, and wakes whoever waits for it."""
+    """Records progress notifications, and wakes waiting tests."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[float, str]] = []

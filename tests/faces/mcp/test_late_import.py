@@ -140,9 +140,9 @@ from groundwire.config.load import load
 from groundwire.faces.mcp.handshake import early_reply
 from groundwire.faces.mcp.tool_list import tool_definitions
 home = {str(tmp_path)!r}
-asker = Groundwire(load({{}}, home, home), env={{"HOME": home}})
-answer = early_reply({json.dumps(json.dumps(tools(None)))}, lambda: tool_definitions(asker), stateless=False)
-sys.exit('mcp' in sys.modules or not answer["result"]["tools"])
+backend = Groundwire(load({{}}, home, home), env={{"HOME": home}})
+reply = early_reply({json.dumps(json.dumps(tools(None)))}, lambda: tool_definitions(backend), stateless=False)
+sys.exit('mcp' in sys.modules or not reply["result"]["tools"])
 """
     done = subprocess.run([sys.executable, "-c", script], timeout=BOUND, check=False)  # noqa: S603
     assert done.returncode == 0

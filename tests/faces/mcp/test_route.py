@@ -148,7 +148,7 @@ def test_a_running_call_is_answered_by_a_gateway_that_shuts_down(tmp_path: Path)
 
 
 class Exiting:
-    """A server of somebody else's that is asked to stop, and whose signal handler is still installed."""
+    """Another uvicorn server that was told to exit, and whose signal handler is still installed."""
 
     should_exit = True
 

@@ -109,9 +109,7 @@ def test_a_card_is_on_the_screen_wherever_its_chip_is(
                 for block in ("start", "center", "end"):
                     await page.mouse.move(0, 0)
                     point = await chip.evaluate(POINT, block)
-                    if (
-                        point is not None
-                    ):  # else it is behind the title or the question, and nobody gets at it
+                    if point is not None:  # else it is covered by the title or the question
                         await page.mouse.move(*point)
                         await check_card(page, f"chip {number} hovered at {block}")
                         hovered += 1

@@ -91,7 +91,7 @@ def test_turning_on_web_search_of_a_shared_agent_goes_on_with_the_copy_in_that_s
             opened = await here.chat.open(me.owner, session)
             assert (opened.agent.web_search, opened.agent.owner) == (True, me.owner)
             assert [agent.web_search for agent in await here.chat.agents(you.owner)] == [False]
-            # Neither can it be used to reach into the session of somebody else.
+            # It gives no access to the session of another key either.
             await you.post("/agents/shared/search", session=session)
             assert (await here.chat.open(me.owner, session)).agent == opened.agent
 

@@ -30,7 +30,7 @@ FINDER = Agent("finder", {"en": "Finder"}, web_search=True)
 
 @asynccontextmanager
 async def visiting(folder: Path) -> AsyncIterator[tuple[RunningPage, aiohttp.ClientSession]]:
-    """The page over one scripted provider, and somebody with a cookie jar."""
+    """The page with one scripted provider, and an HTTP client with cookies."""
     async with (
         Upstream(answer("openai_chat", told("Said."))) as upstream,
         running_page(folder, {"p": provider_at("openai_chat", upstream.url)}) as here,
@@ -139,8 +139,8 @@ def test_forms_of_other_sites_change_nothing(tmp_path: Path) -> None:
                 async with browser.post(path, data={"token": token}, headers=evil) as response:
                     assert response.status == 403
             async with (
-                aiohttp.ClientSession(here.url) as stranger,
-                stranger.post("/chat/ask", data="{}") as response,
+                aiohttp.ClientSession(here.url) as without_token,
+                without_token.post("/chat/ask", data="{}") as response,
             ):
                 assert response.status == 403
             kept = await here.chat.open("", turn.session.id)

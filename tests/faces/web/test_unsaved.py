@@ -18,13 +18,13 @@ def test_changes_of_an_agent_are_not_left_without_a_question(browsing: Browsing,
             page, seen = await watched(await chromium.new_context(locale="en-US"), here.url)
             form = f"{here.url}/agents/finder"
             await page.goto(form)
-            # Without a change nobody asks.
+            # Without a change there is no question.
             await page.get_by_role("link", name="Usage").click()
             await page.wait_for_url(f"{here.url}/usage")
             assert seen.dialogs == []
             await page.goto(form)
             await page.locator("[name=model]").fill("another")
-            # Dialogs are dismissed here: whoever says no stays.
+            # Dialogs are dismissed here: the browser stays on the page.
             await page.get_by_role("link", name="Usage").click()
             assert seen.dialogs == ["What you changed is not saved. Leave this page?"]
             assert page.url == form
