@@ -85,10 +85,10 @@ def tell(found: dict[str, list[tuple[float, float]]]) -> None:
 async def main() -> None:
     """Fill a store, serve it, and look."""
     sys.path.insert(0, str(ROOT))
-    from tests.faces.web.serving import serving_page  # noqa: PLC0415  the checkout's own
+    from tests.faces.web.serving import running_page  # noqa: PLC0415  the checkout's own
 
     with TemporaryDirectory() as folder:
-        async with serving_page(Path(folder), {}) as here, async_playwright() as tool:
+        async with running_page(Path(folder), {}) as here, async_playwright() as tool:
             for name, messages in {"empty": 0, "short": 10, "long": 1000}.items():
                 fill(here.store, name, messages)
             browser = await tool.chromium.launch(

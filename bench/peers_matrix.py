@@ -48,8 +48,8 @@ from tests.faces.gateway.matrix import (  # noqa: E402
     misses,
     response_of,
 )
-from tests.faces.gateway.sdk_readers import Clients, Read  # noqa: E402
-from tests.faces.gateway.serving import serving, speaking  # noqa: E402
+from tests.faces.gateway.sdk_readers import SdkAnswer, SdkClients  # noqa: E402
+from tests.faces.gateway.serving import provider_at, serving  # noqa: E402
 
 from groundwire.dialects.features import Feature  # noqa: E402
 from groundwire.dialects.registry import dialect  # noqa: E402
@@ -87,7 +87,7 @@ class Provider(NamedTuple):
     """Who gives the answers, and the clients that ask there directly."""
 
     upstream: Upstream
-    clients: Clients
+    clients: SdkClients
 
 
 class Proxy(NamedTuple):
@@ -95,7 +95,7 @@ class Proxy(NamedTuple):
 
     name: str
     url: str
-    clients: Clients
+    clients: SdkClients
     model: str
     """With `{}` for the dialect of the provider."""
 
@@ -135,7 +135,7 @@ class Cell(NamedTuple):
     stream: bool
 
 
-def arrived(cell: Cell, heard: Heard, answer: Answer, own: Read | None) -> Mapping[str, bool]:
+def arrived(cell: Cell, heard: Heard, answer: Answer, own: SdkAnswer | None) -> Mapping[str, bool]:
     """Of each aspect, whether all of it is there, and nothing else."""
     cited = {item.source.url for citation in answer.citations for item in citation.evidence}
     cited = cited if own is None else _addresses(own)
@@ -161,7 +161,7 @@ async def measure(proxy: Proxy, provider: Provider, recording: Recording, cell: 
     asked = Asked(proxy.url, cell.inbound, proxy.model.format(cell.provider), cell.stream)
     heard = await hear(proxy.clients, asked)
     tally.reached += any(_fits(item.path, cell.provider) for item in upstream.requests[before:])
-    own: Read | None = None
+    own: SdkAnswer | None = None
     if cell.inbound == cell.provider and is_sse(recording.data) == cell.stream:
         own = (await hear(provider.clients, Asked(upstream.url, cell.inbound, "model-1", cell.stream))).read
         if own.error:
@@ -180,7 +180,7 @@ def _fits(path: str, provider: str) -> bool:
     return bool(Script(paths={_PATHS[provider]: ()}).key_for(path.partition("?")[0]))
 
 
-def _addresses(read: Read) -> set[str]:
+def _addresses(read: SdkAnswer) -> set[str]:
     return {url for _, _, url in read.spans} | read.unplaced | read.pages
 
 
@@ -229,12 +229,12 @@ async def play(recordings: Sequence[Recording]) -> dict[str, dict[Cell, Tally]]:
     found: dict[str, dict[Cell, Tally]] = {}
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(Upstream(Script()))
-        providers = {f"my_{name}": speaking(name, upstream.url) for name in PROVIDERS}
+        providers = {f"my_{name}": provider_at(name, upstream.url) for name in PROVIDERS}
         ours = (await stack.enter_async_context(serving(providers))).url
         theirs = stack.enter_context(litellm(upstream.url))
-        provider = Provider(upstream, await stack.enter_async_context(Clients(upstream.url)))
+        provider = Provider(upstream, await stack.enter_async_context(SdkClients(upstream.url)))
         proxies = [
-            Proxy("groundwire", ours, await stack.enter_async_context(Clients(ours)), "my_{}/model-1"),
+            Proxy("groundwire", ours, await stack.enter_async_context(SdkClients(ours)), "my_{}/model-1"),
             Proxy("LiteLLM", theirs, await stack.enter_async_context(BetaClients(theirs)), "my-{}"),
         ]
         for recording in recordings:

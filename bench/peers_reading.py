@@ -9,7 +9,7 @@ from typing import NamedTuple
 import httpx2
 from tests.contracts.recorded.frames import is_sse
 from tests.faces.gateway.raw import fetch, request_of
-from tests.faces.gateway.sdk_readers import Clients, Read
+from tests.faces.gateway.sdk_readers import SdkAnswer, SdkClients
 
 from groundwire.dialects.registry import dialect
 from groundwire.errors import GroundwireError
@@ -21,7 +21,7 @@ SECONDS = 30.0
 """For one answer; one that takes longer did not arrive."""
 
 
-class BetaClients(Clients):
+class BetaClients(SdkClients):
     """The same clients, google-genai set to `v1beta`: LiteLLM serves no other version of Gemini."""
 
     def __init__(self, url: str) -> None:
@@ -36,7 +36,7 @@ async def _beta(request: httpx2.Request) -> None:
 class Heard(NamedTuple):
     """An answer as a client has it, and, where its reader stumbled, what else there was in the bytes."""
 
-    read: Read
+    read: SdkAnswer
     bytes: Answer | None = None
 
     @property
@@ -56,18 +56,18 @@ class Asked(NamedTuple):
     stream: bool
 
 
-async def hear(clients: Clients, asked: Asked) -> Heard:
+async def hear(clients: SdkClients, asked: Asked) -> Heard:
     """Ask with the official client; an answer that it cannot hold is asked for again, as bytes."""
     read = await _read(clients, asked)
     return Heard(read, await _bytes(asked) if read.broken else None)
 
 
-async def _read(clients: Clients, asked: Asked) -> Read:
+async def _read(clients: SdkClients, asked: Asked) -> SdkAnswer:
     try:
         async with asyncio.timeout(SECONDS):
             return await clients.ask(asked.inbound, asked.model, stream=asked.stream)
     except (KeyError, IndexError, AttributeError, OSError) as error:
-        return Read(error=f"{type(error).__name__}: {error}", broken=True)
+        return SdkAnswer(error=f"{type(error).__name__}: {error}", broken=True)
 
 
 async def _bytes(asked: Asked) -> Answer | None:

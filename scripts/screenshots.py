@@ -1,9 +1,7 @@
-"""Take screenshots of the chat page.
+"""Pictures of the chat page: `python scripts/screenshots.py FOLDER` takes every page, light and dark, wide
+and narrow; with `--readme` the two of the documentation are renewed in `docs/images`.
 
-`python scripts/screenshots.py FOLDER` takes every page in light and dark colours, wide and narrow. With
-`--readme`, it replaces the two screenshots of the documentation in `docs/images`.
-
-It needs Chromium and Playwright. The answer is scripted, so that the screenshots need no network.
+Needs Chromium and Playwright. The answer is scripted, so that the pictures do not depend on anybody.
 """
 
 from __future__ import annotations
@@ -70,7 +68,7 @@ QUOTES = {
 
 
 class Look(NamedTuple):
-    """Size and colour scheme of a browser window."""
+    """A window, and its colours."""
 
     name: str
     width: int
@@ -88,7 +86,7 @@ README = (Look("chat-light", 1180, 760, "light"), Look("chat-dark", 390, 780, "d
 
 
 def scripted() -> list[Event]:
-    """Return the events of a cited answer."""
+    """A cited answer."""
     found = (SURVEY, ROCK, SNOW, Source("https://walks.example/alps", "Walking in the Alps"))
     return [
         Started("1", "model-1"),
@@ -113,7 +111,7 @@ def _cited(words: str, *sources: Source) -> Cited:
 
 
 async def opened(browser: Browser, look: Look) -> Page:
-    """Open an empty page with this size and colour scheme."""
+    """An empty page that looks so."""
     context = await browser.new_context(
         color_scheme=look.scheme,
         viewport={"width": look.width, "height": look.height},
@@ -124,7 +122,7 @@ async def opened(browser: Browser, look: Look) -> Page:
 
 
 async def ask(page: Page, url: str, question: str) -> None:
-    """Ask a question in a new session and wait for the answer."""
+    """A question in a session of its own, and its answer."""
     await page.goto(url)
     await page.wait_for_selector("#send:enabled")
     await page.locator("#text").fill(question)
@@ -133,7 +131,7 @@ async def ask(page: Page, url: str, question: str) -> None:
 
 
 async def shoot(browser: Browser, url: str, folder: Path) -> None:
-    """Take screenshots of every page in every window."""
+    """Every page in every form."""
     for look in LOOKS:
         page = await opened(browser, look)
         await page.goto(url)
@@ -151,7 +149,7 @@ async def shoot(browser: Browser, url: str, folder: Path) -> None:
 
 
 async def renew(browser: Browser, url: str, folder: Path) -> None:
-    """Replace the screenshots of the documentation: an answer with a card, and a list of sources."""
+    """The pictures of the documentation: an answer with a card, and the sources of one."""
     for look in README:
         page = await opened(browser, look)
         for question in (*BEFORE, QUESTION):
@@ -168,10 +166,10 @@ async def renew(browser: Browser, url: str, folder: Path) -> None:
 
 
 async def main(arguments: list[str]) -> None:
-    """Serve the chat page and take the screenshots."""
+    """Serve the page, and take the pictures."""
     sys.path.insert(0, str(ROOT))
-    from tests.faces.gateway.serving import speaking  # noqa: PLC0415  only in a checkout
-    from tests.faces.web.serving import serving_page  # noqa: PLC0415
+    from tests.faces.gateway.serving import provider_at  # noqa: PLC0415  the checkout's own
+    from tests.faces.web.serving import running_page  # noqa: PLC0415
 
     is_readme = "--readme" in arguments
     named = [argument for argument in arguments if not argument.startswith("-")]
@@ -180,7 +178,7 @@ async def main(arguments: list[str]) -> None:
     with TemporaryDirectory() as data:
         async with (
             Upstream(answer("anthropic_messages", scripted())) as upstream,
-            serving_page(Path(data), {"provider": speaking("anthropic_messages", upstream.url)}) as here,
+            running_page(Path(data), {"provider": provider_at("anthropic_messages", upstream.url)}) as here,
             async_playwright() as tool,
         ):
             await here.chat.save_agent(

@@ -33,7 +33,7 @@ _REGISTRY = "tests/tools/test_registry.py::"
 _OWN = "tests/tools/test_geminisearch.py::"
 _GROUNDING = "tests/dialects/gemini/test_grounding.py::"
 _COPILOT = "tests/providers/copilot/"
-_SIDE = "tests/faces/gateway/test_side_request.py::"
+_SIDE = "tests/faces/gateway/clients/test_claude_code.py::"
 _BLOCKS = "tests/tools/test_anthropic_blocks.py::"
 
 _000 = (
@@ -468,7 +468,7 @@ _004 = (
     (
         83,
         "the query is taken out of the message",
-        (f"{_SIDE}test_who_searches_is_given_the_query_alone_and_told_to_search",),
+        (f"{_SIDE}test_the_search_target_gets_only_the_query_and_must_search",),
         "a query may have several lines",
     ),
     (

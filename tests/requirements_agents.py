@@ -7,7 +7,7 @@ from tests.requirements_apps import Entry
 _APPS = "tests/chat/test_apps.py::"
 _TURNS = "tests/chat/test_turns.py::"
 _BROWSER = "tests/faces/web/test_browser.py::"
-_USING = "tests/faces/web/test_using.py::"
+_USING = "tests/faces/web/test_page_use.py::"
 _SEARCHES = "tests/faces/web/test_searches.py::"
 _STORE = "tests/store/test_contract.py::"
 _MIGRATIONS = "tests/store/test_migrations.py::"
@@ -15,7 +15,7 @@ _MESSAGES = "tests/dialects/anthropic_messages/test_stream.py::"
 _CHAT = "tests/dialects/openai_chat/"
 _GEMINI = "tests/dialects/gemini/"
 
-_FIRST_TIME = f"{_BROWSER}test_a_first_time_user_makes_an_agent_asks_and_finds_it_all_again"
+_FIRST_TIME = f"{_BROWSER}test_a_first_time_user_creates_an_agent_sends_a_question_and_finds_it_again"
 _INDICATOR = f"{_BROWSER}test_the_indicator_names_the_query_and_text_appears_before_the_answer_is_complete"
 _ONLY_IF_WANTED = f"{_TURNS}test_search_is_asked_for_only_if_the_agent_wants_it"
 _NEVER_A_CALL = f"{_MESSAGES}test_a_search_becomes_a_call_and_a_result_never_a_tool_call"
@@ -47,7 +47,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         31,
         "markers within the text (later)",
-        ("tests/faces/web/test_prose.py::test_a_chip_follows_its_claim",),
+        ("tests/faces/web/test_markdown.py::test_a_chip_follows_its_claim",),
     ),
     (32, "the query is shown (later)", (_INDICATOR,)),
     (
@@ -251,6 +251,6 @@ ENTRIES: tuple[Entry, ...] = (
     (
         748,
         "a malformed row is not the end of a session",
-        ("tests/faces/web/test_unreadable.py::test_a_damaged_message_is_a_placeholder_among_the_others",),
+        ("tests/faces/web/test_unreadable.py::test_a_damaged_message_is_shown_as_a_placeholder",),
     ),
 )

@@ -189,7 +189,7 @@ ENTRIES: tuple[Entry, ...] = (
     (
         281,
         "citations are links to click",
-        (f"{_BROWSER}test_a_first_time_user_makes_an_agent_asks_and_finds_it_all_again",),
+        (f"{_BROWSER}test_a_first_time_user_creates_an_agent_sends_a_question_and_finds_it_again",),
     ),
     (
         282,
@@ -201,6 +201,6 @@ ENTRIES: tuple[Entry, ...] = (
     (
         285,
         "controls for domains and location",
-        ("tests/faces/web/test_using.py::test_every_control_is_reached_and_used_by_keyboard",),
+        ("tests/faces/web/test_page_use.py::test_every_control_is_reached_and_used_by_keyboard",),
     ),
 )

@@ -32,7 +32,7 @@ def test_the_library_its_codecs_and_the_index_are_imported_without_posix() -> No
         "import groundwire.client, groundwire.providers.engine_factory\n"
         "import groundwire.store.sqlite, groundwire.files.lock\n"
         "import groundwire.engine.index.embedded, groundwire.engine.read.worker\n"
-        "import groundwire.faces.gateway.keys\n"
+        "import groundwire.server.keys\n"
         "groundwire.Groundwire\n"
         "print('imported')"
     )

@@ -21,7 +21,7 @@ from groundwire.chat.states import state_of
 from groundwire.chat.turns import Turn
 from groundwire.errors import GroundwireError
 from tests.chat.speaking import chatting, said
-from tests.faces.gateway.serving import speaking
+from tests.faces.gateway.serving import provider_at
 
 TALKERS = 2
 TURNS = 3
@@ -63,7 +63,7 @@ async def talk(chat: Chat) -> None:
 
 
 async def run(folder: Path, store: str, url: str) -> None:
-    async with chatting(folder, {"p": speaking("anthropic_messages", url)}, address=store) as chat:
+    async with chatting(folder, {"p": provider_at("anthropic_messages", url)}, address=store) as chat:
         await asyncio.gather(*(talk(chat) for _ in range(TALKERS)))
 
 

@@ -22,7 +22,7 @@ from groundwire.testing.answers import told
 from groundwire.testing.script import ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import answered, chatting, expire_leases, said
-from tests.faces.gateway.serving import speaking
+from tests.faces.gateway.serving import provider_at
 
 # Asks one question in a session, and prints how that ended: `done`, or the status of the refusal.
 ASKER = """
@@ -32,10 +32,10 @@ from groundwire.chat.questions import Asked
 from groundwire.chat.states import state_of
 from groundwire.errors import TurnedAway
 from tests.chat.speaking import answered, chatting, said
-from tests.faces.gateway.serving import speaking
+from tests.faces.gateway.serving import provider_at
 
 async def run(folder, store, url, session):
-    async with chatting(Path(folder), {"p": speaking("openai_chat", url)}, address=store) as chat:
+    async with chatting(Path(folder), {"p": provider_at("openai_chat", url)}, address=store) as chat:
         print("ready", flush=True)
         sys.stdin.readline()
         try:
@@ -69,7 +69,7 @@ def test_of_six_questions_at_once_one_is_answered_and_five_are_refused(tmp_path:
         slow = answer("openai_chat", told("Said."))
         async with (
             Upstream(slow) as upstream,
-            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}, address=address) as chat,
+            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
         ):
             turn = await answered(chat, Asked("First?", ""))
             name = turn.session.id
@@ -103,7 +103,7 @@ def test_questions_at_the_same_moment_never_interleave(tmp_path: Path, address: 
     async def run() -> None:
         async with (
             Upstream(answer("openai_chat", told("Said."))) as upstream,
-            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}, address=address) as chat,
+            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
         ):
             name = (await answered(chat, Asked("First?", ""))).session.id
             found = Counter(await asyncio.gather(*(outcome(chat, name) for _ in range(6))))
@@ -121,7 +121,7 @@ def test_processes_that_share_a_store_answer_one_at_a_time(tmp_path: Path, addre
     async def run() -> None:
         async with (
             Upstream(ScriptedResponse(delay=60)) as upstream,
-            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}, address=address) as chat,
+            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}, address=address) as chat,
             aclosing(chat.ask(Asked("First?", ""))) as turns,
         ):
             name = (await anext(turns)).session.id
@@ -144,7 +144,7 @@ def test_the_lease_is_renewed_while_nobody_reads_the_answer(
     async def run() -> None:
         async with (
             Upstream(ScriptedResponse(delay=60)) as upstream,
-            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
+            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
             aclosing(chat.ask(Asked("First?", ""))) as turns,
         ):
             name = (await anext(turns)).session.id
@@ -169,7 +169,7 @@ def test_an_answer_whose_lease_was_taken_over_does_not_overwrite_what_others_wro
     async def run() -> None:
         async with (
             Upstream(answer("openai_chat", told("Said."))) as upstream,
-            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
+            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
             async with aclosing(chat.ask(Asked("First?", ""))) as turns:
                 turn = await anext(turns)
@@ -190,7 +190,7 @@ def test_a_question_whose_asker_leaves_while_it_is_stored_frees_the_session(tmp_
     async def run() -> None:
         async with (
             Upstream(answer("openai_chat", told("Said."))) as upstream,
-            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
+            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
             name = (await answered(chat, Asked("First?", ""))).session.id
             put, stored, go_on = chat._store.add_message, threading.Event(), threading.Event()

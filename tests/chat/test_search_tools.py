@@ -18,7 +18,7 @@ from groundwire.model import Location, SearchOptions
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import answered, chatting, said
-from tests.faces.gateway.serving import speaking
+from tests.faces.gateway.serving import provider_at
 
 OPENAI = {
     "type": "web_search",
@@ -121,7 +121,7 @@ async def asked_with(folder: Path, dialect: str, *tools: object) -> tuple[list[s
     """The codes of the warnings, and the body that was sent."""
     async with (
         Upstream(answer(dialect, told("So it is."))) as upstream,
-        chatting(folder, {"p": speaking(dialect, upstream.url)}) as chat,
+        chatting(folder, {"p": provider_at(dialect, upstream.url)}) as chat,
     ):
         agent = await chat.save_agent(read_app(app(*tools)), "")
         turn = await answered(chat, Asked("What?", "", agent=agent.id))
@@ -148,7 +148,7 @@ def test_a_restriction_of_an_app_that_a_provider_cannot_honour_is_refused(tmp_pa
     async def run() -> None:
         async with (
             Upstream(answer("openai_responses", told("So."))) as upstream,
-            chatting(tmp_path, {"p": speaking("openai_responses", upstream.url)}) as chat,
+            chatting(tmp_path, {"p": provider_at("openai_responses", upstream.url)}) as chat,
         ):
             agent = await chat.save_agent(read_app(app(OPENAI)), "")
             turn = await answered(chat, Asked("What?", "", agent=agent.id))
@@ -192,4 +192,4 @@ def test_an_agent_that_names_google_and_no_provider_is_answered_by_gemini(tmp_pa
 
 
 def _providers(other: str, google: str) -> dict[str, ProviderSettings]:
-    return {"p": speaking("openai_responses", other), "g": speaking("gemini", google)}
+    return {"p": provider_at("openai_responses", other), "g": provider_at("gemini", google)}

@@ -6,8 +6,8 @@ from datetime import date
 from xml.etree import ElementTree
 
 from groundwire.chat.spending import by_model, cost_of, days_until, searches_of, series, tokens_of
-from groundwire.faces.web.charts import bars
 from groundwire.faces.web.suggestions import read_suggestions
+from groundwire.faces.web.usage import stacked_bars
 from groundwire.model import Usage
 from groundwire.store.base import UsageTotal
 
@@ -36,7 +36,7 @@ def test_models_are_summed() -> None:
 
 
 def test_a_chart_is_well_formed_and_as_tall_as_its_numbers() -> None:
-    drawn = bars(series(TOTALS, DAYS, searches_of), "Searches & more")
+    drawn = stacked_bars(series(TOTALS, DAYS, searches_of), "Searches & more")
     root = ElementTree.fromstring(f"<div>{drawn}</div>")  # noqa: S314  ours
     heights = sorted(float(bar.get("height", "0")) for bar in root.iter("rect"))
     assert len(heights) == 2

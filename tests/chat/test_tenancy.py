@@ -20,7 +20,7 @@ from groundwire.store.open import open_store
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import SEARCHING, answered, chatting
-from tests.faces.gateway.serving import speaking
+from tests.faces.gateway.serving import provider_at
 
 MINE = Agent("mine", {"en": "Mine"}, prompt={"en": "My secret prompt"})
 
@@ -79,7 +79,7 @@ def test_a_session_whose_agent_is_another_s_goes_on_with_the_default_one(tmp_pat
     async def run() -> None:
         async with (
             Upstream(answer("openai_chat", told("Said."))) as upstream,
-            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
+            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
             await chat.save_agent(MINE, "me")
             turn = await answered(chat, Asked("What?", "me", agent="mine"))

@@ -29,7 +29,7 @@ from groundwire.testing.answers import told
 from groundwire.testing.script import Script, ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import SEARCHING, answered, chatting, expire_leases, said
-from tests.faces.gateway.serving import speaking
+from tests.faces.gateway.serving import provider_at
 
 PAGE = Source("https://docs.example/page", "A page", excerpts=("The page says so.",))
 
@@ -43,7 +43,7 @@ def test_an_answer_is_kept_as_it_was_told_and_read_again_the_same(dialect: str, 
     async def run() -> None:
         async with (
             Upstream(answer(dialect, told("It does.", PAGE, query="does it?"))) as upstream,
-            chatting(tmp_path, {"p": speaking(dialect, upstream.url)}) as chat,
+            chatting(tmp_path, {"p": provider_at(dialect, upstream.url)}) as chat,
         ):
             turn = await answered(chat, Asked("Does it?", "", agent="finder"))
             assert said(turn.answer).text.startswith("It does.")
@@ -60,7 +60,7 @@ def test_a_question_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -> None
     async def run() -> None:
         async with (
             Upstream(ScriptedResponse(delay=30)) as upstream,
-            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
+            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
             aclosing(chat.ask(Asked("Is it there?", ""))) as turns,
         ):
             turn = await anext(turns)
@@ -80,7 +80,7 @@ def test_leaving_stops_the_provider_and_keeps_what_was_seen(tmp_path: Path) -> N
     async def run() -> None:
         async with (
             Upstream(replace(whole, stall_at=at)) as upstream,
-            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
+            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
             seen = ""
             async with asyncio.timeout(10), aclosing(chat.ask(Asked("Go on?", ""))) as turns:
@@ -100,7 +100,7 @@ def test_an_answer_whose_writer_died_becomes_interrupted(tmp_path: Path) -> None
     async def run() -> None:
         whole = answer("openai_chat", told("Half of it was said.", PAGE))
         async with Upstream(whole) as upstream:
-            providers = {"p": speaking("openai_chat", upstream.url)}
+            providers = {"p": provider_at("openai_chat", upstream.url)}
             async with chatting(tmp_path, providers) as chat:
                 turns = chat.ask(Asked("Will it end?", ""))
                 turn = await anext(turns)
@@ -119,7 +119,7 @@ def test_a_session_that_is_being_answered_takes_no_second_question(tmp_path: Pat
     async def run() -> None:
         async with (
             Upstream(ScriptedResponse(delay=30)) as upstream,
-            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
+            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
             aclosing(chat.ask(Asked("First?", ""))) as turns,
         ):
             turn = await anext(turns)
@@ -133,7 +133,7 @@ def test_an_error_of_the_provider_is_the_end_of_the_turn(tmp_path: Path) -> None
     async def run() -> None:
         async with (
             Upstream(ScriptedResponse(400, body=b'{"error": {"message": "no such thing"}}')) as upstream,
-            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
+            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
             turn = await answered(chat, Asked("Well?", ""))
             assert state_of(said(turn.answer)) == "failed"
@@ -159,7 +159,10 @@ def test_encrypted_results_go_back_to_their_provider_and_readable_ones_to_anothe
             Upstream(answer("openai_chat", told("Again."))) as second,
             chatting(
                 tmp_path,
-                {"a": speaking("anthropic_messages", first.url), "b": speaking("openai_chat", second.url)},
+                {
+                    "a": provider_at("anthropic_messages", first.url),
+                    "b": provider_at("openai_chat", second.url),
+                },
                 replace(SEARCHING, provider="a"),
             ) as chat,
         ):
@@ -185,7 +188,7 @@ def test_a_tool_call_that_nobody_asked_for_is_never_carried_out_nor_sent_back(tm
     async def run() -> None:
         async with (
             Upstream(answer("openai_chat", events)) as upstream,
-            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
+            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
             turn = await answered(chat, Asked("Do it.", ""))
             assert len(upstream.requests) == 1
@@ -201,7 +204,7 @@ def test_asking_again_takes_the_place_of_what_came_after(tmp_path: Path) -> None
         script = [answer("openai_chat", told(f"Answer {number}.")) for number in range(4)]
         async with (
             Upstream(Script(tuple(script))) as upstream,
-            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
+            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
             first = await answered(chat, Asked("One?", "", controls=Controls(city="Bonn")))
             await answered(chat, Asked("Two?", "", session=first.session.id))
@@ -255,7 +258,7 @@ def test_nobody_reads_or_changes_the_sessions_of_another(tmp_path: Path) -> None
     async def run() -> None:
         async with (
             Upstream(answer("openai_chat", told("Mine."))) as upstream,
-            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
+            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
             turn = await answered(chat, Asked("Whose?", owner="alice"))
             for attempt in (
@@ -280,7 +283,7 @@ def test_a_store_that_fails_while_an_answer_comes_does_not_silence_it(tmp_path: 
     async def run() -> None:
         async with (
             Upstream(answer("openai_chat", told("Still said."))) as upstream,
-            chatting(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as chat,
+            chatting(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as chat,
         ):
             keep = chat._store.add_message
             kept: list[StoredMessage] = []

@@ -15,14 +15,13 @@ import pytest
 from groundwire.chat.chat import Chat
 from groundwire.chat.questions import Asked
 from groundwire.client import Groundwire
+from groundwire.commands.http_app import create_app
 from groundwire.config.load import load
 from groundwire.errors import UnknownModel
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.edge import perform
 from groundwire.faces.cli.main import parse
-from groundwire.faces.gateway.factory import gateway_for
-from groundwire.faces.mcp.calls import call
-from groundwire.faces.mcp.fetch_allow_list import Addresses
+from groundwire.faces.mcp.calls import FetchAllowList, run_tool
 from groundwire.model import Source
 from groundwire.store.base import Agent
 from groundwire.store.open import open_store
@@ -31,7 +30,7 @@ from groundwire.testing.script import Script, answer
 from groundwire.testing.upstream import Received, Upstream
 from groundwire.tools import call_tool
 from tests.chat.speaking import answered
-from tests.faces.gateway.calling import LOCAL, called
+from tests.faces.gateway.asgi_client import LOCAL, send_request
 from tests.transport.bounded import run
 
 QUESTION = "How long is the Nile?"
@@ -102,7 +101,9 @@ async def tool(here: World, provider: str, model: str) -> None:
 async def mcp(here: World, provider: str, model: str) -> None:
     async with here.client() as groundwire:
         arguments = {"query": QUESTION, "provider": provider, "model": model}
-        found = await call(groundwire, Addresses(b"secret"), "websearch", dict(arguments), lambda _: None)
+        found = await run_tool(
+            groundwire, FetchAllowList(b"secret"), "websearch", dict(arguments), lambda _: None
+        )
         assert not found.failed
 
 
@@ -111,8 +112,8 @@ async def gateway(here: World, provider: str, model: str) -> None:
         name = model if provider == "auto" else f"{provider}/{model}" if model else provider
         body = {"model": name, "input": QUESTION, "tools": [{"type": "web_search"}]}
         head = {**LOCAL, "content-type": "application/json"}
-        served = gateway_for(groundwire, here.env)
-        found = await called(served, "POST", "/v1/responses", head, json.dumps(body).encode())
+        served = create_app(groundwire, here.env)
+        found = await send_request(served, "POST", "/v1/responses", head, json.dumps(body).encode())
         assert found.status == 200, found.body
 
 

@@ -102,7 +102,7 @@ def test_attempts_of_a_path_are_answered_one_after_the_other_and_the_last_for_ev
     run(main())
 
 
-def test_a_path_without_a_response_is_told_as_missing() -> None:
+def test_a_path_without_a_response_is_reported_as_missing() -> None:
     async def main() -> None:
         async with Upstream(Script(paths={"/a": (ScriptedResponse(),)})) as upstream:
             assert b"HTTP/1.1 404" in await exchange(upstream)
@@ -165,7 +165,7 @@ def test_a_delay_comes_before_the_status_line() -> None:
     run(main())
 
 
-def test_a_stall_holds_the_connection_open_until_the_client_leaves() -> None:
+def test_a_stall_keeps_the_connection_open_until_the_client_disconnects() -> None:
     async def main() -> None:
         async with Upstream(ScriptedResponse(body=b"abcdef", stall_at=4)) as upstream:
             async with connected(upstream) as (reader, writer):
@@ -194,7 +194,7 @@ def test_a_client_that_leaves_before_the_answer_is_noticed_at_once() -> None:
     run(main())
 
 
-def test_a_dribble_comes_in_pieces_with_pauses_between() -> None:
+def test_a_dribble_arrives_in_chunks_with_pauses_between() -> None:
     async def main() -> None:
         async with (
             Upstream(ScriptedResponse(body=b"abcdef", dribble=Dribble(2, 0.05))) as upstream,
@@ -258,7 +258,7 @@ def test_an_answer_can_have_no_end(every: float) -> None:
     run(main())
 
 
-def test_a_closed_door_refuses_connections() -> None:
+def test_a_closed_port_refuses_connections() -> None:
     async def main() -> None:
         async with Upstream(Script(door="closed")) as upstream:
             with pytest.raises(ConnectionRefusedError):
@@ -267,7 +267,7 @@ def test_a_closed_door_refuses_connections() -> None:
     run(main())
 
 
-def test_at_a_deaf_door_nobody_answers() -> None:
+def test_a_blackholed_port_does_not_answer() -> None:
     async def main() -> None:
         async with Upstream(Script(door="deaf")) as upstream:
             with socket.socket() as client:
@@ -290,7 +290,7 @@ def test_a_wait_for_what_does_not_happen_ends() -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_an_answer_is_told_in_every_dialect_streamed_to_who_asks_for_it(name: str) -> None:
+def test_an_answer_is_sent_in_every_dialect_streamed_on_request(name: str) -> None:
     language = dialect(name)
     path = "/m:streamGenerateContent" if name == "gemini" else "/m"
 
@@ -309,7 +309,7 @@ def test_an_answer_is_told_in_every_dialect_streamed_to_who_asks_for_it(name: st
     run(main())
 
 
-def test_errors_are_told_in_every_dialect() -> None:
+def test_errors_are_sent_in_every_dialect() -> None:
     for name in DIALECTS:
         status, body = error_body(name, RateLimited("slow down"))
         assert status == 429
@@ -327,7 +327,7 @@ def test_the_script_can_change_while_it_is_played() -> None:
     run(main())
 
 
-def test_closing_the_upstream_leaves_nothing_behind() -> None:
+def test_closing_the_upstream_leaves_nothing_running() -> None:
     async def main() -> None:
         async with (
             Upstream(ScriptedResponse(delay=float("inf"))) as upstream,

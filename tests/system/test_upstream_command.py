@@ -38,7 +38,7 @@ FULL = {
 }
 
 
-def test_a_script_file_says_everything_a_script_can_say(tmp_path: Path) -> None:
+def test_a_script_file_can_express_every_script(tmp_path: Path) -> None:
     script = load_script(json.dumps(FULL), tmp_path)
     assert script.responses == (ScriptedResponse(404),)
     refused, answered = script.paths["/v1/messages"]
@@ -54,7 +54,7 @@ def test_a_script_file_says_everything_a_script_can_say(tmp_path: Path) -> None:
     assert raw.raw == b"not HTTP"
 
 
-def test_a_body_can_come_from_a_file_beside_the_script(tmp_path: Path) -> None:
+def test_a_body_can_come_from_a_file_next_to_the_script(tmp_path: Path) -> None:
     (tmp_path / "a.sse").write_bytes(b"data: \xe2\x80\xa8\r\n\r\n")
     (response,) = load_script('{"responses": [{"file": "a.sse"}]}', tmp_path).responses
     assert response.body == b"data: \xe2\x80\xa8\r\n\r\n"
@@ -95,9 +95,7 @@ def test_the_script_in_the_documentation_can_be_played(tmp_path: Path) -> None:
         ('{"door": "ajar"}', "$.door"),
     ],
 )
-def test_a_script_that_cannot_be_used_is_told_with_its_place(
-    tmp_path: Path, text: str, complaint: str
-) -> None:
+def test_an_invalid_script_is_reported_with_its_position(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_script(text, tmp_path)
     assert complaint in caught.value.message
@@ -115,7 +113,7 @@ def serving(script: Path, *more: str) -> Iterator[tuple[str, subprocess.Popen[st
             process.wait(5)
 
 
-def test_the_command_prints_its_address_serves_and_stops_when_told(tmp_path: Path) -> None:
+def test_the_command_prints_its_address_serves_and_stops_on_a_signal(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text('{"responses": [{"json": {"ok": true}}]}')
     log = tmp_path / "log.jsonl"
@@ -134,7 +132,7 @@ def test_the_command_prints_its_address_serves_and_stops_when_told(tmp_path: Pat
     assert logged["headers"]["x-key"] == "k"
 
 
-def test_the_command_says_what_is_wrong_with_a_script(
+def test_the_command_reports_what_is_wrong_with_a_script(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = tmp_path / "script.json"

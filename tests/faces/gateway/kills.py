@@ -1,4 +1,4 @@
-"""Providers that die in the middle of an answer, and what a client has in hand then."""
+"""Providers that disconnect during an answer, and what the client has received by then."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from groundwire.testing.answers import told
 from groundwire.testing.script import Cut, Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
-from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
-from tests.faces.gateway.serving import holding, serving, speaking
+from tests.faces.gateway.raw import INBOUND, RawResponse, check_error, fetch, request_of
+from tests.faces.gateway.serving import provider_at, serving, wait_for_open_requests
 
 FIRST = " ".join(f"The {word} stands on the first page." for word in ("sun", "moon", "sea", "wind", "rain"))
 AT_ONCE = 16
@@ -34,11 +34,11 @@ class Kill(NamedTuple):
 
 
 @dataclass
-class Survived:
+class KillResult:
     """What the client has after a kill."""
 
     kill: Kill
-    got: Got
+    got: RawResponse
 
     @property
     def answer(self) -> Answer:
@@ -88,25 +88,25 @@ def anywhere(count: int, seed: int = 7) -> list[Kill]:
     ]
 
 
-async def survive(kills: list[Kill]) -> list[Survived]:
+async def survive(kills: list[Kill]) -> list[KillResult]:
     """Let all of them happen, each to a provider of its own."""
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(Upstream(_script(kills)))
         providers = {
-            f"dying_{number}": speaking(kill.provider, f"{upstream.url}/k{number}")
+            f"dying_{number}": provider_at(kill.provider, f"{upstream.url}/k{number}")
             for number, kill in enumerate(kills)
         }
         here = await stack.enter_async_context(serving(providers))
         turns = asyncio.Semaphore(AT_ONCE)
 
-        async def ask(number: int, kill: Kill) -> Survived:
+        async def ask(number: int, kill: Kill) -> KillResult:
             data = request_of(kill.inbound, f"dying_{number}/m", stream=True)
             async with turns:
-                return Survived(kill, await fetch(here.url, data))
+                return KillResult(kill, await fetch(here.url, data))
 
         found = await asyncio.gather(*(ask(number, kill) for number, kill in enumerate(kills)))
         await upstream.closed()
-        await holding(here.gateway, 0)
+        await wait_for_open_requests(here.gateway, 0)
         return found
 
 
@@ -124,7 +124,7 @@ def _script(kills: list[Kill]) -> Script:
     )
 
 
-def fault_in(found: Survived) -> str:
+def fault_in(found: KillResult) -> str:
     """What is wrong with what is left of an answer; empty if it is a part of it, told as broken."""
     got, kill = found.got, found.kill
     try:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from groundwire.dialects.base import Dialect
 from groundwire.dialects.features import Feature, project
 from groundwire.dialects.registry import dialect
-from groundwire.faces.gateway.clients import HEADER as RENDER
+from groundwire.faces.gateway.clients.quirks import HEADER as RENDER
 from groundwire.faces.gateway.rendering import Rendering
 from groundwire.model import Answer, SearchCall, Span, assemble
 from groundwire.model.value import replace
@@ -26,8 +26,8 @@ from groundwire.testing.script import DOCUMENT, EVENTS, Script, ScriptedResponse
 from groundwire.testing.upstream import Upstream
 from tests.contracts.recorded.catalogue import Recording, answer_of, recordings_of
 from tests.contracts.recorded.frames import is_sse
-from tests.faces.gateway.sdk_readers import Clients, Read
-from tests.faces.gateway.serving import serving, speaking
+from tests.faces.gateway.sdk_readers import SdkAnswer, SdkClients
+from tests.faces.gateway.serving import provider_at, serving
 from tests.oracles.expected import claims, claims_by_part, covered
 from tests.oracles.rendering import billed, list_faults, listed, rendered_answer
 
@@ -155,11 +155,11 @@ async def play(
     scores: dict[Cell, Score] = {}
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(Upstream(Script()))
-        providers = {f"my_{name}": speaking(name, upstream.url) for name in PROVIDERS}
+        providers = {f"my_{name}": provider_at(name, upstream.url) for name in PROVIDERS}
         here = await stack.enter_async_context(serving(providers))
-        direct = await stack.enter_async_context(Clients(upstream.url))
+        direct = await stack.enter_async_context(SdkClients(upstream.url))
         for rendering in renderings:
-            through = await stack.enter_async_context(Clients(here.url, {RENDER: rendering}))
+            through = await stack.enter_async_context(SdkClients(here.url, {RENDER: rendering}))
             for cell, recording in _cells(recordings, rendering, crossed=crossed):
                 score = scores.setdefault(cell, Score())
                 await _ask(cell, recording, upstream, (through, direct), score)
@@ -177,14 +177,14 @@ def _cells(
 
 
 async def _ask(
-    cell: Cell, recording: Recording, upstream: Upstream, clients: tuple[Clients, Clients], score: Score
+    cell: Cell, recording: Recording, upstream: Upstream, clients: tuple[SdkClients, SdkClients], score: Score
 ) -> None:
     through, direct = clients
     _script(upstream, recording)
     read = await through.ask(cell.inbound, f"my_{recording.dialect}/model-1", stream=cell.stream)
     native = cell.stream == (recording.kind == "stream") and is_sse(recording.data) == cell.stream
     faults: list[str] = []
-    own = Read()
+    own = SdkAnswer()
     if cell.inbound == recording.dialect and native:
         _script(upstream, recording)
         own = await direct.ask(cell.inbound, "model-1", stream=cell.stream)
@@ -202,7 +202,7 @@ async def _ask(
     score.faults += [f"{recording.name}: {fault}" for fault in faults]
 
 
-def rendering_faults(cell: Cell, read: Read, answer: Answer) -> Iterator[str]:
+def rendering_faults(cell: Cell, read: SdkAnswer, answer: Answer) -> Iterator[str]:
     """What is wrong with an answer whose citations stand in its text."""
     if answer.error is None and not read.error:
         yield from list_faults(answer, read.text)
@@ -236,7 +236,7 @@ def _continued(first: Answer) -> Answer:
     return replace(first, parts=(*first.parts, *rest.parts), usage=usage, finish=rest.finish)
 
 
-def differences(read: Read, direct: Read) -> Iterator[str]:
+def differences(read: SdkAnswer, direct: SdkAnswer) -> Iterator[str]:
     """In the same dialect nothing may be different at all."""
     if direct.error:
         if not read.error or (read.broken and not direct.broken):
@@ -247,8 +247,8 @@ def differences(read: Read, direct: Read) -> Iterator[str]:
             yield f"{name}: {getattr(direct, name)!r} became {getattr(read, name)!r}"
 
 
-def misses(inbound: str, read: Read, answer: Answer) -> Iterator[str]:
-    """What the client does not hold of an answer, or holds and nobody said."""
+def misses(inbound: str, read: SdkAnswer, answer: Answer) -> Iterator[str]:
+    """What the client has lost of an answer, or has and the answer does not."""
     if answer.error is not None or read.error:
         if answer.error is None or not read.error or read.broken:
             yield f"error: {answer.error} became {read.error[:120]!r}"
@@ -264,7 +264,7 @@ def misses(inbound: str, read: Read, answer: Answer) -> Iterator[str]:
         yield f"tokens: {answer.usage} became {read.tokens}"
 
 
-def _citations(speaker: Dialect, read: Read, answer: Answer) -> Iterator[str]:
+def _citations(speaker: Dialect, read: SdkAnswer, answer: Answer) -> Iterator[str]:
     places = _covered(read.spans)
     expected = covered(answer)
     for url in expected.keys() | places.keys():
@@ -273,7 +273,7 @@ def _citations(speaker: Dialect, read: Read, answer: Answer) -> Iterator[str]:
     if speaker.name != "anthropic_messages":  # whose citations cover blocks, cut where claims begin and end
         words = {(read.text[start:end], url) for start, end, url in read.spans}
         if moved := words - claims(answer) - claims_by_part(answer):
-            yield f"claims nobody made: {moved}"
+            yield f"claims that were not made: {moved}"
         if speaker.name in ("gemini", "openai_chat") and (lost := claims(answer) - words):
             yield f"claims lost: {lost}"
     whole = project(answer, Feature.UNPLACED)
@@ -297,13 +297,13 @@ def _shown(places: set[int] | None) -> str:
     return str([*Span(min(places), max(places) + 1), len(places)]) if places else "nothing"
 
 
-def _extended(read: Read) -> set[str]:
+def _extended(read: SdkAnswer) -> set[str]:
     """Where citations without a place go: the field `groundwire`, or pages that no words lean on."""
     sources = read.extension.get("sources")
     return read.pages | ({item["url"] for item in sources} if isinstance(sources, list) else set())
 
 
-def _searches(speaker: Dialect, read: Read, answer: Answer) -> Iterator[str]:
+def _searches(speaker: Dialect, read: SdkAnswer, answer: Answer) -> Iterator[str]:
     calls = [part for part in answer.parts if isinstance(part, SearchCall) and part.kind == "search"]
     queries = [query for call in calls for query in call.queries]
     said = read.queries

@@ -1,4 +1,4 @@
-"""Providers whose answers are broken in every way there is, and what a client gets of them."""
+"""Providers with malformed responses of every kind, and what the client gets."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tests.contracts.mutators import mutate, mutate_json
 from tests.contracts.samples import REPLY, SAMPLES
 from tests.contracts.strict_parser import strict_json
 from tests.contracts.test_dialect_garbage import golden
-from tests.faces.gateway.ends import check_end
-from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
-from tests.faces.gateway.serving import holding, serving, speaking
+from tests.faces.gateway.raw import INBOUND, RawResponse, check_error, fetch, request_of
+from tests.faces.gateway.serving import provider_at, serving, wait_for_open_requests
+from tests.faces.gateway.stream_ends import check_end
 
 AT_ONCE = 16
 _PIECES = (None, None, None, Dribble(1000, 0.0), Dribble(61, 0.0))
@@ -35,11 +35,11 @@ class Mutant(NamedTuple):
     response: ScriptedResponse
 
 
-class Outcome(NamedTuple):
+class MutantResult(NamedTuple):
     """What the client got; None if it waited in vain."""
 
     mutant: Mutant
-    got: Got | None
+    got: RawResponse | None
 
 
 def broken_stream(provider: str, seed: int) -> Mutant:
@@ -69,32 +69,32 @@ def broken_body(provider: str, seed: int) -> Mutant:
     return Mutant(name, inbound, provider, False, ScriptedResponse(body=data))
 
 
-async def ask_all(mutants: Sequence[Mutant], *, seconds: float = 20.0) -> list[Outcome]:
+async def ask_all(mutants: Sequence[Mutant], *, seconds: float = 20.0) -> list[MutantResult]:
     """Ask for all of them through one gateway, each from a provider of its own."""
     async with AsyncExitStack() as stack:
         paths = {f"/m{number}/*": (mutant.response,) for number, mutant in enumerate(mutants)}
         upstream = await stack.enter_async_context(Upstream(Script(paths=paths)))
         providers = {
-            f"broken_{number}": speaking(mutant.provider, f"{upstream.url}/m{number}")
+            f"broken_{number}": provider_at(mutant.provider, f"{upstream.url}/m{number}")
             for number, mutant in enumerate(mutants)
         }
         here = await stack.enter_async_context(serving(providers))
         turns = asyncio.Semaphore(AT_ONCE)
 
-        async def ask(number: int, mutant: Mutant) -> Outcome:
+        async def ask(number: int, mutant: Mutant) -> MutantResult:
             data = request_of(mutant.inbound, f"broken_{number}/m", stream=mutant.stream)
             async with turns:
                 try:
-                    return Outcome(mutant, await fetch(here.url, data, seconds=seconds))
+                    return MutantResult(mutant, await fetch(here.url, data, seconds=seconds))
                 except TimeoutError:
-                    return Outcome(mutant, None)
+                    return MutantResult(mutant, None)
 
         found = await asyncio.gather(*(ask(number, mutant) for number, mutant in enumerate(mutants)))
-        await holding(here.gateway, 0)
+        await wait_for_open_requests(here.gateway, 0)
         return found
 
 
-def fault_in(outcome: Outcome) -> str:
+def fault_in(outcome: MutantResult) -> str:
     """What is wrong with what the client got; empty if nothing is."""
     mutant, got = outcome
     if got is None:
@@ -107,7 +107,7 @@ def fault_in(outcome: Outcome) -> str:
     return ""
 
 
-def _check(mutant: Mutant, got: Got) -> None:
+def _check(mutant: Mutant, got: RawResponse) -> None:
     assert got.complete, "the response does not end"
     assert b"INTERNAL_ERROR" not in got.body, "the gateway failed"
     assert b"the gateway failed" not in got.body, "the gateway failed"

@@ -1,4 +1,4 @@
-"""Requests of the five dialects as bytes on a socket, and answers as they came: for what no client shows."""
+"""Requests of the five dialects as bytes on a socket, and raw responses."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def request_of(dialect: str, model: str, *, stream: bool, question: str = "?") -
 
 
 @dataclass
-class Got:
+class RawResponse:
     """A response, and whether it was told to its end."""
 
     status: int
@@ -78,7 +78,7 @@ async def send(url: str, data: bytes) -> tuple[asyncio.StreamReader, asyncio.Str
     return reader, writer
 
 
-async def fetch(url: str, data: bytes, *, seconds: float = 20.0) -> Got:
+async def fetch(url: str, data: bytes, *, seconds: float = 20.0) -> RawResponse:
     """The response to a request, read until the connection ends, which it must in time."""
     reader, writer = await send(url, data)
     try:
@@ -88,22 +88,22 @@ async def fetch(url: str, data: bytes, *, seconds: float = 20.0) -> Got:
         writer.close()
 
 
-def parsed(data: bytes) -> Got:
+def parsed(data: bytes) -> RawResponse:
     """A response out of its bytes."""
     head, _, rest = data.partition(b"\r\n\r\n")
     line, *lines = head.decode("latin-1").split("\r\n")
     headers = {name.lower(): text.strip() for name, _, text in (line.partition(":") for line in lines)}
     status = int(line.split()[1])
     if headers.get("transfer-encoding") != "chunked":
-        return Got(status, headers, rest, str(len(rest)) == headers.get("content-length"))
+        return RawResponse(status, headers, rest, str(len(rest)) == headers.get("content-length"))
     body = b""
     while True:
         size, found, rest = rest.partition(b"\r\n")
         if not found:
-            return Got(status, headers, body, complete=False)
+            return RawResponse(status, headers, body, complete=False)
         length = int(size, 16)
         if not length:
-            return Got(status, headers, body, rest == b"\r\n")
+            return RawResponse(status, headers, body, rest == b"\r\n")
         body, rest = body + rest[:length], rest[length + 2 :]
 
 

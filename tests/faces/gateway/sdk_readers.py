@@ -1,4 +1,4 @@
-"""The five official clients, each asked one question with web search, and what its own objects hold.
+"""The five official clients: each sends one question with web search, and returns what its objects contain.
 
 Everything is read through the types of the client: what it does not find, an application does not get.
 """
@@ -34,7 +34,7 @@ FAILURES = (anthropic.APIError, openai.APIError, errors.APIError, APIError)
 
 
 @dataclass
-class Read:
+class SdkAnswer:
     """An answer as the objects of a client hold it. Places are code points of the whole text."""
 
     text: str = ""
@@ -72,8 +72,8 @@ def _extension(*models: object) -> dict[str, object]:
     return next((item for item in found if isinstance(item, dict)), {})
 
 
-def _read_message(message: Message) -> Read:
-    read = Read(finish=message.stop_reason or "", extension=_extension(message))
+def _read_message(message: Message) -> SdkAnswer:
+    read = SdkAnswer(finish=message.stop_reason or "", extension=_extension(message))
     for block in message.content:
         if isinstance(block, TextBlock):
             start, read.text = len(read.text), read.text + block.text
@@ -108,8 +108,8 @@ def _queries(arguments: object) -> list[str]:
     return [query for query in told if query]
 
 
-def _read_response(response: Response) -> Read:
-    read = Read(finish=response.status or "", extension=_extension(response))
+def _read_response(response: Response) -> SdkAnswer:
+    read = SdkAnswer(finish=response.status or "", extension=_extension(response))
     if response.incomplete_details is not None:
         read.finish = response.incomplete_details.reason or read.finish
     if response.status == "failed":
@@ -130,7 +130,7 @@ def _read_response(response: Response) -> Read:
     return read
 
 
-def _read_part(read: Read, part: ResponseOutputText) -> None:
+def _read_part(read: SdkAnswer, part: ResponseOutputText) -> None:
     start, read.text = len(read.text), read.text + part.text
     for note in part.annotations:
         assert isinstance(note, AnnotationURLCitation)
@@ -140,7 +140,7 @@ def _read_part(read: Read, part: ResponseOutputText) -> None:
         read.cite(note.url, start + first, start + last)
 
 
-def _read_notes(read: Read, notes: Iterable[object]) -> None:
+def _read_notes(read: SdkAnswer, notes: Iterable[object]) -> None:
     for note in notes:
         assert isinstance(note, dict)
         place = note["url_citation"]
@@ -149,7 +149,7 @@ def _read_notes(read: Read, notes: Iterable[object]) -> None:
         read.cite(place["url"], start, end)
 
 
-def _read_chat_usage(read: Read, usage: openai.types.CompletionUsage | None) -> None:
+def _read_chat_usage(read: SdkAnswer, usage: openai.types.CompletionUsage | None) -> None:
     if usage is None:
         return
     read.tokens = (usage.prompt_tokens, usage.completion_tokens)
@@ -158,8 +158,8 @@ def _read_chat_usage(read: Read, usage: openai.types.CompletionUsage | None) -> 
         read.searches = details.get("web_search_requests")
 
 
-def _read_chunks(chunks: Sequence[types.GenerateContentResponse]) -> Read:
-    read = Read(extension=_extension(*reversed(chunks)))
+def _read_chunks(chunks: Sequence[types.GenerateContentResponse]) -> SdkAnswer:
+    read = SdkAnswer(extension=_extension(*reversed(chunks)))
     candidates = [item for chunk in chunks for item in chunk.candidates or ()]
     for candidate in candidates:
         for part in (candidate.content.parts or ()) if candidate.content else ():
@@ -181,7 +181,7 @@ def _read_chunks(chunks: Sequence[types.GenerateContentResponse]) -> Read:
     return read
 
 
-def _read_grounding(read: Read, grounding: types.GroundingMetadata) -> None:
+def _read_grounding(read: SdkAnswer, grounding: types.GroundingMetadata) -> None:
     pages = [chunk.web or chunk.maps or chunk.retrieved_context for chunk in grounding.grounding_chunks or ()]
     read.pages |= {page.uri or "" for page in pages if page is not None}
     for support in grounding.grounding_supports or ():
@@ -208,8 +208,8 @@ class _Steps:
         self.words: dict[int, str] = {}
         self.notes: list[tuple[int, interactions.Annotation]] = []
 
-    def tell(self, read: Read) -> None:
-        """Put them one behind the other."""
+    def tell(self, read: SdkAnswer) -> None:
+        """Concatenate them."""
         starts: dict[int, int] = {}
         for place, text in sorted(self.words.items()):
             starts[place] = len(read.text)
@@ -220,7 +220,7 @@ class _Steps:
             read.cite(note.url or "", starts.get(place, 0) + start, starts.get(place, 0) + end)
 
 
-def _read_interaction(interaction: interactions.Interaction) -> Read:
+def _read_interaction(interaction: interactions.Interaction) -> SdkAnswer:
     read = _read_ending(interaction)
     steps = _Steps()
     for step in interaction.steps or ():
@@ -236,8 +236,8 @@ def _read_interaction(interaction: interactions.Interaction) -> Read:
     return read
 
 
-def _read_ending(interaction: object) -> Read:
-    read = Read(finish=str(getattr(interaction, "status", "")), extension=_extension(interaction))
+def _read_ending(interaction: object) -> SdkAnswer:
+    read = SdkAnswer(finish=str(getattr(interaction, "status", "")), extension=_extension(interaction))
     usage = getattr(interaction, "usage", None)
     if isinstance(usage, interactions.Usage):
         read.tokens = (
@@ -249,7 +249,7 @@ def _read_ending(interaction: object) -> Read:
     return read
 
 
-class Clients:
+class SdkClients:
     """One client of each kind for one address. Leaving the block closes their connections."""
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
@@ -275,7 +275,7 @@ class Clients:
         )
         self._left = AsyncExitStack()
 
-    async def __aenter__(self) -> Clients:
+    async def __aenter__(self) -> SdkClients:
         self._left.push_async_callback(self._anthropic.close)
         self._left.push_async_callback(self._openai.close)
         self._left.push_async_callback(self._http.aclose)
@@ -288,9 +288,9 @@ class Clients:
         for _round in range(3):
             await asyncio.sleep(0)
 
-    async def ask(self, dialect: str, model: str, *, stream: bool) -> Read:
+    async def ask(self, dialect: str, model: str, *, stream: bool) -> SdkAnswer:
         """The answer, or the error, as the client of a dialect has it."""
-        asking: dict[str, Callable[[str, bool], Awaitable[Read]]] = {
+        asking: dict[str, Callable[[str, bool], Awaitable[SdkAnswer]]] = {
             "anthropic_messages": self._message,
             "openai_responses": self._response,
             "openai_chat": self._chat,
@@ -300,15 +300,15 @@ class Clients:
         try:
             return await asking[dialect](model, stream)
         except APIResponseValidationError as error:
-            return Read(error=str(error), broken=True)
+            return SdkAnswer(error=str(error), broken=True)
         except FAILURES as error:
             status = getattr(error, "status_code", None) or getattr(error, "code", None)
             told = str(error) or type(error).__name__
-            return Read(error=told, status=status if isinstance(status, int) else 0)
+            return SdkAnswer(error=told, status=status if isinstance(status, int) else 0)
         except (ValueError, TypeError, AssertionError) as error:
-            return Read(error=f"{type(error).__name__}: {error}", broken=True)
+            return SdkAnswer(error=f"{type(error).__name__}: {error}", broken=True)
 
-    async def _message(self, model: str, stream: bool) -> Read:
+    async def _message(self, model: str, stream: bool) -> SdkAnswer:
         asked = self._anthropic.messages
         question: anthropic.types.MessageParam = {"role": "user", "content": QUESTION}
         tool: anthropic.types.WebSearchTool20250305Param = {
@@ -326,13 +326,13 @@ class Clients:
         read.extension = next(filter(None, found), {})
         return read
 
-    async def _response(self, model: str, stream: bool) -> Read:
+    async def _response(self, model: str, stream: bool) -> SdkAnswer:
         asked = self._openai.responses
         if not stream:
             return _read_response(
                 await asked.create(model=model, input=QUESTION, tools=[{"type": "web_search"}])
             )
-        words, read = "", Read(error="no last event")
+        words, read = "", SdkAnswer(error="no last event")
         async with await asked.create(
             model=model, input=QUESTION, tools=[{"type": "web_search"}], stream=True
         ) as events:
@@ -344,24 +344,24 @@ class Clients:
         assert read.error or words == read.text
         return read
 
-    async def _chat(self, model: str, stream: bool) -> Read:
+    async def _chat(self, model: str, stream: bool) -> SdkAnswer:
         asked = self._openai.chat.completions
         if not stream:
             told = await asked.create(
                 model=model, messages=[{"role": "user", "content": QUESTION}], web_search_options={}
             )
             if not told.choices:  # an error in the place of an answer, which the client does not notice
-                return Read(error=str(extra(told, "error")))
+                return SdkAnswer(error=str(extra(told, "error")))
             message = told.choices[0].message
-            read = Read((message.content or "") + (message.refusal or ""), extension=_extension(told))
+            read = SdkAnswer((message.content or "") + (message.refusal or ""), extension=_extension(told))
             read.finish = told.choices[0].finish_reason
             _read_notes(read, (note.model_dump() for note in message.annotations or ()))
             _read_chat_usage(read, told.usage)
             return read
         return await self._chat_stream(model)
 
-    async def _chat_stream(self, model: str) -> Read:
-        read, notes = Read(), list[object]()
+    async def _chat_stream(self, model: str) -> SdkAnswer:
+        read, notes = SdkAnswer(), list[object]()
         async with await self._openai.chat.completions.create(
             model=model,
             messages=[{"role": "user", "content": QUESTION}],
@@ -380,7 +380,7 @@ class Clients:
         _read_notes(read, notes)
         return read
 
-    async def _content(self, model: str, stream: bool) -> Read:
+    async def _content(self, model: str, stream: bool) -> SdkAnswer:
         asked = self._google.aio.models
         config = types.GenerateContentConfig(tools=[types.Tool(google_search=types.GoogleSearch())])
         if not stream:
@@ -388,13 +388,13 @@ class Clients:
         chunks = await asked.generate_content_stream(model=model, contents=QUESTION, config=config)
         return _read_chunks([chunk async for chunk in chunks])
 
-    async def _interaction(self, model: str, stream: bool) -> Read:
+    async def _interaction(self, model: str, stream: bool) -> SdkAnswer:
         asked = self._google.aio.interactions
         if not stream:
             interaction = await asked.create(model=model, input=QUESTION, tools=[{"type": "google_search"}])
             assert isinstance(interaction, interactions.Interaction)
             return _read_interaction(interaction)
-        read, steps, queries = Read(error="no last event"), _Steps(), list[str]()
+        read, steps, queries = SdkAnswer(error="no last event"), _Steps(), list[str]()
         events = await asked.create(
             model=model, input=QUESTION, tools=[{"type": "google_search"}], stream=True
         )
@@ -405,7 +405,7 @@ class Clients:
             elif isinstance(event, interactions.InteractionCompletedEvent):
                 read = _read_ending(event.interaction)
             elif isinstance(event, interactions.ErrorEvent):
-                read = Read(error=str(event.error))
+                read = SdkAnswer(error=str(event.error))
         steps.tell(read)
         read.queries = queries
         return read

@@ -1,4 +1,4 @@
-"""A model without search behind a gateway, and the engine that searches for it."""
+"""A provider without search, and a search engine for the tool loop."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 
 from groundwire.client import ProviderStatus
+from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential
 from groundwire.engine.pages import Found, Passage
-from groundwire.faces.gateway.factory import gateway_for
-from groundwire.faces.gateway.server import server_for
 from groundwire.model import (
     Event,
     Finished,
@@ -36,6 +35,7 @@ from groundwire.routing.failover import Router
 from groundwire.routing.health import Health
 from groundwire.routing.resolve import Plan, ResolvedTarget
 from groundwire.routing.tool_loop.provider import ToolLoopProvider
+from groundwire.server.http_server import create_server
 from groundwire.testing.upstream import ScriptedResponse, Upstream, answer
 from groundwire.transport.http import Http
 from tests.faces.gateway.serving import BASES, HOST
@@ -125,7 +125,7 @@ async def served(asking: Asking) -> AsyncIterator[str]:
         listener = socket.socket(proto=socket.IPPROTO_TCP)
         listener.bind((HOST, 0))
         port = listener.getsockname()[1]
-        server = server_for(gateway_for(asking, {"HOME": folder}), HOST, port, drain=1)
+        server = create_server(create_app(asking, {"HOME": folder}), HOST, port, drain=1)
         running = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             async with asyncio.timeout(10):

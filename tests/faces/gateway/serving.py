@@ -1,4 +1,4 @@
-"""A gateway on a real socket of loopback, in the loop of the test: what clients talk to."""
+"""A gateway on a loopback socket, in the event loop of the test."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from groundwire.client import Groundwire
+from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config, ProviderSettings
-from groundwire.faces.gateway.app import Gateway
-from groundwire.faces.gateway.factory import gateway_for
-from groundwire.faces.gateway.response_writer import Patience
-from groundwire.faces.gateway.server import Server, server_for
 from groundwire.model.value import replace
+from groundwire.server.app import HttpApp
+from groundwire.server.http_server import HttpServer, create_server
+from groundwire.server.response_writer import ResponseTimeouts
 
 T = TypeVar("T")
 
 HOST = "127.0.0.1"
 BASES = {"openai_responses": "/v1", "openai_chat": "/v1"}
-"""What stands between the address and the path of a vendor's, in the `base_url` of a provider."""
+"""Path prefix in the `base_url` of a provider, by dialect."""
 
 
 @dataclass
-class Here:
-    """A gateway that runs."""
+class RunningGateway:
+    """A running gateway."""
 
     url: str
     groundwire: Groundwire
-    gateway: Gateway
-    server: Server
+    gateway: HttpApp
+    server: HttpServer
 
 
-def speaking(dialect: str, url: str, *, timeout: float | None = None) -> ProviderSettings:
-    """A provider of the user's own at an address, without a key."""
+def provider_at(dialect: str, url: str, *, timeout: float | None = None) -> ProviderSettings:
+    """Settings of a custom provider at a URL, without a key."""
     return ProviderSettings(dialect, url + BASES.get(dialect, ""), model="model-1", timeout=timeout)
 
 
@@ -45,48 +45,48 @@ async def serving(
     providers: Mapping[str, ProviderSettings],
     *,
     config: Config | None = None,
-    patience: Patience | None = None,
+    timeouts: ResponseTimeouts | None = None,
     env: Mapping[str, str] | None = None,
-) -> AsyncIterator[Here]:
-    """Serve these providers, and nobody else, until the block ends."""
+) -> AsyncIterator[RunningGateway]:
+    """Serve only these providers until the block ends."""
     with TemporaryDirectory() as folder:
         known = {"HOME": folder, "GROUNDWIRE_DATA_DIR": folder, **(env or {})}
         whole = replace(
             config or Config(), providers=dict(providers), order=tuple(providers), data_dir=folder
         )
         async with Groundwire(whole, env=known) as groundwire:
-            gateway = gateway_for(groundwire, known, patience=patience)
-            # With its protocol named, asyncio switches off Nagle's algorithm on what is accepted.
+            gateway = create_app(groundwire, known, timeouts=timeouts)
+            # asyncio sets TCP_NODELAY on accepted sockets only if the protocol is named.
             listener = socket.socket(proto=socket.IPPROTO_TCP)
             listener.bind((HOST, 0))
             port = listener.getsockname()[1]
-            server = server_for(gateway, HOST, port, drain=1)
+            server = create_server(gateway, HOST, port, drain=1)
             running = asyncio.create_task(server.serve(sockets=[listener]))
             try:
                 async with asyncio.timeout(10):
                     while not server.started:
                         await asyncio.sleep(0.005)
-                yield Here(f"http://{HOST}:{port}", groundwire, gateway, server)
+                yield RunningGateway(f"http://{HOST}:{port}", groundwire, gateway, server)
             finally:
                 server.should_exit = True
                 await running
 
 
-async def holding(gateway: Gateway, count: int) -> None:
-    """Wait until so many requests are under way: clients and providers know of an end before the gateway."""
+async def wait_for_open_requests(gateway: HttpApp, count: int) -> None:
+    """Wait until the gateway has so many open requests: it notices ends later than its peers."""
     async with asyncio.timeout(10):
-        while gateway.open != count:
+        while gateway.open_requests != count:
             await asyncio.sleep(0.005)
 
 
 def run(main: Coroutine[None, None, T], *, seconds: float = 60.0) -> T:
-    """Run to the end, within bounds; whoever leaves a task behind fails."""
+    """Run to the end within a time limit; fails if a task is left running."""
 
     async def bounded() -> T:
         async with asyncio.timeout(seconds):
             result = await main
         left = asyncio.all_tasks() - {asyncio.current_task()}
-        assert not left, f"tasks left behind: {left}"
+        assert not left, f"tasks still running: {left}"
         return result
 
     return asyncio.run(bounded())

@@ -1,4 +1,4 @@
-"""A client that answers calls comes to an end, though the provider gives every answer the same id."""
+"""A client that answers tool calls finishes, even if the provider reuses the same id in every answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import openai
 from groundwire.model import JsonObject
 from groundwire.testing.script import json_response
 from groundwire.testing.upstream import Upstream
-from tests.faces.gateway.serving import run, serving, speaking
+from tests.faces.gateway.serving import provider_at, run, serving
 
 CALL: JsonObject = {"functionCall": {"name": "clock", "args": {"zone": "UTC"}}}
 ANSWER: JsonObject = {
@@ -27,7 +27,7 @@ def test_the_same_calls_in_three_turns_have_six_ids() -> None:
         history: list[Any] = [{"role": "user", "content": "What time is it?"}]
         async with (
             upstream,
-            serving({"mine": speaking("gemini", upstream.url)}) as here,
+            serving({"mine": provider_at("gemini", upstream.url)}) as here,
             openai.AsyncOpenAI(base_url=f"{here.url}/v1", api_key="-", max_retries=0) as client,
         ):
             for _ in range(3):

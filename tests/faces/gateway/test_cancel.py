@@ -1,4 +1,4 @@
-"""Whoever hangs up stops the provider: in every phase and dialect, streaming or not, by FIN or by RST."""
+"""A disconnect cancels the upstream request: in every phase and dialect, streamed or not, by FIN or RST."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from groundwire.testing.answers import told
 from groundwire.testing.script import Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.faces.gateway.raw import INBOUND, Leaving, leave, request_of, send
-from tests.faces.gateway.serving import Here, run, serving, speaking
+from tests.faces.gateway.serving import RunningGateway, provider_at, run, serving
 
 EVENTS = told(
     "The Nile is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile"
@@ -28,7 +28,7 @@ NEVER = float("inf")
 SOON, AT_LAST = 0.25, 1.0
 """Seconds until the provider knows, on a machine that does nothing else: for 99 of 100, and for all."""
 PATIENCE = 10.0
-"""Seconds after which nobody will ever know; a pause that is not left takes twice as long."""
+"""Seconds until a cancellation counts as missed; a pause that is not cancelled takes twice as long."""
 
 PHASES = ("sending", "connecting", "headers", "first event", "flowing", "quiet", "pausing")
 
@@ -85,9 +85,9 @@ def response_for(case: Case) -> ScriptedResponse:
 
 @dataclass
 class World:
-    """A gateway, and the providers behind it."""
+    """A gateway and its providers."""
 
-    here: Here
+    here: RunningGateway
     upstream: Upstream
     deaf: Upstream
     waits: list[float] = field(default_factory=list)
@@ -115,7 +115,7 @@ class World:
 
     async def _arrive(self, case: Case, nth: int) -> None:
         if case.phase in ("sending", "connecting"):
-            await self.until(lambda: self.here.gateway.open == 1)
+            await self.until(lambda: self.here.gateway.open_requests == 1)
             await asyncio.sleep(0.02)  # whatever is going to happen has begun
             return
         received = await self.upstream.received(nth)
@@ -128,7 +128,7 @@ class World:
             await asyncio.sleep(0.02)
 
     async def _idle(self) -> None:
-        await self.until(lambda: not self.here.gateway.open)
+        await self.until(lambda: not self.here.gateway.open_requests)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE):
@@ -141,8 +141,8 @@ async def aborts(count: int) -> list[float]:
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(Upstream(Script()))
         deaf = await stack.enter_async_context(Upstream(Script(door="deaf")))
-        providers = {f"open_{name}": speaking(name, upstream.url) for name in INBOUND}
-        providers |= {f"deaf_{name}": speaking(name, deaf.url) for name in INBOUND}
+        providers = {f"open_{name}": provider_at(name, upstream.url) for name in INBOUND}
+        providers |= {f"deaf_{name}": provider_at(name, deaf.url) for name in INBOUND}
         here = await stack.enter_async_context(serving(providers))
         world = World(here, upstream, deaf)
         quiet = len(asyncio.all_tasks())
@@ -152,7 +152,7 @@ async def aborts(count: int) -> list[float]:
             except (TimeoutError, AssertionError) as error:
                 raise AssertionError(f"{case}: {error}") from error
         await upstream.closed(timeout=PATIENCE)
-        await world.until(lambda: here.gateway.open == 0)
+        await world.until(lambda: here.gateway.open_requests == 0)
         await world.until(lambda: len(asyncio.all_tasks()) <= quiet)
     return sorted(world.waits)
 

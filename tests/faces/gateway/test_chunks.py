@@ -1,4 +1,4 @@
-"""What a client gets does not depend on how the provider's bytes were cut on their way to us."""
+"""The response does not depend on how the bytes of the provider were split into chunks."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.faces.gateway.response_writer import Patience
 from groundwire.model.value import replace
+from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.testing.script import EVENTS, Dribble, Framing, Script, ScriptedResponse
 from groundwire.testing.upstream import Upstream
 from tests.contracts.recorded.catalogue import Recording, answer_of, recordings_of
 from tests.contracts.recorded.frames import is_sse
 from tests.faces.gateway.raw import INBOUND, fetch, request_of
-from tests.faces.gateway.serving import run, serving, speaking
+from tests.faces.gateway.serving import provider_at, run, serving
 
 _IDS = re.compile(rb"[0-9a-f]{32}")
 _TIMES = re.compile(rb'("created(?:_at)?"|"completed_at"|"updated"): ?(?:\d+|"[^"]*")')
@@ -62,10 +62,10 @@ def check(inbound: str, sizes: tuple[int, ...]) -> None:
     async def main() -> None:
         async with AsyncExitStack() as stack:
             upstream = await stack.enter_async_context(Upstream(Script()))
-            providers = {f"my_{name}": speaking(name, upstream.url) for name in INBOUND}
+            providers = {f"my_{name}": provider_at(name, upstream.url) for name in INBOUND}
             # Single bytes take their time, and signs of life would stand between them.
-            patience = Patience(head=300.0, quiet=300.0)
-            here = await stack.enter_async_context(serving(providers, patience=patience))
+            timeouts = ResponseTimeouts(head=300.0, ping=300.0)
+            here = await stack.enter_async_context(serving(providers, timeouts=timeouts))
             for recording in found:
                 asked = request_of(inbound, f"my_{recording.dialect}/m", stream=True)
                 ways = responses(recording.data, sizes)
@@ -103,7 +103,7 @@ def test_the_same_dialect_passes_every_byte(recordings: Path) -> None:
     async def main() -> None:
         async with AsyncExitStack() as stack:
             upstream = await stack.enter_async_context(Upstream(Script()))
-            providers = {f"my_{name}": speaking(name, upstream.url) for name in INBOUND}
+            providers = {f"my_{name}": provider_at(name, upstream.url) for name in INBOUND}
             here = await stack.enter_async_context(serving(providers))
             passed = 0
             for recording in recordings_of("stream", "body"):

@@ -1,4 +1,4 @@
-"""Providers that never come to an end: nobody waits longer than was agreed, whatever they send meanwhile."""
+"""Providers that never finish: no request takes longer than its deadline."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from groundwire.model.value import replace
 from groundwire.testing.script import Dribble, Script, ScriptedResponse, answer
 from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
-from tests.faces.gateway.ends import check_end
-from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
-from tests.faces.gateway.serving import holding, run, serving, speaking
+from tests.faces.gateway.raw import INBOUND, RawResponse, check_error, fetch, request_of
+from tests.faces.gateway.serving import provider_at, run, serving, wait_for_open_requests
+from tests.faces.gateway.stream_ends import check_end
 from tests.faces.gateway.test_faults import EVENTS, NEVER
 
 AGREED = 2.0
@@ -67,7 +67,7 @@ class Waited:
     inbound: str
     passed: bool
     """Does the provider speak the client's dialect?"""
-    got: Got | None
+    got: RawResponse | None
     seconds: float
 
 
@@ -103,7 +103,7 @@ async def wait(count: int, at_once: int) -> list[Waited]:
         for name, dialect in product(NAMES, INBOUND):
             upstream = await stack.enter_async_context(Upstream(slow(dialect)[name]))
             key = f"{name.replace(' ', '_')}_{dialect}"
-            providers[key] = speaking(dialect, upstream.url, timeout=AGREED)
+            providers[key] = provider_at(dialect, upstream.url, timeout=AGREED)
         here = await stack.enter_async_context(serving(providers))
         turns = asyncio.Semaphore(at_once)
         clock = Clock()
@@ -124,7 +124,7 @@ async def wait(count: int, at_once: int) -> list[Waited]:
         kinds = islice(islice(cycle(product(INBOUND, INBOUND, FORMS, NAMES)), 0, None, STEP), count)
         found = await asyncio.gather(*(ask(*kind) for kind in kinds))
         ticking.cancel()
-        await holding(here.gateway, 0)
+        await wait_for_open_requests(here.gateway, 0)
         return found
 
 
@@ -150,7 +150,7 @@ def check(found: list[Waited], slack: float) -> None:
     assert {one.got.status for one in found if one.got} >= {200, 504}
 
 
-def test_nobody_waits_longer_than_agreed() -> None:
+def test_no_client_waits_longer_than_the_deadline() -> None:
     check(run(wait(90, 30)), PATIENCE)
 
 

@@ -1,4 +1,4 @@
-"""Whatever goes wrong upstream, a client gets one end: an error with its status, or one in its stream.
+"""Upstream faults: the client gets one end, an error status or an error in its stream.
 
 Every fault of the scripted upstream meets every dialect, streamed and whole, from a provider of the same
 dialect (whose bytes pass through) and of another. The bytes are read by strict checkers, and the official
@@ -22,9 +22,9 @@ from groundwire.testing.script import Dribble, Script, ScriptedResponse, answer,
 from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
 from tests.contracts.strict_parser import events
-from tests.faces.gateway.raw import INBOUND, Got, check_error, fetch, request_of
-from tests.faces.gateway.sdk_readers import Clients
-from tests.faces.gateway.serving import holding, run, serving, speaking
+from tests.faces.gateway.raw import INBOUND, RawResponse, check_error, fetch, request_of
+from tests.faces.gateway.sdk_readers import SdkClients
+from tests.faces.gateway.serving import provider_at, run, serving, wait_for_open_requests
 
 EVENTS = told(
     "The Nile is 6650 km long. It is longer than most.", Source("https://alpha.example/"), query="nile"
@@ -104,7 +104,7 @@ class Case:
     inbound: str
     provider: str
     stream: bool
-    got: Got
+    got: RawResponse
 
     def __str__(self) -> str:
         form = "stream" if self.stream else "whole"
@@ -126,7 +126,7 @@ async def everything(names: tuple[str, ...], among: list[tuple[str, str]] | None
         providers = {}
         for name, dialect in product(names, INBOUND):
             upstream = await stack.enter_async_context(Upstream(faults(dialect)[name]))
-            providers[f"{name.replace(' ', '_')}_{dialect}"] = speaking(
+            providers[f"{name.replace(' ', '_')}_{dialect}"] = provider_at(
                 dialect, upstream.url, timeout=SHORT if name in SLOW else LONG
             )
         here = await stack.enter_async_context(serving(providers))
@@ -143,7 +143,7 @@ async def everything(names: tuple[str, ...], among: list[tuple[str, str]] | None
             ask(name, *pair, stream) for name, pair, stream in product(names, among or pairs(), (True, False))
         ]
         found = await asyncio.gather(*asking)
-        await holding(here.gateway, 0)
+        await wait_for_open_requests(here.gateway, 0)
         return found
 
 
@@ -186,7 +186,7 @@ def test_every_fault_of_every_provider_ends_once_for_every_client(part: int) -> 
     assert not wrong, "\n".join(wrong)
 
 
-def test_a_wait_that_the_provider_asks_for_is_told_to_the_client() -> None:
+def test_retry_after_of_the_provider_reaches_the_client() -> None:
     found = run(everything(("too many requests",)))
     assert {case.got.headers.get("retry-after") for case in found} == {"77"}
 
@@ -198,7 +198,7 @@ def test_an_answer_that_dribbles_is_an_answer() -> None:
             for dialect in INBOUND:
                 response = replace(answer(dialect, EVENTS), dribble=Dribble(40, 0.01))
                 upstream = await stack.enter_async_context(Upstream(response))
-                providers[f"my_{dialect}"] = speaking(dialect, upstream.url)
+                providers[f"my_{dialect}"] = provider_at(dialect, upstream.url)
             here = await stack.enter_async_context(serving(providers))
 
             async def ask(inbound: str, provider: str) -> None:
@@ -222,11 +222,11 @@ def test_the_official_clients_raise_their_own_errors(fault: str) -> None:
             providers = {}
             for dialect in INBOUND:
                 upstream = await stack.enter_async_context(Upstream(faults(dialect)[fault]))
-                providers[f"my_{dialect}"] = speaking(
+                providers[f"my_{dialect}"] = provider_at(
                     dialect, upstream.url, timeout=SHORT if fault in SLOW else LONG
                 )
             here = await stack.enter_async_context(serving(providers))
-            clients = await stack.enter_async_context(Clients(here.url))
+            clients = await stack.enter_async_context(SdkClients(here.url))
 
             async def ask(inbound: str, provider: str, stream: bool) -> None:
                 read = await clients.ask(inbound, f"my_{provider}/m", stream=stream)

@@ -8,11 +8,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from groundwire.faces.gateway.response_writer import Patience
 from groundwire.model import Event, Finished, Started, TextDelta, Usage, UsageSeen
 from groundwire.model.value import replace
+from groundwire.server.response_writer import ResponseTimeouts
 from groundwire.testing.upstream import ScriptedResponse, Upstream, answer
-from tests.faces.gateway.serving import run, serving, speaking
+from tests.faces.gateway.serving import provider_at, run, serving
 
 EVENTS: list[Event] = [
     Started("1", "model-1"),
@@ -43,7 +43,9 @@ async def read_until(dialect: str, sign: bytes, *, seconds: float, **more: Any) 
     read = b""
     async with (
         Upstream(unfinished(dialect)) as upstream,
-        serving({"scripted": speaking(dialect, upstream.url)}, patience=Patience(0.2, 0.2)) as here,
+        serving(
+            {"scripted": provider_at(dialect, upstream.url)}, timeouts=ResponseTimeouts(0.2, 0.2)
+        ) as here,
         aiohttp.ClientSession() as session,
         session.post(f"{here.url}/v1/messages", json={**BODY, **more}) as reply,
     ):

@@ -1,4 +1,4 @@
-"""Every recorded answer reaches the official client of every dialect whole: words, citations, end."""
+"""Every recorded answer reaches the official client of every dialect complete: text, citations, end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.faces.gateway.matrix import (
     misses,
     play,
 )
-from tests.faces.gateway.sdk_readers import Read
+from tests.faces.gateway.sdk_readers import SdkAnswer
 from tests.faces.gateway.serving import run
 from tests.faces.gateway.turns import PROTOCOLS, play_turns, with_citations
 from tests.oracles.expected import queries
@@ -108,13 +108,13 @@ def test_what_clients_do_not_send_back_is_documented() -> None:
     assert all(speaker.not_resent in page for speaker in forgetful)
 
 
-def read_well(recording: Recording) -> Read:
+def read_well(recording: Recording) -> SdkAnswer:
     """What a perfect Chat client would hold."""
     answer = answer_of(recording)
     spans = {(*item.span, one.source.url) for item in answer.citations if item.span for one in item.evidence}
     said = [{"kind": "search", "query": query} for query in sorted(queries(answer))]
     tokens = (answer.usage.input_tokens or 0, answer.usage.output_tokens or 0)
-    read = Read(answer.text, spans, finish="stop", tokens=tokens, searches=answer.usage.searches)
+    read = SdkAnswer(answer.text, spans, finish="stop", tokens=tokens, searches=answer.usage.searches)
     read.extension = {"searches": said}
     return read
 
@@ -146,11 +146,11 @@ def test_the_comparison_notices_what_is_missing_or_invented(
     assert list(misses("openai_chat", read, answer))
 
 
-def test_an_error_that_is_not_told_is_noticed(recordings: Path) -> None:
+def test_an_error_that_is_not_reported_is_noticed(recordings: Path) -> None:
     recording = next(item for item in all_recordings() if answer_of(item).error is not None)
-    assert list(misses("openai_chat", Read(), answer_of(recording)))
-    assert not list(misses("openai_chat", Read(error="boom"), answer_of(recording)))
-    assert list(misses("openai_chat", Read(error="boom"), replace(answer_of(recording), error=None)))
+    assert list(misses("openai_chat", SdkAnswer(), answer_of(recording)))
+    assert not list(misses("openai_chat", SdkAnswer(error="boom"), answer_of(recording)))
+    assert list(misses("openai_chat", SdkAnswer(error="boom"), replace(answer_of(recording), error=None)))
 
 
 def test_a_score_counts_answers_not_faults() -> None:

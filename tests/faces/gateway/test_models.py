@@ -1,4 +1,4 @@
-"""Models and token counts as the vendors' own clients read them."""
+"""Model lists and token counts, as the vendors' own clients read them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 from groundwire.config.schema import Config
 from groundwire.faces.gateway.count_tokens import estimate
 from groundwire.model import Request
-from tests.faces.gateway.calling import LOCAL, Parrot, called, gateway_in, posted
-from tests.faces.gateway.serving import serving, speaking
+from tests.faces.gateway.asgi_client import LOCAL, FixedBackend, app_in, post_json, send_request
+from tests.faces.gateway.serving import provider_at, serving
 from tests.faces.gateway.vendors import vendors
 
 ALIASED = Config(aliases={"quick": "mine/model-1"})
@@ -35,7 +35,7 @@ async def _listed(url: str) -> dict[str, set[str]]:
 
 def test_every_vendors_client_lists_the_models() -> None:
     async def ask() -> dict[str, set[str]]:
-        providers = {"mine": speaking("gemini", "http://127.0.0.1:1")}
+        providers = {"mine": provider_at("gemini", "http://127.0.0.1:1")}
         async with serving(providers, config=ALIASED) as here:
             return await _listed(here.url)
 
@@ -43,9 +43,9 @@ def test_every_vendors_client_lists_the_models() -> None:
         assert listed >= NAMES, client
 
 
-def test_every_vendors_client_shows_one_model_by_any_name_that_may_be_asked() -> None:
+def test_every_vendors_client_shows_one_model_by_any_valid_name() -> None:
     async def ask() -> list[str | None]:
-        providers = {"mine": speaking("gemini", "http://127.0.0.1:1")}
+        providers = {"mine": provider_at("gemini", "http://127.0.0.1:1")}
         async with serving(providers, config=ALIASED) as here, vendors(here.url) as those:
             claude, gpt, google = those.anthropic, those.openai, those.google
             with pytest.raises(openai.NotFoundError, match="mine"):
@@ -65,13 +65,13 @@ def test_every_vendors_client_shows_one_model_by_any_name_that_may_be_asked() ->
 
 
 def test_providers_that_cannot_be_used_are_not_listed(tmp_path: Path) -> None:
-    body = asyncio.run(called(gateway_in(tmp_path), "GET", "/v1/models", LOCAL)).json
+    body = asyncio.run(send_request(app_in(tmp_path), "GET", "/v1/models", LOCAL)).json
     assert [item["id"] for item in body["data"]] == ["auto", "gemini/gemini-1"]
 
 
-def test_clients_count_tokens_and_are_told_that_it_is_an_estimate() -> None:
+def test_clients_count_tokens_and_get_a_warning_that_it_is_an_estimate() -> None:
     async def ask() -> tuple[int, int | None, str]:
-        mine = speaking("openai_chat", "http://127.0.0.1:1")
+        mine = provider_at("openai_chat", "http://127.0.0.1:1")
         async with serving({"mine": mine}) as here, vendors(here.url) as those:
             raw = await those.anthropic.messages.with_raw_response.count_tokens(
                 model="auto", messages=[{"role": "user", "content": "How many tokens are these?"}]
@@ -92,28 +92,28 @@ def test_clients_count_tokens_and_are_told_that_it_is_an_estimate() -> None:
 
 
 def test_a_provider_that_counts_is_believed(tmp_path: Path) -> None:
-    class Counter(Parrot):
+    class Counter(FixedBackend):
         async def count_tokens(self, request: Request, *, provider: str, model: str) -> int | None:
             assert request.wire is not None
             self.requests.append(request)
             return 4321 if provider == "gemini" else None
 
-    gateway = gateway_in(tmp_path)
+    gateway = app_in(tmp_path)
     gateway.groundwire = Counter(gateway.groundwire.config)
     body = {"contents": [{"parts": [{"text": "x"}]}]}
-    answer = posted(gateway, "/v1beta/models/gemini-1:countTokens", body)
+    answer = post_json(gateway, "/v1beta/models/gemini-1:countTokens", body)
     assert (answer.json, answer.headers["x-groundwire-provider"]) == ({"totalTokens": 4321}, "gemini")
     assert "x-groundwire-warnings" not in answer.headers
     asked = {"model": "auto", "messages": []}
-    answer = posted(gateway, "/v1/messages/count_tokens", asked)
+    answer = post_json(gateway, "/v1/messages/count_tokens", asked)
     assert answer.json["input_tokens"] >= 1
     assert "estimated" in answer.headers["x-groundwire-warnings"]
 
 
-def test_counting_for_nobody_is_refused(tmp_path: Path) -> None:
+def test_counting_for_an_unknown_model_is_refused(tmp_path: Path) -> None:
     asked = {"model": "nobody", "messages": []}
-    assert posted(gateway_in(tmp_path), "/v1/messages/count_tokens", asked).status == 404
-    assert posted(gateway_in(tmp_path), "/v1/messages/count_tokens", b"[]").status == 400
+    assert post_json(app_in(tmp_path), "/v1/messages/count_tokens", asked).status == 404
+    assert post_json(app_in(tmp_path), "/v1/messages/count_tokens", b"[]").status == 400
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_an_estimate_is_near_for_several_scripts(text: str, least: int, most: in
     assert estimate(messages) == estimate(contents) == estimate({"generateContentRequest": contents})
 
 
-def test_an_estimate_counts_pictures_by_the_piece_and_tools_by_their_words() -> None:
+def test_an_estimate_counts_images_by_number_and_tools_by_their_text() -> None:
     picture: dict[str, Any] = {
         "type": "image",
         "source": {"type": "base64", "media_type": "image/png", "data": "A" * 10**6},

@@ -1,4 +1,4 @@
-"""A conversation goes on with somebody else: evidence stays readable, and nobody gets another's secrets."""
+"""A conversation continues with another provider: evidence stays readable, and secrets stay private."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from groundwire.client import Groundwire
+from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config
-from groundwire.faces.gateway.factory import gateway_for
 from groundwire.model import Source
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.acting import Actor, before
-from tests.faces.gateway.calling import LOCAL, called, posted
-from tests.faces.gateway.serving import speaking
+from tests.faces.gateway.asgi_client import LOCAL, post_json, send_request
+from tests.faces.gateway.scripted_backend import ScriptedBackend, app_for
+from tests.faces.gateway.serving import provider_at
 
 TARGETS = ("anthropic_messages", "openai_responses", "openai_chat", "gemini", "gemini_interactions")
 PAGE = Source("https://a.example/x", "A page", excerpts=("It is so, says the page.",))
@@ -31,7 +31,7 @@ SEALED = "RW5jcnlwdGVkIGJ5IEFudGhyb3BpYw"
 def after_messages(folder: Path) -> dict[str, Any]:
     tools = [{"type": "web_search_20250305", "name": "web_search"}]
     body: dict[str, Any] = {"model": "gemini", "max_tokens": 9, "messages": [ASKED], "tools": tools}
-    content = posted(before(Actor(*FIRST), folder), "/v1/messages", body).json["content"]
+    content = post_json(app_for(ScriptedBackend(*FIRST), folder), "/v1/messages", body).json["content"]
     return {**body, "messages": [ASKED, {"role": "assistant", "content": content}, AGAIN]}
 
 
@@ -63,15 +63,15 @@ def after_anthropic(_: Path) -> dict[str, Any]:
 
 def after_responses(folder: Path) -> dict[str, Any]:
     body: dict[str, Any] = {"model": "gemini", "input": [ASKED], "tools": [{"type": "web_search"}]}
-    output = posted(before(Actor(*FIRST), folder), "/v1/responses", body).json["output"]
+    output = post_json(app_for(ScriptedBackend(*FIRST), folder), "/v1/responses", body).json["output"]
     return {**body, "input": [ASKED, *output, AGAIN]}
 
 
 def after_chat(folder: Path) -> dict[str, Any]:
     body: dict[str, Any] = {"model": "gemini", "messages": [ASKED], "web_search_options": {}}
-    message = posted(before(Actor(*FIRST), folder), "/v1/chat/completions", body).json["choices"][0][
-        "message"
-    ]
+    message = post_json(app_for(ScriptedBackend(*FIRST), folder), "/v1/chat/completions", body).json[
+        "choices"
+    ][0]["message"]
     return {**body, "messages": [ASKED, message, AGAIN]}
 
 
@@ -79,7 +79,7 @@ def after_gemini(folder: Path) -> dict[str, Any]:
     first = {"role": "user", "parts": [{"text": "what?"}]}
     body: dict[str, Any] = {"contents": [first], "tools": [{"googleSearch": {}}]}
     path = "/v1beta/models/gemini:generateContent"
-    content = posted(before(Actor(*FIRST), folder), path, body).json["candidates"][0]["content"]
+    content = post_json(app_for(ScriptedBackend(*FIRST), folder), path, body).json["candidates"][0]["content"]
     return {**body, "contents": [first, content, {"role": "user", "parts": [{"text": "And now?"}]}]}
 
 
@@ -102,21 +102,21 @@ async def sent_on(path: str, body: dict[str, Any], folder: Path) -> dict[str, st
             name: await stack.enter_async_context(Upstream(answer(name, told("Still so.", PAGE))))
             for name in TARGETS
         }
-        providers = {f"to_{name}": speaking(name, upstream.url) for name, upstream in upstreams.items()}
+        providers = {f"to_{name}": provider_at(name, upstream.url) for name, upstream in upstreams.items()}
         config = Config(providers, data_dir=str(folder))
         groundwire = await stack.enter_async_context(Groundwire(config, env={"HOME": str(folder)}))
-        gateway = gateway_for(groundwire, {})
+        gateway = create_app(groundwire, {})
         head = {**LOCAL, "content-type": "application/json"}
         for name, upstream in upstreams.items():
             data = json.dumps({**body, "model": f"to_{name}/model-1"}).encode()
-            reply = await called(gateway, "POST", path.format(f"to_{name}%2Fmodel-1"), head, data)
+            reply = await send_request(gateway, "POST", path.format(f"to_{name}%2Fmodel-1"), head, data)
             assert reply.status == 200, (name, reply.body)
             sent[name] = json.dumps(json.loads(upstream.requests[0].body), ensure_ascii=False)
     return sent
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_whoever_goes_on_can_read_what_was_found(tmp_path: Path, client: str) -> None:
+def test_the_next_provider_can_read_the_evidence(tmp_path: Path, client: str) -> None:
     path, after = CLIENTS[client]
     sent = asyncio.run(sent_on(path, after(tmp_path), tmp_path))
     for name, body in sent.items():

@@ -1,15 +1,15 @@
-"""Whatever a provider sends, a client gets one answer with one end: translated, or passed on as it came."""
+"""Malformed provider responses: the client gets one answer with one end, translated or passed through."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.contracts.strict_parser import Violation
-from tests.faces.gateway.ends import check_end
 from tests.faces.gateway.kills import stream_of
 from tests.faces.gateway.mutants import Mutant, ask_all, broken_body, broken_stream, fault_in
 from tests.faces.gateway.raw import INBOUND
 from tests.faces.gateway.serving import run
+from tests.faces.gateway.stream_ends import check_end
 
 by_provider = pytest.mark.parametrize("provider", INBOUND)
 

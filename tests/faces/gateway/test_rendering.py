@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.config.schema import Config, GatewaySettings
-from groundwire.faces.gateway.clients import rendering_for
+from groundwire.faces.gateway.clients.quirks import rendering_for
 from groundwire.faces.gateway.rendering import Rendering, rendered
 from groundwire.model import (
     Answer,
@@ -41,8 +41,8 @@ from groundwire.model import (
 )
 from groundwire.model.value import replace
 from groundwire.text.marking import mark
-from tests.faces.gateway.acting import Actor, before
-from tests.faces.gateway.calling import posted
+from tests.faces.gateway.asgi_client import post_json
+from tests.faces.gateway.scripted_backend import ScriptedBackend, app_for
 from tests.model.strategies import cases
 
 ONE, TWO = Source("https://one.example/", "One"), Source("https://two.example/", "Two")
@@ -219,14 +219,14 @@ BODY = {
 
 
 def test_a_rendering_nobody_knows_is_refused(tmp_path: Path) -> None:
-    gateway = before(Actor(*ANSWER), tmp_path)
-    assert posted(gateway, "/v1/chat/completions", BODY, {"x-groundwire-render": "loud"}).status == 400
+    gateway = app_for(ScriptedBackend(*ANSWER), tmp_path)
+    assert post_json(gateway, "/v1/chat/completions", BODY, {"x-groundwire-render": "loud"}).status == 400
 
 
 def test_through_the_gateway_the_text_has_its_sources_and_no_bytes_pass_unread(tmp_path: Path) -> None:
-    actor = Actor(Verbatim(b"{}"), *ANSWER)
-    gateway = before(actor, tmp_path, Config(gateway=GatewaySettings(render="both")))
-    message = posted(gateway, "/v1/chat/completions", BODY).json["choices"][0]["message"]
+    actor = ScriptedBackend(Verbatim(b"{}"), *ANSWER)
+    gateway = app_for(actor, tmp_path, Config(gateway=GatewaySettings(render="both")))
+    message = post_json(gateway, "/v1/chat/completions", BODY).json["choices"][0]["message"]
     assert message["content"].endswith(LIST)
     places = [note["url_citation"] for note in message["annotations"]]
     assert {message["content"][place["start_index"] : place["end_index"]] for place in places} == {
@@ -243,6 +243,6 @@ def test_claude_code_reads_one_closing_text_block(tmp_path: Path) -> None:
         "messages": [{"role": "user", "content": "q"}],
         "tools": [{"type": "web_search_20250305", "name": "web_search"}],
     }
-    gateway = before(Actor(*ANSWER), tmp_path)
-    content = posted(gateway, "/v1/messages", body, {"user-agent": "claude-cli/2.1.325"}).json["content"]
+    gateway = app_for(ScriptedBackend(*ANSWER), tmp_path)
+    content = post_json(gateway, "/v1/messages", body, {"user-agent": "claude-cli/2.1.325"}).json["content"]
     assert content[-1] == {"type": "text", "text": "Snow ☃ fell.[1] Ice melted.[1][2]" + LIST}

@@ -1,4 +1,4 @@
-"""Searches are counted for clients and in the books, also where the provider has no counter."""
+"""Searches are counted in responses and in usage, also where the provider does not count."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from groundwire.model import (
     UsageSeen,
 )
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.calling import CONVERSATIONS
-from tests.faces.gateway.serving import Here, run, serving, speaking
+from tests.faces.gateway.asgi_client import SMALLEST_REQUESTS
+from tests.faces.gateway.serving import RunningGateway, provider_at, run, serving
 from tests.faces.gateway.test_without_model import SEARCH
 
 PAGE = Source("https://a.example/", "A")
@@ -45,18 +45,18 @@ def answering(model: str) -> list[Event]:
     ]
 
 
-async def booked(here: Here, dialect: str, *, stream: bool) -> tuple[dict[str, Any], int | None]:
+async def booked(here: RunningGateway, dialect: str, *, stream: bool) -> tuple[dict[str, Any], int | None]:
     """What a client of a dialect reads, if it reads it whole, and what is put down for the request."""
     seen: list[int | None] = []
-    learn = here.gateway.booking
+    learn = here.gateway.usage_recorder
     assert learn is None
 
     class Book:
         def add(self, call: Any, _: float) -> None:
             seen.append(call.usage.searches if call.usage else None)
 
-    here.gateway.booking = Book()  # type: ignore[assignment]
-    path, body = CONVERSATIONS[dialect]
+    here.gateway.usage_recorder = Book()  # type: ignore[assignment]
+    path, body = SMALLEST_REQUESTS[dialect]
     named = {"model": "scripted/model-1"} if "model" in body else {}
     path = path.replace("auto", "scripted%2Fmodel-1")
     if stream:
@@ -70,7 +70,7 @@ async def booked(here: Here, dialect: str, *, stream: bool) -> tuple[dict[str, A
         read = {} if stream else await reply.json()
         await reply.read()
     (count,) = seen
-    here.gateway.booking = None
+    here.gateway.usage_recorder = None
     return read, count
 
 
@@ -90,7 +90,7 @@ def test_every_client_s_request_has_the_same_count(
     async def work() -> None:
         async with (
             Upstream(answer(provider, answering(model))) as upstream,
-            serving({"scripted": speaking(provider, upstream.url)}) as here,
+            serving({"scripted": provider_at(provider, upstream.url)}) as here,
         ):
             read, put_down = await booked(here, client, stream=stream)
         assert put_down == count

@@ -1,4 +1,4 @@
-"""Models that cannot search, in every dialect, asked by every official client: it looks native."""
+"""Models without search, in every dialect and with every official client: the tool loop looks native."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from tests.faces.gateway.sdk_readers import Clients, Read
+from tests.faces.gateway.sdk_readers import SdkAnswer, SdkClients
 from tests.faces.gateway.searching import CLAIM, PAGE, QUERY, TEXT, Engine, playing, searching
 
 DIALECTS = ("openai_chat", "openai_responses", "anthropic_messages", "gemini", "gemini_interactions")
@@ -16,13 +16,13 @@ UNTOLD_QUERIES = frozenset({"openai_chat"})
 UNTOLD_COUNTS = frozenset({"gemini"})
 
 
-async def asked_by_all(model: str) -> tuple[dict[tuple[str, bool], Read], Engine, list[bytes]]:
+async def asked_by_all(model: str) -> tuple[dict[tuple[str, bool], SdkAnswer], Engine, list[bytes]]:
     engine = Engine()
     cells = list(product(DIALECTS, (True, False)))
     async with (
         asyncio.timeout(60),
         searching(model, playing(model) * len(cells), engine) as (url, upstream),
-        Clients(url) as clients,
+        SdkClients(url) as clients,
     ):
         reads = {
             (inbound, stream): await clients.ask(inbound, "m/model-1", stream=stream)

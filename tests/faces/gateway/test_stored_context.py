@@ -1,4 +1,4 @@
-"""A request that refers to text which only one vendor has reaches that vendor, or is refused."""
+"""A request that refers to text stored at one vendor reaches that vendor, or is refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groundwire.model import Json, JsonObject
 from groundwire.testing.answers import told
 from groundwire.testing.script import Script, answer
 from groundwire.testing.upstream import Upstream
-from tests.faces.gateway.serving import run, serving, speaking
+from tests.faces.gateway.serving import provider_at, run, serving
 
 STORED: dict[str, JsonObject] = {
     "previous_response_id": {"input": "And in Bern?", "previous_response_id": "resp_1"},
@@ -55,7 +55,7 @@ OTHERS = ("anthropic_messages", "openai_chat", "gemini", "gemini_interactions")
 async def asking(name: str) -> AsyncIterator[tuple[openai.AsyncOpenAI, Upstream]]:
     """The official client, a gateway, and a provider of this dialect."""
     script = Script(paths={"*": (answer(name, told("It rains.", model="m")),)})
-    async with Upstream(script) as upstream, serving({"other": speaking(name, upstream.url)}) as here:
+    async with Upstream(script) as upstream, serving({"other": provider_at(name, upstream.url)}) as here:
         client = openai.AsyncOpenAI(base_url=f"{here.url}/v1", api_key="any", max_retries=0, timeout=20)
         async with client:
             yield client, upstream
@@ -67,7 +67,7 @@ async def create(client: openai.AsyncOpenAI, body: JsonObject) -> openai.types.r
 
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("case", STORED)
-def test_another_vendor_is_not_asked_without_the_text(name: str, case: str) -> None:
+def test_another_vendor_is_not_called_without_the_text(name: str, case: str) -> None:
     async def main() -> None:
         async with asking(name) as (client, upstream):
             with pytest.raises(openai.BadRequestError) as refused:

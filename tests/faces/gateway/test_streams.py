@@ -1,4 +1,4 @@
-"""Streams that break: no word twice, no part told as the whole, and others are asked while it is time."""
+"""Broken streams: no text twice, no partial answer that looks complete, failover before the first text."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from groundwire.testing.answers import error_body, told
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
 from groundwire.testing.upstream import Upstream
 from tests.contracts.checkers import check_stream
-from tests.faces.gateway.kills import FIRST, Survived, anywhere, every_index, fault_in, stream_of, survive
-from tests.faces.gateway.raw import INBOUND, Got, fetch, request_of
-from tests.faces.gateway.sdk_readers import Clients
-from tests.faces.gateway.serving import run, serving, speaking
+from tests.faces.gateway.kills import FIRST, KillResult, anywhere, every_index, fault_in, stream_of, survive
+from tests.faces.gateway.raw import INBOUND, RawResponse, fetch, request_of
+from tests.faces.gateway.sdk_readers import SdkClients
+from tests.faces.gateway.serving import provider_at, run, serving
 
 SECOND = "Somebody else says all of this in other words."
 
 
-def check(found: list[Survived]) -> None:
+def check(found: list[KillResult]) -> None:
     wrong = [problem for survived in found if (problem := fault_in(survived))]
     assert not wrong, "\n".join(wrong)
     broken = [survived for survived in found if survived.got.status == 200]
@@ -42,7 +42,7 @@ def test_the_same_dialect_cut_at_every_event_ends_in_one_error_frame(provider: s
             assert survived.got.body.startswith(passed), "the provider's own events were changed"
 
 
-def test_no_word_is_said_twice_and_no_part_told_as_the_whole() -> None:
+def test_no_text_is_sent_twice_and_no_partial_answer_looks_complete() -> None:
     check(run(survive(anywhere(200, 0))))
 
 
@@ -52,7 +52,7 @@ def test_ten_thousand_kills_leave_honest_beginnings(seed: int) -> None:
     check(run(survive(anywhere(250, 100 + seed)), seconds=300))
 
 
-def read(inbound: str, got: Got) -> Answer:
+def read(inbound: str, got: RawResponse) -> Answer:
     decoder = dialect(inbound).decoder()
     return assemble([*decoder.feed(got.body), *decoder.close()])
 
@@ -76,14 +76,14 @@ async def with_two(
     ill = await stack.enter_async_context(Upstream(Script((first,))))
     good = answer(dialects[1], told(SECOND, Source("https://beta.example/"), query="nile"))
     well = await stack.enter_async_context(Upstream(good))
-    providers = {"ill": speaking(dialects[0], ill.url), "well": speaking(dialects[1], well.url)}
+    providers = {"ill": provider_at(dialects[0], ill.url), "well": provider_at(dialects[1], well.url)}
     here = await stack.enter_async_context(serving(providers))
     return here.url, well
 
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("inbound", INBOUND)
-def test_before_the_first_words_somebody_else_is_asked(inbound: str, stream: bool) -> None:
+def test_before_the_first_text_another_provider_is_tried(inbound: str, stream: bool) -> None:
     other = INBOUND[(INBOUND.index(inbound) + 1) % len(INBOUND)]
 
     async def ask(dialects: tuple[str, str], trouble: str, first: ScriptedResponse) -> None:
@@ -109,7 +109,7 @@ def test_before_the_first_words_somebody_else_is_asked(inbound: str, stream: boo
 
 
 @pytest.mark.parametrize("inbound", INBOUND)
-def test_after_the_first_words_nobody_else_is_asked(inbound: str) -> None:
+def test_after_the_first_text_no_other_provider_is_tried(inbound: str) -> None:
     other = INBOUND[(INBOUND.index(inbound) + 1) % len(INBOUND)]
 
     async def main() -> None:
@@ -133,12 +133,12 @@ def test_after_the_first_words_nobody_else_is_asked(inbound: str) -> None:
     run(main())
 
 
-def test_the_official_clients_do_not_notice_that_somebody_else_was_asked() -> None:
+def test_the_official_clients_do_not_notice_a_failover() -> None:
     async def main() -> None:
         async with AsyncExitStack() as stack:
             first = early("gemini")["cut at once"]
             url, _ = await with_two(("gemini", "anthropic_messages"), first, stack)
-            clients = await stack.enter_async_context(Clients(url))
+            clients = await stack.enter_async_context(SdkClients(url))
             for inbound in INBOUND:
                 for stream in (True, False):
                     told_there = await clients.ask(inbound, "auto", stream=stream)

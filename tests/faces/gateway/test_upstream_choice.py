@@ -1,4 +1,4 @@
-"""Nothing in a request chooses whom we ask, with which key, through which door: two thousand attempts."""
+"""No field of a request chooses the upstream address, key or proxy: two thousand attempts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import aiohttp
 from groundwire.model.value import replace
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.calling import CONVERSATIONS
-from tests.faces.gateway.serving import serving, speaking
+from tests.faces.gateway.asgi_client import SMALLEST_REQUESTS
+from tests.faces.gateway.serving import provider_at, serving
 
 COUNT = 2000
 KEY = "upstream-key-0123456789"
@@ -83,7 +83,7 @@ HEADERS = (
 
 
 def _spelled(name: str, chance: random.Random) -> str:
-    """A name as somebody would write it who wants to get past a list of names."""
+    """A name as an attacker might write it to get past a list of names."""
     wide = "".join(chr(ord(sign) + 0xFEE0) if "!" <= sign <= "~" else sign for sign in name)
     return chance.choice(
         [
@@ -112,7 +112,7 @@ def _wrapped(name: str, said: Any, chance: random.Random) -> dict[str, Any]:
 def _attempts(canary: str) -> Iterator[tuple[str, dict[str, str], dict[str, Any]]]:
     """A path with its query, headers, and a body."""
     chance = random.Random(20)
-    dialects = itertools.cycle(CONVERSATIONS.items())
+    dialects = itertools.cycle(SMALLEST_REQUESTS.items())
     host = canary.removeprefix("http://")
     values: tuple[Any, ...] = (
         *(canary, f"{canary}/v1", host, f"//{host}", f"user:pw@{host}", [canary], {"url": canary}),
@@ -137,13 +137,13 @@ def _attempts(canary: str) -> Iterator[tuple[str, dict[str, str], dict[str, Any]
         yield path + query.replace(" ", "%20"), headers, {**body, **more}
 
 
-def test_two_thousand_attempts_reach_nobody_but_the_provider() -> None:
+def test_two_thousand_attempts_reach_only_the_provider() -> None:
     async def run() -> tuple[int, Upstream, list[int]]:
         async with (
             Upstream(answer("openai_chat", told("Yes."))) as upstream,
             Upstream(answer("openai_chat", told("Caught."))) as canary,
             serving(
-                {"mine": replace(speaking("openai_chat", upstream.url), key_env="MINE_KEY")},
+                {"mine": replace(provider_at("openai_chat", upstream.url), key_env="MINE_KEY")},
                 env={"MINE_KEY": KEY, "HTTP_PROXY": ""},
             ) as here,
             aiohttp.ClientSession() as client,

@@ -1,4 +1,4 @@
-"""Errors of the gateway as the vendors' own clients see them: the types that they promise."""
+"""Errors of the gateway as the vendors' own clients raise them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import openai
 import pytest
 from google.genai import errors as google_errors
 
-from groundwire.faces.gateway.keys import KeyFile
+from groundwire.server.keys import KeyFile
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.serving import serving, speaking
-from tests.faces.gateway.vendors import Vendors, vendors
+from tests.faces.gateway.serving import provider_at, serving
+from tests.faces.gateway.vendors import VendorClients, vendors
 
-ASKERS: dict[str, Callable[[Vendors, str], Awaitable[object]]] = {
+ASKERS: dict[str, Callable[[VendorClients, str], Awaitable[object]]] = {
     "anthropic": lambda those, model: those.anthropic.messages.create(
         model=model, max_tokens=10, messages=[{"role": "user", "content": "q?"}]
     ),
@@ -56,7 +56,7 @@ def test_every_client_raises_the_error_its_vendor_promises(client: str, mistake:
     async def ask() -> Exception:
         async with (
             Upstream(answer("gemini", told("Yes."))) as upstream,
-            serving({"mine": speaking("gemini", upstream.url)}) as here,
+            serving({"mine": provider_at("gemini", upstream.url)}) as here,
         ):
             good, _ = KeyFile(here.groundwire.config.data_dir).create("me", 0)
             key = "wrong-key" if mistake == "no such key" else good
@@ -84,7 +84,7 @@ def test_every_client_is_answered_where_nothing_is_wrong(client: str) -> None:
     async def ask() -> str:
         async with (
             Upstream(answer("gemini", told("Yes, it is."))) as upstream,
-            serving({"mine": speaking("gemini", upstream.url)}) as here,
+            serving({"mine": provider_at("gemini", upstream.url)}) as here,
             vendors(here.url) as those,
         ):
             return str(await ASKERS[client](those, "auto"))

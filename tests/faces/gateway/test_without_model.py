@@ -1,4 +1,4 @@
-"""A gateway with search engines and no model: it answers searches, and refuses everything else."""
+"""A gateway with search engines and no model: it answers searches and refuses other requests."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from groundwire.model import Event, Finished, Source, Started, TextDelta
 from groundwire.testing.answers import told
-from tests.faces.gateway.acting import Actor, before
-from tests.faces.gateway.calling import CONVERSATIONS, Answered, posted
-from tests.faces.gateway.test_side_request import body as side_request
+from tests.faces.gateway.asgi_client import SMALLEST_REQUESTS, AsgiResponse, post_json
+from tests.faces.gateway.clients.test_claude_code import body as side_request
+from tests.faces.gateway.scripted_backend import ScriptedBackend, app_for
 
 PAGE = Source("https://a.example/x", "A")
 ANSWER: tuple[Event, ...] = (Started("1", "", "local"), *told("It is so.", PAGE, query="q")[1:])
@@ -31,27 +31,25 @@ VENDOR_MODELS = {
     "gemini": "gemini-3-flash-preview",
     "gemini_interactions": "gemini-3-flash-preview",
 }
-by_dialect = pytest.mark.parametrize("dialect", CONVERSATIONS)
+by_dialect = pytest.mark.parametrize("dialect", SMALLEST_REQUESTS)
 
 
-def asked(folder: Path, dialect: str, model: str, **more: Any) -> tuple[Answered, Actor]:
-    actor = Actor(*ANSWER, usable=("local", "web"))
-    path, body = CONVERSATIONS[dialect]
+def asked(folder: Path, dialect: str, model: str, **more: Any) -> tuple[AsgiResponse, ScriptedBackend]:
+    actor = ScriptedBackend(*ANSWER, usable=("local", "web"))
+    path, body = SMALLEST_REQUESTS[dialect]
     named = {"model": model} if "model" in body else {}
-    answer = posted(before(actor, folder), path.replace("auto", model), {**body, **named, **more})
+    answer = post_json(app_for(actor, folder), path.replace("auto", model), {**body, **named, **more})
     return answer, actor
 
 
-def message_in(answer: Answered) -> str:
+def message_in(answer: AsgiResponse) -> str:
     error = answer.json["error"]
     return str(error["message"])
 
 
 @by_dialect
 @pytest.mark.parametrize("named", ["vendor", "auto"])
-def test_what_does_not_ask_for_search_is_refused_in_the_shape_of_its_dialect(
-    tmp_path: Path, dialect: str, named: str
-) -> None:
+def test_a_request_without_search_is_refused_in_its_dialect(tmp_path: Path, dialect: str, named: str) -> None:
     answer, actor = asked(tmp_path, dialect, VENDOR_MODELS[dialect] if named == "vendor" else "auto")
     assert answer.status == 400
     assert SENTENCE in message_in(answer)
@@ -60,7 +58,7 @@ def test_what_does_not_ask_for_search_is_refused_in_the_shape_of_its_dialect(
 
 
 @by_dialect
-def test_what_asks_for_search_is_answered(tmp_path: Path, dialect: str) -> None:
+def test_a_request_with_search_is_answered(tmp_path: Path, dialect: str) -> None:
     answer, actor = asked(tmp_path, dialect, VENDOR_MODELS[dialect], **SEARCH[dialect])
     assert answer.status == 200
     assert b"It is so." in answer.body
@@ -68,21 +66,21 @@ def test_what_asks_for_search_is_answered(tmp_path: Path, dialect: str) -> None:
 
 
 @by_dialect
-def test_an_engine_that_is_named_as_the_model_is_asked(tmp_path: Path, dialect: str) -> None:
+def test_an_engine_named_as_the_model_is_used(tmp_path: Path, dialect: str) -> None:
     answer, actor = asked(tmp_path, dialect, "local")
     assert answer.status == 200
     assert actor.asked[0][:2] == ("local", "")
 
 
-def test_a_search_model_asks_for_search_by_its_name(tmp_path: Path) -> None:
+def test_a_search_model_implies_search(tmp_path: Path) -> None:
     answer, _ = asked(tmp_path, "openai_chat", "gpt-4o-search-preview")
     assert answer.status == 200
 
 
 def test_claude_code_s_own_search_is_answered_and_its_main_turn_is_refused(tmp_path: Path) -> None:
-    actor = Actor(*ANSWER, usable=("local",))
-    gateway = before(actor, tmp_path)
-    assert posted(gateway, "/v1/messages?beta=true", side_request(stream=False)).status == 200
+    actor = ScriptedBackend(*ANSWER, usable=("local",))
+    gateway = app_for(actor, tmp_path)
+    assert post_json(gateway, "/v1/messages?beta=true", side_request(stream=False)).status == 200
     main = {
         "model": "claude-opus-4-8",
         "max_tokens": 64000,
@@ -90,20 +88,22 @@ def test_claude_code_s_own_search_is_answered_and_its_main_turn_is_refused(tmp_p
         "messages": [{"role": "user", "content": "Write me a haiku."}],
         "tools": [{"name": "WebSearch", "input_schema": {"type": "object"}}],
     }
-    refused = posted(gateway, "/v1/messages?beta=true", main)
+    refused = post_json(gateway, "/v1/messages?beta=true", main)
     assert refused.status == 400
     assert refused.json["type"] == "error"
     assert refused.json["error"]["type"] == "invalid_request_error"
     assert SENTENCE in refused.json["error"]["message"]
 
 
-def test_a_model_that_can_be_used_is_asked_without_search(tmp_path: Path) -> None:
-    actor = Actor(Started("1", "m", "gemini"), TextDelta(0, "Hi."), Finished(), usable=("gemini", "local"))
-    path, body = CONVERSATIONS["openai_chat"]
-    assert posted(before(actor, tmp_path), path, body).status == 200
+def test_a_usable_model_answers_without_search(tmp_path: Path) -> None:
+    actor = ScriptedBackend(
+        Started("1", "m", "gemini"), TextDelta(0, "Hi."), Finished(), usable=("gemini", "local")
+    )
+    path, body = SMALLEST_REQUESTS["openai_chat"]
+    assert post_json(app_for(actor, tmp_path), path, body).status == 200
 
 
-def warnings_of(answer: Answered) -> list[str]:
+def warnings_of(answer: AsgiResponse) -> list[str]:
     shown: list[dict[str, str]] = json.loads(answer.headers.get("x-groundwire-warnings", "[]"))
     return [item["message"] for item in shown if item["code"] == "ignored_by_engine"]
 
@@ -148,8 +148,8 @@ def test_a_plain_question_has_no_such_warning(tmp_path: Path) -> None:
 
 
 def test_a_model_that_answers_has_no_such_warning(tmp_path: Path) -> None:
-    actor = Actor(Started("1", "m", "gemini"), *ANSWER[1:], usable=("gemini", "local"))
-    path, body = CONVERSATIONS["openai_chat"]
-    answer = posted(before(actor, tmp_path), path, {**body, "max_tokens": 5, "web_search_options": {}})
+    actor = ScriptedBackend(Started("1", "m", "gemini"), *ANSWER[1:], usable=("gemini", "local"))
+    path, body = SMALLEST_REQUESTS["openai_chat"]
+    answer = post_json(app_for(actor, tmp_path), path, {**body, "max_tokens": 5, "web_search_options": {}})
     assert answer.status == 200
     assert warnings_of(answer) == []

@@ -1,4 +1,4 @@
-"""The next turn: a recorded answer goes to a client, and back with its next question to another provider.
+"""The next turn: a recorded answer goes to a client, and back with a new question to another provider.
 
 What the client sends back is what its protocol has a place for: the content blocks, the output items, the
 message, the content, the steps of the answer.
@@ -14,21 +14,21 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from groundwire.client import Groundwire
+from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config
 from groundwire.dialects.features import Feature
 from groundwire.dialects.registry import dialect
-from groundwire.faces.gateway.app import Gateway
-from groundwire.faces.gateway.clients import HEADER as RENDER
-from groundwire.faces.gateway.factory import gateway_for
+from groundwire.faces.gateway.clients.quirks import HEADER as RENDER
 from groundwire.faces.gateway.rendering import Rendering
 from groundwire.model import Answer
+from groundwire.server.app import HttpApp
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer
 from groundwire.testing.upstream import Upstream
 from tests.contracts.recorded.catalogue import Recording, answer_of
-from tests.faces.gateway.calling import LOCAL, Answered, called
+from tests.faces.gateway.asgi_client import LOCAL, AsgiResponse, send_request
 from tests.faces.gateway.matrix import INBOUND, Row, Score, answer_once, row_of
-from tests.faces.gateway.serving import speaking
+from tests.faces.gateway.serving import provider_at
 
 Body = dict[str, Any]
 FIRST, NEXT = "What is new?", "And what else?"
@@ -154,11 +154,11 @@ class _Serving:
     def __init__(self, folder: Path, first: Upstream, targets: Mapping[str, Upstream]) -> None:
         self.first = first
         self.targets = targets
-        providers = {f"to_{name}": speaking(name, target.url) for name, target in targets.items()}
-        providers |= {f"from_{name}": speaking(name, first.url) for name in INBOUND}
+        providers = {f"to_{name}": provider_at(name, target.url) for name, target in targets.items()}
+        providers |= {f"from_{name}": provider_at(name, first.url) for name in INBOUND}
         config = Config(providers, data_dir=str(folder))
         self._groundwire = Groundwire(config, env={"HOME": str(folder)})
-        self.gateway: Gateway = gateway_for(self._groundwire, {})
+        self.gateway: HttpApp = create_app(self._groundwire, {})
 
     async def __aenter__(self) -> _Serving:
         await self._groundwire.__aenter__()
@@ -167,11 +167,11 @@ class _Serving:
     async def __aexit__(self, *_: object) -> None:
         await self._groundwire.aclose()
 
-    async def post(self, protocol: Protocol, model: str, body: Body, rendering: Rendering) -> Answered:
+    async def post(self, protocol: Protocol, model: str, body: Body, rendering: Rendering) -> AsgiResponse:
         """One request of a client."""
         path = protocol.path.format(model.replace("/", "%2F"))
         data = json.dumps({**body, "model": model}).encode()
-        return await called(self.gateway, "POST", path, {**HEAD, RENDER: rendering}, data)
+        return await send_request(self.gateway, "POST", path, {**HEAD, RENDER: rendering}, data)
 
 
 async def _go_on(turn: Turn, recording: Recording, here: _Serving, scores: dict[Turn, Score]) -> None:
@@ -197,7 +197,7 @@ async def _go_on(turn: Turn, recording: Recording, here: _Serving, scores: dict[
         score.faults += [f"{recording.name}: {fault}" for fault in faults]
 
 
-def _missing(expected: set[str], sent: str, reply: Answered) -> Iterator[str]:
+def _missing(expected: set[str], sent: str, reply: AsgiResponse) -> Iterator[str]:
     if reply.status != 200:
         yield f"the next turn has status {reply.status}: {reply.body[:200]!r}"
         return

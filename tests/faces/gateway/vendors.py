@@ -1,4 +1,4 @@
-"""The vendors' own clients, pointed at a gateway, and closed again."""
+"""The vendors' own clients, connected to a gateway."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.plain import ASYNC_CLIENT_ARGS, CLIENT_ARGS
 
 
 @dataclass
-class Vendors:
+class VendorClients:
     """One client of each vendor."""
 
     anthropic: anthropic.AsyncAnthropic
@@ -25,7 +25,7 @@ class Vendors:
 
 
 @asynccontextmanager
-async def vendors(url: str, key: str = "any", *, version: str = "v1beta") -> AsyncIterator[Vendors]:
+async def vendors(url: str, key: str = "any", *, version: str = "v1beta") -> AsyncIterator[VendorClients]:
     """Clients that never ask twice."""
     async with (
         anthropic.AsyncAnthropic(base_url=url, api_key=key, max_retries=0) as claude,
@@ -41,5 +41,5 @@ async def vendors(url: str, key: str = "any", *, version: str = "v1beta") -> Asy
             async_client_args=ASYNC_CLIENT_ARGS,
         )
         google = genai.Client(api_key=key, http_options=options)
-        yield Vendors(claude, gpt, google)
+        yield VendorClients(claude, gpt, google)
         google.close()

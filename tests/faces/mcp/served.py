@@ -1,4 +1,4 @@
-"""An MCP server on loopback whose provider is scripted, and official clients that talk to it."""
+"""An MCP server on loopback with a scripted provider, and official clients for it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from groundwire.client import Groundwire
 from groundwire.config.load import load
 from groundwire.engine.pages import Page
 from groundwire.errors import NotFound
-from groundwire.faces.mcp.http import Receive, Scope, Send, mcp_app
+from groundwire.faces.mcp.http import mcp_app
 from groundwire.model import Source
+from groundwire.server.asgi import Receive, Scope, Send
 from groundwire.testing.answers import told
 from groundwire.testing.script import ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
@@ -42,7 +43,7 @@ class Library(Groundwire):
 
 
 @dataclass
-class Here:
+class RunningMcpServer:
     """A server that runs."""
 
     url: str
@@ -61,8 +62,8 @@ def environment(upstream: Upstream, home: Path) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def served(home: Path, *responses: ScriptedResponse) -> AsyncIterator[Here]:
-    """The application at a free port, as it stands, without a gateway around it."""
+async def served(home: Path, *responses: ScriptedResponse) -> AsyncIterator[RunningMcpServer]:
+    """The MCP application alone on a free port, without a gateway."""
     async with Upstream(responses or (ANSWER,)) as upstream:
         env = environment(upstream, home)
         groundwire = Library(load(env, str(home), str(home)), env=env)
@@ -74,7 +75,7 @@ async def served(home: Path, *responses: ScriptedResponse) -> AsyncIterator[Here
                     await app(scope, receive, send)
 
             async with _listening(mounted) as url:
-                yield Here(f"{url}/mcp", upstream, groundwire)
+                yield RunningMcpServer(f"{url}/mcp", upstream, groundwire)
             await app.aclose()
 
 

@@ -1,4 +1,4 @@
-"""The server over HTTP, asked by the official client and by hand."""
+"""MCP over HTTP, with the official client and with raw requests."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 
 from groundwire.engine.pages import Page
 from groundwire.faces.mcp import server
-from groundwire.faces.mcp.progress import Progress
+from groundwire.faces.mcp.calls import ProgressReporter
 from groundwire.model import Source
 from groundwire.testing.answers import told
 from groundwire.testing.script import answer, json_response
 from groundwire.tools import TOOLS
-from tests.faces.mcp.served import ANSWER, COLOGNE, SILENT, TEXT, Here, served
+from tests.faces.mcp.served import ANSWER, COLOGNE, SILENT, TEXT, RunningMcpServer, served
 
 BOUND = 30.0
 MODES: tuple[Literal["auto", "legacy"], ...] = ("auto", "legacy")
@@ -158,7 +158,7 @@ def test_a_tool_that_does_not_exist_is_an_error_of_the_protocol(
 ) -> None:
     async def work() -> None:
         async with served(tmp_path) as here, Client(here.url, mode=mode) as client:
-            with pytest.raises(MCPError, match="There is no tool 'nothing'"):
+            with pytest.raises(MCPError, match="Unknown tool 'nothing'"):
                 await client.call_tool("nothing", {})
 
     attend(work)
@@ -179,7 +179,7 @@ def test_a_cancelled_call_reaches_the_provider(mode: Literal["auto", "legacy"], 
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_progress_is_told_while_the_search_goes_on(mode: Literal["auto", "legacy"], tmp_path: Path) -> None:
+def test_progress_is_reported_during_the_search(mode: Literal["auto", "legacy"], tmp_path: Path) -> None:
     heard: list[tuple[float, str | None]] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
@@ -199,7 +199,7 @@ def test_progress_is_told_while_the_search_goes_on(mode: Literal["auto", "legacy
 def test_a_slow_search_keeps_giving_signs_of_life(
     mode: Literal["auto", "legacy"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "Progress", partial(Progress, beat=0.01))
+    monkeypatch.setattr(server, "ProgressReporter", partial(ProgressReporter, heartbeat=0.01))
     heard: list[float] = []
     enough = asyncio.Event()
 
@@ -237,7 +237,7 @@ def test_a_hundred_calls_at_once_are_all_answered(mode: Literal["auto", "legacy"
     attend(work)
 
 
-async def post(here: Here, body: object, **headers: str) -> tuple[int, Any, dict[str, str]]:
+async def post(here: RunningMcpServer, body: object, **headers: str) -> tuple[int, Any, dict[str, str]]:
     """A request by hand; the answer may come as one event."""
     async with (
         aiohttp.ClientSession() as session,
@@ -345,7 +345,7 @@ def test_a_cancellation_of_another_session_is_not_obeyed(tmp_path: Path) -> None
     attend(work)
 
 
-def test_a_client_that_hangs_up_cancels_its_search(tmp_path: Path) -> None:
+def test_a_client_that_disconnects_cancels_its_search(tmp_path: Path) -> None:
     async def work() -> None:
         async with served(tmp_path, SILENT) as here:
             under_way = asyncio.create_task(post(here, call("websearch_gemini")))
@@ -358,7 +358,7 @@ def test_a_client_that_hangs_up_cancels_its_search(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.thorough)])
-def test_calls_that_are_cancelled_leave_nothing_behind(
+def test_cancelled_calls_leave_nothing_running(
     mode: Literal["auto", "legacy"], count: int, tmp_path: Path
 ) -> None:
     async def work() -> None:

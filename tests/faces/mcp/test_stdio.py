@@ -1,4 +1,4 @@
-"""The server as clients start it: a process that is spoken to on its standard input."""
+"""MCP over standard input and output, as clients start the server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 
 from groundwire.faces.cli.edge import perform
 from groundwire.faces.cli.main import parse
-from groundwire.faces.mcp.stdin import Lines
+from groundwire.faces.mcp.stdio import StdinLines
 from groundwire.testing.upstream import Upstream
 from tests.faces.fakes import Bench
 from tests.faces.mcp.served import ANSWER, SILENT, TEXT, environment
@@ -132,9 +132,7 @@ def test_every_version_that_begins_with_initialize_is_spoken(version: str, tmp_p
 
 
 @pytest.mark.parametrize("ending", ["end of input", signal.SIGTERM, signal.SIGINT])
-def test_the_server_ends_in_the_midst_of_a_call_when_it_is_told_to(
-    ending: str | signal.Signals, tmp_path: Path
-) -> None:
+def test_the_server_stops_during_a_call_on_a_signal(ending: str | signal.Signals, tmp_path: Path) -> None:
     async def work() -> None:
         async with Upstream((SILENT,)) as upstream, process(upstream, tmp_path) as server:
             assert server.stdin is not None
@@ -190,7 +188,7 @@ def test_a_client_that_no_longer_listens_ends_the_server_quietly(version: str, t
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
-def test_an_idle_server_ends_when_it_is_told_to(ending: signal.Signals, tmp_path: Path) -> None:
+def test_an_idle_server_stops_on_a_signal(ending: signal.Signals, tmp_path: Path) -> None:
     async def work() -> None:
         async with Upstream((SILENT,)) as upstream, process(upstream, tmp_path) as server:
             assert server.stdin is not None
@@ -218,14 +216,14 @@ def _lines(bodies: Iterable[dict[str, Any]]) -> bytes:
 def test_lines_are_whole_however_they_arrive() -> None:
     async def work() -> list[str]:
         reading, writing = os.pipe()
-        lines = Lines(reading)
+        lines = StdinLines(reading)
         for chunk in (b'{"a', b'": "\xc3', b'\xbc"}\n{"b": 1}\n\n{"c', b'"}\nno end'):
             os.write(writing, chunk)
         os.close(writing)
-        assert await lines.first() == '{"a": "ü"}'
-        lines.give_back(["one", await anext(lines)])
+        assert await lines.peek() == '{"a": "ü"}'
+        lines.push_back(["one", await anext(lines)])
         found = [line async for line in lines]
-        assert await lines.first() == ""
+        assert await lines.peek() == ""
         os.close(reading)
         return found
 
@@ -239,7 +237,7 @@ def test_lines_are_whole_however_they_arrive() -> None:
     ]
 
 
-def test_without_the_package_one_sentence_says_what_to_install(
+def test_without_the_package_one_sentence_names_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name in [name for name in sys.modules if name.startswith("groundwire.faces.mcp.")]:

@@ -58,23 +58,23 @@ class Browsing:
         self._runner.close()
 
 
-class Seen:
+class PageErrors:
     """What a page did that it must not do."""
 
     def __init__(self) -> None:
         self.errors: list[str] = []
-        self.strangers: list[str] = []
+        self.foreign_requests: list[str] = []
         self.dialogs: list[str] = []
 
 
-async def watched(context: BrowserContext, home: str) -> tuple[Page, Seen]:
+async def watched(context: BrowserContext, home: str) -> tuple[Page, PageErrors]:
     """A page whose errors, dialogs and requests to others are written down; the requests go nowhere."""
     page = await context.new_page()
     page.set_default_timeout(PATIENCE)
-    seen = Seen()
+    seen = PageErrors()
 
     async def stop(route: Route) -> None:
-        seen.strangers.append(route.request.url)
+        seen.foreign_requests.append(route.request.url)
         await route.abort()
 
     async def close(dialog: Dialog) -> None:

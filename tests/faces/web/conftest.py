@@ -1,4 +1,4 @@
-"""The browser of the tests that need one, and where they keep what they store."""
+"""Fixtures: the browser, and the database of tests that need one."""
 
 from __future__ import annotations
 

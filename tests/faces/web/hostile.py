@@ -1,4 +1,4 @@
-"""Strings that want to be more than text: at least three hundred, made of parts of our own."""
+"""Hostile strings: more than three hundred attempts at markup, scripts and links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last answer of a page as somebody reads it, taken from the elements that are on the screen."""
+"""Reads the last answer of a page from the elements on the screen."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Chip:
 
 
 @dataclass
-class Shown:
+class ShownAnswer:
     """What a reader sees of an answer."""
 
     state: str
@@ -67,7 +67,7 @@ class Shown:
     summary: str
 
 
-async def read_answer(page: Page) -> Shown:
+async def read_answer(page: Page) -> ShownAnswer:
     """Read the last answer."""
     found = await page.evaluate(_LOOK)
     text = ""
@@ -80,7 +80,7 @@ async def read_answer(page: Page) -> Shown:
     groups = {
         name: [(item["number"], item["href"]) for item in items] for name, items in found["groups"].items()
     }
-    return Shown(
+    return ShownAnswer(
         found["state"],
         text,
         chips,

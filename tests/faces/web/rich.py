@@ -1,4 +1,4 @@
-"""An answer with everything that is hard to show: wide tables and code, long titles, two directions."""
+"""An answer that is hard to display: wide tables and code, long titles, two text directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page on a real socket of loopback, over scripted providers and a store in a folder."""
+"""The web page on a loopback socket, with scripted providers and a store in a folder."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 
 from groundwire.chat.chat import Chat, chat_for
 from groundwire.client import Groundwire
+from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config, ProviderSettings
-from groundwire.faces.gateway.app import Gateway
-from groundwire.faces.gateway.factory import gateway_for
-from groundwire.faces.gateway.routes import Routes
-from groundwire.faces.gateway.server import server_for
-from groundwire.faces.web.routes import routes_for
+from groundwire.faces.web.app import routes_for
 from groundwire.model.value import replace
+from groundwire.server.app import HttpApp
+from groundwire.server.http_server import create_server
+from groundwire.server.routes import RouteTable
 from groundwire.store.base import Store
 from groundwire.store.open import StoreProbe, open_store
 
@@ -25,22 +25,22 @@ HOST = "127.0.0.1"
 
 
 @dataclass
-class Here:
+class RunningPage:
     """A page that is served."""
 
     url: str
     chat: Chat
     store: Store
-    gateway: Gateway
+    gateway: HttpApp
 
 
 @asynccontextmanager
-async def serving_page(
+async def running_page(
     folder: Path,
     providers: Mapping[str, ProviderSettings],
     config: Config | None = None,
     address: str = "",
-) -> AsyncIterator[Here]:
+) -> AsyncIterator[RunningPage]:
     """Serve the page until the block ends, over a store in the folder or at an address."""
     env = {"HOME": str(folder), "GROUNDWIRE_DATA_DIR": str(folder)}
     whole = replace(
@@ -49,18 +49,18 @@ async def serving_page(
     with open_store(address or f"sqlite:///{folder}/chat.db") as store:
         async with Groundwire(whole, env=env) as groundwire:
             chat = chat_for(groundwire, store)
-            gateway = gateway_for(groundwire, env)
-            gateway.readiness.append(StoreProbe(store).problem)
-            gateway.routes = Routes((*gateway.routes.routes, *routes_for(chat)))
+            gateway = create_app(groundwire, env)
+            gateway.readiness_checks.append(StoreProbe(store).problem)
+            gateway.routes = RouteTable((*gateway.routes.routes, *routes_for(chat)))
             listener = socket.socket(proto=socket.IPPROTO_TCP)
             listener.bind((HOST, 0))
-            server = server_for(gateway, HOST, listener.getsockname()[1], drain=1)
+            server = create_server(gateway, HOST, listener.getsockname()[1], drain=1)
             running = asyncio.create_task(server.serve(sockets=[listener]))
             try:
                 async with asyncio.timeout(10):
                     while not server.started:
                         await asyncio.sleep(0.005)
-                yield Here(f"http://{HOST}:{listener.getsockname()[1]}", chat, store, gateway)
+                yield RunningPage(f"http://{HOST}:{listener.getsockname()[1]}", chat, store, gateway)
             finally:
                 server.should_exit = True
                 await running

@@ -1,4 +1,4 @@
-"""The page in a real browser, as somebody uses it for the first time."""
+"""The page in a real browser: the first use."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from groundwire.store.base import Agent
 from groundwire.testing.answers import told
 from groundwire.testing.script import Script
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.serving import speaking
+from tests.faces.gateway.serving import provider_at
 from tests.faces.web.browsing import AXE, Browsing, Page, watched
 from tests.faces.web.rich import rich_events
-from tests.faces.web.serving import serving_page
+from tests.faces.web.serving import running_page
 
 FINDER = Agent("finder", {"en": "Finder", "de": "Sucher"}, web_search=True)
 SAID = "It was said on the page."
@@ -65,11 +65,11 @@ async def log_of(page: Page) -> str:
     return " ".join(html.split())
 
 
-def test_a_first_time_user_makes_an_agent_asks_and_finds_it_all_again(
+def test_a_first_time_user_creates_an_agent_sends_a_question_and_finds_it_again(
     browsing: Browsing, tmp_path: Path
 ) -> None:
     async def run() -> None:
-        async with serving_page(tmp_path, {}) as here, browsing.browser() as chromium:
+        async with running_page(tmp_path, {}) as here, browsing.browser() as chromium:
             context = await chromium.new_context(locale="en-US")
             page, seen = await watched(context, here.url)
             await page.goto(here.url)
@@ -99,7 +99,7 @@ def test_a_first_time_user_makes_an_agent_asks_and_finds_it_all_again(
             assert await page.locator("html").get_attribute("lang") == "de"
             assert "Quellen" in (await page.locator(".sources summary").first.text_content() or "")
             await exports(page)
-            assert (seen.errors, seen.strangers, seen.dialogs) == ([], [], [])
+            assert (seen.errors, seen.foreign_requests, seen.dialogs) == ([], [], [])
 
     browsing.run(run())
 
@@ -156,7 +156,7 @@ def test_the_indicator_names_the_query_and_text_appears_before_the_answer_is_com
         script = Script((replace(whole, stall_at=searching), replace(whole, stall_at=speaking_at), whole))
         async with (
             Upstream(script) as upstream,
-            serving_page(tmp_path, {"p": speaking("anthropic_messages", upstream.url)}) as here,
+            running_page(tmp_path, {"p": provider_at("anthropic_messages", upstream.url)}) as here,
             browsing.browser() as chromium,
         ):
             await here.chat.save_agent(FINDER, "")
@@ -181,18 +181,18 @@ def test_the_indicator_names_the_query_and_text_appears_before_the_answer_is_com
             await page.wait_for_selector('.answer[data-state="done"] .chip')
             assert await page.locator(".question .said").all_text_contents() == ["Was it really said?"]
             assert await page.locator(".sources summary").text_content() == "Sources (2)"
-            assert (seen.strangers, seen.dialogs) == ([], [])
+            assert (seen.foreign_requests, seen.dialogs) == ([], [])
 
     browsing.run(run())
 
 
-def test_an_answer_without_sources_says_so_and_an_error_says_what_to_do(
+def test_an_answer_without_sources_is_marked_and_an_error_has_advice(
     browsing: Browsing, tmp_path: Path
 ) -> None:
     async def run() -> None:
         async with (
             Upstream(answer("openai_chat", told("Nobody knows."))) as upstream,
-            serving_page(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as here,
+            running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
             browsing.browser() as chromium,
         ):
             await here.chat.save_agent(FINDER, "")
@@ -210,7 +210,7 @@ def test_an_answer_without_sources_says_so_and_an_error_says_what_to_do(
             assert await page.locator("#text").input_value() == "Und jetzt?"
             # Chromium notes the refused request itself; nothing else went wrong.
             assert all("status of 400" in error for error in seen.errors)
-            assert seen.strangers == []
+            assert seen.foreign_requests == []
 
     browsing.run(run())
 
@@ -225,7 +225,7 @@ def test_nothing_serious_is_found_by_axe(
     async def run() -> None:
         async with (
             Upstream(answer("anthropic_messages", rich_events())) as upstream,
-            serving_page(tmp_path, {"p": speaking("anthropic_messages", upstream.url)}) as here,
+            running_page(tmp_path, {"p": provider_at("anthropic_messages", upstream.url)}) as here,
             browsing.browser() as chromium,
         ):
             await here.chat.save_agent(FINDER, "")

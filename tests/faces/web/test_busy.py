@@ -1,4 +1,4 @@
-"""Whoever reads much does not keep others waiting: exports, usage and searches beside an answer under way."""
+"""Exports, usage and history searches do not block the event loop."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import pytest
 
 from groundwire.chat.questions import Asked
 from groundwire.dialects.json import dump_json
-from groundwire.faces.gateway.collecting import collect_seldom
 from groundwire.model import Answer, Citation, Evidence, Message, SearchCall, SearchResult, Source, Span, Text
 from groundwire.model.json import encode
 from groundwire.model.value import replace
+from groundwire.server.workers import tune_gc
 from groundwire.store.base import Agent
 from groundwire.store.migrations import ON_SQLITE
 from groundwire.store.sqlite import open_sqlite
@@ -27,8 +27,8 @@ from groundwire.testing.answers import told
 from groundwire.testing.script import Dribble
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import answered
-from tests.faces.gateway.serving import speaking
-from tests.faces.web.serving import serving_page
+from tests.faces.gateway.serving import provider_at
+from tests.faces.web.serving import running_page
 
 LAG = 0.1
 """Seconds for which the loop may be held."""
@@ -128,7 +128,7 @@ async def fetched(url: str, *paths: str) -> list[tuple[str, int, float]]:
 def as_served() -> Iterator[None]:
     """Garbage is collected as it is where the page is served."""
     before = gc.get_threshold()
-    collect_seldom()
+    tune_gc()
     yield
     gc.set_threshold(*before)
     gc.unfreeze()
@@ -151,7 +151,7 @@ PATHS = (
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("as_served")
-def test_the_loop_is_never_held_by_those_who_read_much(tmp_path: Path) -> None:
+def test_large_reads_never_block_the_event_loop(tmp_path: Path) -> None:
     """Beside a thread that only counts: where others use the machine, that alone makes the loop wait."""
     fill(tmp_path / "chat.db", 1000, 20_000, 1_000_000)
     slow = replace(answer("openai_chat", told("word " * 20_000)), dribble=Dribble(300, 0.02))
@@ -160,7 +160,7 @@ def test_the_loop_is_never_held_by_those_who_read_much(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
             Upstream(slow) as upstream,
-            serving_page(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as here,
+            running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
         ):
             await here.chat.save_agent(Agent("plain", {"en": "Plain"}), "")
             asking = asyncio.create_task(answered(here.chat, Asked("Go on?", "", agent="plain")))

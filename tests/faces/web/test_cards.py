@@ -1,4 +1,4 @@
-"""The card of a citation is on the screen, wherever its chip stands and however the screen is held."""
+"""The card of a citation is visible, wherever its chip is and whatever the screen size."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from groundwire.model import (
 )
 from groundwire.store.base import Agent
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.serving import speaking
+from tests.faces.gateway.serving import provider_at
 from tests.faces.web.browsing import Browsing, Page, watched
-from tests.faces.web.serving import serving_page
+from tests.faces.web.serving import running_page
 
 FINDER = Agent("finder", {"en": "Finder"}, web_search=True)
 TITLE = "A title of many words that runs over several lines of a card, and then goes on " * 3
@@ -92,7 +92,7 @@ def test_a_card_is_on_the_screen_wherever_its_chip_is(
     async def run() -> None:
         async with (
             Upstream(answer("anthropic_messages", events())) as upstream,
-            serving_page(tmp_path, {"p": speaking("anthropic_messages", upstream.url)}) as here,
+            running_page(tmp_path, {"p": provider_at("anthropic_messages", upstream.url)}) as here,
             browsing.browser() as chromium,
         ):
             await here.chat.save_agent(FINDER, "")
@@ -109,9 +109,7 @@ def test_a_card_is_on_the_screen_wherever_its_chip_is(
                 for block in ("start", "center", "end"):
                     await page.mouse.move(0, 0)
                     point = await chip.evaluate(POINT, block)
-                    if (
-                        point is not None
-                    ):  # else it is behind the title or the question, and nobody gets at it
+                    if point is not None:  # else it is covered by the title or the question
                         await page.mouse.move(*point)
                         await check_card(page, f"chip {number} hovered at {block}")
                         hovered += 1
@@ -124,7 +122,7 @@ def test_a_card_is_on_the_screen_wherever_its_chip_is(
             await check_card(page, "focused")
             await page.set_viewport_size({"width": height, "height": width})
             await check_card(page, "turned")
-            assert (seen.strangers, seen.dialogs) == ([], [])
+            assert (seen.foreign_requests, seen.dialogs) == ([], [])
 
     browsing.run(run())
 
@@ -135,7 +133,7 @@ def test_a_card_under_a_resting_pointer_is_on_the_screen_when_the_answer_ends(
     async def run() -> None:
         async with (
             Upstream(answer("anthropic_messages", events())) as upstream,
-            serving_page(tmp_path, {"p": speaking("anthropic_messages", upstream.url)}) as here,
+            running_page(tmp_path, {"p": provider_at("anthropic_messages", upstream.url)}) as here,
             browsing.browser() as chromium,
         ):
             await here.chat.save_agent(FINDER, "")

@@ -1,4 +1,4 @@
-"""Whatever a provider, a page, an app or a user says stays text: no script, no request, no false host."""
+"""Text of providers, pages, apps and users stays text: no script, no request, no false host."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from groundwire.errors import GroundwireError
-from groundwire.faces.web.windows import SIZE
+from groundwire.faces.web.chat import WINDOW_TURNS
 from groundwire.model import (
     Answer,
     Citation,
@@ -29,13 +29,13 @@ from groundwire.model import (
 from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageRow
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.serving import speaking
-from tests.faces.web.browsing import Browsing, Page, Seen, watched
+from tests.faces.gateway.serving import provider_at
+from tests.faces.web.browsing import Browsing, Page, PageErrors, watched
 from tests.faces.web.hostile import hostile_strings
-from tests.faces.web.serving import serving_page
+from tests.faces.web.serving import running_page
 
 NOW = "2026-03-01T00:00:00.000000+00:00"
-PER_PAGE = SIZE
+PER_PAGE = WINDOW_TURNS
 OTHERS = ("/", "/agents", "/usage?days=90", "/find?q=script", "/find?q=%3Cscript%3Ealert(1)%3C/script%3E")
 LOOK = """() => {
   const faults = [];
@@ -134,8 +134,8 @@ async def look(page: Page, url: str) -> list[str]:
     return faults
 
 
-def harm(seen: Seen) -> tuple[list[str], list[str]]:
-    return seen.strangers, seen.dialogs
+def harm(seen: PageErrors) -> tuple[list[str], list[str]]:
+    return seen.foreign_requests, seen.dialogs
 
 
 def test_there_are_enough_hostile_strings() -> None:
@@ -149,7 +149,7 @@ def test_nothing_hostile_comes_alive(browsing: Browsing, count: int, step: int, 
     strings = Random(7).sample(strings, min(count, len(strings)))
 
     async def run() -> None:
-        async with serving_page(tmp_path, {}) as here, browsing.browser() as chromium:
+        async with running_page(tmp_path, {}) as here, browsing.browser() as chromium:
             names = fill(here.store, strings)
             paths = [f"/chat/{name}?at=1" for name in names]
             paths += [*OTHERS, *(f"/agents/a{number}" for number in range(len(names)))]
@@ -175,7 +175,7 @@ def test_nothing_hostile_comes_alive_while_it_is_streamed(browsing: Browsing, tm
         script = answer("anthropic_messages", told(whole, source, query="<script>alert(1)</script>"))
         async with (
             Upstream(script) as upstream,
-            serving_page(tmp_path, {"p": speaking("anthropic_messages", upstream.url)}) as here,
+            running_page(tmp_path, {"p": provider_at("anthropic_messages", upstream.url)}) as here,
             browsing.browser() as chromium,
         ):
             await here.chat.save_agent(Agent("f", {"en": "<script>alert(1)</script>"}, web_search=True), "")
@@ -194,9 +194,9 @@ def test_nothing_hostile_comes_alive_while_it_is_streamed(browsing: Browsing, tm
     browsing.run(run())
 
 
-def test_a_hostile_language_is_no_language(browsing: Browsing, tmp_path: Path) -> None:
+def test_a_hostile_language_is_ignored(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
-        async with serving_page(tmp_path, {}) as here, browsing.browser() as chromium:
+        async with running_page(tmp_path, {}) as here, browsing.browser() as chromium:
             context = await chromium.new_context(
                 extra_http_headers={"accept-language": '"><script>alert(1)</script>,de;q=0.1'}
             )

@@ -1,4 +1,4 @@
-"""A PostgreSQL that is gone or hangs: readiness tells, threads stay few, and all is back when it is."""
+"""A PostgreSQL that is down or hangs: readiness reports it, threads stay few, and the page recovers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from groundwire.store import postgres as store_postgres
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
 from groundwire.transport import postgres as transport_postgres
-from tests.faces.gateway.serving import speaking
-from tests.faces.web.serving import serving_page
+from tests.faces.gateway.serving import provider_at
+from tests.faces.web.serving import running_page
 from tests.faces.web.test_pages import stream_of, token_of
 from tests.servers.postgres import PostgresServer
 
@@ -37,7 +37,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 async def visiting(folder: Path, address: str) -> AsyncIterator[aiohttp.ClientSession]:
     async with (
         Upstream(answer("openai_chat", told("Said."))) as upstream,
-        serving_page(folder, {"p": speaking("openai_chat", upstream.url)}, address=address) as here,
+        running_page(folder, {"p": provider_at("openai_chat", upstream.url)}, address=address) as here,
         aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
     ):
         assert await status(browser, "/readyz") == 200
@@ -61,7 +61,7 @@ async def recovered(browser: aiohttp.ClientSession) -> None:
 
 
 @pytest.mark.parametrize("how", ["hanging", "away"])
-def test_readiness_and_pages_tell_of_a_database_that_does_not_answer_and_threads_stay_few(
+def test_readiness_and_pages_report_a_database_that_does_not_answer_and_threads_stay_few(
     how: str, tmp_path: Path, postgres: str, postgres_server: PostgresServer
 ) -> None:
     async def run() -> None:

@@ -1,4 +1,4 @@
-"""Two keys on one gateway: what one of them makes is neither seen nor changed by the other, on any route."""
+"""Two keys on one gateway: neither can see or change the data of the other, on any route."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from time import time
 
 import aiohttp
 
-from groundwire.faces.gateway.access import fingerprint
-from groundwire.faces.gateway.keys import KeyFile
-from groundwire.faces.web.routes import PAGES
+from groundwire.faces.web.app import PAGES
+from groundwire.server.auth import fingerprint
+from groundwire.server.keys import KeyFile
 from groundwire.store.base import Agent
 from groundwire.testing.answers import told
 from groundwire.testing.upstream import Upstream, answer
-from tests.faces.gateway.serving import speaking
-from tests.faces.web.serving import Here, serving_page
+from tests.faces.gateway.serving import provider_at
+from tests.faces.web.serving import RunningPage, running_page
 from tests.faces.web.test_pages import log_in, stream_of, token_of
 
 SECRET = "hazelnut"  # noqa: S105  a word to look for
@@ -47,13 +47,13 @@ class Person:
 
 
 @asynccontextmanager
-async def two_people(folder: Path) -> AsyncIterator[tuple[Here, Person, Person]]:
+async def two_people(folder: Path) -> AsyncIterator[tuple[RunningPage, Person, Person]]:
     """A gateway with two keys, and a browser logged in with each."""
     keys = [KeyFile(str(folder)).create(name, time())[0] for name in ("mine", "theirs")]
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(Upstream(answer("openai_chat", told("Said."))))
-        providers = {"p": speaking("openai_chat", upstream.url)}
-        here = await stack.enter_async_context(serving_page(folder, providers))
+        providers = {"p": provider_at("openai_chat", upstream.url)}
+        here = await stack.enter_async_context(running_page(folder, providers))
         people = []
         for key in keys:
             jar = aiohttp.CookieJar(unsafe=True)
@@ -91,7 +91,7 @@ def test_turning_on_web_search_of_a_shared_agent_goes_on_with_the_copy_in_that_s
             opened = await here.chat.open(me.owner, session)
             assert (opened.agent.web_search, opened.agent.owner) == (True, me.owner)
             assert [agent.web_search for agent in await here.chat.agents(you.owner)] == [False]
-            # Neither can it be used to reach into the session of somebody else.
+            # It gives no access to the session of another key either.
             await you.post("/agents/shared/search", session=session)
             assert (await here.chat.open(me.owner, session)).agent == opened.agent
 
@@ -107,7 +107,7 @@ def test_no_route_shows_or_changes_what_belongs_to_the_other_key(tmp_path: Path)
             before = (here.store.agents(), here.store.messages(session), here.store.session(session))
             fields = {"title": "Theirs", "name_en": "Theirs", "q": SECRET, "session": session}
             for page in PAGES:
-                if page.is_open or page.path == "/chat/ask":
+                if page.is_public or page.path == "/chat/ask":
                     continue
                 for name in (session, agent.id):
                     path = page.path.replace("{id}", name)

@@ -1,4 +1,4 @@
-"""The page as a browser gets it: headers, files, forms, logins, and whose sessions are shown."""
+"""Pages over HTTP: headers, static files, forms, logins, and the owner of sessions."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ import aiohttp
 import pytest
 
 from groundwire.chat.questions import Asked
-from groundwire.faces.gateway.keys import KeyFile
+from groundwire.faces.web.app import PAGES
 from groundwire.faces.web.pages import Pages
-from groundwire.faces.web.routes import PAGES
+from groundwire.server.keys import KeyFile
 from groundwire.store.base import Agent
 from groundwire.testing.answers import told
 from groundwire.testing.script import ScriptedResponse
 from groundwire.testing.upstream import Upstream, answer
 from tests.chat.speaking import answered
-from tests.faces.gateway.serving import speaking
-from tests.faces.web.serving import Here, serving_page
+from tests.faces.gateway.serving import provider_at
+from tests.faces.web.serving import RunningPage, running_page
 
 FINDER = Agent("finder", {"en": "Finder"}, web_search=True)
 
 
 @asynccontextmanager
-async def visiting(folder: Path) -> AsyncIterator[tuple[Here, aiohttp.ClientSession]]:
-    """The page over one scripted provider, and somebody with a cookie jar."""
+async def visiting(folder: Path) -> AsyncIterator[tuple[RunningPage, aiohttp.ClientSession]]:
+    """The page with one scripted provider, and an HTTP client with cookies."""
     async with (
         Upstream(answer("openai_chat", told("Said."))) as upstream,
-        serving_page(folder, {"p": speaking("openai_chat", upstream.url)}) as here,
+        running_page(folder, {"p": provider_at("openai_chat", upstream.url)}) as here,
         aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
     ):
         await here.chat.save_agent(FINDER, "")
@@ -59,7 +59,7 @@ async def stream_of(
     return [(block.split("\n")[0][7:], json.loads(block.split("\n")[1][6:])) for block in blocks]
 
 
-def test_both_languages_say_the_same_things() -> None:
+def test_both_languages_have_the_same_texts() -> None:
     texts = Pages().texts
     assert texts["en"].keys() == texts["de"].keys()
     assert all(text.strip() for language in texts.values() for text in language.values())
@@ -75,7 +75,7 @@ def test_every_text_of_a_template_is_there() -> None:
     assert not used & set(dir(dict))
 
 
-def test_every_answer_has_the_headers_that_keep_others_out(tmp_path: Path) -> None:
+def test_every_response_has_the_security_headers(tmp_path: Path) -> None:
     async def run() -> None:
         async with visiting(tmp_path) as (here, browser):
             turn = await answered(here.chat, Asked("What?", ""))
@@ -122,7 +122,7 @@ def test_files_are_kept_by_browsers_until_they_change(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_forms_of_others_change_nothing(tmp_path: Path) -> None:
+def test_forms_of_other_sites_change_nothing(tmp_path: Path) -> None:
     async def run() -> None:
         async with visiting(tmp_path) as (here, browser):
             turn = await answered(here.chat, Asked("Mine?", ""))
@@ -139,8 +139,8 @@ def test_forms_of_others_change_nothing(tmp_path: Path) -> None:
                 async with browser.post(path, data={"token": token}, headers=evil) as response:
                     assert response.status == 403
             async with (
-                aiohttp.ClientSession(here.url) as stranger,
-                stranger.post("/chat/ask", data="{}") as response,
+                aiohttp.ClientSession(here.url) as without_token,
+                without_token.post("/chat/ask", data="{}") as response,
             ):
                 assert response.status == 403
             kept = await here.chat.open("", turn.session.id)
@@ -174,7 +174,7 @@ def test_a_stream_begins_with_what_is_on_disk_and_ends_with_what_is_read_again(t
         {"text": "x", "replaces": "x"},
     ],
 )
-def test_what_cannot_be_asked_is_refused_with_a_reason(body: dict[str, str], tmp_path: Path) -> None:
+def test_an_invalid_question_is_refused_with_a_reason(body: dict[str, str], tmp_path: Path) -> None:
     async def run() -> None:
         async with visiting(tmp_path) as (here, browser):
             ((name, data),) = await stream_of(browser, await token_of(browser), **body)
@@ -190,7 +190,7 @@ def test_closing_the_page_stops_the_provider(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
             Upstream(ScriptedResponse(delay=60)) as upstream,
-            serving_page(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as here,
+            running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
             aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
         ):
             await here.chat.save_agent(FINDER, "")
@@ -203,7 +203,7 @@ def test_closing_the_page_stops_the_provider(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_with_keys_a_key_is_asked_for_and_sessions_belong_to_it(tmp_path: Path) -> None:
+def test_with_keys_a_login_is_required_and_sessions_belong_to_the_key(tmp_path: Path) -> None:
     file = KeyFile(str(tmp_path))
     (mine, _), (theirs, key) = file.create("mine", time()), file.create("theirs", time())
 
@@ -212,7 +212,7 @@ def test_with_keys_a_key_is_asked_for_and_sessions_belong_to_it(tmp_path: Path) 
             for page in PAGES:
                 path = page.path.replace("{id}", "x").replace("{name}", "x/style.css")
                 async with browser.request(page.method, path, allow_redirects=False) as response:
-                    if not page.is_open:
+                    if not page.is_public:
                         assert (response.status, response.headers["location"]) == (303, "/login")
             await log_in(browser, mine)
             token = await token_of(browser)
@@ -315,7 +315,7 @@ def test_a_second_question_in_a_session_under_way_gets_409_with_a_reason(tmp_pat
     async def run() -> None:
         async with (
             Upstream(ScriptedResponse(delay=60)) as upstream,
-            serving_page(tmp_path, {"p": speaking("openai_chat", upstream.url)}) as here,
+            running_page(tmp_path, {"p": provider_at("openai_chat", upstream.url)}) as here,
             aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
         ):
             await here.chat.save_agent(FINDER, "")

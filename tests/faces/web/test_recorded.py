@@ -1,4 +1,4 @@
-"""Recorded answers of every provider in a real browser, held against what their wires say.
+"""Recorded answers of every provider in a real browser, compared with their wire data.
 
 The expectation is read from the raw recordings, without the dialects and without the page.
 """
@@ -26,10 +26,10 @@ from tests.contracts.recorded.catalogue import (
 )
 from tests.contracts.recorded.facts import RecordedAnswer, RecordedCitation, find_link
 from tests.faces.gateway.matrix import response_of
-from tests.faces.gateway.serving import speaking
+from tests.faces.gateway.serving import provider_at
 from tests.faces.web.browsing import Browsing, Page, watched
-from tests.faces.web.reading import Shown, page_of, read_answer, said
-from tests.faces.web.serving import Here, serving_page
+from tests.faces.web.reading import ShownAnswer, page_of, read_answer, said
+from tests.faces.web.serving import RunningPage, running_page
 
 DIALECTS = tuple(READERS)
 MOST = 2
@@ -55,7 +55,7 @@ def played(one: Recording) -> ScriptedResponse:
     return replace(response, dribble=Dribble(len(response.body) // 6 + 1, 0.03))
 
 
-async def ask(page: Page, here: Here, dialect: str) -> Shown:
+async def ask(page: Page, here: RunningPage, dialect: str) -> ShownAnswer:
     """Ask in a new session, read the answer, load the page again and find the same elements."""
     await page.goto(f"{here.url}/?agent={dialect}")
     await page.wait_for_selector("#send:enabled")
@@ -71,11 +71,11 @@ async def ask(page: Page, here: Here, dialect: str) -> Shown:
 
 
 @asynccontextmanager
-async def looking(browsing: Browsing, folder: Path) -> AsyncIterator[tuple[Upstream, Here, Page]]:
+async def looking(browsing: Browsing, folder: Path) -> AsyncIterator[tuple[Upstream, RunningPage, Page]]:
     """A page with an agent for each dialect, all answered by one script; it must do nothing forbidden."""
     async with (
         Upstream(Script()) as upstream,
-        serving_page(folder, {f"my_{name}": speaking(name, upstream.url) for name in DIALECTS}) as here,
+        running_page(folder, {f"my_{name}": provider_at(name, upstream.url) for name in DIALECTS}) as here,
         browsing.browser() as chromium,
     ):
         for dialect in DIALECTS:
@@ -83,10 +83,10 @@ async def looking(browsing: Browsing, folder: Path) -> AsyncIterator[tuple[Upstr
             await here.chat.save_agent(agent, "")
         page, seen = await watched(await chromium.new_context(locale="en-US"), here.url)
         yield upstream, here, page
-        assert (seen.errors, seen.strangers, seen.dialogs) == ([], [], [])
+        assert (seen.errors, seen.foreign_requests, seen.dialogs) == ([], [], [])
 
 
-def mentions(told: RecordedAnswer) -> list[RecordedCitation]:
+def citations(told: RecordedAnswer) -> list[RecordedCitation]:
     """Who is cited where. What was told without a place has that of a link to it, if there is one."""
     return [
         one._replace(span=find_link(told.text, 0, 0, one.url))
@@ -100,7 +100,7 @@ def markers(told: RecordedAnswer) -> list[RecordedCitation]:
     """Mentions whose place is the link itself, or a number in brackets."""
     return [
         one
-        for one in mentions(told)
+        for one in citations(told)
         if one.span and _is_marker(told.text[one.span[0] : one.span[1]], one.url)
     ]
 
@@ -125,7 +125,7 @@ def expected_chips(told: RecordedAnswer) -> set[tuple[str, str]]:
 
     return {
         (before(one.span[0] if one in links else one.span[1]), page_of(one.url))
-        for one in mentions(told)
+        for one in citations(told)
         if one.span
     }
 
@@ -137,13 +137,13 @@ def queries_of(told: RecordedAnswer) -> list[str]:
     return list(dict.fromkeys(" ".join(query.split()) for query in every if query.strip()))
 
 
-def faults(shown: Shown, told: RecordedAnswer) -> Iterable[str]:
+def faults(shown: ShownAnswer, told: RecordedAnswer) -> Iterable[str]:
     """Everything the page shows otherwise than the wire says it."""
     chips = {(chip.before, page_of(chip.href)) for chip in shown.chips}
     for letters, page in chips ^ expected_chips(told):
         yield f"chip of {page} behind …{letters[-40:]}: {'not ' * ((letters, page) not in chips)}shown"
     pages = {page_of(one.url) for one in told.citations}
-    unplaced = {page_of(one.url) for one in mentions(told) if not one.span}
+    unplaced = {page_of(one.url) for one in citations(told) if not one.span}
     cited = shown.groups.get("Cited", [])
     if {page_of(href) for _, href in cited} != pages or len(cited) != len(pages):
         yield f"cited: {cited}"
@@ -226,7 +226,7 @@ def test_what_had_come_when_a_stream_broke_is_shown_and_marked(browsing: Browsin
 
 
 @pytest.mark.usefixtures("recordings")
-def test_what_was_refused_before_anything_was_said_is_told(browsing: Browsing, tmp_path: Path) -> None:
+def test_a_refusal_before_any_text_is_shown(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         async with looking(browsing, tmp_path) as (upstream, here, page):
             for name in ("openai-responses/stream-error-insufficient-quota.sse", "anthropic/error-401.json"):
@@ -242,7 +242,7 @@ def test_what_was_refused_before_anything_was_said_is_told(browsing: Browsing, t
 
 
 @pytest.mark.usefixtures("recordings")
-def test_an_answer_that_leans_on_nothing_says_so(browsing: Browsing, tmp_path: Path) -> None:
+def test_an_answer_without_evidence_is_marked(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
         async with looking(browsing, tmp_path) as (upstream, here, page):
             for name in ("gemini/search-not-used.json", "openai-chat/stream-4o-mini-search-preview.sse"):

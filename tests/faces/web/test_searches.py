@@ -1,4 +1,4 @@
-"""What was searched for and found, while the answer comes and when it is read again."""
+"""Searches and sources on the page, during the answer and afterwards."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from groundwire.model.value import replace
 from groundwire.store.base import Agent, StoredMessage
 from groundwire.testing.upstream import Upstream, answer
 from groundwire.text.sources import label_of
-from tests.faces.gateway.serving import speaking
+from tests.faces.gateway.serving import provider_at
 from tests.faces.web.browsing import Browsing, watched
-from tests.faces.web.serving import serving_page
+from tests.faces.web.serving import running_page
 from tests.faces.web.test_pages import stream_of, token_of
 
 FINDER = Agent("finder", {"en": "Finder", "de": "Sucher"}, web_search=True)
@@ -83,7 +83,7 @@ def test_a_failed_search_is_shown_with_its_reason_live_and_after_a_reload(
     async def run() -> None:
         async with (
             Upstream(answer("anthropic_messages", failing(code))) as upstream,
-            serving_page(tmp_path, {"p": speaking("anthropic_messages", upstream.url)}) as here,
+            running_page(tmp_path, {"p": provider_at("anthropic_messages", upstream.url)}) as here,
             aiohttp.ClientSession(here.url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
         ):
             await here.chat.save_agent(FINDER, "")
@@ -133,7 +133,7 @@ def test_found_pages_are_shown_before_the_answer_is_there(browsing: Browsing, tm
     async def run() -> None:
         async with (
             Upstream(replace(whole, stall_at=before_text)) as upstream,
-            serving_page(tmp_path, {"p": speaking("anthropic_messages", upstream.url)}) as here,
+            running_page(tmp_path, {"p": provider_at("anthropic_messages", upstream.url)}) as here,
             browsing.browser() as chromium,
         ):
             await here.chat.save_agent(FINDER, "")
@@ -160,7 +160,7 @@ def test_found_pages_are_shown_before_the_answer_is_there(browsing: Browsing, tm
             await page.get_by_role("button", name="Stop").click()
             await page.wait_for_selector('.answer[data-state="stopped"] .sources')
             assert await page.locator(".previews").count() == 0
-            assert (seen.errors, seen.strangers, seen.dialogs) == ([], [], [])
+            assert (seen.errors, seen.foreign_requests, seen.dialogs) == ([], [], [])
 
     browsing.run(run())
 

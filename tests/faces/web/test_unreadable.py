@@ -1,4 +1,4 @@
-"""Damaged rows in the store: a placeholder says so, a line is logged, and everything else is shown."""
+"""Damaged rows in the store: a placeholder is shown, an error is logged, and the rest is displayed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def damage(folder: Path, statement: str, *values: object) -> None:
 
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("body", DAMAGED, ids=lambda body: body[:40])
-def test_a_damaged_message_is_a_placeholder_among_the_others(
+def test_a_damaged_message_is_shown_as_a_placeholder(
     number: int, body: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def run() -> None:
@@ -89,7 +89,7 @@ def test_a_message_of_bytes_and_one_without_words_are_shown(tmp_path: Path) -> N
     asyncio.run(run())
 
 
-def test_damaged_search_settings_of_a_question_are_named_and_not_dropped_when_it_is_asked_again(
+def test_damaged_search_settings_of_a_question_are_named_and_not_dropped_when_it_is_repeated(
     tmp_path: Path,
 ) -> None:
     async def run() -> None:

@@ -1,4 +1,4 @@
-"""An agent with changes that are not saved is not left without a question."""
+"""Leaving an agent form with unsaved changes needs a confirmation."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from pathlib import Path
 
 from groundwire.store.base import Agent
 from tests.faces.web.browsing import Browsing, watched
-from tests.faces.web.serving import serving_page
+from tests.faces.web.serving import running_page
 
 AGENT = Agent("finder", {"en": "Finder"}, web_search=True)
 
 
 def test_changes_of_an_agent_are_not_left_without_a_question(browsing: Browsing, tmp_path: Path) -> None:
     async def run() -> None:
-        async with serving_page(tmp_path, {}) as here, browsing.browser() as chromium:
+        async with running_page(tmp_path, {}) as here, browsing.browser() as chromium:
             await here.chat.save_agent(AGENT, "")
             page, seen = await watched(await chromium.new_context(locale="en-US"), here.url)
             form = f"{here.url}/agents/finder"
             await page.goto(form)
-            # Without a change nobody asks.
+            # Without a change there is no question.
             await page.get_by_role("link", name="Usage").click()
             await page.wait_for_url(f"{here.url}/usage")
             assert seen.dialogs == []
             await page.goto(form)
             await page.locator("[name=model]").fill("another")
-            # Dialogs are dismissed here: whoever says no stays.
+            # Dialogs are dismissed here: the browser stays on the page.
             await page.get_by_role("link", name="Usage").click()
             assert seen.dialogs == ["What you changed is not saved. Leave this page?"]
             assert page.url == form

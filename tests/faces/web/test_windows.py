@@ -1,4 +1,4 @@
-"""Long sessions are shown a window at a time, and nothing of them is out of reach."""
+"""Long sessions are shown one window at a time, and every turn can be reached."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.faces.web.windows import LAST, SIZE, reach_of, window_of
+from groundwire.faces.web.chat import LAST_WINDOW_TURNS, WINDOW_TURNS, turn_range, window_of
 from groundwire.model import Answer, Message, Text
 from groundwire.store.base import Agent, Session, Store, StoredMessage
 from tests.faces.web.browsing import Browsing, Page, watched
-from tests.faces.web.serving import serving_page
+from tests.faces.web.serving import running_page
 
 NOW = "2026-03-01T00:00:00.000000+00:00"
 
@@ -28,13 +28,25 @@ def turns(count: int) -> list[StoredMessage]:
 
 def read(said: list[StoredMessage], at: str) -> tuple[list[str], int, int]:
     """What is shown, as the store would have it read."""
-    until, limit = reach_of(at)
+    until, limit = turn_range(at)
     kept = [turn for turn in said if not until or turn.number < until][-limit:]
-    window = window_of(kept, reach_of(at))
+    window = window_of(kept, turn_range(at))
     return [turn.id for turn in window.turns], window.earlier, window.later
 
 
-@pytest.mark.parametrize("count", [0, 1, LAST, LAST + 1, SIZE, SIZE + LAST, 3 * SIZE, 500])
+@pytest.mark.parametrize(
+    "count",
+    [
+        0,
+        1,
+        LAST_WINDOW_TURNS,
+        LAST_WINDOW_TURNS + 1,
+        WINDOW_TURNS,
+        WINDOW_TURNS + LAST_WINDOW_TURNS,
+        3 * WINDOW_TURNS,
+        500,
+    ],
+)
 def test_every_turn_is_reached_by_going_back(count: int) -> None:
     said = turns(count)
     seen: list[str] = []
@@ -48,7 +60,7 @@ def test_every_turn_is_reached_by_going_back(count: int) -> None:
     assert seen == [turn.id for turn in said]
 
 
-@pytest.mark.parametrize("count", [1, SIZE, SIZE + 1, 2 * SIZE + 3])
+@pytest.mark.parametrize("count", [1, WINDOW_TURNS, WINDOW_TURNS + 1, 2 * WINDOW_TURNS + 3])
 def test_every_turn_is_reached_by_going_on(count: int) -> None:
     said = turns(count)
     seen: list[str] = []
@@ -64,15 +76,15 @@ def test_a_window_begins_with_a_question_even_if_an_answer_was_wanted() -> None:
     said = turns(100)
     for at in ("41", "42"):
         shown, earlier, later = read(said, at)
-        assert (shown[0], shown[1], len(shown)) == ("q20", "a20", 2 * SIZE)
-        assert (earlier, later) == (41 - 2 * SIZE, 41 + 2 * SIZE)
+        assert (shown[0], shown[1], len(shown)) == ("q20", "a20", 2 * WINDOW_TURNS)
+        assert (earlier, later) == (41 - 2 * WINDOW_TURNS, 41 + 2 * WINDOW_TURNS)
     assert read(said, "200")[0] == ["q99", "a99"]
 
 
 @pytest.mark.parametrize("at", ["", "0", "x", "-1", "1e3", "９", "9" * 40, "1.5"])
-def test_what_is_no_number_leads_to_the_last_window(at: str) -> None:
+def test_an_invalid_number_leads_to_the_last_window(at: str) -> None:
     shown, _, later = read(turns(50), at)
-    assert (shown[-1], len(shown), later) == ("a49", 2 * LAST, 0)
+    assert (shown[-1], len(shown), later) == ("a49", 2 * LAST_WINDOW_TURNS, 0)
 
 
 def fill(store: Store, count: int) -> None:
@@ -89,19 +101,19 @@ async def articles(page: Page) -> list[str]:
     return names
 
 
-def test_a_long_session_opens_at_its_end_and_grows_upwards_where_somebody_reads(
+def test_a_long_session_opens_at_its_end_and_loads_earlier_turns_above(
     browsing: Browsing, tmp_path: Path
 ) -> None:
-    count = 2 * SIZE + LAST + 3
+    count = 2 * WINDOW_TURNS + LAST_WINDOW_TURNS + 3
     whole = [turn.id for turn in turns(count)]
 
     async def run() -> None:
-        async with serving_page(tmp_path, {}) as here, browsing.browser() as chromium:
+        async with running_page(tmp_path, {}) as here, browsing.browser() as chromium:
             fill(here.store, count)
             plain = await chromium.new_context(locale="en-US", java_script_enabled=False)
             page, _ = await watched(plain, here.url)
             await page.goto(f"{here.url}/chat/s")
-            assert await page.locator("#log > article").count() == 2 * LAST
+            assert await page.locator("#log > article").count() == 2 * LAST_WINDOW_TURNS
             page, seen = await watched(await chromium.new_context(locale="en-US"), here.url)
             await page.goto(f"{here.url}/chat/s")
             assert (await articles(page))[-1] == whole[-1]
@@ -116,9 +128,9 @@ def test_a_long_session_opens_at_its_end_and_grows_upwards_where_somebody_reads(
             await page.locator("#m-q3").wait_for()
             assert (await articles(page))[0] == "q3"
             await page.get_by_role("link", name="Later").click()
-            await page.locator(f"#m-q{3 + SIZE}").wait_for()
+            await page.locator(f"#m-q{3 + WINDOW_TURNS}").wait_for()
             await page.get_by_role("link", name="Earlier").click()
             await page.locator("#m-q3").wait_for()
-            assert (seen.errors, seen.strangers) == ([], [])
+            assert (seen.errors, seen.foreign_requests) == ([], [])
 
     browsing.run(run())

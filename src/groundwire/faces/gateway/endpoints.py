@@ -1,171 +1,265 @@
-"""The five dialects at their vendors' own paths."""
+"""Endpoints of the five dialects, at the paths of their vendors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from groundwire.errors import TurnedAway
-from groundwire.faces.gateway.asgi import cancel_on_disconnect
-from groundwire.faces.gateway.clients import chosen_rendering, is_shown_as_told, rendering_for
-from groundwire.faces.gateway.codex_search import CODEX
-from groundwire.faces.gateway.decoding import decoded
-from groundwire.faces.gateway.engine_answers import check_searches, finds, with_engine_warning
+from groundwire.errors import TurnedAway, UnsupportedFeature
+from groundwire.faces.gateway.clients.claude_code import SEARCH_OFF, search_target, web_search_events
+from groundwire.faces.gateway.clients.codex import CODEX_ROUTES
+from groundwire.faces.gateway.clients.quirks import (
+    ZeroUsage,
+    accepts_vendor_text,
+    chosen_rendering,
+    rendering_for,
+)
 from groundwire.faces.gateway.handler import (
     CITATIONS_HEADER,
     Batches,
     EndpointSpec,
-    RequestContext,
-    ResponseInfo,
-    answer_streaming,
-    answer_whole,
-    parse_request,
+    ParsedRequest,
+    Transform,
+    read_request,
+    send_response,
+    send_stream,
+    transform_batches,
 )
 from groundwire.faces.gateway.rendering import rendered
-from groundwire.faces.gateway.routes import Endpoint, Route
-from groundwire.faces.gateway.search import CONTRACT
-from groundwire.faces.gateway.side_request import OFF, search_target, side_answer
-from groundwire.faces.gateway.spending import counted
-from groundwire.model import SearchOptions
-from groundwire.model.value import replace
-from groundwire.routing.cache import OnCacheStatus
+from groundwire.faces.gateway.search import SEARCH_ROUTES
+from groundwire.model import Event, FunctionTool, Limits, Request, SearchOptions, Started, Warned
+from groundwire.model.value import field_names, replace
 from groundwire.routing.intent import as_search, side_query
-from groundwire.routing.resolve import resolve
+from groundwire.routing.resolve import ENGINES, no_model_message
+from groundwire.server.asgi import cancel_on_disconnect
+from groundwire.server.response_writer import ResponseInfo
+from groundwire.server.routes import Endpoint, Route
+from groundwire.tools.registry import AUTO
 
 if TYPE_CHECKING:
-    from groundwire.faces.gateway.app import Call, Gateway
+    from groundwire.server.app import HttpApp, RequestContext
 
-SEARCH = SearchOptions()
+DEFAULT_SEARCH = SearchOptions()
 
 
-def spoken(dialect: str) -> Endpoint:
-    """An endpoint whose body says everything."""
+def dialect_endpoint(dialect: str) -> Endpoint:
+    """The endpoint of a dialect whose body holds the model and whether to stream."""
 
-    async def endpoint(gateway: Gateway, call: Call, _: Mapping[str, str]) -> None:
-        await converse(gateway, call, EndpointSpec(dialect))
+    async def endpoint(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
+        await handle_request(app, context, EndpointSpec(dialect))
 
     return endpoint
 
 
-async def generate(gateway: Gateway, call: Call, names: Mapping[str, str]) -> None:
-    """Gemini's whole answer: the model stands in the path."""
-    await converse(gateway, call, EndpointSpec("gemini", names["model"], stream=False))
+async def generate(app: HttpApp, context: RequestContext, params: Mapping[str, str]) -> None:
+    """Gemini `generateContent`: the path holds the model."""
+    await handle_request(app, context, EndpointSpec("gemini", params["model"], stream=False))
 
 
-async def generate_streaming(gateway: Gateway, call: Call, names: Mapping[str, str]) -> None:
-    """Gemini's stream: server-sent events with `alt=sse`, one JSON array without."""
-    array = call.inbound.parameter("alt") != "sse"
-    await converse(gateway, call, EndpointSpec("gemini", names["model"], stream=True, array=array))
+async def generate_streaming(app: HttpApp, context: RequestContext, params: Mapping[str, str]) -> None:
+    """Gemini `streamGenerateContent`: server-sent events with `alt=sse`, otherwise one JSON array."""
+    array = context.exchange.query_param("alt") != "sse"
+    await handle_request(app, context, EndpointSpec("gemini", params["model"], stream=True, array=array))
 
 
-async def upgrade(_: Gateway, __: Call, ___: Mapping[str, str]) -> None:
-    """Codex tries a WebSocket first; told so at once, it goes on over HTTP."""
-    raise TurnedAway(status=426, message="no WebSocket here: POST to the same path")
+async def refuse_websocket(_: HttpApp, __: RequestContext, ___: Mapping[str, str]) -> None:
+    """Codex tries a WebSocket first; with this status it continues over HTTP at once."""
+    raise TurnedAway(status=426, message="WebSockets are not supported: POST to the same path")
 
 
-async def converse(gateway: Gateway, call: Call, form: EndpointSpec) -> None:
-    """One request, from its bytes to the last byte of its answer."""
-    inbound = call.inbound
-    body = await inbound.body(gateway.settings.max_body_mb * 2**20)
-    policy = gateway.settings.citations
-    exchange = await decoded(body, lambda: parse_request(inbound, form, body, policy, gateway.secret))
-    told = ResponseInfo(call.request_id)
+async def handle_request(app: HttpApp, context: RequestContext, endpoint: EndpointSpec) -> None:
+    """Handle a request, from its body to the last byte of its response."""
+    exchange = context.exchange
+    parsed = await read_request(
+        exchange, endpoint, app.max_body_bytes, policy=app.settings.citations, key=app.secret
+    )
+    info = ResponseInfo(context.request_id)
     try:
-        if not await cancel_on_disconnect(inbound, _answer(gateway, exchange, call, told)):
-            call.outcome = "left"
+        if not await cancel_on_disconnect(exchange, _respond(app, parsed, context, info)):
+            context.outcome = "left"
     finally:
-        call.learn(told)
+        context.record_response(info)
 
 
-async def _answer(gateway: Gateway, exchange: RequestContext, call: Call, told: ResponseInfo) -> None:
-    exchange, batches = ask(gateway, exchange, call.inbound.headers, told.found)
-    if exchange.request.stream:
-        await answer_streaming(call.inbound, exchange, batches, told, gateway.patience)
-    else:
-        await answer_whole(call.inbound, exchange, batches, told, gateway.patience)
+async def _respond(app: HttpApp, parsed: ParsedRequest, context: RequestContext, info: ResponseInfo) -> None:
+    parsed, batches = start_answer(app, parsed, context.exchange.headers, info)
+    send = send_stream if parsed.request.stream else send_response
+    await send(context.exchange, parsed, batches, info, app.timeouts)
 
 
-def ask(
-    gateway: Gateway, exchange: RequestContext, headers: Mapping[str, str], note: OnCacheStatus
-) -> tuple[RequestContext, Batches]:
-    """Ask whom the request means: Claude Code's own searches go to the search target, all others where
-    their model's name leads. The answer comes in the rendering that its client can show."""
-    if exchange.form.dialect == "anthropic_messages" and gateway.settings.search != OFF:
-        query = side_query(exchange.request)
+def start_answer(
+    app: HttpApp, parsed: ParsedRequest, headers: Mapping[str, str], info: ResponseInfo
+) -> tuple[ParsedRequest, Batches]:
+    """The events of the answer, with citations rendered for the client.
+
+    Web searches of Claude Code's own tool go to the search target, all other requests to the target that
+    their model name resolves to.
+    """
+    if parsed.endpoint.dialect == "anthropic_messages" and app.settings.search != SEARCH_OFF:
+        query = side_query(parsed.request)
         if query:
-            return _ask_search(gateway, exchange, headers, query, note)
-    return _ask_model(gateway, exchange, headers, note)
+            return _search_answer(app, parsed, headers, query, info)
+    return _model_answer(app, parsed, headers, info)
 
 
-def _ask_search(
-    gateway: Gateway, exchange: RequestContext, headers: Mapping[str, str], query: str, note: OnCacheStatus
-) -> tuple[RequestContext, Batches]:
-    provider, model = search_target(gateway, exchange.request.model)
-    chosen = chosen_rendering(headers, gateway.settings.render)
-    request = as_search(exchange.request, query)
+def _search_answer(
+    app: HttpApp, parsed: ParsedRequest, headers: Mapping[str, str], query: str, info: ResponseInfo
+) -> tuple[ParsedRequest, Batches]:
+    provider, model = search_target(app, parsed.request.model)
+    chosen = chosen_rendering(headers, app.settings.render)
+    request = as_search(parsed.request, query)
     if chosen not in (None, "structured"):
-        request = replace(request, wire=None)  # the provider's own bytes would not do
-    exchange = replace(exchange, reply=replace(exchange.reply, citations="exact"))
-    return exchange, side_answer(
-        lambda: gateway.batches(request, provider=provider, model=model, note=note), query, chosen or "both"
+        request = replace(request, wire=None)  # rendering rules out passthrough
+    parsed = replace(parsed, reply=replace(parsed.reply, citations="exact"))
+    return parsed, web_search_events(
+        lambda: app.batches(request, provider=provider, model=model, note=info.set_cache_status),
+        query,
+        chosen or "both",
     )
 
 
-def _ask_model(
-    gateway: Gateway, exchange: RequestContext, headers: Mapping[str, str], note: OnCacheStatus
-) -> tuple[RequestContext, Batches]:
-    request, dialect = exchange.request, exchange.form.dialect
-    usable, configured = gateway.groundwire.usable(), gateway.settings.render
-    provider, model = resolve(request.model, gateway.groundwire.config.aliases, usable)
-    check_searches(request, provider, usable)
-    searching = request if request.search or not finds(provider, usable) else replace(request, search=SEARCH)
+def _model_answer(
+    app: HttpApp, parsed: ParsedRequest, headers: Mapping[str, str], info: ResponseInfo
+) -> tuple[ParsedRequest, Batches]:
+    request, dialect = parsed.request, parsed.endpoint.dialect
+    usable, configured = app.groundwire.usable(), app.settings.render
+    provider, model = app.resolve(request.model, usable)
+    check_engine_request(request, provider, usable)
+    searches = request.search or not is_engine_target(provider, usable)
+    searching = request if searches else replace(request, search=DEFAULT_SEARCH)
     if searching.search is None and CITATIONS_HEADER not in headers:
-        # Text is held back for the sake of citations, and there will be none.
-        exchange = replace(exchange, reply=replace(exchange.reply, citations="live"))
-    mode = rendering_for(headers, dialect, searching, configured)
-    passes = mode == "structured" or is_shown_as_told(headers, dialect, configured)
-    if not passes or exchange.form.array:
-        request = replace(request, wire=None)  # the provider's own bytes would not do
-    batches = gateway.batches(request, provider=provider, model=model, note=note)
-    batches = batches if searching.search is None else with_engine_warning(batches, request)
-    batches = batches if mode == "structured" else rendered(batches, mode, passes=passes)
-    return exchange, counted(batches) if dialect == "openai_responses" else batches
+        # There will be no citations, so no text needs to be held back for them.
+        parsed = replace(parsed, reply=replace(parsed.reply, citations="live"))
+    rendering = rendering_for(headers, dialect, searching, configured)
+    passes = rendering == "structured" or accepts_vendor_text(headers, dialect, configured)
+    if not passes or parsed.endpoint.array:
+        request = replace(request, wire=None)  # rendering rules out passthrough
+    batches = app.batches(request, provider=provider, model=model, note=info.set_cache_status)
+    transforms: list[Transform] = []
+    if searching.search is not None and (ignored := ignored_by_engines(request)):
+        transforms.append(_EngineWarning(ignored).feed)
+    if rendering != "structured":
+        batches = transform_batches(batches, transforms) if transforms else batches
+        batches, transforms = rendered(batches, rendering, passes=passes), []
+    if dialect == "openai_responses":
+        transforms.append(ZeroUsage().feed)
+    return parsed, transform_batches(batches, transforms) if transforms else batches
+
+
+# Search engines as targets
+
+
+def is_engine_target(provider: str, usable: Mapping[str, bool]) -> bool:
+    """Does the target lead to a search engine, which searches even if the request does not declare a
+    search?"""
+    if provider != AUTO:
+        return provider in ENGINES
+    return not any(ok and name not in ENGINES for name, ok in usable.items())
+
+
+def check_engine_request(request: Request, provider: str, usable: Mapping[str, bool]) -> None:
+    """Refuse a request without web search where only search engines can be used.
+
+    A request that names an engine as its model is a search.
+    """
+    engines_only = any(usable.values()) and is_engine_target(provider, usable)
+    if provider == AUTO and request.search is None and engines_only:
+        raise UnsupportedFeature(no_model_message("declare the web search tool of your API in the request"))
+
+
+def ignored_by_engines(request: Request) -> tuple[str, ...]:
+    """The parts of a request, besides its question, that an engine does not use."""
+    return tuple(_ignored(request))
+
+
+def _ignored(request: Request) -> Iterator[str]:
+    if any(isinstance(tool, FunctionTool) for tool in request.tools):
+        yield "functions"
+    if any(not isinstance(tool, FunctionTool) for tool in request.tools):
+        yield "other tools"
+    if request.system or any(message.role in ("system", "developer") for message in request.messages):
+        yield "system text"
+    if any(message.role == "assistant" for message in request.messages):
+        yield "earlier messages"
+    if request.output is not None:
+        yield "the output format"
+    unset = Limits()
+    for name in field_names(Limits):
+        if getattr(request.limits, name) != getattr(unset, name):
+            yield name
+    if request.reasoning is not None:
+        yield "reasoning options"
+
+
+class _EngineWarning:
+    """Adds a warning after `Started` if an engine answers: the parts of the request that it ignores."""
+
+    def __init__(self, ignored: tuple[str, ...]) -> None:
+        self._ignored = ignored
+        self._done = False
+
+    def feed(self, batch: Sequence[Event]) -> Sequence[Event]:
+        """The batch, with the warning."""
+        if self._done or not any(isinstance(event, Started) for event in batch):
+            return batch
+        self._done = True
+        return [event for known in batch for event in self._with_warning(known)]
+
+    def _with_warning(self, event: Event) -> Iterator[Event]:
+        yield event
+        if isinstance(event, Started) and event.provider in ENGINES:
+            yield Warned(
+                "ignored_by_engine",
+                f"{event.provider} is a search engine and answers only the last question; "
+                f"it does not use: {', '.join(self._ignored)}",
+            )
+
+
+# Routes
 
 
 def _gemini(version: str) -> Sequence[Route]:
     models = f"/{version}/models/{{model}}"
     return (
-        Route("POST", f"{models}:generateContent", generate, "gemini", about="Gemini: a whole answer."),
+        Route("POST", f"{models}:generateContent", generate, "gemini", about="Gemini: a complete response."),
         Route(
             "POST",
             f"{models}:streamGenerateContent",
             generate_streaming,
             "gemini",
-            about="Gemini: a stream, as server-sent events with alt=sse, else as a JSON array.",
+            about="Gemini: a stream, as server-sent events with alt=sse, otherwise as a JSON array.",
         ),
         Route(
             "POST",
             f"/{version}/interactions",
-            spoken("gemini_interactions"),
+            dialect_endpoint("gemini_interactions"),
             "gemini_interactions",
             about="Gemini Interactions.",
         ),
     )
 
 
-CONVERSATIONS: tuple[Route, ...] = (
+DIALECT_ROUTES: tuple[Route, ...] = (
     Route(
         "POST",
         "/v1/messages",
-        spoken("anthropic_messages"),
+        dialect_endpoint("anthropic_messages"),
         "anthropic_messages",
         about="Anthropic Messages.",
     ),
-    Route("POST", "/v1/responses", spoken("openai_responses"), "openai_responses", about="OpenAI Responses."),
-    Route("GET", "/v1/responses", upgrade, "openai_responses", about="Refuses WebSockets with 426."),
-    Route("POST", "/v1/chat/completions", spoken("openai_chat"), "openai_chat", about="OpenAI Chat."),
+    Route(
+        "POST",
+        "/v1/responses",
+        dialect_endpoint("openai_responses"),
+        "openai_responses",
+        about="OpenAI Responses.",
+    ),
+    Route("GET", "/v1/responses", refuse_websocket, "openai_responses", about="Refuses WebSockets with 426."),
+    Route(
+        "POST", "/v1/chat/completions", dialect_endpoint("openai_chat"), "openai_chat", about="OpenAI Chat."
+    ),
     *_gemini("v1beta"),
     *_gemini("v1"),
-    *CODEX,
-    *CONTRACT,
+    *CODEX_ROUTES,
+    *SEARCH_ROUTES,
 )

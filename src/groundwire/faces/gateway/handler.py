@@ -1,261 +1,241 @@
-"""A request in any dialect, answered in the same: decode, ask, encode. The only path, for all of them."""
+"""Request handler for all dialects: parse the request, write the response, streamed or in one piece."""
 
 from __future__ import annotations
 
-import json
+import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
+from functools import cache
 from time import time
-from typing import Literal, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from groundwire.dialects.base import CitationPolicy, Dialect, Reply, StreamEncoder
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import dump_json, load_json
 from groundwire.dialects.registry import dialect
-from groundwire.errors import ClientWireError, GroundwireError, InvalidArguments, TurnedAway
-from groundwire.faces.gateway.asgi import JSON, Headers, Inbound
-from groundwire.faces.gateway.response_writer import Outgoing, Patience, unhurried
-from groundwire.model import (
-    Event,
-    Failed,
-    Finished,
-    JsonObject,
-    Request,
-    Started,
-    Usage,
-    UsageSeen,
-    Verbatim,
-    Warned,
-    Wire,
-    assemble,
-)
+from groundwire.errors import ClientWireError, GroundwireError, InvalidArguments
+from groundwire.model import Event, Failed, JsonObject, Request, Started, Verbatim, Warned, Wire, assemble
 from groundwire.model.value import replace, value
 from groundwire.providers.passthrough.writer import PassthroughWriter
-from groundwire.providers.spec import LOOP_HEADER
-from groundwire.routing.cache import CacheStatus
-from groundwire.routing.continuation import add_usage
+from groundwire.server.asgi import JSON, Headers, HttpExchange
+from groundwire.server.response_writer import (
+    ResponseInfo,
+    ResponseTimeouts,
+    StreamingResponse,
+    buffered_timeouts,
+)
 
 Batches: TypeAlias = AsyncGenerator[Sequence[Event], None]
-Ask: TypeAlias = Callable[[Request], Batches]
+Transform: TypeAlias = Callable[[Sequence[Event]], Sequence[Event]]
 
 CITATIONS_HEADER = "x-groundwire-citations"
-_POLICIES = ("exact", "live")
-_LONGEST_HEADER = 2000
-_TERMINAL = (Finished, Failed)
+LARGE_BODY = 128 * 1024
+"""Bytes from which a body is decoded in a thread: below, the thread costs more than it saves."""
+_CITATION_POLICIES = ("exact", "live")
 
 
 @value
 class EndpointSpec:
-    """What an endpoint knows of a request that its body does not say."""
+    """What the endpoint determines about a request: dialect, and for Gemini the model and the response
+    form."""
 
     dialect: str
     model: str = ""
     stream: bool | None = None
-    """None where the body says it."""
+    """None where the body decides."""
     array: bool = False
     """Gemini's stream without `alt=sse`: one JSON array."""
 
 
 @value
-class RequestContext:
-    """One request as it was understood, and what its answer must be made with."""
+class ParsedRequest:
+    """A decoded request, and what its response is encoded with."""
 
-    form: EndpointSpec
-    language: Dialect
+    endpoint: EndpointSpec
+    dialect: Dialect
     request: Request
     reply: Reply
 
 
+async def read_json_object(exchange: HttpExchange, limit: int) -> tuple[bytes, JsonObject]:
+    """The body of a request, as bytes and parsed; raises `ClientWireError` if it is not a JSON object."""
+    exchange.check_json_headers()
+    data = await exchange.read_json(limit)
+    return data, _json_object(data)
+
+
+async def read_request(
+    exchange: HttpExchange, endpoint: EndpointSpec, limit: int, *, policy: CitationPolicy, key: bytes
+) -> ParsedRequest:
+    """Read and parse the body; a large one in a thread, so that the event loop keeps serving."""
+    body = await exchange.read_json(limit)
+    if len(body) < LARGE_BODY:
+        return parse_request(exchange, endpoint, body, policy, key)
+    return await asyncio.get_running_loop().run_in_executor(
+        _decoding_thread(), parse_request, exchange, endpoint, body, policy, key
+    )
+
+
+@cache
+def _decoding_thread() -> ThreadPoolExecutor:
+    # One thread: decoding holds the interpreter lock.
+    return ThreadPoolExecutor(1, "groundwire-decoding")
+
+
 def parse_request(
-    inbound: Inbound, form: EndpointSpec, body: bytes, policy: CitationPolicy, key: bytes
-) -> RequestContext:
-    """The request in a body. Raises what is wrong with it."""
-    check_head(inbound)
-    language = dialect(form.dialect)
-    said = load_json(body, ClientWireError)
-    if not isinstance(said, dict):
-        raise ClientWireError("expected a JSON object")
-    request = language.with_key(language, key).decode_request(as_object(said))
+    exchange: HttpExchange, endpoint: EndpointSpec, body: bytes, policy: CitationPolicy, key: bytes
+) -> ParsedRequest:
+    """Decode a body in its dialect. Raises `ClientWireError` or another 4xx error."""
+    exchange.check_json_headers()
+    language = dialect(endpoint.dialect)
+    document = _json_object(body)
+    request = language.with_key(language, key).decode_request(as_object(document))
     request = replace(
         request,
-        model=form.model or request.model,
-        stream=request.stream if form.stream is None else form.stream,
-        wire=Wire(form.dialect, as_object(said), body, tuple(inbound.headers.items())),
+        model=endpoint.model or request.model,
+        stream=request.stream if endpoint.stream is None else endpoint.stream,
+        wire=Wire(endpoint.dialect, as_object(document), body, tuple(exchange.headers.items())),
     )
     reply = Reply(
         id=os.urandom(16).hex(),
         model=request.model,
         created=int(time()),
         request=replace(request, wire=None),
-        citations=_policy(inbound, policy),
+        citations=_citation_policy(exchange, policy),
         key=key,
     )
-    return RequestContext(form, language, request, reply)
+    return ParsedRequest(endpoint, language, request, reply)
 
 
-def check_head(inbound: Inbound) -> None:
-    """Refuse what cannot be a request to us, before its body is looked at."""
-    kind = inbound.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-    if kind != JSON and not kind.endswith("+json"):
-        raise TurnedAway(status=415, message=f"the content type is {kind[:60]!r}; send {JSON}")
-    if inbound.headers.get("content-encoding", "identity") != "identity":
-        raise TurnedAway(status=415, message="compressed bodies are not read; send it plain")
-    if LOOP_HEADER in inbound.headers:
-        raise TurnedAway(
-            status=508, message="this gateway was asked by a gateway: a base_url leads back to it"
-        )
+def _json_object(body: bytes) -> JsonObject:
+    document = load_json(body, ClientWireError)
+    if not isinstance(document, dict):
+        raise ClientWireError("expected a JSON object")
+    return document
 
 
-def _policy(inbound: Inbound, default: CitationPolicy) -> CitationPolicy:
-    said = inbound.headers.get(CITATIONS_HEADER, default)
-    if said not in _POLICIES:
-        raise InvalidArguments(f"{CITATIONS_HEADER}: {said[:40]!r} is neither exact nor live")
-    return cast("CitationPolicy", said)
+def _citation_policy(exchange: HttpExchange, default: CitationPolicy) -> CitationPolicy:
+    policy = exchange.headers.get(CITATIONS_HEADER, default)
+    if policy not in _CITATION_POLICIES:
+        raise InvalidArguments(f"{CITATIONS_HEADER}: {policy[:40]!r} is neither exact nor live")
+    return cast("CitationPolicy", policy)
 
 
-class ResponseInfo:
-    """What is known of an answer while it is under way: who gives it, and what must be said of it."""
-
-    def __init__(self, request_id: str) -> None:
-        self.request_id = request_id
-        self.provider = ""
-        self.model = ""
-        self.usage = Usage()
-        self.warnings: list[Warned] = []
-        self.cache: CacheStatus | None = None
-        self.finish: Literal["", "finished", "failed"] = ""
-
-    def notice(self, events: Iterable[Event]) -> None:
-        """Look at events as they pass."""
-        for event in events:
-            if isinstance(event, Started):
-                self.provider = event.provider or self.provider
-                self.model = event.model or self.model
-            elif isinstance(event, Warned):
-                self.warnings.append(event)
-            elif isinstance(event, UsageSeen):
-                self.usage = event.usage
-            elif isinstance(event, _TERMINAL):
-                self.finish = "failed" if isinstance(event, Failed) else "finished"
-
-    def join(self, other: ResponseInfo) -> None:
-        """Take over what is known of another answer to the same request."""
-        self.provider, self.model = other.provider or self.provider, other.model or self.model
-        self.warnings += other.warnings
-        self.usage = add_usage(self.usage, other.usage)
-
-    def found(self, found: CacheStatus) -> None:
-        """Hear where the answer comes from."""
-        self.cache = found
-
-    def headers(self, content_type: str) -> Headers:
-        """The head of the response, with all that is known by now."""
-        head = [("content-type", content_type), ("x-request-id", self.request_id)]
-        if self.provider:
-            head.append(("x-groundwire-provider", self.provider))
-        if self.warnings:
-            head.append(("x-groundwire-warnings", shown(self.warnings)))
-        if self.cache:
-            head.append(("x-groundwire-cache", self.cache.state))
-            if self.cache.state != "miss":
-                head.append(("age", str(self.cache.age)))
-        return tuple(head)
+async def transform_batches(batches: Batches, transforms: Sequence[Transform]) -> Batches:
+    """The batches, each passed through all transforms."""
+    async with aclosing(batches):
+        async for batch in batches:
+            changed = batch
+            for transform in transforms:
+                changed = transform(changed)
+            yield changed
 
 
-def shown(warnings: Iterable[Warned]) -> str:
-    """Warnings as a header: a JSON list in ASCII, of as many as fit."""
-    kept: list[JsonObject] = []
-    size = 2
-    for warning in warnings:
-        entry: JsonObject = {"code": warning.code, "message": warning.message[:300]}
-        size += len(json.dumps(entry)) + 2
-        if size > _LONGEST_HEADER:
-            break
-        kept.append(entry)
-    return json.dumps(kept)
-
-
-async def answer_whole(
-    inbound: Inbound, exchange: RequestContext, batches: Batches, told: ResponseInfo, patience: Patience
+async def send_response(
+    exchange: HttpExchange,
+    parsed: ParsedRequest,
+    batches: Batches,
+    info: ResponseInfo,
+    timeouts: ResponseTimeouts,
 ) -> None:
-    """One JSON body, when the answer is complete. An answer that broke off is an error."""
-    if exchange.form.dialect != "gemini":
-        body = await _whole(exchange, batches, told)
+    """Send one JSON body when the answer is complete. An answer that broke off is raised as its error."""
+    if parsed.endpoint.dialect != "gemini":
+        body = await _collect_body(parsed, batches, info)
     else:
-        # Its clients give up after a minute without a head, and bear blanks before the body.
-        with Outgoing(inbound, lambda: told.headers(JSON), lambda: b" ", unhurried(patience)):
+        # Gemini's clients give up after a minute without a head, and accept blanks before the body.
+        with StreamingResponse(
+            exchange, lambda: info.headers(JSON), lambda: b" ", buffered_timeouts(timeouts)
+        ):
             try:
-                body = await _whole(exchange, batches, told)
+                body = await _collect_body(parsed, batches, info)
             except GroundwireError as error:
-                if not inbound.begun:
+                if not exchange.response_started:
                     raise
-                told.finish = "failed"
-                body = dump_json(exchange.language.encode_error(error, exchange.reply).body).encode()
-    if inbound.begun:
-        await inbound.write(body, more=False)
+                info.finish = "failed"
+                body = dump_json(parsed.dialect.encode_error(error, parsed.reply).body).encode()
+    if exchange.response_started:
+        await exchange.write(body, more=False)
     else:
-        await inbound.respond(200, told.headers(JSON), body)
+        await exchange.respond(200, info.headers(JSON), body)
 
 
-async def _whole(exchange: RequestContext, batches: Batches, told: ResponseInfo) -> bytes:
-    said: list[Event] = []
+async def _collect_body(parsed: ParsedRequest, batches: Batches, info: ResponseInfo) -> bytes:
+    events: list[Event] = []
     async with aclosing(batches):
         async for batch in batches:
-            told.notice(batch)
-            said += batch
-            if isinstance(said[-1], Failed):
-                raise said[-1].error
-    if any(isinstance(event, Verbatim) for event in said):
-        return b"".join(event.data for event in said if isinstance(event, Verbatim))
-    return dump_json(exchange.language.encode_response(assemble(said), exchange.reply)).encode()
+            info.observe_events(batch)
+            events += batch
+            if isinstance(events[-1], Failed):
+                raise events[-1].error
+    if any(isinstance(event, Verbatim) for event in events):
+        return b"".join(event.data for event in events if isinstance(event, Verbatim))
+    return dump_json(parsed.dialect.encode_response(assemble(events), parsed.reply)).encode()
 
 
-async def answer_streaming(
-    inbound: Inbound, exchange: RequestContext, batches: Batches, told: ResponseInfo, patience: Patience
+async def send_stream(
+    exchange: HttpExchange,
+    parsed: ParsedRequest,
+    batches: Batches,
+    info: ResponseInfo,
+    timeouts: ResponseTimeouts,
 ) -> None:
-    """Bytes as the events come. Errors before the first byte are raised; later ones are told there."""
-    encoder = _encoder(exchange)
-    passing = PassthroughWriter(exchange.language, exchange.reply)
-    kind = encoder.content_type
-    head: Callable[[], Headers] = lambda: (*told.headers(kind), ("cache-control", "no-store"))  # noqa: E731
-    with Outgoing(inbound, head, encoder.ping, patience) as outgoing:
+    """Send bytes as events arrive. Errors before the first byte are raised; later ones are part of the
+    stream."""
+    encoder = _stream_encoder(parsed)
+    content_type = encoder.content_type
+
+    def headers() -> Headers:
+        return (*info.headers(content_type), ("cache-control", "no-store"))
+
+    with StreamingResponse(exchange, headers, encoder.ping, timeouts) as response:
+        passthrough = PassthroughWriter(parsed.dialect, parsed.reply)
         verbatim = False
+        early = _EarlyWarnings()
         try:
-            async with aclosing(_opened(batches, told)) as opened:
-                async for batch in opened:
+            async with aclosing(batches):
+                async for received in batches:
+                    info.observe_events(received)
+                    batch = early.feed(received)
                     verbatim = verbatim or any(isinstance(event, Verbatim) for event in batch)
-                    data = passing.feed(batch) if verbatim else b"".join(map(encoder.feed, batch))
+                    data = passthrough.feed(batch) if verbatim else b"".join(map(encoder.feed, batch))
                     if data:
-                        await outgoing.write(data)
+                        await response.write(data)
+            if early.held and (data := b"".join(map(encoder.feed, early.held))):
+                await response.write(data)
         except GroundwireError as error:
-            told.finish = "failed"
-            if not outgoing.begun:
+            info.finish = "failed"
+            if not response.started:
                 raise
-            await outgoing.write(passing.fail(error) if verbatim else encoder.feed(Failed(error)))
-        await outgoing.write(b"" if verbatim else encoder.close(), more=False)
+            await response.write(passthrough.fail(error) if verbatim else encoder.feed(Failed(error)))
+        await response.write(b"" if verbatim else encoder.close(), more=False)
 
 
-async def _opened(batches: Batches, told: ResponseInfo) -> Batches:
-    """The batches, noticed; warnings of before the start come behind it, because a start opens the answer."""
-    waiting: list[Event] = []
-    async with aclosing(batches):
-        async for batch in batches:
-            told.notice(batch)
-            if isinstance(batch[0], Warned) and all(isinstance(event, Warned) for event in batch):
-                waiting += batch
-            elif waiting:
-                yield sorted((*waiting, *batch), key=lambda event: not isinstance(event, Started))
-                waiting = []
-            else:
-                yield batch
-    if waiting:
-        yield waiting
+class _EarlyWarnings:
+    """Moves warnings that arrive before `Started` after it, because `Started` opens the response."""
+
+    __slots__ = ("held",)
+
+    def __init__(self) -> None:
+        self.held: list[Event] = []
+
+    def feed(self, batch: Sequence[Event]) -> Sequence[Event]:
+        """The events that can be sent now."""
+        if isinstance(batch[0], Warned) and all(isinstance(event, Warned) for event in batch):
+            self.held += batch
+            return ()
+        if not self.held:
+            return batch
+        ordered = sorted((*self.held, *batch), key=lambda event: not isinstance(event, Started))
+        self.held = []
+        return ordered
 
 
-def _encoder(exchange: RequestContext) -> StreamEncoder:
-    if not exchange.form.array:
-        return exchange.language.encoder(exchange.reply)
-    from groundwire.dialects.gemini.encoder import JsonArrayEncoder  # noqa: PLC0415  one form of one dialect
+def _stream_encoder(parsed: ParsedRequest) -> StreamEncoder:
+    if not parsed.endpoint.array:
+        return parsed.dialect.encoder(parsed.reply)
+    # Imported on demand: only one form of one dialect needs it.
+    from groundwire.dialects.gemini.encoder import JsonArrayEncoder  # noqa: PLC0415
 
-    return JsonArrayEncoder(exchange.reply)
+    return JsonArrayEncoder(parsed.reply)

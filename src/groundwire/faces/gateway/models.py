@@ -1,4 +1,4 @@
-"""The models that can be named, in the shape of whoever asks."""
+"""Model lists (`GET /v1/models`), in the format of the client's vendor."""
 
 from __future__ import annotations
 
@@ -6,38 +6,37 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from groundwire.dialects.json import dump_json
-from groundwire.faces.gateway.asgi import JSON
-from groundwire.faces.gateway.routes import Endpoint, Route
 from groundwire.model import JsonObject
 from groundwire.model.value import value
-from groundwire.routing.resolve import resolve
+from groundwire.server.asgi import JSON
+from groundwire.server.routes import Endpoint, Route
 
 if TYPE_CHECKING:
-    from groundwire.faces.gateway.app import Asker, Call, Gateway
+    from groundwire.server.app import Backend, HttpApp, RequestContext
 
 AUTO = "auto"
 
 
 @value
-class Model:
-    """A name that may stand as the model of a request."""
+class ModelEntry:
+    """A model name that requests may use."""
 
     id: str
     title: str
     provider: str = ""
 
 
-def models_of(groundwire: Asker) -> tuple[Model, ...]:
-    """The default target, the user's own names, and what every provider that can be used has as default."""
+def model_entries(groundwire: Backend) -> tuple[ModelEntry, ...]:
+    """`auto`, the aliases, and the default model of every usable provider."""
     ready = [status for status in groundwire.providers() if status.usable]
     return (
-        Model(AUTO, "The first provider that can be used", "groundwire"),
+        ModelEntry(AUTO, "The first usable provider", "groundwire"),
         *(
-            Model(alias, f"{alias}: {target}", "groundwire")
+            ModelEntry(alias, f"{alias}: {target}", "groundwire")
             for alias, target in groundwire.config.aliases.items()
         ),
         *(
-            Model(
+            ModelEntry(
                 f"{status.name}/{status.model}" if status.model else status.name,
                 f"{status.title}: {status.model}" if status.model else status.title,
                 status.name,
@@ -47,20 +46,20 @@ def models_of(groundwire: Asker) -> tuple[Model, ...]:
     )
 
 
-def _as_openai(model: Model) -> JsonObject:
+def _as_openai(model: ModelEntry) -> JsonObject:
     return {"id": model.id, "object": "model", "created": 0, "owned_by": model.provider or "groundwire"}
 
 
-def _as_anthropic(model: Model) -> JsonObject:
+def _as_anthropic(model: ModelEntry) -> JsonObject:
     return {
         "type": "model",
         "id": model.id,
         "display_name": model.title,
-        "created_at": "1970-01-01T00:00:00Z",  # when it is not known, as Anthropic documents
+        "created_at": "1970-01-01T00:00:00Z",  # Anthropic documents this value for an unknown date
     }
 
 
-def _as_gemini(model: Model) -> JsonObject:
+def _as_gemini(model: ModelEntry) -> JsonObject:
     return {
         "name": f"models/{model.id}",
         "displayName": model.title,
@@ -68,11 +67,11 @@ def _as_gemini(model: Model) -> JsonObject:
     }
 
 
-def _list_openai(models: Sequence[Model]) -> JsonObject:
+def _list_openai(models: Sequence[ModelEntry]) -> JsonObject:
     return {"object": "list", "data": [_as_openai(model) for model in models]}
 
 
-def _list_anthropic(models: Sequence[Model]) -> JsonObject:
+def _list_anthropic(models: Sequence[ModelEntry]) -> JsonObject:
     return {
         "data": [_as_anthropic(model) for model in models],
         "has_more": False,
@@ -81,49 +80,50 @@ def _list_anthropic(models: Sequence[Model]) -> JsonObject:
     }
 
 
-def _list_gemini(models: Sequence[Model]) -> JsonObject:
+def _list_gemini(models: Sequence[ModelEntry]) -> JsonObject:
     return {"models": [_as_gemini(model) for model in models]}
 
 
-_Shapes: TypeAlias = tuple[Callable[[Sequence[Model]], JsonObject], Callable[[Model], JsonObject]]
-_SHAPES: Mapping[str, _Shapes] = {
+_Formats: TypeAlias = tuple[Callable[[Sequence[ModelEntry]], JsonObject], Callable[[ModelEntry], JsonObject]]
+_FORMATS: Mapping[str, _Formats] = {
     "anthropic_messages": (_list_anthropic, _as_anthropic),
     "gemini": (_list_gemini, _as_gemini),
 }
-_ANYBODY: _Shapes = (_list_openai, _as_openai)
+_DEFAULT_FORMAT: _Formats = (_list_openai, _as_openai)
 
 
-async def list_models(gateway: Gateway, call: Call, _: Mapping[str, str]) -> None:
-    """All of them."""
-    shape, _one = _SHAPES.get(call.dialect, _ANYBODY)
-    await _answer(call, shape(models_of(gateway.groundwire)))
+async def list_models(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
+    """List all models."""
+    format_list = _FORMATS.get(context.dialect, _DEFAULT_FORMAT)[0]
+    await _respond(context, format_list(model_entries(app.groundwire)))
 
 
-async def show_model(gateway: Gateway, call: Call, names: Mapping[str, str]) -> None:
-    """One: any name that a request could have. An unknown one is an error that lists what there is."""
-    groundwire = gateway.groundwire
-    name = names["model"].removeprefix("models/")
-    listed = {model.id: model for model in models_of(groundwire)}
-    found = listed.get(name)
-    if found is None:
-        provider, _ = resolve(name, groundwire.config.aliases, groundwire.usable())
-        found = Model(name, name, provider if provider != AUTO else "groundwire")
-    _all, shape = _SHAPES.get(call.dialect, _ANYBODY)
-    await _answer(call, shape(found))
+async def show_model(app: HttpApp, context: RequestContext, params: Mapping[str, str]) -> None:
+    """Describe one model: any name that a request may use. Raises for an unknown one, with the known
+    names."""
+    groundwire = app.groundwire
+    name = params["model"].removeprefix("models/")
+    listed = {model.id: model for model in model_entries(groundwire)}
+    entry = listed.get(name)
+    if entry is None:
+        provider, _ = app.resolve(name)
+        entry = ModelEntry(name, name, provider if provider != AUTO else "groundwire")
+    format_entry = _FORMATS.get(context.dialect, _DEFAULT_FORMAT)[1]
+    await _respond(context, format_entry(entry))
 
 
-async def _answer(call: Call, body: JsonObject) -> None:
-    head = (("content-type", JSON), ("x-request-id", call.request_id))
-    await call.inbound.respond(200, head, dump_json(body).encode())
+async def _respond(context: RequestContext, body: JsonObject) -> None:
+    head = (("content-type", JSON), ("x-request-id", context.request_id))
+    await context.exchange.respond(200, head, dump_json(body).encode())
 
 
 def _routes(version: str, dialect: str) -> tuple[Route, ...]:
-    whose = "in Gemini's shape" if dialect else "in the shape of the client's vendor"
+    form = "in Gemini's format" if dialect else "in the format of the client's vendor"
     entries: tuple[tuple[str, Endpoint, str], ...] = (
-        (f"/{version}/models", list_models, f"The models that can be named, {whose}."),
-        (f"/{version}/models/{{model}}", show_model, f"One model, {whose}."),
+        (f"/{version}/models", list_models, f"All models, {form}."),
+        (f"/{version}/models/{{model}}", show_model, f"One model, {form}."),
     )
     return tuple(Route("GET", path, endpoint, dialect, about=about) for path, endpoint, about in entries)
 
 
-MODELS: tuple[Route, ...] = (*_routes("v1", ""), *_routes("v1beta", "gemini"))
+MODEL_ROUTES: tuple[Route, ...] = (*_routes("v1", ""), *_routes("v1beta", "gemini"))

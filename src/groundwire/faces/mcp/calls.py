@@ -1,35 +1,181 @@
-"""One call of a tool, from arguments to what the client is told; failures are told as the contract says."""
+"""Tool calls: run a tool, convert its result, report progress, and the allow-list of `fetch`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+import hmac
+from base64 import urlsafe_b64encode
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing
+from hashlib import sha256
+from typing import TypeAlias
 
+from groundwire.config.schema import Config
+from groundwire.credentials.secret import Secret
 from groundwire.dialects.extras import FIELD
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.json import dump_json
 from groundwire.dialects.websearch.errors import encode_error_result
 from groundwire.dialects.websearch.request import decode_provider_request
 from groundwire.errors import FetchRefused, GroundwireError, InvalidArguments, NotFound
-from groundwire.faces.mcp.fetch_allow_list import Addresses
-from groundwire.faces.mcp.progress import Watched
-from groundwire.faces.mcp.tool_list import FETCH, SEARCH, Asker
-from groundwire.model import Answer, Event, Json, JsonObject, Source
+from groundwire.faces.mcp.tool_list import FETCH, SEARCH, McpBackend
+from groundwire.model import (
+    Answer,
+    Event,
+    Json,
+    JsonObject,
+    Request,
+    SearchCalled,
+    SearchOptions,
+    SearchReturned,
+    Source,
+    TextDelta,
+)
 from groundwire.model.value import value
+from groundwire.providers.spec import ProviderSpec
 from groundwire.text.sanitise import shown, visible, visible_json
 from groundwire.text.sources import label_of, number_answer, number_sources
 from groundwire.text.urls import safe_address
 from groundwire.tools import call_tool
 from groundwire.tools.registry import WEBSEARCH
+from groundwire.tools.run import Searcher
 
-_LONGEST = 60_000
-"""Code points of a page that are given; more would crowd out what the model has to think about."""
-_PASSAGE = 500
-_UNREAD = "The page cannot be read."
+_SIGNATURE_LENGTH = 16
+_MAX_REMEMBERED = 10_000
+
+
+class FetchAllowList:
+    """URLs that `fetch` may read: those that a search here has found.
+
+    The id of a result is its URL with a signature, so that every process with the same secret accepts it. A
+    URL without a signature is accepted while this process remembers it.
+    """
+
+    def __init__(self, secret: bytes, limit: int = _MAX_REMEMBERED) -> None:
+        self._secret = secret
+        self._limit = limit
+        self._known: dict[str, None] = {}
+
+    def add(self, url: str) -> str:
+        """Add a URL; returns its id."""
+        self._known.pop(url, None)
+        self._known[url] = None
+        if len(self._known) > self._limit:
+            del self._known[next(iter(self._known))]
+        return f"{self._signature(url)}.{url}"
+
+    def resolve(self, name: str) -> str:
+        """The URL of an id or of a remembered URL; empty if it is neither."""
+        signature, _, url = name.partition(".")
+        if url and hmac.compare_digest(signature.encode(), self._signature(url).encode()):
+            return url
+        return name if name in self._known else ""
+
+    def _signature(self, url: str) -> str:
+        digest = hmac.new(self._secret, b"mcp-fetch:" + url.encode("utf-8", "replace"), sha256).digest()
+        return urlsafe_b64encode(digest)[:_SIGNATURE_LENGTH].decode()
+
+
+Send: TypeAlias = "Callable[[float, float | None, str], Awaitable[None]]"
+"""Takes the progress, the total (unknown) and a status text."""
+
+HEARTBEAT_SECONDS = 5.0
+_PAUSE = 0.2
+_MAX_STATUS = 200
+
+
+class ProgressReporter:
+    """Sends progress notifications: a status text when it changes, and a heartbeat.
+
+    Several clients cancel a call after some time without a notification, and restart that time with each one.
+    Observing an event never waits for a notification; a status that is replaced before it is sent is skipped.
+    """
+
+    def __init__(self, send: Send, heartbeat: float = HEARTBEAT_SECONDS) -> None:
+        self._send = send
+        self._heartbeat = heartbeat
+        self._status = "Asking"
+        self._changed = asyncio.Event()
+        self._changed.set()
+        self._sources = 0
+
+    def observe(self, event: Event) -> None:
+        """Update the status from an event."""
+        match event:
+            case SearchCalled(call=call) if call.queries or call.url:
+                self._set_status(f"Searching: {call.queries[0]}" if call.queries else f"Reading: {call.url}")
+            case SearchReturned(result=result) if result.sources:
+                self._sources += len(result.sources)
+                self._set_status(f"Found {self._sources} source{'s' if self._sources > 1 else ''}")
+            case TextDelta():
+                self._set_status("Writing the answer")
+
+    def _set_status(self, status: str) -> None:
+        if status != self._status:
+            self._status = " ".join(status.split())[:_MAX_STATUS]
+            self._changed.set()
+
+    async def run(self) -> None:
+        """Send notifications until cancelled."""
+        sent = 0
+        while True:
+            try:
+                async with asyncio.timeout(self._heartbeat):
+                    await self._changed.wait()
+            except TimeoutError:
+                pass
+            self._changed.clear()
+            sent += 1
+            await self._send(sent, None, self._status)
+            await asyncio.sleep(_PAUSE)
+
+
+class ObservedSearcher:
+    """A searcher that calls a function for each event."""
+
+    def __init__(self, searcher: Searcher, on_event: Callable[[Event], None]) -> None:
+        self._searcher = searcher
+        self._on_event = on_event
+
+    @property
+    def config(self) -> Config:
+        """The configuration."""
+        return self._searcher.config
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all providers."""
+        return self._searcher.names
+
+    async def stream(
+        self,
+        query: str | Request,
+        *,
+        provider: str = "auto",
+        model: str = "",
+        options: SearchOptions | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        """Stream the events of an answer."""
+        stream = self._searcher.stream(query, provider=provider, model=model, options=options)
+        async with aclosing(stream) as events:
+            async for event in events:
+                self._on_event(event)
+                yield event
+
+    def add(self, row: ProviderSpec, key: Secret | None = None) -> None:
+        """Add a provider to the configured ones."""
+        self._searcher.add(row, key)
+
+
+_MAX_PAGE_TEXT = 60_000
+"""Code points of a page that are returned; more would fill the context of the model."""
+_MAX_PASSAGE = 500
+_READ_FAILED = "The page cannot be read."
 
 
 @value
-class Link:
-    """A source, as something the client can show."""
+class SourceLink:
+    """A source as a link that clients can show."""
 
     url: str
     title: str
@@ -37,115 +183,125 @@ class Link:
 
 
 @value
-class Told:
-    """What a call comes to: for models to read, for programs, and the sources it leans on."""
+class ToolOutput:
+    """Result of a tool call: text for models, structured content for programs, links to sources."""
 
     text: str
     structured: JsonObject
-    links: tuple[Link, ...] = ()
+    links: tuple[SourceLink, ...] = ()
     failed: bool = False
 
 
-async def call(
-    asker: Asker, addresses: Addresses, name: str, arguments: JsonObject, see: Callable[[Event], None]
-) -> Told:
-    """Run a tool. Nothing invisible of what strangers wrote reaches the model."""
-    return _visible(await _called(asker, addresses, name, arguments, see))
+async def run_tool(
+    backend: McpBackend,
+    allow_list: FetchAllowList,
+    name: str,
+    arguments: JsonObject,
+    on_event: Callable[[Event], None],
+) -> ToolOutput:
+    """Run a tool. Invisible characters from pages are removed before the model gets them."""
+    return _without_invisible(await _run(backend, allow_list, name, arguments, on_event))
 
 
-async def _called(
-    asker: Asker, addresses: Addresses, name: str, arguments: JsonObject, see: Callable[[Event], None]
-) -> Told:
+async def _run(
+    backend: McpBackend,
+    allow_list: FetchAllowList,
+    name: str,
+    arguments: JsonObject,
+    on_event: Callable[[Event], None],
+) -> ToolOutput:
     if name == FETCH:
-        return await _fetch(asker, addresses, arguments)
-    watched = Watched(asker, see)
+        return await _fetch(backend, allow_list, arguments)
+    searcher = ObservedSearcher(backend, on_event)
     if name == SEARCH:
-        return await _search(watched, addresses, arguments)
-    outcome = await call_tool(watched, name, arguments)
+        return await _search(searcher, allow_list, arguments)
+    outcome = await call_tool(searcher, name, arguments)
     for link in _links(outcome.answer, outcome.answer.sources):
-        addresses.found(link.url)
+        allow_list.add(link.url)
     links = tuple(_links(outcome.answer, number_answer(outcome.answer).sources))
     failed = outcome.answer.error is not None
-    return Told(str(outcome.result["llmContent"]), outcome.result, () if failed else links, failed)
+    return ToolOutput(str(outcome.result["llmContent"]), outcome.result, () if failed else links, failed)
 
 
-def _visible(told: Told) -> Told:
-    """The same without invisible characters; places in the text, which the extension tells, move along."""
-    text, place = shown(told.text)
-    structured = as_object(visible_json(told.structured))
+def _without_invisible(output: ToolOutput) -> ToolOutput:
+    """The output without invisible characters; the offsets in the extension are adjusted."""
+    text, adjust = shown(output.text)
+    structured = as_object(visible_json(output.structured))
     extension = as_object(structured.get(FIELD))
     if structured.get("llmContent") == text and isinstance(inserted := extension.get("inserted"), list):
         moved: list[Json] = [
-            [place(offset) for offset in pair if isinstance(offset, int)]
+            [adjust(offset) for offset in pair if isinstance(offset, int)]
             for pair in inserted
             if isinstance(pair, list)
         ]
         structured[FIELD] = {**extension, "inserted": moved}
-    links = tuple(Link(link.url, visible(link.title), visible(link.passage)) for link in told.links)
-    return Told(text, structured, links, told.failed)
+    links = tuple(SourceLink(link.url, visible(link.title), visible(link.passage)) for link in output.links)
+    return ToolOutput(text, structured, links, output.failed)
 
 
-async def _search(watched: Watched, addresses: Addresses, arguments: JsonObject) -> Told:
+async def _search(
+    searcher: ObservedSearcher, allow_list: FetchAllowList, arguments: JsonObject
+) -> ToolOutput:
     try:
         decode_provider_request(arguments, SEARCH)
     except GroundwireError as error:
         return _failed(encode_error_result(error), {"results": []})
-    outcome = await call_tool(watched, WEBSEARCH.name, arguments)
+    outcome = await call_tool(searcher, WEBSEARCH.name, arguments)
     if outcome.answer.error is not None:
         return _failed(outcome.result, {"results": []})
-    return _results(outcome.answer, addresses)
+    return _results(outcome.answer, allow_list)
 
 
-def _failed(result: JsonObject, empty: JsonObject) -> Told:
-    """The contract of a failure, in what the tool's own result looks like when it is empty."""
-    return Told(str(result["llmContent"]), {**empty, **result}, failed=True)
+def _failed(result: JsonObject, empty: JsonObject) -> ToolOutput:
+    """The output of a failed call: the error of the contract in an empty result of the tool."""
+    return ToolOutput(str(result["llmContent"]), {**empty, **result}, failed=True)
 
 
-def _results(answer: Answer, addresses: Addresses) -> Told:
-    """Pages, what the answer cites first."""
+def _results(answer: Answer, allow_list: FetchAllowList) -> ToolOutput:
+    """The output of `search`: pages, cited ones first."""
     pages = number_sources((*number_answer(answer).sources, *answer.sources)).sources
     links = tuple(_links(answer, pages))
     results: list[JsonObject] = []
     for link in links:
-        entry: JsonObject = {"id": addresses.found(link.url), "title": link.title, "url": link.url}
+        entry: JsonObject = {"id": allow_list.add(link.url), "title": link.title, "url": link.url}
         if link.passage:
             entry["text"] = link.passage
         results.append(entry)
     structured: JsonObject = {"results": list(results)}
-    return Told(dump_json(structured), structured, links)
+    return ToolOutput(dump_json(structured), structured, links)
 
 
-def _links(answer: Answer, sources: tuple[Source, ...]) -> Iterator[Link]:
-    """Sources with an address that may be shown, each with a passage of the page where one is known."""
+def _links(answer: Answer, sources: tuple[Source, ...]) -> Iterator[SourceLink]:
+    """Sources with a safe URL, each with a passage of the page if one is known."""
     quotes = {
         item.source.url: item.quote for cited in answer.citations for item in cited.evidence if item.quote
     }
     for source in sources:
         if url := safe_address(source.url):
             passage = quotes.get(source.url) or (source.excerpts[0] if source.excerpts else "")
-            yield Link(url, label_of(source), " ".join(passage.split())[:_PASSAGE])
+            yield SourceLink(url, label_of(source), " ".join(passage.split())[:_MAX_PASSAGE])
 
 
-async def _fetch(asker: Asker, addresses: Addresses, arguments: JsonObject) -> Told:
+async def _fetch(backend: McpBackend, allow_list: FetchAllowList, arguments: JsonObject) -> ToolOutput:
     name = arguments.get("id")
     try:
         if not isinstance(name, str) or not name.strip() or len(arguments) > 1:
-            raise InvalidArguments("fetch takes `id`, a text, and nothing else.")
-        return await _read(asker, addresses, name.strip())
+            raise InvalidArguments("fetch takes `id`, a string, and nothing else.")
+        return await _read(backend, allow_list, name.strip())
     except GroundwireError as error:
         empty: JsonObject = {"id": str(name or ""), "title": "", "text": "", "url": ""}
         result: JsonObject = {
-            "llmContent": f"Error: {_UNREAD}\n\nDetails: {error.message}",
-            "returnDisplay": _UNREAD,
+            "llmContent": f"Error: {_READ_FAILED}\n\nDetails: {error.message}",
+            "returnDisplay": _READ_FAILED,
             "error": {"message": error.message, "type": error.code},
         }
         return _failed(result, empty)
 
 
-async def _read(asker: Asker, addresses: Addresses, name: str) -> Told:
-    url = addresses.address(name)
+async def _read(backend: McpBackend, allow_list: FetchAllowList, name: str) -> ToolOutput:
+    url = allow_list.resolve(name)
     try:
-        page = await asker.page(url or name, live=bool(url))
+        page = await backend.page(url or name, live=bool(url))
     except NotFound:
         if url:
             raise
@@ -155,14 +311,14 @@ async def _read(asker: Asker, addresses: Addresses, name: str) -> Told:
     metadata: JsonObject = {}
     if page.published:
         metadata["published"] = page.published
-    if len(page.text) > _LONGEST:
-        metadata["truncated"] = f"the first {_LONGEST} of {len(page.text)} characters"
+    if len(page.text) > _MAX_PAGE_TEXT:
+        metadata["truncated"] = f"the first {_MAX_PAGE_TEXT} of {len(page.text)} characters"
     document: JsonObject = {
         "id": name,
         "title": page.title,
-        "text": page.text[:_LONGEST],
+        "text": page.text[:_MAX_PAGE_TEXT],
         "url": page.url,
     }
     if metadata:
         document["metadata"] = metadata
-    return Told(dump_json(document), document, (Link(page.url, page.title or page.url),))
+    return ToolOutput(dump_json(document), document, (SourceLink(page.url, page.title or page.url),))

@@ -1,52 +1,59 @@
-"""The server itself: the package's low-level one, because the schemas of our tools are exact already.
+"""The MCP server, on the low-level server of the package `mcp`: our tools have complete schemas already.
 
-A call runs in a task of its own, outside the package's cancel scopes: they cancel again at every step, also
-in the midst of closing a connection, and the provider would hear of it late or never.
+A call runs in its own task, outside the cancel scopes of the package: those cancel again at every await, also
+while a connection is being closed, so that the upstream request would be cancelled late or never.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import anyio
 from mcp import MCPError, types
 from mcp.server.lowlevel.server import Server
+from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.types.version import is_version_at_least
 from sse_starlette.sse import AppStatus
 
 from groundwire import __version__
-from groundwire.faces.mcp.calls import Told, call
+from groundwire.faces.mcp.calls import ProgressReporter, ToolOutput, run_tool
 from groundwire.faces.mcp.handshake import INSTRUCTIONS, NAME
-from groundwire.faces.mcp.progress import Progress
-from groundwire.faces.mcp.tool_list import NAMES, offered
+from groundwire.faces.mcp.tool_list import NAMES, tool_definitions
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
+    import anyio
     from mcp.server.context import ServerRequestContext
+    from mcp.shared._stream_protocols import WriteStream
+    from mcp.shared.message import SessionMessage
 
-    from groundwire.faces.mcp.fetch_allow_list import Addresses
-    from groundwire.faces.mcp.tool_list import Asker
+    from groundwire.faces.mcp.calls import FetchAllowList
+    from groundwire.faces.mcp.handshake import HandshakeReply
+    from groundwire.faces.mcp.stdio import StdinLines
+    from groundwire.faces.mcp.tool_list import McpBackend
 
-_LINKS_SINCE = "2025-06-18"
+_LINKS_VERSION = "2025-06-18"
 _CANCELLED = -32800
-"""As the Language Server Protocol has it; MCP names no code for it."""
-_GOODBYE = 5.0
-"""Seconds for a cancelled call to let go of its provider."""
+"""The code of the Language Server Protocol; MCP defines none."""
+_CANCEL_SECONDS = 5.0
+"""Until a cancelled call must have closed its upstream request."""
 
 
 class SearchServer:
     """The tools of one `Groundwire`, as an MCP server."""
 
     def __init__(
-        self, asker: Asker, addresses: Addresses, *, language: str = "en", every: bool = False
+        self, backend: McpBackend, allow_list: FetchAllowList, *, language: str = "en", every: bool = False
     ) -> None:
-        self._asker = asker
-        self._addresses = addresses
+        self._backend = backend
+        self._allow_list = allow_list
         self._language = language
         self._every = every
-        self._calls: dict[tuple[str, str], asyncio.Task[Told]] = {}
+        self._calls: dict[tuple[str, str], asyncio.Task[ToolOutput]] = {}
         self.server: Server[dict[str, object]] = Server(
             NAME,
             version=__version__,
@@ -62,68 +69,116 @@ class SearchServer:
     async def _list(
         self, _: ServerRequestContext[dict[str, object]], __: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        definitions = offered(self._asker, self._language, every=self._every)
+        definitions = tool_definitions(self._backend, self._language, every=self._every)
         return types.ListToolsResult(tools=[types.Tool.model_validate(entry) for entry in definitions])
 
     async def _call(
-        self, context: ServerRequestContext[dict[str, object]], asked: types.CallToolRequestParams
+        self, context: ServerRequestContext[dict[str, object]], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        if asked.name not in NAMES:
-            raise MCPError(types.INVALID_PARAMS, f"There is no tool {asked.name!r}.", list(NAMES))
-        progress = Progress(context.session.report_progress)
-        work = call(self._asker, self._addresses, asked.name, asked.arguments or {}, progress.see)
-        told = await self._attended(_name(context, context.request_id), work, progress)
-        return _result(told, links=is_version_at_least(context.protocol_version, _LINKS_SINCE))
+        if params.name not in NAMES:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool {params.name!r}.", list(NAMES))
+        progress = ProgressReporter(context.session.report_progress)
+        work = run_tool(
+            self._backend, self._allow_list, params.name, params.arguments or {}, progress.observe
+        )
+        output = await self._run_call(_call_key(context, context.request_id), work, progress)
+        return _result(output, links=is_version_at_least(context.protocol_version, _LINKS_VERSION))
 
     async def _cancelled(
-        self, context: ServerRequestContext[dict[str, object]], asked: types.CancelledNotificationParams
+        self, context: ServerRequestContext[dict[str, object]], params: types.CancelledNotificationParams
     ) -> None:
-        """A client of HTTP may say in another request that it no longer wants the answer of the first."""
-        session, _ = name = _name(context, asked.request_id)
-        if session and (task := self._calls.get(name)) is not None:
+        """Cancel a call: over HTTP, a client does so in another request."""
+        session, _ = key = _call_key(context, params.request_id)
+        if session and (task := self._calls.get(key)) is not None:
             task.cancel()
 
-    async def _attended(
-        self, name: tuple[str, str], work: Coroutine[object, object, Told], progress: Progress
-    ) -> Told:
-        """Do the work and tell how far it is; when this returns or is cancelled, nothing of it runs."""
-        doing = asyncio.create_task(work)
-        telling = asyncio.create_task(progress.run())
-        self._calls[name] = doing
+    async def _run_call(
+        self, key: tuple[str, str], work: Coroutine[object, object, ToolOutput], progress: ProgressReporter
+    ) -> ToolOutput:
+        """Run a call with progress notifications; when this returns or is cancelled, nothing of it is
+        running."""
+        call = asyncio.create_task(work)
+        reporting = asyncio.create_task(progress.run())
+        self._calls[key] = call
         try:
-            await asyncio.wait({doing})
+            await asyncio.wait({call})
         finally:
-            self._calls.pop(name, None)
-            doing.cancel()
-            telling.cancel()
-            with anyio.move_on_after(_GOODBYE, shield=True):
-                await asyncio.gather(doing, telling, return_exceptions=True)
-        if doing.cancelled():
+            self._calls.pop(key, None)
+            call.cancel()
+            reporting.cancel()
+            with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
+                await asyncio.gather(call, reporting, return_exceptions=True)
+        if call.cancelled():
             raise MCPError(_CANCELLED, "The call was cancelled.")
-        return doing.result()
+        return call.result()
 
 
-def manager_of(tools: SearchServer) -> StreamableHTTPSessionManager:
-    """Serves the tools over HTTP, each request for itself."""
-    # Its responses would end, empty and with status 200, as soon as a uvicorn server of this process is asked
-    # to exit. The gateway lets them go on until it has drained.
+def session_manager(server: SearchServer) -> StreamableHTTPSessionManager:
+    """Session manager for HTTP, in stateless mode."""
+    # Otherwise its responses would end, empty and with status 200, as soon as a uvicorn server of this
+    # process gets a signal to exit. Our server lets them continue until it has drained.
     AppStatus.enable_automatic_graceful_drain = False
-    return StreamableHTTPSessionManager(tools.server, stateless=True)
+    return StreamableHTTPSessionManager(server.server, stateless=True)
 
 
-def _name(context: ServerRequestContext[dict[str, object]], request: object) -> tuple[str, str]:
-    """A call under way: numbers of requests are unique within a session only."""
+def _call_key(context: ServerRequestContext[dict[str, object]], request: object) -> tuple[str, str]:
+    """Key of a running call: request ids are unique only within a session."""
     headers = context.request.headers if context.request is not None else {}
     return headers.get("mcp-session-id", ""), repr(request)
 
 
-def _result(told: Told, *, links: bool) -> types.CallToolResult:
-    content: list[types.ContentBlock] = [types.TextContent(text=told.text)]
+def _result(output: ToolOutput, *, links: bool) -> types.CallToolResult:
+    content: list[types.ContentBlock] = [types.TextContent(text=output.text)]
     if links:
         content += (
             types.ResourceLink(
                 uri=link.url, name=link.title, title=link.title, description=link.passage or None
             )
-            for link in told.links
+            for link in output.links
         )
-    return types.CallToolResult(content=content, structured_content=told.structured, is_error=told.failed)
+    return types.CallToolResult(content=content, structured_content=output.structured, is_error=output.failed)
+
+
+async def serve_stdio_client(
+    tools: SearchServer, lines: StdinLines, handshake: HandshakeReply | None
+) -> None:
+    """Serve one client until it closes its end. The handshake reply is not sent again."""
+    incoming = cast("anyio.AsyncFile[str]", lines)
+    try:
+        async with stdio_server(stdin=incoming) as (reading, writing):
+            output = writing if handshake is None else WithoutHandshakeReply(writing, handshake)
+            await tools.server.run(reading, output, tools.server.create_initialization_options())
+    except* BrokenPipeError:
+        pass  # the client has exited
+
+
+class WithoutHandshakeReply:
+    """A message stream that drops the package's own reply to the handshake, which was answered before."""
+
+    def __init__(self, stream: WriteStream[SessionMessage], handshake: HandshakeReply) -> None:
+        self._stream = stream
+        self._handshake: HandshakeReply | None = handshake
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Send a message."""
+        handshake = self._handshake
+        if handshake is not None and getattr(item.message, "id", None) == handshake.id:
+            self._handshake = None
+            return
+        await self._stream.send(item)
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> WithoutHandshakeReply:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        await self.aclose()
+        return None

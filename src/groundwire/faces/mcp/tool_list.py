@@ -1,4 +1,7 @@
-"""Which tools are offered, and what is said of them."""
+"""The tool list: definitions of the tools with input and output schemas.
+
+Output schemas are open objects: results may contain the extension `groundwire`.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,80 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from groundwire.engine.pages import Page
-from groundwire.faces.mcp.schemas import CONTRACT, DOCUMENT, RESULTS
 from groundwire.model import JsonObject
 from groundwire.tools import TOOLS, geminisearch
 from groundwire.tools.registry import AUTO, ToolSpec
 from groundwire.tools.run import Searcher
 from groundwire.tools.texts import ARGUMENTS, Texts
 
+_ERROR: JsonObject = {
+    "type": "object",
+    "description": "Only if the call failed.",
+    "properties": {"message": {"type": "string"}, "type": {"type": "string"}},
+    "required": ["message"],
+}
+_WEB: JsonObject = {
+    "type": "object",
+    "properties": {"title": {"type": "string"}, "uri": {"type": "string"}},
+}
+
+SEARCH_TOOL_OUTPUT: JsonObject = {
+    "type": "object",
+    "properties": {
+        "llmContent": {"type": "string", "description": "The answer with [n] markers and its sources."},
+        "returnDisplay": {"type": "string", "description": "One line for the user."},
+        "sources": {
+            "type": "array",
+            "description": "The first has number 1.",
+            "items": {"type": "object", "properties": {"web": _WEB}},
+        },
+        "error": _ERROR,
+    },
+    "required": ["llmContent", "returnDisplay"],
+}
+"""The result of every search tool."""
+
+SEARCH_OUTPUT: JsonObject = {
+    "type": "object",
+    "properties": {
+        "results": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "id": {"type": "string", "description": "What `fetch` takes."},
+                    "title": {"type": "string"},
+                    "url": {"type": "string"},
+                    "text": {"type": "string", "description": "A passage of the page, if one is known."},
+                },
+                "required": ["id", "title", "url"],
+            },
+        },
+        "error": _ERROR,
+    },
+    "required": ["results"],
+}
+"""The result of `search`."""
+
+FETCH_OUTPUT: JsonObject = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "title": {"type": "string"},
+        "text": {"type": "string", "description": "The text of the page."},
+        "url": {"type": "string"},
+        "metadata": {"type": "object", "additionalProperties": {"type": "string"}},
+        "error": _ERROR,
+    },
+    "required": ["id", "title", "text", "url"],
+}
+"""The result of `fetch`."""
+
+
 SEARCH = "search"
 FETCH = "fetch"
 NAMES = (*TOOLS, SEARCH, FETCH)
-"""Every tool that can be called, offered or not."""
+"""Every tool that can be called, listed or not."""
 
 _TITLES: Mapping[str, str] = {
     "websearch": "Web search",
@@ -44,15 +110,15 @@ _ID: Texts = {
 }
 
 
-class Asker(Searcher, Protocol):
-    """What the server needs of a `Groundwire`."""
+class McpBackend(Searcher, Protocol):
+    """The methods of `Groundwire` that the MCP server needs."""
 
     def usable(self) -> Mapping[str, bool]:
-        """Every provider, and whether it can be used now."""
+        """Every provider, and whether it is usable now."""
         ...
 
     async def page(self, url: str, *, live: bool = ...) -> Page:
-        """A page as it is stored; else, if `live`, as it is on the web now. Raises `GroundwireError`."""
+        """A page from the index, or else, if `live`, from the web. Raises `GroundwireError`."""
         ...
 
     async def aclose(self) -> None:
@@ -60,28 +126,28 @@ class Asker(Searcher, Protocol):
         ...
 
 
-def offered(asker: Asker, language: str = "en", *, every: bool = False) -> list[JsonObject]:
-    """The definitions of the tools that can be used now; of all with `every`."""
-    tools = TOOLS.values() if every else _usable(asker)
-    return [*(_defined(tool, language) for tool in tools), _search(language), _fetch(language)]
+def tool_definitions(backend: McpBackend, language: str = "en", *, every: bool = False) -> list[JsonObject]:
+    """The definitions of the tools whose provider is usable; of all tools with `every`."""
+    tools = TOOLS.values() if every else _usable(backend)
+    return [*(_definition(tool, language) for tool in tools), _search(language), _fetch(language)]
 
 
-def _usable(asker: Asker) -> Iterator[ToolSpec]:
-    key = geminisearch.key_of(asker.config)
-    asker.add(geminisearch.row_of(asker.config), key)
-    usable = asker.usable()
+def _usable(backend: McpBackend) -> Iterator[ToolSpec]:
+    key = geminisearch.key_of(backend.config)
+    backend.add(geminisearch.row_of(backend.config), key)
+    usable = backend.usable()
     for tool in TOOLS.values():
         if tool.provider == AUTO or usable.get(tool.provider) or (key and tool.provider == geminisearch.NAME):
             yield tool
 
 
-def _defined(tool: ToolSpec, language: str) -> JsonObject:
+def _definition(tool: ToolSpec, language: str) -> JsonObject:
     return {
         "name": tool.name,
         "title": _TITLES.get(tool.name, tool.name),
         "description": tool.description[language],
         "inputSchema": tool.parameters(language),
-        "outputSchema": CONTRACT,
+        "outputSchema": SEARCH_TOOL_OUTPUT,
         "annotations": _annotations(open_world=tool.provider != "local"),
     }
 
@@ -91,8 +157,8 @@ def _search(language: str) -> JsonObject:
         "name": SEARCH,
         "title": "Find pages",
         "description": _SEARCH[language],
-        "inputSchema": _takes("query", ARGUMENTS["query"][language]),
-        "outputSchema": RESULTS,
+        "inputSchema": _one_argument("query", ARGUMENTS["query"][language]),
+        "outputSchema": SEARCH_OUTPUT,
         "annotations": _annotations(open_world=True),
     }
 
@@ -102,13 +168,13 @@ def _fetch(language: str) -> JsonObject:
         "name": FETCH,
         "title": "Read a page",
         "description": _FETCH[language],
-        "inputSchema": _takes("id", _ID[language]),
-        "outputSchema": DOCUMENT,
+        "inputSchema": _one_argument("id", _ID[language]),
+        "outputSchema": FETCH_OUTPUT,
         "annotations": _annotations(open_world=True),
     }
 
 
-def _takes(name: str, description: str) -> JsonObject:
+def _one_argument(name: str, description: str) -> JsonObject:
     return {
         "type": "object",
         "properties": {name: {"type": "string", "minLength": 1, "description": description}},

@@ -9,7 +9,13 @@ from groundwire.chat.links import web_link
 from groundwire.chat.paragraphs import breaks_of
 from groundwire.chat.states import State, is_ungrounded, state_of
 from groundwire.faces.web.markdown import REL, write_prose
-from groundwire.faces.web.messages import Note, error_note, finish_note, search_failure, warning_note
+from groundwire.faces.web.messages import (
+    UserMessage,
+    error_message,
+    finish_message,
+    search_failure,
+    warning_message,
+)
 from groundwire.faces.web.suggestions import Suggestion, read_suggestions
 from groundwire.faces.web.visible import one_line, seen, shown
 from groundwire.model import (
@@ -72,9 +78,9 @@ class AnswerView:
     searching: str | None
     """What is being searched for; empty where that is not known, None where nothing is."""
     suggestions: tuple[Suggestion, ...]
-    warnings: tuple[Note, ...]
-    error: Note
-    finish: Note
+    warnings: tuple[UserMessage, ...]
+    error: UserMessage
+    finish: UserMessage
     """Why it does not say everything."""
     ungrounded: bool
     provider: str
@@ -120,9 +126,9 @@ def view_of(
         _searches_made(answer, texts),
         _searching(answer) if searching and state == "running" else None,
         _suggestions(answer),
-        tuple(dict.fromkeys(warning_note(warning, texts) for warning in answer.warnings)),
-        error_note(answer.error, texts) if answer.error and state in _BROKEN else Note(),
-        finish_note(answer, texts),
+        tuple(dict.fromkeys(warning_message(warning, texts) for warning in answer.warnings)),
+        error_message(answer.error, texts) if answer.error and state in _BROKEN else UserMessage(),
+        finish_message(answer, texts),
         is_ungrounded(answer, searched=searched),
         one_line(message.provider),
         one_line(answer.model),

@@ -1,142 +1,193 @@
-"""Who visits the page: their language, whose sessions they see, and that forms are theirs.
+"""Logins, CSRF tokens and languages of visitors of the web page.
 
-Where keys are needed, somebody who showed one gets a signed cookie that names its fingerprint; it holds as
-long as the key does. Every browser gets a cookie with a random number besides, and every form repeats a
-token made of it, so that nobody else can send one.
+Where keys are required, a login with a key sets a signed cookie with the fingerprint of the key; it is valid
+as long as the key is. Every browser also gets a cookie with a random number, and every form contains a token
+derived from it, against cross-site request forgery.
 """
 
 from __future__ import annotations
 
 import hmac
+import os
 import secrets
 from collections.abc import Callable, Mapping
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from groundwire.chat.languages import LANGUAGES, preferred
 from groundwire.errors import TurnedAway
-from groundwire.faces.gateway.asgi import Headers, Inbound
-from groundwire.faces.web.logouts import Logouts
+from groundwire.files.text_file import PRIVATE, write_private
 from groundwire.model.value import value
+from groundwire.server.asgi import Headers, HttpExchange
 
 if TYPE_CHECKING:
-    from groundwire.faces.gateway.app import Gateway
+    from groundwire.server.app import HttpApp
 
-VISIT = "groundwire_visit"
-LOGIN = "groundwire_login"
-LANGUAGE = "groundwire_language"
-HOLDS = 30 * 24 * 3600
-"""Seconds until somebody has to show their key again."""
-LARGEST = 2 * 2**20
-FORM = "application/x-www-form-urlencoded"
+LOGOUTS_FILE = "page-logouts"
+_MAX_LOGOUTS_BYTES = 256 * 1024
+"""Size in bytes from which expired lines are removed."""
+
+
+class Logouts:
+    """Logins that were ended before they expired, shared by all workers.
+
+    One file in the data directory has a line for each: the id of the login, and when it would have expired.
+    Every worker checks the file for changes before it accepts a cookie. Only a valid login can add a line.
+    """
+
+    def __init__(self, data_dir: str, clock: Callable[[], float]) -> None:
+        self._path = Path(data_dir) / LOGOUTS_FILE
+        self._clock = clock
+        self._version: tuple[int, ...] = ()
+        self._ended: dict[str, int] = {}
+
+    def add(self, login: str, expires: int) -> None:
+        """End a login."""
+        descriptor = os.open(
+            self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE
+        )
+        try:
+            os.write(descriptor, f"{login} {expires}\n".encode())
+        finally:
+            os.close(descriptor)
+        if self._path.stat().st_size > _MAX_LOGOUTS_BYTES:
+            self._read()
+            write_private(str(self._path), "".join(f"{id_} {end}\n" for id_, end in self._ended.items()))
+
+    def __contains__(self, login: str) -> bool:
+        """Has this login been ended?"""
+        try:
+            status = os.stat(self._path)
+        except FileNotFoundError:
+            return False
+        version = (status.st_mtime_ns, status.st_ino, status.st_size)
+        if version != self._version:
+            self._read()
+            self._version = version
+        return login in self._ended
+
+    def _read(self) -> None:
+        now = self._clock()
+        pairs = (line.split(" ") for line in self._path.read_text("ascii").splitlines())
+        self._ended = {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and int(pair[1]) > now}
+
+
+BROWSER_COOKIE = "groundwire_visit"
+LOGIN_COOKIE = "groundwire_login"
+LANGUAGE_COOKIE = "groundwire_language"
+LOGIN_SECONDS = 30 * 24 * 3600
+"""Lifetime of a login."""
+MAX_FORM_BYTES = 2 * 2**20
+FORM_TYPE = "application/x-www-form-urlencoded"
 _FLAGS = "; Path=/; HttpOnly; SameSite=Strict"
 
 
 @value
-class Visit:
-    """One request of somebody's browser."""
+class WebVisitor:
+    """The visitor who sent a request."""
 
     owner: str
-    """The fingerprint of their key; empty where none is needed."""
+    """Fingerprint of the visitor's key; empty where no key is needed."""
     language: str
     token: str
-    """What their forms must repeat."""
-    is_known: bool
-    """May they see anything?"""
+    """CSRF token that forms must contain."""
+    is_logged_in: bool
+    """True also where no key is needed."""
     keyed: bool
-    """Are keys needed here?"""
+    """Are keys required?"""
     cookies: Headers = ()
-    """What their browser is to keep."""
+    """`Set-Cookie` headers for the response."""
 
 
-class Desk:
-    """Tells who visits."""
+class VisitorAuth:
+    """Identifies visitors by their cookies."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._ended: Logouts | None = None
+        self._logout_list: Logouts | None = None
 
-    def visit(self, gateway: Gateway, inbound: Inbound) -> Visit:
-        """Who sent a request."""
-        kept = _cookies(inbound)
-        number = kept.get(VISIT, "")
+    def visitor(self, app: HttpApp, exchange: HttpExchange) -> WebVisitor:
+        """The visitor who sent a request."""
+        cookies_sent = _cookies(exchange)
+        browser_id = cookies_sent.get(BROWSER_COOKIE, "")
         cookies: Headers = ()
-        if len(number) != 32 or not number.isalnum():
-            number = secrets.token_hex(16)
-            cookies = (_cookie(VISIT, number, inbound),)
-        said = kept.get(LANGUAGE, "")
-        language = said if said in LANGUAGES else preferred(inbound.headers.get("accept-language", ""))
-        is_open = gateway.access.is_open()
-        owner = "" if is_open else self._owner(gateway, kept.get(LOGIN, ""))
-        token = _sign(gateway, f"form {number}")
-        return Visit(owner, language, token, is_open or bool(owner), not is_open, cookies)
+        if len(browser_id) != 32 or not browser_id.isalnum():
+            browser_id = secrets.token_hex(16)
+            cookies = (_cookie(BROWSER_COOKIE, browser_id, exchange),)
+        chosen = cookies_sent.get(LANGUAGE_COOKIE, "")
+        language = chosen if chosen in LANGUAGES else preferred(exchange.headers.get("accept-language", ""))
+        is_open = app.access.is_open()
+        owner = "" if is_open else self._owner(app, cookies_sent.get(LOGIN_COOKIE, ""))
+        token = _sign(app, f"form {browser_id}")
+        return WebVisitor(owner, language, token, is_open or bool(owner), not is_open, cookies)
 
-    def log_in(self, gateway: Gateway, inbound: Inbound, key: str) -> Headers:
-        """The cookie of somebody who shows a key; raises `TurnedAway` for one that does not hold."""
-        shown = gateway.access.check_login(inbound, key.strip())
-        body = f"{shown}.{int(self._clock()) + HOLDS}.{secrets.token_hex(16)}"
-        return (_cookie(LOGIN, f"{body}.{_sign(gateway, body)}", inbound, HOLDS),)
+    def log_in(self, app: HttpApp, exchange: HttpExchange, key: str) -> Headers:
+        """Log in with a key; returns the cookie. Raises `TurnedAway` if the key is not valid."""
+        digest = app.access.check_login(exchange, key.strip())
+        body = f"{digest}.{int(self._clock()) + LOGIN_SECONDS}.{secrets.token_hex(16)}"
+        return (_cookie(LOGIN_COOKIE, f"{body}.{_sign(app, body)}", exchange, LOGIN_SECONDS),)
 
-    def _owner(self, gateway: Gateway, cookie: str) -> str:
+    def _owner(self, app: HttpApp, cookie: str) -> str:
         body, _, signature = cookie.rpartition(".")
-        if not hmac.compare_digest(_sign(gateway, body).encode(), signature.encode("utf-8", "replace")):
+        if not hmac.compare_digest(_sign(app, body).encode(), signature.encode("utf-8", "replace")):
             return ""
-        shown, until, session = (*body.split("."), "", "")[:3]
-        if not session or float(until) <= self._clock() or not gateway.access.holds(shown):
+        key_fingerprint, expires, login = (*body.split("."), "", "")[:3]
+        if not login or float(expires) <= self._clock() or not app.access.is_valid(key_fingerprint):
             return ""
-        return "" if self._logouts(gateway).holds(session) else shown
+        return "" if login in self._logouts(app) else key_fingerprint
 
-    def log_out(self, gateway: Gateway, inbound: Inbound) -> Headers:
-        """End the login of a browser: its cookie is not accepted any more, whoever has a copy."""
-        cookie = _cookies(inbound).get(LOGIN, "")
-        if self._owner(gateway, cookie):
-            _, until, session, _ = cookie.split(".")
-            self._logouts(gateway).add(session, int(until))
-        return (_cookie(LOGIN, "", inbound, 0),)
+    def log_out(self, app: HttpApp, exchange: HttpExchange) -> Headers:
+        """Log out: the cookie is not accepted any more, not even a copy of it."""
+        cookie = _cookies(exchange).get(LOGIN_COOKIE, "")
+        if self._owner(app, cookie):
+            _, expires, login, _ = cookie.split(".")
+            self._logouts(app).add(login, int(expires))
+        return (_cookie(LOGIN_COOKIE, "", exchange, 0),)
 
-    def _logouts(self, gateway: Gateway) -> Logouts:
-        if self._ended is None:
-            self._ended = Logouts(gateway.groundwire.config.data_dir, self._clock)
-        return self._ended
-
-
-def keep_language(inbound: Inbound, language: str) -> Headers:
-    """The cookie of a chosen language."""
-    return (_cookie(LANGUAGE, language, inbound, 365 * 24 * 3600),) if language in LANGUAGES else ()
+    def _logouts(self, app: HttpApp) -> Logouts:
+        if self._logout_list is None:
+            self._logout_list = Logouts(app.groundwire.config.data_dir, self._clock)
+        return self._logout_list
 
 
-def check_token(visit: Visit, given: str) -> None:
-    """Refuse a form that is not of the visitor's own page."""
-    if not hmac.compare_digest(visit.token.encode(), given.encode("utf-8", "replace")):
-        raise TurnedAway(
-            status=403, message="this form is out of date; load the page again", code="STALE_FORM"
-        )
+def language_cookie(exchange: HttpExchange, language: str) -> Headers:
+    """The cookie that stores a chosen language."""
+    return (_cookie(LANGUAGE_COOKIE, language, exchange, 365 * 24 * 3600),) if language in LANGUAGES else ()
 
 
-async def read_form(visit: Visit, inbound: Inbound, largest: int = LARGEST) -> Mapping[str, str]:
-    """The fields of a form of the visitor's."""
-    kind = inbound.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != FORM:
-        raise TurnedAway(status=415, message=f"a form is sent as {FORM}")
-    if visit.cookies:  # without the cookie of its page no form can be valid
-        check_token(visit, "")
-    data = await inbound.form(largest)
+def check_token(visitor: WebVisitor, given: str) -> None:
+    """Check a CSRF token; raises 403."""
+    if not hmac.compare_digest(visitor.token.encode(), given.encode("utf-8", "replace")):
+        raise TurnedAway(status=403, message="this form is out of date; reload the page", code="STALE_FORM")
+
+
+async def read_form(
+    visitor: WebVisitor, exchange: HttpExchange, limit: int = MAX_FORM_BYTES
+) -> Mapping[str, str]:
+    """Read a form and check its token; returns its fields."""
+    kind = exchange.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != FORM_TYPE:
+        raise TurnedAway(status=415, message=f"send the form as {FORM_TYPE}")
+    if visitor.cookies:  # no form can be valid without the cookie of its page
+        check_token(visitor, "")
+    data = await exchange.read_body(limit)
     fields = dict(parse_qsl(data.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=200))
-    check_token(visit, fields.get("token", ""))
+    check_token(visitor, fields.get("token", ""))
     return fields
 
 
-def _cookies(inbound: Inbound) -> Mapping[str, str]:
-    pairs = (pair.partition("=") for pair in inbound.headers.get("cookie", "").split(";"))
+def _cookies(exchange: HttpExchange) -> Mapping[str, str]:
+    pairs = (pair.partition("=") for pair in exchange.headers.get("cookie", "").split(";"))
     return {name.strip(): text.strip() for name, _, text in pairs}
 
 
-def _cookie(name: str, text: str, inbound: Inbound, seconds: int | None = None) -> tuple[str, str]:
-    secure = "; Secure" if inbound.scope.get("scheme") == "https" else ""
+def _cookie(name: str, text: str, exchange: HttpExchange, seconds: int | None = None) -> tuple[str, str]:
+    secure = "; Secure" if exchange.scope.get("scheme") == "https" else ""
     age = "" if seconds is None else f"; Max-Age={seconds}"
     return "set-cookie", f"{name}={text}{_FLAGS}{secure}{age}"
 
 
-def _sign(gateway: Gateway, text: str) -> str:
-    return hmac.new(gateway.secret, f"groundwire page {text}".encode("utf-8", "replace"), sha256).hexdigest()
+def _sign(app: HttpApp, text: str) -> str:
+    return hmac.new(app.secret, f"groundwire page {text}".encode("utf-8", "replace"), sha256).hexdigest()

@@ -1,12 +1,15 @@
-"""What goes with every answer of the page: nothing is loaded from elsewhere, and nobody frames it."""
+"""Security headers of the web page, and functions that send its responses.
+
+The content security policy allows neither external resources nor framing.
+"""
 
 from __future__ import annotations
 
 from groundwire.dialects.json import dump_json
 from groundwire.errors import GroundwireError
-from groundwire.faces.gateway.asgi import JSON, Headers, Inbound
-from groundwire.faces.gateway.response_writer import retry_after
 from groundwire.model import Json
+from groundwire.server.asgi import JSON, Headers, HttpExchange
+from groundwire.server.response_writer import retry_after_header
 
 CSP = "; ".join(
     (
@@ -25,7 +28,7 @@ SECURITY: Headers = (
     ("content-security-policy", CSP),
     ("x-content-type-options", "nosniff"),
     ("x-frame-options", "DENY"),
-    # Nothing goes to others; a page that hides itself from us too would send its forms without an Origin.
+    # No referrer for other origins. With `no-referrer`, browsers would send forms without an Origin.
     ("referrer-policy", "same-origin"),
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-origin"),
@@ -34,30 +37,30 @@ SECURITY: Headers = (
 PRIVATE: Headers = (("cache-control", "no-store"),)
 
 
-async def send_page(inbound: Inbound, html: str, *, status: int = 200, more: Headers = ()) -> None:
-    """A page."""
-    head = (("content-type", "text/html; charset=utf-8"), *SECURITY, *PRIVATE, *more)
-    await inbound.respond(status, head, html.encode("utf-8", "replace"))
+async def send_page(exchange: HttpExchange, html: str, *, status: int = 200, extra: Headers = ()) -> None:
+    """Send an HTML page."""
+    head = (("content-type", "text/html; charset=utf-8"), *SECURITY, *PRIVATE, *extra)
+    await exchange.respond(status, head, html.encode("utf-8", "replace"))
 
 
-async def send_away(inbound: Inbound, path: str, more: Headers = ()) -> None:
-    """Somewhere else, by GET."""
-    await inbound.respond(303, (("location", path), *SECURITY, *PRIVATE, *more), b"")
+async def redirect(exchange: HttpExchange, path: str, extra: Headers = ()) -> None:
+    """Redirect with 303: the browser continues with GET."""
+    await exchange.respond(303, (("location", path), *SECURITY, *PRIVATE, *extra), b"")
 
 
-async def send_file(inbound: Inbound, name: str, kind: str, text: str) -> None:
-    """Something to keep. The name is made of our own letters."""
+async def send_file(exchange: HttpExchange, name: str, content_type: str, text: str) -> None:
+    """Send a download. The name must need no escaping."""
     disposition = ("content-disposition", f'attachment; filename="{name}"')
-    head = (("content-type", f"{kind}; charset=utf-8"), disposition, *SECURITY, *PRIVATE)
-    await inbound.respond(200, head, text.encode("utf-8", "replace"))
+    head = (("content-type", f"{content_type}; charset=utf-8"), disposition, *SECURITY, *PRIVATE)
+    await exchange.respond(200, head, text.encode("utf-8", "replace"))
 
 
-async def send_refusal(inbound: Inbound, error: GroundwireError, message: str) -> None:
-    """Why something was not done, for the script of the page."""
-    head = (("content-type", JSON), *retry_after(error), *SECURITY, *PRIVATE)
-    await inbound.respond(error.status_hint, head, dump_json({"message": message}).encode())
+async def send_error(exchange: HttpExchange, error: GroundwireError, message: str) -> None:
+    """Send the message of an error as JSON, for the scripts of the page."""
+    head = (("content-type", JSON), *retry_after_header(error), *SECURITY, *PRIVATE)
+    await exchange.respond(error.status_hint, head, dump_json({"message": message}).encode())
 
 
-def event(name: str, body: Json) -> bytes:
-    """One event of a stream to the page."""
+def sse_event(name: str, body: Json) -> bytes:
+    """One server-sent event."""
     return f"event: {name}\ndata: {dump_json(body)}\n\n".encode("utf-8", "replace")

@@ -1,75 +1,76 @@
-"""Coming in, choosing a language, and the files of the page."""
+"""Login, logout, choice of language, and static files."""
 
 from __future__ import annotations
 
 from groundwire.errors import TurnedAway
-from groundwire.faces.gateway.response_writer import retry_after
-from groundwire.faces.web.app import Face, Page, PageRequest
-from groundwire.faces.web.auth import keep_language, read_form
-from groundwire.faces.web.headers import SECURITY, send_away, send_page
-from groundwire.faces.web.pages import STATIC
+from groundwire.faces.web.auth import language_cookie, read_form
+from groundwire.faces.web.headers import SECURITY, redirect, send_page
+from groundwire.faces.web.pages import STATIC, PageRequest, PageRoute, WebApp
+from groundwire.server.response_writer import retry_after_header
 
-_LARGEST_LOGIN = 4096
-_FOR_EVER = ("cache-control", "public, max-age=31536000, immutable")
+_MAX_LOGIN_BYTES = 4096
+_IMMUTABLE = ("cache-control", "public, max-age=31536000, immutable")
 
 
-async def ask_for_key(face: Face, request: PageRequest) -> None:
-    """The form that asks for a key."""
-    if request.visit.is_known:
-        await send_away(request.inbound, "/")
+async def show_login(web: WebApp, request: PageRequest) -> None:
+    """The login form."""
+    if request.visitor.is_logged_in:
+        await redirect(request.exchange, "/")
         return
-    await send_page(request.inbound, face.pages.render("login", request.visit), more=request.visit.cookies)
+    await send_page(
+        request.exchange, web.pages.render("login", request.visitor), extra=request.visitor.cookies
+    )
 
 
-async def log_in(face: Face, request: PageRequest) -> None:
-    """Let somebody in who shows a key."""
-    form = await read_form(request.visit, request.inbound, _LARGEST_LOGIN)
+async def log_in(web: WebApp, request: PageRequest) -> None:
+    """Log in with a key."""
+    form = await read_form(request.visitor, request.exchange, _MAX_LOGIN_BYTES)
     try:
-        cookies = face.desk.log_in(request.gateway, request.inbound, form.get("key", ""))
+        cookies = web.auth.log_in(request.app, request.exchange, form.get("key", ""))
     except TurnedAway as error:
-        request.call.outcome = error.code
-        html = face.pages.render("login", request.visit, trouble=face.line(request, error))
-        more = (*retry_after(error), *request.visit.cookies)
-        await send_page(request.inbound, html, status=error.status_hint, more=more)
+        request.context.outcome = error.code
+        html = web.pages.render("login", request.visitor, error_text=web.error_text(request, error))
+        extra = (*retry_after_header(error), *request.visitor.cookies)
+        await send_page(request.exchange, html, status=error.status_hint, extra=extra)
         return
-    await send_away(request.inbound, "/", cookies)
+    await redirect(request.exchange, "/", cookies)
 
 
-async def leave(face: Face, request: PageRequest) -> None:
-    """End a login."""
-    await read_form(request.visit, request.inbound, _LARGEST_LOGIN)
-    await send_away(request.inbound, "/login", face.desk.log_out(request.gateway, request.inbound))
+async def log_out(web: WebApp, request: PageRequest) -> None:
+    """Log out."""
+    await read_form(request.visitor, request.exchange, _MAX_LOGIN_BYTES)
+    await redirect(request.exchange, "/login", web.auth.log_out(request.app, request.exchange))
 
 
-async def choose_language(_: Face, request: PageRequest) -> None:
-    """Speak another language from now on."""
-    form = await read_form(request.visit, request.inbound)
+async def choose_language(_: WebApp, request: PageRequest) -> None:
+    """Store the chosen language in a cookie."""
+    form = await read_form(request.visitor, request.exchange)
     back = form.get("back", "/")
-    # Only a path of ours: a second slash would lead to another host.
+    # Only a path of this site: a second slash would lead to another host.
     path = back if back.startswith("/") and not back.startswith(("//", "/\\")) and back.isascii() else "/"
-    path = "/" if any(ord(sign) <= 0x20 for sign in path) else path
-    await send_away(request.inbound, path, keep_language(request.inbound, form.get("language", "")))
+    path = "/" if any(ord(character) <= 0x20 for character in path) else path
+    await redirect(request.exchange, path, language_cookie(request.exchange, form.get("language", "")))
 
 
-async def send_static(face: Face, request: PageRequest) -> None:
-    """A file of the page."""
-    digest, _, name = request.names["name"].partition("/")
-    file = face.pages.files.get(name)
+async def send_static(web: WebApp, request: PageRequest) -> None:
+    """Send a static file."""
+    digest, _, name = request.params["name"].partition("/")
+    file = web.pages.files.get(name)
     if file is None:
-        raise TurnedAway(status=404, message="there is no such file", code="NOT_FOUND")
+        raise TurnedAway(status=404, message="this file does not exist", code="NOT_FOUND")
     tag = f'"{file.tag}"'
-    kept = _FOR_EVER if digest == face.pages.digest else ("cache-control", "no-cache")
-    head = (("etag", tag), kept, *SECURITY)
-    if request.inbound.headers.get("if-none-match") == tag:
-        await request.inbound.respond(304, head, b"")
+    caching = _IMMUTABLE if digest == web.pages.digest else ("cache-control", "no-cache")
+    head = (("etag", tag), caching, *SECURITY)
+    if request.exchange.headers.get("if-none-match") == tag:
+        await request.exchange.respond(304, head, b"")
         return
-    await request.inbound.respond(200, (("content-type", file.kind), *head), file.data)
+    await request.exchange.respond(200, (("content-type", file.content_type), *head), file.data)
 
 
-PAGES: tuple[Page, ...] = (
-    Page("GET", "/login", ask_for_key, is_open=True, about="Asks for a key."),
-    Page("POST", "/login", log_in, is_open=True, about="Lets somebody in."),
-    Page("POST", "/logout", leave, is_open=True, about="Ends a login."),
-    Page("POST", "/language", choose_language, is_open=True, about="Chooses a language."),
-    Page("GET", f"{STATIC}/{{name}}", send_static, is_open=True, about="Files of the page."),
+PAGES: tuple[PageRoute, ...] = (
+    PageRoute("GET", "/login", show_login, is_public=True, about="The login form."),
+    PageRoute("POST", "/login", log_in, is_public=True, about="Logs in with a key."),
+    PageRoute("POST", "/logout", log_out, is_public=True, about="Logs out."),
+    PageRoute("POST", "/language", choose_language, is_public=True, about="Sets the language."),
+    PageRoute("GET", f"{STATIC}/{{name}}", send_static, is_public=True, about="Static files."),
 )

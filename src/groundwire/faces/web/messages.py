@@ -1,6 +1,6 @@
-"""What is said beside an answer, in the reader's language: a sentence for each code, and its own words.
+"""Messages of warnings and errors in the visitor's language: a sentence for each code, and details.
 
-A code that has no sentence is of somebody else's making; its words are shown as they came.
+A code without a sentence comes from a provider; its message is shown as it is.
 """
 
 from __future__ import annotations
@@ -16,57 +16,57 @@ from groundwire.model.value import value
 
 Kind: TypeAlias = Literal["warning", "error", "finish"]
 
-_WHOLE = frozenset(
+_WITHOUT_DETAIL = frozenset(
     {
         *("not_live", "thin_evidence", "not_cited", "nothing_found", "estimated", "search_limit"),
         *("CLOSING", "INVALID_KEY", "NOT_FOUND", "OVERLOADED", "STALE_FORM"),
         *("SESSION_BUSY", "STORE_FAILED", "STORE_FULL", "STORE_UNAVAILABLE", "UNREADABLE_MESSAGE"),
     }
 )
-"""Codes whose sentence says all there is to say."""
-_CUT = ("length", "filtered", "refused", "pause", "other")
+"""Codes whose sentence is complete without the message of the error."""
+_INCOMPLETE = ("length", "filtered", "refused", "pause", "other")
 
 
 @value
-class Note:
-    """A sentence of ours, and what was told with it."""
+class UserMessage:
+    """A translated sentence, and the untranslated details."""
 
     sentence: str = ""
     detail: str = ""
 
 
-def warning_note(warning: Warned, texts: Mapping[str, str]) -> Note:
-    """Something to know of an answer."""
-    return _note("warning", warning.code, warning.message, texts)
+def warning_message(warning: Warned, texts: Mapping[str, str]) -> UserMessage:
+    """The message of a warning."""
+    return _message("warning", warning.code, warning.message, texts)
 
 
-def error_note(error: GroundwireError, texts: Mapping[str, str]) -> Note:
-    """Why an answer broke off, or a question was refused."""
+def error_message(error: GroundwireError, texts: Mapping[str, str]) -> UserMessage:
+    """The message of an error."""
     if isinstance(error, InvalidDomain | OutsideAgent):
-        return Note(texts[f"error_{error.code}"].format(domain=one_line(error.domain)))
-    return _note("error", error.code, error.message, texts)
+        return UserMessage(texts[f"error_{error.code}"].format(domain=one_line(error.domain)))
+    return _message("error", error.code, error.message, texts)
 
 
 def error_line(error: GroundwireError, texts: Mapping[str, str]) -> str:
-    """Why something cannot be done, on one line."""
-    note = error_note(error, texts)
-    return " ".join(filter(None, (note.sentence, note.detail)))
+    """The message of an error, on one line."""
+    message = error_message(error, texts)
+    return " ".join(filter(None, (message.sentence, message.detail)))
 
 
 def search_failure(code: str, texts: Mapping[str, str]) -> str:
-    """Why a search failed: a sentence for the codes of the wire, and the code itself for any other."""
+    """Why a search failed: a sentence for known codes, and the code itself for others."""
     return texts.get(f"search_{code}", "") or f"{texts['search_failed']} ({one_line(code)[:80]})"
 
 
-def finish_note(answer: Answer, texts: Mapping[str, str]) -> Note:
-    """Why a finished answer does not say everything; empty if it does."""
-    if answer.error is not None or answer.finish not in (*_CUT, "stop"):
-        return Note()
+def finish_message(answer: Answer, texts: Mapping[str, str]) -> UserMessage:
+    """Why a finished answer is incomplete; empty if it is complete."""
+    if answer.error is not None or answer.finish not in (*_INCOMPLETE, "stop"):
+        return UserMessage()
     if answer.finish == "stop":
-        return Note() if answer.parts else Note(texts["finish_empty"])
-    return _note("finish", answer.finish, answer.detail, texts)
+        return UserMessage() if answer.parts else UserMessage(texts["finish_empty"])
+    return _message("finish", answer.finish, answer.detail, texts)
 
 
-def _note(kind: Kind, code: str, message: str, texts: Mapping[str, str]) -> Note:
+def _message(kind: Kind, code: str, message: str, texts: Mapping[str, str]) -> UserMessage:
     sentence = texts.get(f"{kind}_{code}", "")
-    return Note(sentence, "" if sentence and code in _WHOLE else one_line(message))
+    return UserMessage(sentence, "" if sentence and code in _WITHOUT_DETAIL else one_line(message))

@@ -1,4 +1,4 @@
-"""Google's search suggestions: shown as their terms want it, without their HTML."""
+"""Google's search suggestions, which its terms require to be shown, without their HTML."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ from groundwire.faces.web.visible import one_line
 from groundwire.model.value import value
 from groundwire.text.urls import is_host_of
 
-_LONGEST = 100_000
-_MOST = 20
+_MAX_HTML = 100_000
+_MAX_SUGGESTIONS = 20
 _GOOGLE = "google.com"
 
 
 @value
 class Suggestion:
-    """A search at Google's."""
+    """A link to a Google search."""
 
     label: str
     href: str
 
 
 def read_suggestions(html: str) -> tuple[Suggestion, ...]:
-    """The searches that a piece of HTML links to; links to anybody but Google are left out."""
-    reader = _Reader()
-    reader.feed(html[:_LONGEST])
-    reader.close()
-    return tuple(reader.found[:_MOST])
+    """The Google searches that an HTML fragment links to; other links are dropped."""
+    parser = _SuggestionParser()
+    parser.feed(html[:_MAX_HTML])
+    parser.close()
+    return tuple(parser.found[:_MAX_SUGGESTIONS])
 
 
-class _Reader(HTMLParser):
+class _SuggestionParser(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.found: list[Suggestion] = []
         self._href = ""
-        self._words: list[str] = []
+        self._label: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "a":
             link = web_link(dict(attrs).get("href") or "")
-            ours = link is not None and is_host_of(link.host, _GOOGLE) and link.href.startswith("https:")
-            self._href = link.href if link is not None and ours else ""
-            self._words = []
+            is_google = link is not None and is_host_of(link.host, _GOOGLE) and link.href.startswith("https:")
+            self._href = link.href if link is not None and is_google else ""
+            self._label = []
 
     def handle_data(self, data: str) -> None:
-        self._words.append(data)
+        self._label.append(data)
 
     def handle_endtag(self, tag: str) -> None:
-        label = one_line(" ".join(self._words))[:200]
+        label = one_line(" ".join(self._label))[:200]
         if tag == "a" and self._href and label:
             self.found.append(Suggestion(label, self._href))
             self._href = ""

@@ -1,37 +1,116 @@
-"""What was used: searches, tokens and cost by provider and day."""
+"""Usage page: searches, tokens and cost by provider and day, with SVG charts that need no script."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from html import escape
+from math import floor, log10
 
-from groundwire.chat.spending import by_model, cost_of, days_until, searches_of, series, tokens_of
-from groundwire.faces.web.app import Face, Page, PageRequest
-from groundwire.faces.web.charts import bars
-from groundwire.faces.web.pages import Texts
+from groundwire.chat.spending import Series, by_model, cost_of, days_until, searches_of, series, tokens_of
+from groundwire.faces.web.pages import PageRequest, PageRoute, Texts, WebApp
+from groundwire.faces.web.visible import one_line
 from groundwire.store.base import UsageTotal
 
-_SPANS = (7, 30, 90)
+WIDTH, HEIGHT = 720, 180
+_LEFT, _BOTTOM, _TOP = 52, 24, 10
+_COLOURS = 6
+
+
+def stacked_bars(series: Series, label: str) -> str:
+    """SVG of stacked bars: one bar for each day, one colour for each provider."""
+    days = len(series.days)
+    top = _round_up(max((sum(stack) for stack in zip(*series.values.values(), strict=True)), default=0.0))
+    step = (WIDTH - _LEFT) / max(days, 1)
+    parts = [*_axis(top), *_dates(series, step)]
+    for day in range(days):
+        parts += _stack(series, day, step, top)
+    title = f"<title>{escape(label)}</title>"
+    plot = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">{title}'
+    return plot + "".join(parts) + "</svg>" + _legend(series)
+
+
+def _stack(series: Series, day: int, step: float, top: float) -> list[str]:
+    base = float(HEIGHT - _BOTTOM)
+    parts = []
+    for colour, (name, numbers) in enumerate(series.values.items()):
+        amount = numbers[day]
+        if not amount:
+            continue
+        height = amount / top * (HEIGHT - _BOTTOM - _TOP)
+        base -= height
+        label = f"{series.days[day]} · {one_line(name)}: {_short(amount)}"
+        parts.append(
+            f'<rect class="series-{colour % _COLOURS}" x="{_LEFT + day * step + step * 0.15:.1f}" '
+            f'y="{base:.1f}" width="{step * 0.7:.1f}" height="{height:.1f}">'
+            f"<title>{escape(label)}</title></rect>"
+        )
+    return parts
+
+
+def _axis(top: float) -> list[str]:
+    parts = []
+    for share in (0.0, 0.5, 1.0):
+        y = HEIGHT - _BOTTOM - share * (HEIGHT - _BOTTOM - _TOP)
+        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(top * share)}</text>')
+    return parts
+
+
+def _dates(series: Series, step: float) -> list[str]:
+    every = max(1, len(series.days) // 8)
+    return [
+        f'<text x="{_LEFT + (index + 0.5) * step:.1f}" y="{HEIGHT - 6}" text-anchor="middle">'
+        f"{escape(day[5:])}</text>"
+        for index, day in enumerate(series.days)
+        if index % every == 0
+    ]
+
+
+def _legend(series: Series) -> str:
+    items = (
+        f'<li><span class="swatch series-{colour % _COLOURS}"></span>{escape(one_line(name) or "?")}</li>'
+        for colour, name in enumerate(series.values)
+    )
+    return f'<ul class="legend">{"".join(items)}</ul>'
+
+
+def _round_up(number: float) -> float:
+    """The next number of the form 1, 2 or 5 times a power of ten."""
+    if number <= 0:
+        return 1.0
+    size = 10.0 ** floor(log10(number))
+    return next((factor * size for factor in (1, 2, 5) if factor * size >= number), 10.0 * size)
+
+
+def _short(number: float) -> str:
+    for size, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.3g}{suffix}"
+    return f"{number:.3g}"
+
+
+_DAY_RANGES = (7, 30, 90)
 _MEASURES = (("usage_searches", searches_of), ("usage_tokens", tokens_of), ("usage_cost", cost_of))
 
 
-async def usage(face: Face, request: PageRequest) -> None:
-    """Charts, and a row for each model."""
-    told = request.inbound.parameter("days")
-    count = int(told) if told in map(str, _SPANS) else 30
-    today = datetime.fromtimestamp(face.clock(), UTC).date()
-    totals = await face.chat.usage(request.visit.owner, (today - timedelta(days=count - 1)).isoformat())
-    texts = face.pages.texts[request.visit.language]
-    # Beside the loop: many models make many totals.
+async def usage(web: WebApp, request: PageRequest) -> None:
+    """The charts, and a table with a row for each model."""
+    days = request.exchange.query_param("days")
+    count = int(days) if days in map(str, _DAY_RANGES) else 30
+    today = datetime.fromtimestamp(web.clock(), UTC).date()
+    totals = await web.chat.usage(request.visitor.owner, (today - timedelta(days=count - 1)).isoformat())
+    texts = web.pages.texts[request.visitor.language]
+    # In threads: many models make many totals.
     charts = await asyncio.to_thread(_charts, totals, days_until(today, count), texts)
     models = await asyncio.to_thread(by_model, totals)
-    await face.send(request, "usage", totals=models, charts=charts, days=count, place="usage")
+    await web.send(request, "usage", totals=models, charts=charts, days=count, section="usage")
 
 
 def _charts(totals: Sequence[UsageTotal], days: tuple[str, ...], texts: Texts) -> list[tuple[str, str]]:
     drawn = ((texts[name], series(totals, days, measure)) for name, measure in _MEASURES)
-    return [(label, bars(numbers, label)) for label, numbers in drawn if not numbers.is_empty]
+    return [(label, stacked_bars(numbers, label)) for label, numbers in drawn if not numbers.is_empty]
 
 
-PAGES: tuple[Page, ...] = (Page("GET", "/usage", usage, about="What was used."),)
+PAGES: tuple[PageRoute, ...] = (PageRoute("GET", "/usage", usage, about="The usage page."),)

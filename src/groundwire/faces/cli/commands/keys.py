@@ -11,8 +11,8 @@ from groundwire.faces.cli.parsers import UsageError
 from groundwire.faces.cli.printable import one_line, printable_json
 from groundwire.faces.cli.session import configure
 from groundwire.faces.cli.table import lined_up
-from groundwire.faces.gateway.keys import Key, KeyFile
 from groundwire.model import JsonObject
+from groundwire.server.keys import ApiKey, KeyFile
 
 _LONGEST_NAME = 100
 
@@ -78,7 +78,7 @@ def _revoke(file: KeyFile, arguments: Namespace, console: Console) -> int:
     return exits.OK
 
 
-def _encode(key: Key) -> JsonObject:
+def _encode(key: ApiKey) -> JsonObject:
     return {"id": key.id, "name": key.name, "created": key.created, "revoked": key.revoked}
 
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, cast
 from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.session import connect
-from groundwire.faces.mcp.package import need_package
+from groundwire.faces.mcp.handshake import require_mcp_package
 from groundwire.faces.mcp.stdio import serve
 
 if TYPE_CHECKING:
-    from groundwire.faces.mcp.tool_list import Asker
+    from groundwire.faces.mcp.tool_list import McpBackend
 
 
 def run(arguments: Namespace, console: Console) -> int:
     """Serve until the client has gone."""
-    need_package()
+    require_mcp_package()
     if console.stdin.isatty():
         console.note("groundwire: waiting for an MCP client on standard input; Ctrl-C ends it")
         console.note("To set up a client: groundwire connect --help")
@@ -27,7 +27,7 @@ def run(arguments: Namespace, console: Console) -> int:
 
 
 async def _serve(arguments: Namespace, console: Console) -> None:
-    asker = cast("Asker", connect(arguments, console))
+    asker = cast("McpBackend", connect(arguments, console))
     try:
         await serve(asker, language=arguments.lang, every=arguments.all)
     finally:

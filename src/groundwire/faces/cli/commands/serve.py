@@ -6,20 +6,20 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import cast
 
+from groundwire.commands.http_app import ListenOptions, ServiceBackend, base_url, open_socket, serve
 from groundwire.config.schema import Config
 from groundwire.faces.cli.console import BOLD, Console
 from groundwire.faces.cli.edge import redactor
 from groundwire.faces.cli.session import configure
-from groundwire.faces.gateway.access import check_bind
-from groundwire.faces.gateway.access_log import set_up_logging
-from groundwire.faces.gateway.keys import KeyFile
-from groundwire.faces.gateway.service import Place, Servant, address_of, open_socket, serve
+from groundwire.server.access_log import set_up_logging
+from groundwire.server.auth import check_bind
+from groundwire.server.keys import KeyFile
 
 
 def run(arguments: Namespace, console: Console) -> int:
     """Serve until interrupted."""
     config = configure(arguments, console)
-    place = Place(
+    place = ListenOptions(
         arguments.host or config.gateway.host,
         config.gateway.port if arguments.port is None else arguments.port,
         arguments.workers,
@@ -30,13 +30,13 @@ def run(arguments: Namespace, console: Console) -> int:
     with open_socket(place) as listener:
         connect = _connect(config, console)
         usable = [name for name, ok in connect().usable().items() if ok]
-        _announce(console, address_of(listener, place.host), usable, keys)
+        _announce(console, base_url(listener, place.host), usable, keys)
         set_up_logging(arguments.log_level, console.stderr, redactor(console.env).redact)
         return serve(place, listener, connect, console.env)
 
 
-def _connect(config: Config, console: Console) -> Callable[[], Servant]:
-    return lambda: cast("Servant", console.connect(config, console.env))
+def _connect(config: Config, console: Console) -> Callable[[], ServiceBackend]:
+    return lambda: cast("ServiceBackend", console.connect(config, console.env))
 
 
 def _announce(console: Console, address: str, usable: list[str], keys: int) -> None:

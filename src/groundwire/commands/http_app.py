@@ -1,0 +1,200 @@
+"""The HTTP application of `groundwire serve`: gateway, web page and MCP in one, and the processes that serve
+it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from tempfile import TemporaryDirectory
+from time import time
+from typing import TYPE_CHECKING, Protocol, cast
+
+from groundwire.chat.chat import chat_for
+from groundwire.client import Groundwire
+from groundwire.errors import ConfigError
+from groundwire.faces.gateway.count_tokens import COUNT_TOKENS_ROUTES
+from groundwire.faces.gateway.endpoints import DIALECT_ROUTES
+from groundwire.faces.gateway.meta import DOCS_ROUTES, HEALTH_ROUTES
+from groundwire.faces.gateway.models import MODEL_ROUTES
+from groundwire.faces.mcp.http import mcp_app, mcp_route
+from groundwire.faces.web.app import routes_for
+from groundwire.model.value import value
+from groundwire.server.access_log import RequestLog, log_request
+from groundwire.server.app import AccessRecord, Backend, HttpApp
+from groundwire.server.auth import AccessControl
+from groundwire.server.http_server import create_server
+from groundwire.server.keys import KeyFile, Keyring, load_secret
+from groundwire.server.metrics import share_metrics
+from groundwire.server.response_writer import ResponseTimeouts
+from groundwire.server.routes import Route, RouteTable
+from groundwire.server.usage import UsageRecorder
+from groundwire.server.workers import WorkerProcesses, bind_socket, tune_gc
+from groundwire.store.open import StoreProbe, open_store
+
+if TYPE_CHECKING:
+    from groundwire.faces.mcp.tool_list import McpBackend
+
+GATEWAY_ROUTES: tuple[Route, ...] = (
+    *DIALECT_ROUTES,
+    *COUNT_TOKENS_ROUTES,
+    *MODEL_ROUTES,
+    *HEALTH_ROUTES,
+    *DOCS_ROUTES,
+)
+_KILL_AFTER = 5.0
+"""Seconds after the drain time until a worker is killed."""
+
+
+def create_app(
+    groundwire: Backend, env: Mapping[str, str], *, host: str = "", timeouts: ResponseTimeouts | None = None
+) -> HttpApp:
+    """The application with the routes of the gateway and MCP."""
+    config = groundwire.config
+    settings = config.gateway
+    keys = Keyring(KeyFile(config.data_dir))
+    observers: tuple[Callable[[AccessRecord], None], ...] = (log_request,)
+    if settings.request_log:
+        observers = (*observers, RequestLog(settings.request_log, time))
+    secret = load_secret(config.data_dir, env)
+    mcp = mcp_app(cast("McpBackend", groundwire), secret=secret)
+    app = HttpApp(
+        groundwire,
+        RouteTable((*GATEWAY_ROUTES, mcp_route(mcp))),
+        AccessControl(
+            host or settings.host,
+            keys,
+            hosts=settings.hosts,
+            origins=settings.origins,
+            proxies=settings.trusted_proxies,
+            metrics_keys=keys.metrics,
+        ),
+        secret=secret,
+        timeouts=timeouts,
+        observers=observers,
+    )
+    app.on_close.insert(0, mcp.aclose)
+    return app
+
+
+def add_web_page(app: HttpApp, groundwire: Groundwire) -> None:
+    """Add the routes of the web page, with a store that is open until the application closes."""
+    config = groundwire.config
+    store = open_store(config.store or f"sqlite:///{config.data_dir}/groundwire.db")
+    recorder = app.usage_recorder = UsageRecorder(store)
+    app.readiness_checks.append(StoreProbe(store).problem)
+    app.routes = RouteTable((*app.routes.routes, *routes_for(chat_for(groundwire, store))))
+
+    async def close() -> None:
+        await recorder.aclose()
+        await asyncio.to_thread(store.close)
+
+    app.on_close.append(close)
+
+
+@value
+class ListenOptions:
+    """Address and processes of the service."""
+
+    host: str
+    port: int
+    workers: int = 1
+    drain: float = 30.0
+    """Seconds that open requests have to end after a signal."""
+
+
+class ServiceBackend(Backend, Protocol):
+    """A `Groundwire` that can be warmed up."""
+
+    def prepare(self) -> None:
+        """Import what the first request would otherwise wait for."""
+        ...
+
+
+def open_socket(options: ListenOptions) -> socket.socket:
+    """The listening socket; raises `ConfigError` if the address cannot be used."""
+    try:
+        first = bind_socket(options.host, options.port)
+        if options.workers == 1:
+            return first
+        # Bound without SO_REUSEPORT first: otherwise another service of this user could share the address.
+        port = first.getsockname()[1]
+        first.close()
+        return bind_socket(options.host, port, shared=True)
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(_bind_error(options, error)) from None
+
+
+def _bind_error(options: ListenOptions, error: Exception) -> str:
+    number = error.errno if isinstance(error, OSError) else None
+    if number == errno.EADDRINUSE:
+        return f"port {options.port} of {options.host} is in use; choose another with --port"
+    if number in (errno.EACCES, errno.EPERM):
+        return f"you may not bind port {options.port}; choose one above 1023 with --port"
+    return f"{options.host} is not an address of this machine; choose another with --host"
+
+
+def base_url(listener: socket.socket, host: str) -> str:
+    """The URL for clients on this machine."""
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(host, host)  # noqa: S104
+    port = listener.getsockname()[1]
+    return f"http://[{shown}]:{port}" if ":" in shown and "[" not in shown else f"http://{shown}:{port}"
+
+
+def serve(
+    options: ListenOptions,
+    listener: socket.socket,
+    connect: Callable[[], ServiceBackend],
+    env: Mapping[str, str],
+) -> int:
+    """Serve until a signal; returns the exit code. Each process creates its own `Groundwire`."""
+    _raise_file_limit()
+    if options.workers == 1:
+        share_metrics("")
+        return asyncio.run(_serve(options, listener, connect(), env))
+    connect().prepare()  # before the fork, so that the workers share the imported modules
+    with TemporaryDirectory(prefix="groundwire-") as directory:
+        share_metrics(directory)
+
+        def work(parent_alive: int) -> int:
+            own = bind_socket(options.host, listener.getsockname()[1], shared=True)
+            return asyncio.run(_serve(options, own, connect(), env, parent_alive=parent_alive))
+
+        return WorkerProcesses(options.workers, work, options.drain + _KILL_AFTER).run()
+
+
+async def _serve(
+    options: ListenOptions,
+    listener: socket.socket,
+    groundwire: ServiceBackend,
+    env: Mapping[str, str],
+    *,
+    parent_alive: int | None = None,
+) -> int:
+    app = create_app(groundwire, env, host=options.host)
+    if isinstance(groundwire, Groundwire):
+        add_web_page(app, groundwire)
+    server = create_server(app, options.host, options.port, drain=options.drain, sheds_load=True)
+    if parent_alive is not None:
+
+        def parent_died() -> None:
+            asyncio.get_running_loop().remove_reader(parent_alive)
+            server.should_exit = True
+
+        asyncio.get_running_loop().add_reader(parent_alive, parent_died)
+    preparing = asyncio.create_task(asyncio.to_thread(groundwire.prepare))
+    preparing.add_done_callback(lambda _: tune_gc())
+    await server.serve(sockets=[listener])
+    await preparing
+    return 1 if server.force_exit else 0
+
+
+def _raise_file_limit() -> None:
+    """A stream uses two file descriptors, and many systems start with a limit of 1,024."""
+    import resource  # noqa: PLC0415  not available on every system
+
+    with suppress(ValueError, OSError):
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,0 +1,115 @@
+"""Client quirks: how a client is shown citations, by its User-Agent; usage for clients that require it.
+
+Claude Code prints the last text block of a main turn, and cited text is split into blocks. OpenCode drops the
+annotations of Chat and the grounding of Gemini, and prints none of the others. Gemini CLI shows no grounding
+of its main turns. Codex and Copilot never show annotations. Requests of an agent's own search tool (Claude
+Code, Gemini CLI) read structured citations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from groundwire.errors import InvalidArguments
+from groundwire.faces.gateway.rendering import RENDERINGS, Rendering
+from groundwire.model import Event, Finished, Request, Usage, UsageSeen, Verbatim
+from groundwire.model.value import replace
+from groundwire.routing.intent import side_query
+
+HEADER = "x-groundwire-render"
+
+
+class ClientQuirk(NamedTuple):
+    """The rendering of citations for one client."""
+
+    agent: re.Pattern[str]
+    """Matches its User-Agent."""
+    dialects: frozenset[str]
+    """The dialects for which this applies; empty for all."""
+    rendering: Rendering
+
+
+def _agent(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+QUIRKS = (
+    ClientQuirk(_agent(r"\bclaude-cli/"), frozenset({"anthropic_messages"}), "markers"),
+    ClientQuirk(_agent(r"\bopencode\b"), frozenset({"openai_chat", "gemini"}), "markers"),
+    ClientQuirk(_agent(r"\bopencode\b"), frozenset(), "both"),
+    ClientQuirk(_agent(r"\bGeminiCLI\b"), frozenset({"gemini"}), "markers"),
+    ClientQuirk(_agent(r"\bcodex_"), frozenset({"openai_responses"}), "both"),
+    ClientQuirk(_agent(r"\bcopilot\b"), frozenset({"openai_responses"}), "both"),
+    ClientQuirk(_agent(r"\bcopilot\b"), frozenset(), "markers"),
+)
+
+
+def rendering_for(headers: Mapping[str, str], dialect: str, request: Request, configured: str) -> Rendering:
+    """The rendering of citations: from the header, else from the configuration, else from the client's
+    quirk."""
+    if request.search is None:
+        return "structured"
+    return chosen_rendering(headers, configured) or _client_rendering(
+        headers.get("user-agent", ""), dialect, request
+    )
+
+
+def chosen_rendering(headers: Mapping[str, str], configured: str) -> Rendering | None:
+    """The rendering that the header or the configuration names; None for `auto`."""
+    chosen = headers.get(HEADER, configured)
+    if HEADER in headers and chosen not in (*RENDERINGS, "auto"):
+        raise InvalidArguments(f"{HEADER}: {chosen[:40]!r} is not one of {', '.join(RENDERINGS)}, auto")
+    return next((mode for mode in RENDERINGS if mode == chosen), None)
+
+
+def accepts_vendor_text(headers: Mapping[str, str], dialect: str, configured: str) -> bool:
+    """May the vendor's own bytes pass to a client that shows no citations? OpenAI's texts contain their
+    links."""
+    return dialect == "openai_responses" and headers.get(HEADER, configured) == "auto"
+
+
+def _client_rendering(agent: str, dialect: str, request: Request) -> Rendering:
+    if is_agent_search(dialect, request):
+        return "structured"
+    for quirk in QUIRKS:
+        if quirk.agent.search(agent) and (not quirk.dialects or dialect in quirk.dialects):
+            return quirk.rendering
+    return "structured"
+
+
+def is_agent_search(dialect: str, request: Request) -> bool:
+    """Is this a call of an agent's own search tool, and not a turn of its conversation?"""
+    if dialect == "anthropic_messages":
+        return bool(side_query(request))
+    return dialect == "gemini" and request.search is not None and not request.tools and not request.stream
+
+
+class ZeroUsage:
+    """Adds a usage of zero before the end of an answer that has none.
+
+    The AI SDK (OpenCode) does not take a `response.completed` without `usage` for an end, and repeats the
+    request.
+    """
+
+    def __init__(self) -> None:
+        self._usage = Usage()
+        self._verbatim = False
+
+    def feed(self, batch: Sequence[Event]) -> Sequence[Event]:
+        """The batch, with usage before `Finished` if there was none."""
+        for event in batch:
+            if isinstance(event, UsageSeen):
+                self._usage = event.usage
+            elif isinstance(event, Verbatim):
+                self._verbatim = True
+        if self._verbatim or self._usage.input_tokens is not None:
+            return batch
+        return [changed for event in batch for changed in self._before_end(event)]
+
+    def _before_end(self, event: Event) -> tuple[Event, ...]:
+        if not isinstance(event, Finished):
+            return (event,)
+        usage = replace(self._usage, input_tokens=0, output_tokens=self._usage.output_tokens or 0)
+        return (UsageSeen(usage), event)

@@ -1,0 +1,168 @@
+"""Routes about the gateway itself: health, readiness, metrics, OpenAPI and the documentation page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING
+
+from groundwire import __version__
+from groundwire.dialects.json import dump_json
+from groundwire.model import Json, JsonObject
+from groundwire.server.asgi import JSON
+from groundwire.server.routes import Route
+
+if TYPE_CHECKING:
+    from groundwire.server.app import HttpApp, RequestContext
+
+_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+async def healthz(_: HttpApp, context: RequestContext, __: Mapping[str, str]) -> None:
+    """Liveness: the process answers."""
+    await _send_status(context, 200, "ok")
+
+
+async def readyz(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
+    """Readiness: the server is not closing, a provider is usable, and the store answers."""
+    if app.draining:
+        await _send_status(context, 503, "closing")
+    elif not any(app.groundwire.usable().values()):
+        await _send_status(context, 503, "no provider is usable; `groundwire doctor` says why")
+    else:
+        problems = [problem for check in app.readiness_checks if (problem := await check())]
+        await _send_status(context, 503 if problems else 200, "; ".join(problems) or "ready")
+
+
+async def hello(_: HttpApp, context: RequestContext, __: Mapping[str, str]) -> None:
+    """The connectivity probe of Claude Code."""
+    await _send_status(context, 200, "hello")
+
+
+async def metrics(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
+    """Metrics in the text format of Prometheus."""
+    text = app.metrics.text(app.open_requests)
+    await context.exchange.respond(200, (("content-type", _PROMETHEUS),), text.encode())
+
+
+async def _send_status(context: RequestContext, status: int, text: str) -> None:
+    head = (("content-type", JSON), ("cache-control", "no-store"), ("x-request-id", context.request_id))
+    await context.exchange.respond(status, head, dump_json({"status": text}).encode())
+
+
+HEALTH_ROUTES: tuple[Route, ...] = (
+    Route("GET", "/healthz", healthz, access="public", always=True, about="Liveness: the process answers."),
+    Route(
+        "GET",
+        "/readyz",
+        readyz,
+        access="public",
+        always=True,
+        about="Readiness: 503 while the gateway closes, no provider is usable, or the store does not answer.",
+    ),
+    Route(
+        "GET", "/api/hello", hello, access="public", always=True, about="Answers the probe of Claude Code."
+    ),
+    Route(
+        "GET",
+        "/metrics",
+        metrics,
+        access="metrics",
+        always=True,
+        about="Metrics for Prometheus.",
+    ),
+)
+
+
+_PARAMETER = re.compile(r"\{(\w+)\}")
+_PAGE_HEADERS = (
+    ("content-type", "text/html; charset=utf-8"),
+    ("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+)
+_STYLE = (
+    ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;"
+    "padding:0 1rem}table{border-collapse:collapse;width:100%}td,th{text-align:left;vertical-align:top;"
+    "padding:.3rem .8rem .3rem 0;border-bottom:1px solid #8884}code{font-size:.9em;overflow-wrap:anywhere}"
+)
+_SECURITY_SCHEMES: JsonObject = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "x-api-key": {"type": "apiKey", "in": "header", "name": "x-api-key"},
+    "x-goog-api-key": {"type": "apiKey", "in": "header", "name": "x-goog-api-key"},
+}
+
+
+async def openapi(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
+    """Send the OpenAPI document."""
+    body = dump_json(openapi_document(app.routes.routes)).encode()
+    await context.exchange.respond(200, (("content-type", JSON), ("x-request-id", context.request_id)), body)
+
+
+async def docs(app: HttpApp, context: RequestContext, _: Mapping[str, str]) -> None:
+    """Send the documentation page."""
+    await context.exchange.respond(200, _PAGE_HEADERS, docs_page(app.routes.routes).encode())
+
+
+def openapi_document(routes: tuple[Route, ...]) -> JsonObject:
+    """The OpenAPI 3.1 document. Bodies are not described: their schemas are those of the vendors."""
+    paths: dict[str, Json] = {}
+    for route in routes:
+        entry = paths.setdefault(route.path, {})
+        if isinstance(entry, dict):
+            entry[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "groundwire",
+            "version": __version__,
+            "description": "Cited web search in the dialects of five vendors' APIs.",
+        },
+        "paths": paths,
+        "components": {"securitySchemes": _SECURITY_SCHEMES},
+    }
+
+
+def _operation(route: Route) -> JsonObject:
+    operation: JsonObject = {
+        "summary": route.about,
+        "tags": [route.dialect or "groundwire"],
+        "security": [{name: []} for name in _SECURITY_SCHEMES] if route.access != "public" else [],
+        "responses": {
+            "200": {"description": "The response."},
+            "default": {"description": "An error in the format of the dialect."},
+        },
+    }
+    if params := _PARAMETER.findall(route.path):
+        operation["parameters"] = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in params
+        ]
+    if route.method == "POST":
+        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": {"type": "object"}}}}
+    return operation
+
+
+def docs_page(routes: tuple[Route, ...]) -> str:
+    """The documentation page: one table, without scripts or external resources."""
+    rows = "".join(
+        f"<tr><td>{escape(route.method)}<td><code>{escape(route.path)}</code>"
+        f"<td>{escape(route.about)}<td>{'public' if route.access == 'public' else 'key'}"
+        for route in routes
+    )
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>groundwire gateway</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
+        f"<h1>groundwire {escape(__version__)}</h1>"
+        "<p>Point a client of any of these APIs at this address. Models: <code>provider/model</code>, an "
+        "alias of yours, a vendor’s own name, or <code>auto</code>; <code>GET /v1/models</code> lists them. "
+        'For programs: <a href="/openapi.json">openapi.json</a>.'
+        f"<table><tr><th>Method<th>Path<th>Description<th>Access{rows}</table></html>"
+    )
+
+
+DOCS_ROUTES: tuple[Route, ...] = (
+    Route("GET", "/", docs, access="public", about="This page."),
+    Route("GET", "/docs", docs, access="public", about="This page."),
+    Route("GET", "/openapi.json", openapi, access="public", about="The routes as OpenAPI 3.1."),
+)

@@ -1,0 +1,320 @@
+"""The HTTP application (ASGI) that serves the routes of the gateway, the web page and MCP.
+
+For every request, in this order: check Host and Origin, find the route, check the key, check the capacity,
+call the endpoint. Errors are written in the dialect of the route.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol
+
+from groundwire.config.schema import Config, GatewaySettings
+from groundwire.dialects.base import Reply
+from groundwire.dialects.json import dump_json
+from groundwire.dialects.registry import dialect
+from groundwire.errors import GroundwireError, TurnedAway
+from groundwire.model import Event, Request, Usage
+from groundwire.model.value import value
+from groundwire.routing.cache import OnCacheStatus, ResponseCache
+from groundwire.routing.resolve import resolve
+from groundwire.server.asgi import JSON, ClientDisconnected, HttpExchange, Receive, Scope, Send
+from groundwire.server.auth import AccessControl
+from groundwire.server.idempotency import HEADER as IDEMPOTENCY_KEY
+from groundwire.server.idempotency import IdempotencyCache
+from groundwire.server.limits import check_request
+from groundwire.server.metrics import Metrics
+from groundwire.server.overload import LoadShedder, overloaded_error
+from groundwire.server.response_writer import ResponseInfo, ResponseTimeouts, retry_after_header
+from groundwire.server.routes import RouteMatch, RouteTable
+from groundwire.server.shutdown import ActiveStreams, closing_error
+
+if TYPE_CHECKING:
+    from groundwire.client import ProviderStatus
+    from groundwire.server.usage import UsageRecorder
+
+log = logging.getLogger("groundwire.gateway")
+
+_DEFAULT_DIALECT = "openai_chat"
+"""Dialect of errors where neither the route nor the headers name one: most clients understand it."""
+_PUBLIC_REQUESTS = 256
+"""Requests to public routes beyond `max_requests`: the web page can still say that the server is full."""
+_BODY_UNREAD = frozenset({408, 413, 415})
+"""After these statuses the connection is closed: the rest of the body must not be parsed as a request."""
+
+
+class Backend(Protocol):
+    """The methods of `Groundwire` that the application needs."""
+
+    @property
+    def config(self) -> Config: ...
+
+    def batches(
+        self, request: Request, *, provider: str = ..., model: str = ...
+    ) -> AsyncGenerator[Sequence[Event], None]: ...
+
+    def usable(self) -> Mapping[str, bool]: ...
+
+    def providers(self) -> list[ProviderStatus]: ...
+
+    async def aclose(self) -> None: ...
+
+
+@value
+class AccessRecord:
+    """One completed request, for the access log and metrics. It holds nothing of its content."""
+
+    method: str
+    path: str
+    """The path of the route, with its parameters as names."""
+    status: int
+    seconds: float
+    request_id: str
+    dialect: str
+    provider: str
+    outcome: str
+    """`done`, `left` (the client disconnected), `stalled`, or an error code."""
+    key: str
+    """The first characters of the fingerprint of the API key."""
+
+
+class RequestContext:
+    """A request in progress: the HTTP exchange, and what is recorded about it."""
+
+    __slots__ = (
+        *("dialect", "exchange", "failed", "key", "model", "outcome", "path", "provider", "request_id"),
+        "usage",
+    )
+
+    def __init__(self, exchange: HttpExchange) -> None:
+        self.exchange = exchange
+        self.request_id = os.urandom(16).hex()
+        self.path = ""
+        self.dialect = ""
+        self.provider = ""
+        self.model = ""
+        self.usage: Usage | None = None
+        """Usage to record; None if no provider was called."""
+        self.outcome = "done"
+        self.key = ""
+        self.failed = False
+        """Did the answer end with an error?"""
+
+    def record_response(self, info: ResponseInfo) -> None:
+        """Record provider, model and usage of the response. Cached answers have no usage."""
+        self.provider = info.provider
+        self.failed = info.finish == "failed"
+        if info.provider and (info.cache is None or info.cache.state == "miss"):
+            self.model, self.usage = info.model, info.usage
+
+    def access_record(self, seconds: float) -> AccessRecord:
+        """The record for the access log."""
+        return AccessRecord(
+            self.exchange.method,
+            self.path,
+            self.exchange.status,
+            seconds,
+            self.request_id,
+            self.dialect,
+            self.provider,
+            self.outcome,
+            self.key[:8],
+        )
+
+
+class HttpApp:
+    """ASGI application for one `Groundwire`. `secret` signs content that replaces encrypted blocks."""
+
+    def __init__(
+        self,
+        groundwire: Backend,
+        routes: RouteTable,
+        access: AccessControl,
+        *,
+        secret: bytes,
+        timeouts: ResponseTimeouts | None = None,
+        observers: tuple[Callable[[AccessRecord], None], ...] = (),
+    ) -> None:
+        self.groundwire = groundwire
+        self.routes = routes
+        self.access = access
+        self.secret = secret
+        self.timeouts = timeouts or ResponseTimeouts()
+        self.draining = False
+        self.open_requests = 0
+        self.active_streams = ActiveStreams()
+        self.load_shedder = LoadShedder()
+        self.idempotency = IdempotencyCache()
+        self.cache = ResponseCache(groundwire.batches, groundwire.config.gateway.cache_seconds, monotonic)
+        self.metrics = Metrics()
+        self.on_close: list[Callable[[], Awaitable[None]]] = [groundwire.aclose]
+        self.usage_recorder: UsageRecorder | None = None
+        self.readiness_checks: list[Callable[[], Awaitable[str]]] = []
+        """Checks of dependencies. Each returns a problem, or an empty text."""
+        self.observers = (self.metrics.observe, *observers)
+
+    @property
+    def settings(self) -> GatewaySettings:
+        """The section `gateway` of the configuration."""
+        return self.groundwire.config.gateway
+
+    @property
+    def max_body_bytes(self) -> int:
+        """The largest request body that is read."""
+        return self.settings.max_body_mb * 2**20
+
+    def resolve(self, model: str, usable: Mapping[str, bool] | None = None) -> tuple[str, str]:
+        """The provider and model that a model name of a request stands for; raises for an unknown one."""
+        known = self.groundwire.usable() if usable is None else usable
+        return resolve(model, self.groundwire.config.aliases, known)
+
+    def batches(
+        self, request: Request, *, provider: str, model: str, note: OnCacheStatus | None = None
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        """The events of an answer, from the cache or a provider; fails when the application closes."""
+        check_request(request)
+        return self.active_streams.track(
+            self.cache.batches(request, provider=provider, model=model, note=note)
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The ASGI entry point."""
+        if scope["type"] == "http":
+            await self._handle_http(RequestContext(HttpExchange(scope, receive, send)))
+        elif scope["type"] == "lifespan":
+            await self._handle_lifespan(receive, send)
+
+    async def _handle_lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        self.draining = True
+        for close in self.on_close:
+            await close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _handle_http(self, context: RequestContext) -> None:
+        began = monotonic()
+        self.open_requests += 1
+        try:
+            await self._with_error_response(context, self._dispatch(context))
+        except ClientDisconnected:
+            context.outcome = "left"
+        finally:
+            self.open_requests -= 1
+            connection = context.exchange.connection
+            if connection is not None and connection.disconnected:
+                context.outcome = "stalled" if connection.stalled else "left"
+            seconds = monotonic() - began
+            record = context.access_record(seconds)
+            for observe in self.observers:
+                observe(record)
+            if self.usage_recorder is not None:
+                self.usage_recorder.add(context, seconds)
+
+    async def _with_error_response(self, context: RequestContext, work: Awaitable[None]) -> None:
+        """Await `work`, and turn every exception into an error response."""
+        try:
+            await work
+        except GroundwireError as error:
+            context.outcome = error.code
+            await self.send_error(context, error)
+        except (asyncio.CancelledError, ClientDisconnected):
+            raise
+        except Exception:
+            log.exception("request %s failed", context.request_id)
+            context.outcome = "INTERNAL_ERROR"
+            await self.send_error(
+                context,
+                GroundwireError(f"internal error; the gateway's log has details for {context.request_id}"),
+            )
+
+    async def _dispatch(self, context: RequestContext) -> None:
+        """Check the request and call the endpoint of its route."""
+        exchange = context.exchange
+        context.dialect = dialect_from_headers(exchange)
+        self.access.check_address(exchange)
+        self.access.apply_forwarded_scheme(exchange)
+        exchange.extra_headers = self.access.cors_headers(exchange)
+        if preflight := self.access.preflight_headers(exchange):
+            exchange.extra_headers = ()
+            await exchange.respond(204, preflight, b"")
+            return
+        match = self.routes.find(exchange.method, exchange.path)
+        context.path, context.dialect = match.route.path, match.route.dialect or context.dialect
+        if match.allowed_methods:
+            exchange.extra_headers = (*exchange.extra_headers, ("allow", match.allowed_methods))
+            raise TurnedAway(
+                status=405, message=f"{exchange.method} is not allowed here; use {match.allowed_methods}"
+            )
+        self._authorize(context, match)
+        if match.route.dialect and IDEMPOTENCY_KEY in exchange.headers and exchange.method == "POST":
+            await self._respond_once(context, match)
+        else:
+            await match.route.endpoint(self, context, match.params)
+
+    def _authorize(self, context: RequestContext, match: RouteMatch) -> None:
+        """Check the capacity and the API key that the route requires."""
+        route = match.route
+        if route.access == "key":
+            if not route.always:
+                self.check_capacity()
+            context.key = self.access.check_key(context.exchange)
+        elif route.access == "metrics":
+            context.key = self.access.check_metrics_key(context.exchange)
+        elif self.open_requests > self.settings.max_requests + _PUBLIC_REQUESTS and not route.always:
+            raise overloaded_error()
+
+    async def _respond_once(self, context: RequestContext, match: RouteMatch) -> None:
+        """Handle a request with an idempotency key; usage belongs to the request that is really handled."""
+
+        async def handle(exchange: HttpExchange) -> bool:
+            began = monotonic()
+            own = RequestContext(exchange)
+            own.request_id, own.path, own.dialect, own.key = (
+                *(context.request_id, context.path),
+                *(context.dialect, context.key),
+            )
+            try:
+                await self._with_error_response(own, match.route.endpoint(self, own, match.params))
+            finally:
+                if self.usage_recorder is not None:
+                    self.usage_recorder.add(own, monotonic() - began)
+            context.provider, context.outcome = own.provider, own.outcome
+            return exchange.status < 400 and own.outcome == "done" and not own.failed
+
+        if not await self.idempotency.respond(context.exchange, context.key, self.max_body_bytes, handle):
+            context.outcome = "left"
+
+    def check_capacity(self) -> None:
+        """Refuse a request while the application closes, or has too many open requests."""
+        if self.draining:
+            raise closing_error()
+        if self.open_requests > self.settings.max_requests:
+            raise overloaded_error()
+
+    async def send_error(self, context: RequestContext, error: GroundwireError) -> None:
+        """Send an error in the dialect of the request, if the response has not started."""
+        exchange = context.exchange
+        if exchange.response_started:
+            return
+        name = context.dialect or _DEFAULT_DIALECT
+        status, body = dialect(name).encode_error(error, Reply(context.request_id))
+        if isinstance(error, TurnedAway):
+            status = error.status_hint
+        headers = [("content-type", JSON), ("x-request-id", context.request_id)]
+        headers += retry_after_header(error)
+        if status in _BODY_UNREAD:
+            headers.append(("connection", "close"))
+        await exchange.respond(status, tuple(headers), dump_json(body).encode())
+
+
+def dialect_from_headers(exchange: HttpExchange) -> str:
+    """The dialect of a client at a path that several vendors share, from its headers."""
+    if "anthropic-version" in exchange.headers or "x-api-key" in exchange.headers:
+        return "anthropic_messages"
+    return "gemini" if "x-goog-api-key" in exchange.headers else ""

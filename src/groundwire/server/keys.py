@@ -1,0 +1,234 @@
+"""API keys and the installation secret, in files of the data directory.
+
+Keys are shown once and stored as fingerprints in one private file, which is replaced atomically. Every worker
+checks the file for changes before each request, so a revocation takes effect at once. Once a key exists,
+every request needs one: revoking the last key locks the gateway instead of opening it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from groundwire.dialects.fields import as_object
+from groundwire.dialects.json import dump_json, load_json
+from groundwire.errors import ClientWireError, ConfigError
+from groundwire.files.lock import lock_file
+from groundwire.files.text_file import PRIVATE, read_checked, write_private
+from groundwire.model import Json, JsonObject
+from groundwire.model.value import replace, value
+from groundwire.server.auth import fingerprint
+
+log = logging.getLogger("groundwire.gateway")
+
+KEYS_FILE = "keys.json"
+KEY_PREFIX = "sk-gw-"
+"""The usual prefix, so that clients accept the key and log filters mask it."""
+METRICS_KEY_NAME = "metrics"
+"""Keys of this name give access to the metrics, and to nothing else."""
+_VERSION = 1
+_SIZE = 32
+
+
+@value
+class ApiKey:
+    """The stored record of an API key."""
+
+    id: str
+    name: str
+    fingerprint: str
+    created: str
+    revoked: str = ""
+    """When it was revoked; empty while it is valid."""
+
+
+class KeyFile:
+    """The file with all API keys."""
+
+    def __init__(self, data_dir: str) -> None:
+        self.path = Path(data_dir) / KEYS_FILE
+
+    def entries(self) -> tuple[ApiKey, ...]:
+        """All keys, also the revoked ones. Raises `ConfigError` if the file cannot be trusted."""
+        document = read_checked(str(self.path))
+        if document is None:
+            return ()
+        if document.unsafe:
+            raise ConfigError(f"{self.path} {document.unsafe[0]}; it must be a file that only you can access")
+        try:
+            body = as_object(load_json(document.text, ClientWireError))
+        except ClientWireError as error:
+            raise ConfigError(f"{self.path} cannot be read: {error.reason}; create new keys") from None
+        if body.get("version") != _VERSION:
+            raise ConfigError(f"{self.path} was written by another version of groundwire")
+        items = body.get("keys")
+        return tuple(_decode(as_object(item)) for item in (items if isinstance(items, list) else ()))
+
+    def create(self, name: str, now: float) -> tuple[str, ApiKey]:
+        """Create a key; returns the key itself and its record."""
+        key = KEY_PREFIX + secrets.token_urlsafe(_SIZE)
+        with self._write_lock():
+            entries = self.entries()
+            used_ids = {entry.id for entry in entries}
+            record = ApiKey(_new_id(used_ids), name, fingerprint(key), _timestamp(now))
+            self._write((*entries, record))
+        return key, record
+
+    def revoke(self, which: str, now: float) -> tuple[ApiKey, ...]:
+        """Revoke the key with this id, or all keys of this name; returns those that were revoked."""
+        with self._write_lock():
+            keys = self.entries()
+            revoked = tuple(key for key in keys if which in (key.id, key.name) and not key.revoked)
+            if revoked:
+                timestamp = _timestamp(now)
+                self._write(tuple(replace(key, revoked=timestamp) if key in revoked else key for key in keys))
+        return revoked
+
+    def _write(self, keys: tuple[ApiKey, ...]) -> None:
+        body: JsonObject = {"version": _VERSION, "keys": [_encode(key) for key in keys]}
+        write_private(str(self.path), dump_json(body))
+
+    @contextmanager
+    def _write_lock(self) -> Iterator[None]:
+        """Hold the lock of the file: one process writes at a time."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            mode = self.path.parent.stat().st_mode
+            if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+                raise ConfigError(f"{self.path.parent} is writable by other users; remove that permission")
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(f"{self.path}.lock", flags, PRIVATE)
+        except OSError as error:
+            raise ConfigError(f"{self.path} cannot be written: {error.strerror}; see --data-dir") from None
+        try:
+            lock_file(descriptor, wait=True)
+            yield
+        except OSError as error:
+            raise ConfigError(f"{self.path} cannot be written: {error.strerror}") from None
+        finally:
+            os.close(descriptor)
+
+
+class Keyring:
+    """The fingerprints of valid keys; None if no key was ever created. Reloads the file when it changes."""
+
+    def __init__(self, file: KeyFile) -> None:
+        self._file = file
+        self._version: tuple[int, ...] | None = ()
+        self._valid: frozenset[str] | None = None
+        self._metrics: frozenset[str] = frozenset()
+
+    def __call__(self) -> frozenset[str] | None:
+        """The fingerprints of valid keys; costs one `lstat`."""
+        version = self._file_version()
+        if version != self._version:
+            self._valid, self._metrics = self._read() if version is not None else (None, frozenset())
+            self._version = version
+        return self._valid
+
+    def metrics(self) -> frozenset[str]:
+        """The fingerprints of the metrics keys."""
+        self()
+        return self._metrics
+
+    def _file_version(self) -> tuple[int, ...] | None:
+        try:
+            status = os.lstat(self._file.path)
+        except FileNotFoundError:
+            return None
+        return status.st_mtime_ns, status.st_ino, status.st_size, status.st_mode
+
+    def _read(self) -> tuple[frozenset[str] | None, frozenset[str]]:
+        try:
+            keys = self._file.entries()
+        except ConfigError as error:
+            log.error("no key is accepted: %s", error.message)  # noqa: TRY400  a traceback would add nothing
+            return frozenset(), frozenset()
+        valid = [key for key in keys if not key.revoked]
+        metrics = frozenset(key.fingerprint for key in valid if key.name == METRICS_KEY_NAME)
+        return (frozenset(key.fingerprint for key in valid) - metrics if keys else None), metrics
+
+
+def _new_id(used: set[str]) -> str:
+    while (new := f"key_{secrets.token_hex(4)}") in used:
+        pass
+    return new
+
+
+def _timestamp(now: float) -> str:
+    return datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
+
+
+def _encode(key: ApiKey) -> Json:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "sha256": key.fingerprint,
+        "created": key.created,
+        "revoked": key.revoked,
+    }
+
+
+def _decode(item: JsonObject) -> ApiKey:
+    fields = [item.get(name) for name in ("id", "name", "sha256", "created", "revoked")]
+    if not all(isinstance(text, str) for text in fields):
+        raise ConfigError(f"{KEYS_FILE} has an entry that is not a key; create new keys")
+    return ApiKey(*map(str, fields))
+
+
+SECRET_VARIABLE = "GROUNDWIRE_SECRET"  # noqa: S105  a name
+"""Set it to the same value for all instances of one service."""
+_SECRET_FILE = "gateway.secret"  # noqa: S105  a name
+_GROUP_AND_OTHERS = 0o077
+
+
+def load_secret(data_dir: str, env: Mapping[str, str]) -> bytes:
+    """The secret that signs our own content: from the environment, or from the data directory, where it is
+    created at first use."""
+    if secret := env.get(SECRET_VARIABLE, ""):
+        return secret.encode()
+    path = Path(data_dir) / _SECRET_FILE
+    try:
+        return _read_secret(path) or _create_secret(path)
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be used: {error.strerror}; set {SECRET_VARIABLE} or --data-dir"
+        ) from None
+
+
+def _read_secret(path: Path) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return b""
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_mode & _GROUP_AND_OTHERS:
+            raise ConfigError(f"{path} is accessible to other users; delete it, and a new one is created")
+        data = file.read(_SIZE + 1)
+    if len(data) != _SIZE:
+        raise ConfigError(f"{path} is damaged; delete it, and a new one is created")
+    return data
+
+
+def _create_secret(path: Path) -> bytes:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    temporary = path.with_name(f"{_SECRET_FILE}.{secrets.token_hex(8)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with open(os.open(temporary, flags, 0o600), "wb") as file:
+        file.write(secrets.token_bytes(_SIZE))
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(temporary, path)  # the first process wins; the others read its file
+    except FileExistsError:
+        pass
+    finally:
+        temporary.unlink()
+    return _read_secret(path)

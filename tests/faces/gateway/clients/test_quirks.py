@@ -1,0 +1,53 @@
+"""Client quirks: usage of zero in OpenAI Responses, engines as targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from groundwire.faces.gateway.clients.quirks import ZeroUsage
+from groundwire.faces.gateway.endpoints import is_engine_target
+from groundwire.model import Event, Finished, Started, TextDelta, Usage, UsageSeen, Verbatim, assemble
+
+
+def events_of(*batches: Sequence[Event]) -> list[Event]:
+    zero_usage = ZeroUsage()
+    return [event for batch in batches for event in zero_usage.feed(batch)]
+
+
+def test_an_answer_without_usage_gets_a_usage_of_zero() -> None:
+    events = events_of([Started("1", "m")], [TextDelta(0, "Yes."), Finished()])
+    assert assemble(events).usage == Usage(input_tokens=0, output_tokens=0)
+    assert isinstance(events[-1], Finished)
+
+
+def test_searches_that_were_counted_stay_counted() -> None:
+    events = events_of([Started("1", "m"), UsageSeen(Usage(searches=2)), Finished()])
+    assert assemble(events).usage == Usage(input_tokens=0, output_tokens=0, searches=2)
+
+
+def test_what_was_counted_stays_as_it_was() -> None:
+    events = events_of([Started("1", "m"), UsageSeen(Usage(input_tokens=7, output_tokens=3))], [Finished()])
+    assert assemble(events).usage == Usage(input_tokens=7, output_tokens=3)
+    assert sum(isinstance(event, UsageSeen) for event in events) == 1
+
+
+def test_a_vendor_s_own_bytes_stay_as_they_are() -> None:
+    said: list[Event] = [Verbatim(b"data: {}\n\n"), Finished()]
+    assert events_of(said) == said
+
+
+@pytest.mark.parametrize(
+    ("provider", "usable", "answer"),
+    [
+        ("local", {"local": True, "openai": True}, True),
+        ("openai", {"local": True, "openai": True}, False),
+        ("auto", {"local": True, "openai": True}, False),
+        ("auto", {"local": True, "openai": False}, True),
+    ],
+)
+def test_an_engine_searches_with_or_without_a_search_tool(
+    provider: str, usable: dict[str, bool], answer: bool
+) -> None:
+    assert is_engine_target(provider, usable) == answer

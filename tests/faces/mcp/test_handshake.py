@@ -1,0 +1,161 @@
+"""The handshake without the package gives the same responses as the package."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.shared.memory import create_client_server_memory_streams
+from mcp.shared.message import SessionMessage
+from mcp.types import JSONRPCRequest
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+
+from groundwire.config.load import load
+from groundwire.faces.mcp.calls import FetchAllowList
+from groundwire.faces.mcp.handshake import (
+    HANDSHAKE_VERSIONS,
+    STATELESS_VERSION,
+    handshake_reply,
+    is_initialized_notification,
+    tool_list_reply,
+)
+from groundwire.faces.mcp.server import SearchServer
+from groundwire.faces.mcp.tool_list import tool_definitions
+from tests.faces.mcp.served import Library
+
+BOUND = 30.0
+CLIENT = {"name": "somebody", "version": "1", "title": "Some body"}
+META = "io.modelcontextprotocol/"
+ENVELOPE = {f"{META}protocolVersion": STATELESS_VERSION, f"{META}clientCapabilities": {}}
+
+
+def hello(version: object, **more: object) -> dict[str, Any]:
+    params = {"protocolVersion": version, "capabilities": {"roots": {}}, "clientInfo": CLIENT, **more}
+    return {"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": params}
+
+
+def tools(params: object) -> dict[str, Any]:
+    return {
+        "jsonrpc": "2.0",
+        "id": 8,
+        "method": "tools/list",
+        **({} if params is None else {"params": params}),
+    }
+
+
+def probe(meta: object) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": "seven", "method": "server/discover", "params": {"_meta": meta}}
+
+
+def library(home: Path) -> Library:
+    return Library(load({}, str(home), str(home)), env={"HOME": str(home)})
+
+
+async def said_by_the_package(home: Path, *requests: dict[str, Any]) -> list[object]:
+    server = SearchServer(library(home), FetchAllowList(b"secret")).server
+    said: list[object] = []
+    async with create_client_server_memory_streams() as (client, (reading, writing)):
+        running = asyncio.create_task(
+            server.run(reading, writing, server.create_initialization_options(), raise_exceptions=True)
+        )
+        incoming, outgoing = client
+        for asked in requests:
+            await outgoing.send(SessionMessage(JSONRPCRequest.model_validate(asked)))
+            answer = await incoming.receive()
+            assert isinstance(answer, SessionMessage)
+            said.append(json.loads(answer.message.model_dump_json(by_alias=True, exclude_unset=True)))
+        await outgoing.aclose()
+        await running
+    return said
+
+
+def test_the_versions_are_those_of_the_package() -> None:
+    assert HANDSHAKE_VERSIONS == HANDSHAKE_PROTOCOL_VERSIONS
+    assert (STATELESS_VERSION,) == MODERN_PROTOCOL_VERSIONS
+
+
+@pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS])
+def test_the_first_requests_are_answered_in_the_words_of_the_package(version: str, tmp_path: Path) -> None:
+    asked = probe(ENVELOPE) if version == STATELESS_VERSION else hello(version)
+    wish = tools({"_meta": ENVELOPE} if version == STATELESS_VERSION else None)
+    greeted = handshake_reply(json.dumps(asked))
+    assert greeted is not None
+    assert greeted.id == asked["id"]
+    listed = tool_list_reply(json.dumps(wish), greeted, lambda: tool_definitions(library(tmp_path)))
+    theirs = asyncio.run(asyncio.wait_for(said_by_the_package(tmp_path, asked, wish), BOUND))
+    assert [greeted.response, listed] == theirs
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        hello("2026-07-28"),
+        hello("1999-01-01"),
+        hello(None),
+        hello("2025-06-18", clientInfo={"name": "t"}),
+        hello("2025-06-18", capabilities=None),
+        {**hello("2025-06-18"), "id": None},
+        {**hello("2025-06-18"), "id": True},
+        {**hello("2025-06-18"), "jsonrpc": "1.0"},
+        {**hello("2025-06-18"), "method": ["initialize"]},
+        {**hello("2025-06-18"), "params": None},
+        probe({**ENVELOPE, f"{META}protocolVersion": "2027-01-01"}),
+        probe({f"{META}protocolVersion": STATELESS_VERSION}),
+        probe(None),
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        [hello("2025-06-18")],
+        "initialize",
+    ],
+)
+def test_everything_else_is_left_to_the_package(asked: object) -> None:
+    assert handshake_reply(json.dumps(asked)) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "wish"),
+    [
+        (hello("2025-06-18"), tools({"cursor": "x"})),
+        (hello("2025-06-18"), tools({"_meta": ENVELOPE})),
+        (hello("2025-06-18"), tools({"_meta": {f"{META}protocolVersion": STATELESS_VERSION}})),
+        (hello("2025-06-18"), tools([])),
+        (hello("2025-06-18"), {"jsonrpc": "2.0", "method": "tools/list"}),
+        (hello("2025-06-18"), {**tools(None), "method": "tools/call"}),
+        (probe(ENVELOPE), tools(None)),
+        (probe(ENVELOPE), tools({"_meta": {f"{META}protocolVersion": STATELESS_VERSION}})),
+    ],
+)
+def test_after_the_greeting_only_a_plain_wish_for_the_tools_is_answered(
+    asked: dict[str, Any], wish: dict[str, Any]
+) -> None:
+    greeted = handshake_reply(json.dumps(asked))
+    assert greeted is not None
+    assert tool_list_reply(json.dumps(wish), greeted, list) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "ready"),
+    [
+        ({"jsonrpc": "2.0", "method": "notifications/initialized"}, True),
+        ({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}, False),
+        ({"jsonrpc": "2.0", "id": 1, "method": "notifications/initialized"}, False),
+        (None, False),
+    ],
+)
+def test_the_initialized_notification_is_not_held_back(said: object, ready: bool) -> None:
+    assert is_initialized_notification(json.dumps(said)) is ready
+
+
+@pytest.mark.parametrize("line", ["", "{", "\ufffd", "[" * 100_000, '{"id": 1e999}'])
+def test_invalid_json_is_left_to_the_package(line: str) -> None:
+    assert handshake_reply(line) is None
+
+
+def test_nothing_of_the_package_is_needed_to_greet() -> None:
+    script = "import sys, groundwire.faces.mcp.stdio; sys.exit('mcp' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], timeout=BOUND, check=False).returncode == 0  # noqa: S603

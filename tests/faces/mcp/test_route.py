@@ -1,0 +1,206 @@
+"""The route `/mcp` of the gateway: Host, Origin and keys are checked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal
+
+import aiohttp
+import pytest
+from mcp import Client, MCPError
+
+from groundwire.model.value import replace
+from groundwire.server.keys import KeyFile
+from groundwire.testing.answers import told
+from groundwire.testing.upstream import Upstream, answer
+from tests.faces.gateway.asgi_client import AsgiResponse, app_in, send_request
+from tests.faces.gateway.serving import provider_at, serving
+from tests.faces.mcp.served import COLOGNE, SILENT, TEXT
+from tests.server.processes import running_serve
+from tests.server.test_auth import NAMED, TABLE
+
+BOUND = 30.0
+LISTING = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+ACCEPT = {"accept": "application/json, text/event-stream"}
+
+
+@asynccontextmanager
+async def mounted() -> AsyncIterator[str]:
+    async with (
+        Upstream(answer("gemini", told(TEXT, COLOGNE))) as upstream,
+        serving({"scripted": provider_at("gemini", upstream.url)}) as here,
+    ):
+        yield f"{here.url}/mcp"
+
+
+def test_a_client_searches_through_the_gateway() -> None:
+    async def work() -> None:
+        async with mounted() as url, Client(url) as client:
+            result = await client.call_tool("websearch", {"query": "x", "provider": "scripted"})
+            assert TEXT in (result.structured_content or {})["llmContent"]
+
+    asyncio.run(asyncio.wait_for(work(), BOUND))
+
+
+def test_there_is_no_stream_to_listen_to() -> None:
+    async def work() -> None:
+        async with (
+            mounted() as url,
+            aiohttp.ClientSession() as session,
+            session.get(url, headers=ACCEPT) as response,
+        ):
+            assert response.status == 405
+
+    asyncio.run(asyncio.wait_for(work(), BOUND))
+
+
+@pytest.mark.parametrize("with_key", [False, True], ids=["no key needed", "key shown"])
+def test_only_the_hosts_and_origins_of_the_table_come_to_speak_mcp(with_key: bool, tmp_path: Path) -> None:
+    gateway = app_in(tmp_path, config=NAMED)
+    key = KeyFile(str(tmp_path)).create("me", 0)[0] if with_key else "anything"
+    ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
+
+    async def ask() -> list[tuple[str, str | None, int]]:
+        said = []
+        for host, origin, _ in TABLE:
+            head = {
+                **ACCEPT,
+                "content-type": "application/json",
+                "host": host,
+                "authorization": f"Bearer {key}",
+            }
+            head |= {} if origin is None else {"origin": origin}
+            answer = await send_request(gateway, "POST", "/mcp", head, ping)
+            assert (b'"result"' in answer.body) == (answer.status == 200)
+            assert answer.headers.get("access-control-allow-origin") in (None, "https://app.example")
+            said.append((host, origin, answer.status))
+        for close in gateway.on_close:
+            await close()
+        return said
+
+    assert len(TABLE) >= 60
+    assert asyncio.run(asyncio.wait_for(ask(), BOUND)) == list(TABLE)
+
+
+def test_without_a_key_mcp_is_refused(tmp_path: Path) -> None:
+    gateway = app_in(tmp_path, config=NAMED)
+    KeyFile(str(tmp_path)).create("me", 0)
+    head = {**ACCEPT, "host": "localhost", "authorization": "Bearer another"}
+    answer = asyncio.run(send_request(gateway, "POST", "/mcp", head, json.dumps(LISTING).encode()))
+    assert answer.status == 401
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_gateway_killed_in_the_midst_of_a_call_leaves_a_clear_error(
+    mode: Literal["auto", "legacy"], tmp_path: Path
+) -> None:
+    """How the official client tells a broken connection depends on the version; it never waits on."""
+
+    async def work() -> None:
+        async with Upstream(SILENT) as upstream:
+            config = f'[providers.scripted]\ndialect = "gemini"\nbase_url = "{upstream.url}"\nmodel = "m"\n'
+            async with (
+                running_serve(tmp_path, config=config) as gateway,
+                Client(f"{gateway.url}/mcp", mode=mode) as client,
+            ):
+                asked = {"query": "x", "provider": "scripted"}
+                call = asyncio.create_task(client.call_tool("websearch", asked))
+                await upstream.received(timeout=20)
+                gateway.process.kill()
+                async with asyncio.timeout(20):
+                    await call
+
+    with pytest.raises((MCPError, ExceptionGroup)) as caught:
+        asyncio.run(asyncio.wait_for(work(), BOUND))
+    told = "SSE stream ended without a response|Server disconnected|peer closed connection"
+    for error in _single(caught.value):
+        assert re.search(told, str(error)), error
+
+
+def test_a_running_call_is_answered_by_a_gateway_that_shuts_down(tmp_path: Path) -> None:
+    slow = replace(answer("gemini", told(TEXT, COLOGNE)), delay=2.0)
+
+    async def work() -> None:
+        async with Upstream(slow) as upstream:
+            config = f'[providers.scripted]\ndialect = "gemini"\nbase_url = "{upstream.url}"\nmodel = "m"\n'
+            asked = {"name": "websearch", "arguments": {"query": "x", "provider": "scripted"}}
+            call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+            async with (
+                running_serve(tmp_path, config=config) as gateway,
+                aiohttp.ClientSession() as session,
+                session.post(f"{gateway.url}/mcp", json=call, headers=ACCEPT) as reply,
+            ):
+                await upstream.received(timeout=BOUND)
+                gateway.process.terminate()
+                assert reply.status == 200
+                assert TEXT in await reply.text()
+                assert await gateway.ended() == 0
+
+    asyncio.run(asyncio.wait_for(work(), 2 * BOUND))
+
+
+class Exiting:
+    """Another uvicorn server that was told to exit, and whose signal handler is still installed."""
+
+    should_exit = True
+
+    def handle(self, *_: object) -> None: ...
+
+
+def test_another_server_that_stops_in_the_same_process_ends_no_answer(tmp_path: Path) -> None:
+    gateway = app_in(tmp_path)
+    head = {**ACCEPT, "content-type": "application/json", "host": "localhost"}
+    ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
+
+    async def work() -> AsgiResponse:
+        reply = await send_request(gateway, "POST", "/mcp", head, ping)
+        for close in gateway.on_close:
+            await close()
+        return reply
+
+    before = signal.signal(signal.SIGTERM, Exiting().handle)
+    try:
+        reply = asyncio.run(asyncio.wait_for(work(), BOUND))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert reply.status == 200
+    assert b'"result"' in reply.body
+
+
+def _single(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from _single(one)
+    else:
+        yield error
+
+
+def test_a_gateway_without_the_package_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "groundwire.faces.mcp.server", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp", None)
+
+    async def work() -> None:
+        async with mounted() as url, aiohttp.ClientSession() as session:
+            for _ in range(2):
+                async with session.post(url, json=LISTING, headers=ACCEPT) as response:
+                    assert response.status == 501
+                    message = (await response.json())["error"]["message"]
+                    assert "pip install --force-reinstall groundwire" in message
+
+    asyncio.run(asyncio.wait_for(work(), BOUND))
+
+
+def test_the_package_is_not_imported_before_the_first_request() -> None:
+    script = (
+        "import sys, groundwire.faces.mcp.http, groundwire.faces.mcp.http, groundwire.faces.mcp.calls; "
+        "sys.exit('mcp' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], timeout=BOUND, check=False).returncode == 0  # noqa: S603

@@ -1,0 +1,109 @@
+"""The crowd in a separate process, so that a probe does not measure the work of the crowd itself.
+
+It serves the upstream, and does what it is told in lines: `hold URL COUNT`, `report`, `leave`. It answers
+each with one line of JSON, the first with its address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from tests.server.crowd import EndlessUpstream, StreamReader, listen, telling
+
+_AT_ONCE = 25
+BOUND = 240.0
+
+
+async def hold(url: str, count: int) -> list[StreamReader]:
+    """So many streams that have begun, a few at a time."""
+    held: list[StreamReader] = []
+    while len(held) < count:
+        few = await asyncio.gather(*(listen(url) for _ in range(min(_AT_ONCE, count - len(held)))))
+        await asyncio.gather(*(one.begun for one in few))
+        held += few
+    return held
+
+
+def report(held: list[StreamReader], upstream: type[EndlessUpstream]) -> dict[str, float]:
+    """How they fare: who was dropped, the longest gaps, and how many the upstream serves."""
+    gaps = sorted(one.gap for one in held) or [0.0]
+    return {
+        "dropped": sum(one.lost for one in held),
+        "gap": gaps[int(len(gaps) * 0.99)],
+        "upstream": upstream.open,
+    }
+
+
+def _say(found: object) -> None:
+    sys.stdout.write(json.dumps(found) + "\n")
+    sys.stdout.flush()
+
+
+async def main() -> None:
+    """Do as told until there is nothing more to read."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    held: list[StreamReader] = []
+    async with telling(1.0) as (url, upstream):
+        _say({"url": url})
+        while words := (await asyncio.to_thread(sys.stdin.readline)).split():
+            if words[0] == "hold":
+                held += await hold(words[1], int(words[2]))
+                for one in held:
+                    one.gap = 0.0
+            elif words[0] == "leave":
+                for one in held:
+                    one.transport.abort()
+                held.clear()
+                await asyncio.sleep(0)
+            _say(report(held, upstream))
+
+
+class Crowd:
+    """The process, from the outside."""
+
+    def __init__(self, process: asyncio.subprocess.Process, url: str) -> None:
+        self._process = process
+        self.url = url
+
+    async def do(self, *words: object) -> dict[str, float]:
+        """Tell it something, and wait until that is done."""
+        assert self._process.stdin is not None
+        self._process.stdin.write((" ".join(map(str, words)) + "\n").encode())
+        found = await answer(self._process)
+        return {name: float(str(figure)) for name, figure in found.items()}
+
+
+async def answer(process: asyncio.subprocess.Process) -> dict[str, object]:
+    assert process.stdout is not None
+    async with asyncio.timeout(BOUND):
+        line = await process.stdout.readline()
+    assert line, "the crowd is gone"
+    found = json.loads(line)
+    assert isinstance(found, dict)
+    return found
+
+
+@asynccontextmanager
+async def crowd() -> AsyncIterator[Crowd]:
+    """A crowd until the block ends."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.server.crowd_process"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield Crowd(process, str((await answer(process))["url"]))
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,381 @@
+"""Access control: Host, Origin and API keys on every route, client addresses, limits for wrong keys."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundwire.config.schema import Config, GatewaySettings
+from groundwire.errors import ConfigError, TurnedAway, UpstreamError
+from groundwire.server import auth
+from groundwire.server.asgi import AsgiMessage, HttpExchange
+from groundwire.server.auth import (
+    MAX_WRONG_KEYS,
+    MAX_WRONG_LOGINS,
+    THROTTLE_SECONDS,
+    ClientAddresses,
+    KeyThrottle,
+    check_bind,
+)
+from groundwire.server.keys import METRICS_KEY_NAME, KeyFile
+from groundwire.server.response_writer import retry_after_header
+from tests.faces.gateway.asgi_client import LOCAL, app_in, send_request
+
+ANYWHERE = "0.0.0.0"  # noqa: S104  said, not bound
+NAMED = Config(gateway=GatewaySettings(hosts=("gw.example",), origins=("https://app.example",)))
+
+# Host, Origin (None: not sent), and what a gateway on 127.0.0.1 that is also known as gw.example says.
+TABLE: tuple[tuple[str, str | None, int], ...] = (
+    ("127.0.0.1:8484", None, 200),
+    ("127.0.0.1", None, 200),
+    ("127.0.0.1:1", None, 200),
+    ("localhost:8484", None, 200),
+    ("LOCALHOST:8484", None, 200),
+    ("LocalHost", None, 200),
+    ("[::1]:8484", None, 200),
+    ("[::1]", None, 200),
+    ("gw.example", None, 200),
+    ("GW.Example:443", None, 200),
+    ("", None, 421),
+    (" ", None, 421),
+    ("evil.example", None, 421),
+    ("evil.example:8484", None, 421),
+    ("localhost.evil.example", None, 421),
+    ("evil-localhost", None, 421),
+    ("localhost.", None, 421),
+    ("127.0.0.1.evil.example", None, 421),
+    ("127.0.0.1.", None, 421),
+    ("127.1", None, 421),
+    ("2130706433", None, 421),
+    ("0x7f.1", None, 421),
+    ("0.0.0.0:8484", None, 421),
+    ("127.0.0.2", None, 421),
+    ("::1", None, 421),
+    ("[::1", None, 421),
+    ("::1]", None, 421),
+    ("[::]", None, 421),
+    ("[::ffff:127.0.0.1]", None, 421),
+    ("[::1%25lo]", None, 421),
+    ("localhost:8484:8484", None, 421),
+    ("localhost:", None, 421),
+    ("localhost:http", None, 421),
+    ("localhost:-1", None, 421),
+    ("localhost:8484x", None, 421),
+    ("localhost:888888", None, 421),
+    ("user@localhost:8484", None, 421),
+    ("localhost@evil.example", None, 421),
+    ("localhost/?x=", None, 421),
+    ("a/?x=", None, 421),
+    ("localhost#evil", None, 421),
+    ("localhost\\evil", None, 421),
+    ("localhost,evil.example", None, 421),
+    ("localhost evil.example", None, 421),
+    ("http://localhost", None, 421),
+    ("*", None, 421),
+    ("l\xf6calhost", None, 421),
+    ("gw.example.evil.example", None, 421),
+    ("notgw.example", None, 421),
+    ("localhost:8484", "http://localhost:8484", 200),
+    ("localhost:8484", "HTTP://LOCALHOST:8484", 200),
+    ("localhost:8484", "https://localhost:8484", 200),
+    ("localhost:8484", "https://app.example", 200),
+    ("localhost:8484", "null", 403),
+    ("localhost:8484", "", 403),
+    ("localhost:8484", "http://localhost:3000", 403),
+    ("localhost:8484", "http://127.0.0.1:8484", 403),
+    ("localhost:8484", "http://localhost", 403),
+    ("localhost:8484", "http://evil.example", 403),
+    ("localhost:8484", "http://localhost:8484.evil.example", 403),
+    ("localhost:8484", "http://evil.example/http://localhost:8484", 403),
+    ("localhost:8484", "http://user@localhost:8484", 403),
+    ("localhost:8484", "https://app.example.evil.example", 403),
+    ("localhost:8484", "https://notapp.example", 403),
+    ("localhost:8484", "http://app.example", 403),
+    ("localhost:8484", "https://app.example:444", 403),
+    ("localhost:8484", "file://", 403),
+    ("localhost:8484", "chrome-extension://abcdef", 403),
+    ("[::1]:8484", "http://[::1]:8484", 200),
+    ("[::1]:8484", "http://[::1]", 403),
+    ("evil.example", "http://evil.example", 421),
+)
+
+
+@pytest.mark.parametrize("with_key", [False, True], ids=["no key needed", "key shown"])
+@pytest.mark.parametrize("path", ["/healthz", "/v1/models"])
+def test_only_the_hosts_and_origins_of_the_table_come_in(tmp_path: Path, path: str, with_key: bool) -> None:
+    gateway = app_in(tmp_path, config=NAMED)
+    key = KeyFile(str(tmp_path)).create("me", 0)[0] if with_key else "anything"
+
+    async def ask() -> list[tuple[str, str | None, int]]:
+        said = []
+        for host, origin, _ in TABLE:
+            head = {"host": host, "authorization": f"Bearer {key}"}
+            answer = await send_request(
+                gateway, "GET", path, head | ({} if origin is None else {"origin": origin})
+            )
+            shared = answer.headers.get("access-control-allow-origin")
+            assert shared == (origin if origin == "https://app.example" else None)
+            said.append((host, origin, answer.status))
+        return said
+
+    assert len(TABLE) >= 60
+    assert asyncio.run(ask()) == list(TABLE)
+
+
+def test_two_hosts_or_none_are_refused(tmp_path: Path) -> None:
+    gateway = app_in(tmp_path)
+    twice = [("host", "evil.example"), ("host", "localhost")]
+    assert asyncio.run(send_request(gateway, "GET", "/healthz", twice)).status == 421
+    assert asyncio.run(send_request(gateway, "GET", "/healthz", [])).status == 421
+    origins = [("host", "localhost"), ("origin", "http://evil.example"), ("origin", "http://localhost")]
+    assert asyncio.run(send_request(gateway, "GET", "/healthz", origins)).status == 403
+
+
+def test_a_preflight_of_a_configured_origin_gets_the_allowed_methods_and_headers(tmp_path: Path) -> None:
+    gateway = app_in(tmp_path, config=NAMED)
+    head = {
+        "host": "localhost",
+        "origin": "https://app.example",
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "Authorization, content-type",
+    }
+    answer = asyncio.run(send_request(gateway, "OPTIONS", "/v1/messages", head))
+    assert answer.status == 204
+    assert answer.headers["access-control-allow-origin"] == "https://app.example"
+    assert answer.headers["access-control-allow-headers"] == "authorization, content-type"
+    same = head | {"origin": "http://localhost"}
+    assert asyncio.run(send_request(gateway, "OPTIONS", "/v1/messages", same)).status == 405
+
+
+@pytest.mark.parametrize("host", [ANYWHERE, "::", "192.168.1.5", "gateway.internal", ""])
+def test_without_keys_the_gateway_does_not_listen_on_a_public_address(host: str) -> None:
+    with pytest.raises(ConfigError, match="groundwire keys create"):
+        check_bind(host, has_keys=False)
+    check_bind(host, has_keys=True)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "[::1]", "localhost"])
+def test_on_this_machine_no_keys_are_needed(host: str) -> None:
+    check_bind(host, has_keys=False)
+
+
+def test_on_an_open_address_any_host_will_do_but_never_no_key(tmp_path: Path) -> None:
+    gateway = app_in(tmp_path, host=ANYWHERE)
+    head = {"host": "gateway.internal:8484", "authorization": "Bearer anything"}
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 401
+    key, _ = KeyFile(str(tmp_path)).create("me", 0)
+    head["authorization"] = f"Bearer {key}"
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("authorization", "Bearer {}"),
+        ("authorization", "bearer  {}"),
+        ("x-api-key", "{}"),
+        ("x-goog-api-key", "{}"),
+    ],
+)
+def test_a_key_is_taken_from_the_headers_of_every_vendor(tmp_path: Path, name: str, form: str) -> None:
+    gateway = app_in(tmp_path)
+    key, made = KeyFile(str(tmp_path)).create("me", 0)
+    head = {"host": "localhost", name: form.format(key)}
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 200
+    for wrong in (key[:-1], key + "x", key.upper(), made.fingerprint, made.id, "", key[::-1]):
+        head[name] = form.format(wrong)
+        assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 401
+
+
+def test_a_key_next_to_the_key_of_a_vendor_is_found(tmp_path: Path) -> None:
+    gateway = app_in(tmp_path)
+    key, _ = KeyFile(str(tmp_path)).create("me", 0)
+    head = {"host": "localhost", "authorization": "Bearer of-a-vendor", "x-api-key": key}
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 200
+    only_query = asyncio.run(send_request(gateway, "GET", f"/v1/models?key={key}", {"host": "localhost"}))
+    assert only_query.status == 401
+
+
+def test_a_revoked_key_is_refused_at_once_and_the_last_one_closes_the_gateway(tmp_path: Path) -> None:
+    gateway = app_in(tmp_path)
+    file = KeyFile(str(tmp_path))
+    key, made = file.create("me", 0)
+    head = {"host": "localhost", "x-api-key": key}
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 200
+    file.revoke(made.id, 1)
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 401
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", {"host": "localhost"})).status == 401
+
+
+def test_with_a_key_file_that_cannot_be_trusted_every_request_is_refused(tmp_path: Path) -> None:
+    gateway = app_in(tmp_path)
+    file = KeyFile(str(tmp_path))
+    key, _ = file.create("me", 0)
+    head = {"host": "localhost", "x-api-key": key}
+    file.path.chmod(0o644)
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 401
+    file.path.chmod(0o600)
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 200
+    file.path.write_text("{")
+    assert asyncio.run(send_request(gateway, "GET", "/v1/models", head)).status == 401
+
+
+def exchange_from(address: str, **headers: str) -> HttpExchange:
+    """The head of a request from an address."""
+
+    async def receive() -> AsgiMessage:
+        return {"type": "http.request"}
+
+    async def send(_: AsgiMessage) -> None:
+        return None
+
+    pairs = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
+    scope: dict[str, Any] = {"method": "GET", "path": "/v1/models", "headers": pairs, "client": (address, 1)}
+    return HttpExchange(scope, receive, send)
+
+
+def tried(guessing: KeyThrottle, address: str, count: int, first: int = 0) -> list[int]:
+    """The statuses of so many different wrong keys."""
+    found = []
+    for number in range(first, first + count):
+        try:
+            guessing.add_key(address, f"key-{number}")
+            found.append(401)
+        except TurnedAway as error:
+            found.append(error.status_hint)
+    return found
+
+
+def test_an_address_may_try_few_keys_in_a_minute() -> None:
+    now = [0.0]
+    guessing = KeyThrottle(lambda: now[0])
+    assert tried(guessing, "192.0.2.1", 15) == [401] * MAX_WRONG_KEYS + [429] * (15 - MAX_WRONG_KEYS)
+    assert tried(guessing, "192.0.2.2", 5, first=100) == [401] * 5
+    now[0] = THROTTLE_SECONDS
+    assert tried(guessing, "192.0.2.1", 5, first=200) == [401] * 5
+
+
+def test_the_same_wrong_key_is_not_another_guess_but_has_its_limit() -> None:
+    guessing = KeyThrottle(lambda: 0.0)
+    for _ in range(auth.MAX_KEY_REPEATS):
+        guessing.add_key("192.0.2.1", "old")
+    assert tried(guessing, "192.0.2.1", MAX_WRONG_KEYS - 1) == [401] * (MAX_WRONG_KEYS - 1)
+    with pytest.raises(TurnedAway) as refused:
+        guessing.add_key("192.0.2.9", "old")
+    assert refused.value.status_hint == 429
+
+
+def test_logins_are_limited_by_address() -> None:
+    guessing = KeyThrottle(lambda: 0.0)
+    for _ in range(MAX_WRONG_LOGINS):
+        guessing.add_login("192.0.2.1")
+    with pytest.raises(TurnedAway) as refused:
+        guessing.add_login("192.0.2.1")
+    assert refused.value.retry_after == THROTTLE_SECONDS
+    guessing.add_login("192.0.2.2")
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth, "_MAX_COUNTERS", 100)
+    guessing = KeyThrottle(lambda: 0.0)
+    for number in range(1000):
+        guessing.add_key(f"10.0.{number // 250}.{number % 250}", f"key-{number}")
+    assert len(guessing) <= 100
+
+
+@pytest.mark.parametrize(
+    ("address", "counted"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::1", "2001:db8:1:2::/64"),
+        ("not an address", ""),
+    ],
+)
+def test_clients_are_distinguished_by_what_they_cannot_choose(address: str, counted: str) -> None:
+    assert ClientAddresses().client(exchange_from(address)) == counted
+
+
+def test_only_trusted_proxies_set_the_client_address() -> None:
+    addresses = ClientAddresses(["10.0.0.0/8", "::1"])
+    told = {"x_forwarded_for": "203.0.113.9, 198.51.100.4, 10.0.0.2", "x_forwarded_proto": "https"}
+    proxied, direct = exchange_from("10.0.0.1", **told), exchange_from("203.0.113.1", **told)
+    assert addresses.client(proxied) == "198.51.100.4"
+    assert addresses.is_https(proxied)
+    assert addresses.client(direct) == "203.0.113.1"
+    assert not addresses.is_https(direct)
+    assert not ClientAddresses().is_https(proxied)
+    assert addresses.client(exchange_from("10.0.0.1", x_forwarded_for="junk, ,")) == "10.0.0.1"
+    with pytest.raises(ConfigError):
+        ClientAddresses(["proxy.example"])
+
+
+async def _status(gateway: Any, headers: dict[str, str], path: str = "/v1/models", peer: str = "") -> int:
+    pairs = [(name.encode(), text.encode()) for name, text in headers.items()]
+    scope: dict[str, object] = {"type": "http", "method": "GET", "path": path, "headers": pairs}
+    if peer:
+        scope["client"] = (peer, 1)
+    sent: list[Any] = []
+
+    async def receive() -> AsgiMessage:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: AsgiMessage) -> None:
+        sent.append(message)
+
+    await gateway(scope, receive, send)
+    if sent[0]["status"] == 429:
+        assert int(dict(sent[0]["headers"])[b"retry-after"]) >= 1
+    return int(sent[0]["status"])
+
+
+def test_guessing_is_limited_and_a_valid_key_is_never_locked_out(tmp_path: Path) -> None:
+    gateway = app_in(tmp_path)
+    key, _ = KeyFile(str(tmp_path)).create("me", 0)
+
+    async def ask() -> tuple[list[int], list[int], int]:
+        wrong = [
+            await _status(gateway, {**LOCAL, "x-api-key": f"sk-gw-{n}"}, peer="192.0.2.1") for n in range(40)
+        ]
+        right = [await _status(gateway, {**LOCAL, "x-api-key": key}, peer="192.0.2.1") for _ in range(3)]
+        return wrong, right, await _status(gateway, {**LOCAL, "x-api-key": "sk-gw-x"}, peer="192.0.2.2")
+
+    assert asyncio.run(ask()) == ([401] * MAX_WRONG_KEYS + [429] * 30, [200] * 3, 401)
+
+
+def test_metrics_have_a_key_of_their_own_except_on_this_machine(tmp_path: Path) -> None:
+    config = Config(gateway=GatewaySettings(trusted_proxies=("127.0.0.1",)))
+    gateway = app_in(tmp_path, config=config)
+    assert asyncio.run(_status(gateway, LOCAL, "/metrics", "127.0.0.1")) == 200
+    key, _ = KeyFile(str(tmp_path)).create("me", 0)
+    scraper, _ = KeyFile(str(tmp_path)).create(METRICS_KEY_NAME, 0)
+    far, here = "192.0.2.1", "127.0.0.1"
+    wanted = [
+        ({}, "/metrics", here, 401),
+        ({"x-api-key": key}, "/metrics", here, 200),
+        ({"x-api-key": key, "x-forwarded-for": far}, "/metrics", here, 401),
+        ({"x-api-key": key}, "/metrics", far, 401),
+        ({"x-api-key": scraper}, "/metrics", far, 200),
+        ({"x-api-key": scraper}, "/v1/models", here, 401),
+        ({"x-api-key": key}, "/v1/models", far, 200),
+    ]
+    for headers, path, peer, status in wanted:
+        assert asyncio.run(_status(gateway, {**LOCAL, **headers}, path, peer)) == status, (
+            headers,
+            path,
+            peer,
+        )
+
+
+@pytest.mark.parametrize(("wait", "told"), [(1e30, "86400"), (0.0, "1"), (2.6, "3")])
+def test_the_wait_that_is_passed_on_is_bounded(wait: float, told: str) -> None:
+    assert retry_after_header(UpstreamError("no", retry_after=wait)) == (("retry-after", told),)
+
+
+@pytest.mark.parametrize("wait", [float("nan"), float("inf"), -5.0])
+def test_a_wait_that_means_nothing_is_not_passed_on(wait: float) -> None:
+    assert retry_after_header(UpstreamError("no", retry_after=wait)) == ()

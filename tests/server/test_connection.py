@@ -1,0 +1,198 @@
+"""Connections: request heads that do not arrive or are too large, idle clients, and the use of uvicorn."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+import time
+import tomllib
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from groundwire.server import asgi, connection
+from groundwire.server.limits import HEAD_BYTES
+from groundwire.testing.answers import told
+from groundwire.testing.upstream import Upstream, answer
+from tests.faces.gateway.serving import RunningGateway, provider_at, serving
+
+ROOT = Path(__file__).parents[2]
+BOUND = 20.0
+HEAD = b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+
+
+def _run(work: Callable[[RunningGateway], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with (
+            Upstream(answer("gemini", told("Yes."))) as upstream,
+            serving({"mine": provider_at("gemini", upstream.url)}) as here,
+        ):
+            await work(here)
+
+    asyncio.run(run())
+
+
+async def _open(here: RunningGateway) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    host, port = here.url.removeprefix("http://").split(":")
+    return await asyncio.open_connection(host, int(port))
+
+
+async def _end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    """What still comes until the other side closes, which may be while we write."""
+    data = b""
+    with suppress(ConnectionError):
+        async with asyncio.timeout(BOUND):
+            while piece := await reader.read(65_536):
+                data += piece
+    writer.close()
+    return data
+
+
+@pytest.mark.parametrize(
+    "beginning", [b"", b"POST", HEAD, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\nGET /hea"]
+)
+def test_a_head_that_does_not_come_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, beginning: bytes
+) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.3)
+
+    async def work(here: RunningGateway) -> None:
+        reader, writer = await _open(here)
+        began = time.monotonic()
+        writer.write(beginning)
+        await _end(reader, writer)
+        assert time.monotonic() - began > 0.2
+
+    _run(work)
+
+
+def test_a_head_that_dribbles_is_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.5)
+
+    async def work(here: RunningGateway) -> None:
+        reader, writer = await _open(here)
+        began = time.monotonic()
+        writer.write(HEAD)
+        ended = asyncio.create_task(_end(reader, writer))
+        while not ended.done():
+            writer.write(b"x-a: b\r\n")
+            await asyncio.sleep(0.05)
+            assert time.monotonic() - began < BOUND
+        await ended
+
+    _run(work)
+
+
+def test_a_body_that_dribbles_is_refused_and_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asgi, "BODY_SECONDS", 0.5)
+
+    async def work(here: RunningGateway) -> None:
+        reader, writer = await _open(here)
+        writer.write(HEAD + b"content-length: 1000000\r\n\r\n")
+        ended = asyncio.create_task(_end(reader, writer))
+        began = time.monotonic()
+        while not ended.done():
+            writer.write(b" ")
+            await asyncio.sleep(0.05)
+            assert time.monotonic() - began < BOUND
+        assert (await ended).startswith(b"HTTP/1.1 408")
+
+    _run(work)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        HEAD + b"x-big: " + b"x" * HEAD_BYTES + b"\r\n\r\n",
+        HEAD + b"x-a: b\r\n" * (HEAD_BYTES // 8) + b"\r\n",
+        b"GET /" + b"x" * HEAD_BYTES + b" HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        HEAD + b"x-endless: " + b"x" * 4 * HEAD_BYTES,
+    ],
+    ids=["one header", "many headers", "a path", "without an end"],
+)
+def test_a_head_that_is_too_large_is_refused(head: bytes) -> None:
+    async def work(here: RunningGateway) -> None:
+        reader, writer = await _open(here)
+        writer.write(head)
+        said = await _end(reader, writer)
+        assert said == b"" or said.startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
+        assert here.gateway.open_requests == 0
+        reader, writer = await _open(here)
+        writer.write(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        assert (await _end(reader, writer)).startswith(b"HTTP/1.1 200")
+
+    _run(work)
+
+
+def test_a_websocket_gets_426_and_garbage_is_refused() -> None:
+    async def work(here: RunningGateway) -> None:
+        reader, writer = await _open(here)
+        writer.write(
+            b"GET /v1/responses HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+            b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+        async with asyncio.timeout(BOUND):
+            assert (await reader.readline()).startswith(b"HTTP/1.1 426")
+        writer.close()
+        for garbage in (b"\x16\x03\x01\x02\x00\x01\x00", b"hello\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"):
+            reader, writer = await _open(here)
+            writer.write(garbage)
+            assert (await _end(reader, writer)).startswith(b"HTTP/1.1 400")
+
+    _run(work)
+
+
+@pytest.mark.thorough
+def test_a_thousand_slow_clients_do_not_slow_other_clients() -> None:
+    async def work(here: RunningGateway) -> None:
+        lines = [await _open(here) for _ in range(1000)]
+        for number, (_, writer) in enumerate(lines):
+            writer.write(HEAD if number % 2 else HEAD + b"content-length: 100000\r\n\r\n ")
+        took = []
+        for _ in range(100):
+            began = time.monotonic()
+            reader, writer = await _open(here)
+            writer.write(b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+            assert (await _end(reader, writer)).startswith(b"HTTP/1.1 200")
+            took.append(time.monotonic() - began)
+        assert sorted(took)[98] < 0.25
+        began = time.monotonic()
+        async with asyncio.timeout(45):
+            for line in lines:
+                await line[0].read()
+        for _, writer in lines:
+            writer.close()
+        assert time.monotonic() - began < 40
+
+    _run(work)
+
+
+@pytest.mark.parametrize("owner", connection.PRIVATE_UVICORN, ids=lambda owner: owner.__name__)
+def test_uvicorn_still_has_the_private_members_that_the_protocol_uses(owner: type) -> None:
+    source = inspect.getsource(owner)
+    for name in connection.PRIVATE_UVICORN[owner]:
+        assert hasattr(owner, name) or f"self.{name}" in source, name
+
+
+def test_no_other_private_member_of_uvicorn_is_used() -> None:
+    own = set(vars(connection.HttpProtocol)) | {"_app", "_watch"}
+    used = set(re.findall(r"self\.([a-z_0-9]+)", inspect.getsource(connection.HttpProtocol)))
+    known = {"config", *connection.PRIVATE_UVICORN[HttpToolsProtocol]}
+    assert used - own <= known, used - own - known
+    assert {
+        name for name in vars(HttpToolsProtocol) if name.startswith("_") and not name.startswith("__")
+    } & (own | used) <= known
+
+
+def test_the_minor_version_of_uvicorn_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    (pin,) = (entry for entry in project["project"]["dependencies"] if entry.startswith("uvicorn"))
+    assert re.fullmatch(r"uvicorn>=0\.(\d+),<0\.(\d+)", pin)
+    assert uvicorn.__version__.startswith("0.54."), (
+        "check `PRIVATE_UVICORN` and the subclass, then raise the pin"
+    )
