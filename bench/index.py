@@ -29,9 +29,9 @@ from typing import NamedTuple, TypeAlias
 
 import tantivy
 
-from groundwire.engine.index.open import open_index
-from groundwire.engine.index.words import STOP_WORDS
+from groundwire.engine.index.location import open_index
 from groundwire.engine.pages import Page
+from groundwire.engine.words import stop_words
 
 Search: TypeAlias = Callable[[str, list[str]], int]
 Seconds: TypeAlias = tuple[float, float]
@@ -43,7 +43,7 @@ ROUNDS = 9
 ENOUGH = 0.1
 """Seconds that an engine may take for all rounds of a query."""
 WORDS_IN_PASSAGE = 110
-_STOP = sorted(STOP_WORDS["en"])[:60]
+_STOP = sorted(stop_words("en"))[:60]
 _SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
 VOCABULARY = _STOP + ["".join(word) for word in islice(product(_SYLLABLES, repeat=3), 0, 300_000, 6)]
 _WEIGHTS = list(accumulate(1 / rank for rank in range(1, len(VOCABULARY) + 1)))

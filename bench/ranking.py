@@ -25,9 +25,9 @@ from typing import NamedTuple, TypeAlias
 
 import tantivy
 
-from groundwire.engine.index.open import open_index
-from groundwire.engine.index.words import name_parts
+from groundwire.engine.index.location import open_index
 from groundwire.engine.pages import Page
+from groundwire.engine.words import name_parts
 
 Search: TypeAlias = Callable[[str], list[str]]
 

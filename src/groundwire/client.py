@@ -54,7 +54,7 @@ from groundwire.transport.threads import is_running, run_apart
 from groundwire.wiring import ENGINES, Ask, EngineFactory, LazyMapping, ProviderStatus
 
 if TYPE_CHECKING:
-    from groundwire.engine.knowledge import Report
+    from groundwire.engine.knowledge import ReportProgress
     from groundwire.engine.pages import Page
 
 __all__ = ["Groundwire", "ProviderStatus", "asearch", "question", "search", "stream"]
@@ -228,7 +228,7 @@ class Groundwire:
             return self._engines.findings(name)
         return explain(self._rows[name].lookups, self._places) if name in self._rows else []
 
-    def watch_index(self, report: Report) -> None:
+    def watch_index(self, report: ReportProgress) -> None:
         """Be told how far the embedded index is while it is made."""
         self._engines.report = report
 

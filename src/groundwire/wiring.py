@@ -21,13 +21,13 @@ from groundwire.text.domains import admits
 from groundwire.transport.http import Http
 
 if TYPE_CHECKING:
-    from groundwire.engine.engines.api import ApiEngineRow
+    from groundwire.engine.engines.api import ApiEngineSpec
     from groundwire.engine.engines.local import LocalEngine
-    from groundwire.engine.engines.opening import Opener
+    from groundwire.engine.engines.results import PageOpener
     from groundwire.engine.index.base import Index
-    from groundwire.engine.knowledge import Report
+    from groundwire.engine.knowledge import ReportProgress
     from groundwire.engine.pages import Engine, Page
-    from groundwire.engine.read.apart import PageReader
+    from groundwire.engine.read.sandbox import PageReader
     from groundwire.transport.safe_fetch import GuardedFetcher
 
 Ask: TypeAlias = Callable[[Request], Batches]
@@ -64,7 +64,7 @@ class EngineFactory:
         self._places = places
         self._http = http
         self._redactor = redactor
-        self.report: Report | None = None
+        self.report: ReportProgress | None = None
         """Told how far the embedded index is while it is made."""
         self._made: dict[str, Engine] = {}
         self._fetcher: GuardedFetcher | None = None
@@ -179,21 +179,21 @@ class EngineFactory:
 
     def _local(self) -> LocalEngine:
         from groundwire.engine.engines.local import LocalEngine  # noqa: PLC0415  made when asked
-        from groundwire.engine.index.place import open_placed  # noqa: PLC0415
-        from groundwire.engine.knowledge import silent  # noqa: PLC0415
+        from groundwire.engine.index.location import open_configured_index  # noqa: PLC0415
+        from groundwire.engine.knowledge import ignore_progress  # noqa: PLC0415
 
         def opener(folder: Path) -> Index:
-            return open_placed(folder, self._config.store)
+            return open_configured_index(folder, self._config.store)
 
-        return LocalEngine(self.folder, report=self.report or silent, opener=opener)
+        return LocalEngine(self.folder, report=self.report or ignore_progress, opener=opener)
 
-    def _opener(self) -> Opener:
-        from groundwire.engine.engines.opening import Opener  # noqa: PLC0415  made when asked
-        from groundwire.engine.read.apart import PageReader  # noqa: PLC0415
+    def _opener(self) -> PageOpener:
+        from groundwire.engine.engines.results import PageOpener  # noqa: PLC0415  made when asked
+        from groundwire.engine.read.sandbox import PageReader  # noqa: PLC0415
 
         if self._reader is None:
             self._reader = PageReader()
-        return Opener(admits, fetcher=self.fetcher(), read=self._reader)
+        return PageOpener(admits, fetcher=self.fetcher(), read=self._reader)
 
     def fetcher(self) -> GuardedFetcher:
         """The only way out to pages of strangers."""
@@ -203,12 +203,12 @@ class EngineFactory:
             self._fetcher = GuardedFetcher()
         return self._fetcher
 
-    def _row(self, name: str) -> ApiEngineRow:
+    def _row(self, name: str) -> ApiEngineSpec:
         row = api_engine(name)
         told = self._config.provider(name).base_url or self._env.get(_ADDRESSES.get(name, ""), "")
         return replace(row, base_url=told) if told else row
 
-    def _credential(self, row: ApiEngineRow) -> Callable[[], Awaitable[Credential | None]]:
+    def _credential(self, row: ApiEngineSpec) -> Callable[[], Awaitable[Credential | None]]:
         async def credential() -> Credential | None:
             return find(row.lookups, self._places)
 

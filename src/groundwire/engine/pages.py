@@ -6,6 +6,8 @@ quoted stands in the page word for word.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Protocol
 
 from groundwire.model import SearchOptions, Warned
@@ -41,7 +43,7 @@ class Passage:
 
 
 @value
-class Found:
+class EngineResult:
     """What a search came back with, best first; several passages may stand in one page."""
 
     passages: tuple[Passage, ...] = ()
@@ -65,6 +67,45 @@ class Engine(Protocol):
         """The search options (names as in `SearchOptions`) it applies itself."""
         ...
 
-    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> Found:
+    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
         """The passages that answer best, at most `limit`."""
         ...
+
+
+SHORTEST_PASSAGE = 600
+LONGEST_PASSAGE = 1000
+
+# What a piece may end with, best first: a blank line, a sentence, a line, a word.
+_BORDERS = (
+    re.compile(r"\n[^\S\n]*\n\s*"),
+    re.compile(r"(?<![A-ZÄÖÜ]\.)(?<=[.!?…])[\"'”’»)\]]*\s+(?=[^a-zäöüß\s])|(?<=[。！？])"),
+    re.compile(r"\n\s*"),
+    re.compile(r"\s+"),
+)
+
+
+def split_passages(text: str) -> Iterator[tuple[int, int]]:
+    """The ranges of the pieces, in code points."""
+    at, end = 0, len(text)
+    while end - at > LONGEST_PASSAGE:
+        to = _end_of_piece(text, at, min(at + LONGEST_PASSAGE, end - 1))
+        yield at, to
+        at = to
+    if end > at or end == 0:
+        yield at, end
+
+
+def strip_passage(piece: str) -> tuple[int, str]:
+    """A piece without the white space around it, and how much of it stood before."""
+    words = piece.lstrip()
+    return len(piece) - len(words), words.rstrip()
+
+
+def _end_of_piece(text: str, at: int, latest: int) -> int:
+    """Where the piece that starts at `at` ends: at the last border of the best kind that is not too early."""
+    for border in _BORDERS:
+        ends = [match.end() for match in border.finditer(text, at + SHORTEST_PASSAGE // 2, latest + 1)]
+        late = [to for to in ends if at + SHORTEST_PASSAGE <= to <= latest]
+        if late:
+            return late[-1]
+    return latest

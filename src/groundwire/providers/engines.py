@@ -8,9 +8,9 @@ from itertools import islice
 from typing import TypeAlias
 
 from groundwire.engine.compose.answer import Composition, compose
-from groundwire.engine.compose.telling import SEARCH, tell
-from groundwire.engine.compose.writing import brief, verify
-from groundwire.engine.pages import Engine, Found
+from groundwire.engine.compose.events import SEARCH_ID, composition_events
+from groundwire.engine.compose.synthesis import build_request, verify_answer
+from groundwire.engine.pages import Engine, EngineResult
 from groundwire.errors import GroundwireError, InvalidQuery
 from groundwire.model import (
     Answer,
@@ -65,22 +65,22 @@ class EngineProvider:
             yield warning
         options = prepared.request.search or SearchOptions()
         yield Started()
-        yield SearchStarted(0, SEARCH)  # it may take a while
+        yield SearchStarted(0, SEARCH_ID)  # it may take a while
         found = _allowed(await self._engine.find(query, options), options)
         composition = await self._composed(query, found, options)
-        for event in islice(tell(query, found, composition), 2, None):
+        for event in islice(composition_events(query, found, composition), 2, None):
             yield event
 
-    async def _composed(self, query: str, found: Found, options: SearchOptions) -> Composition:
+    async def _composed(self, query: str, found: EngineResult, options: SearchOptions) -> Composition:
         extracted = compose(query, found.passages, max_sources=options.max_sources)
         if self._write is None or not found.passages:
             return extracted
         try:
-            answer = await _whole(self._write(brief(query, found.passages)))
+            answer = await _whole(self._write(build_request(query, found.passages)))
         except GroundwireError as error:
             note = Warned("not_written", f"the model could not write the answer: {error.message}")
             return replace(extracted, notes=(*extracted.notes, note))
-        written = verify(answer.text, found.passages)
+        written = verify_answer(answer.text, found.passages)
         return written if written.citations else extracted
 
 
@@ -95,7 +95,7 @@ async def _whole(batches: Batches) -> Answer:
     return assembler.answer()
 
 
-def _allowed(found: Found, options: SearchOptions) -> Found:
+def _allowed(found: EngineResult, options: SearchOptions) -> EngineResult:
     """What the domain lists let through."""
     kept = tuple(passage for passage in found.passages if admits(options, Source(passage.url)))
     return found if len(kept) == len(found.passages) else replace(found, passages=kept)

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine.compose.answer import Composition, compose
-from groundwire.engine.compose.choosing import MOST_CHARACTERS, MOST_STATEMENTS
-from groundwire.engine.compose.polishing import polish, visible
-from groundwire.engine.compose.words import query_words, read_words
+from groundwire.engine.compose.clean import clean_sentence, visible
+from groundwire.engine.compose.select import MOST_CHARACTERS, MOST_STATEMENTS
 from groundwire.engine.pages import Passage
+from groundwire.engine.words import analyse, query_terms
 from groundwire.model import Span
 from tests.engine.compose.passages import check, documentation, passage
 from tests.model.strategies import cases, texts
@@ -275,10 +275,10 @@ QUESTIONS = (
 
 def ranked(query: str, pages: list[Passage]) -> list[Passage]:
     """The twenty pages that have most of the query's words, the shorter first."""
-    terms = query_words(query)
+    terms = query_terms(query)
     counts = Counter[int]()
     for place, page in enumerate(pages):
-        words = read_words(f"{page.title} {page.text}")
+        words = analyse(f"{page.title} {page.text}")
         counts[place] = sum(term in words.stems for term in terms)
     best = sorted(counts, key=lambda place: (-counts[place], len(pages[place].text)))[:20]
     return [pages[place] for place in best if counts[place]]
@@ -297,7 +297,7 @@ def test_answers_from_real_documentation_keep_every_promise() -> None:
         for citation in answer.citations:
             assert citation.span is not None
             said = answer.text[citation.span.start : citation.span.end]
-            assert said == polish(citation.evidence[0].quote)
+            assert said == clean_sentence(citation.evidence[0].quote)
 
 
 @cases(300)

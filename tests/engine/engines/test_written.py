@@ -6,8 +6,8 @@ from pathlib import Path
 
 from groundwire.client import Groundwire
 from groundwire.config.load import load
-from groundwire.engine.index.open import open_index
-from groundwire.engine.knowledge.inventory import ASKED_FIRST, module_address
+from groundwire.engine.index.location import open_index
+from groundwire.engine.knowledge.inventory import CORE_MODULES, module_url
 from groundwire.engine.pages import Page
 from groundwire.model import Answer, Event, Finished, Started, TextDelta
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
@@ -29,7 +29,7 @@ def asked(home: Path, response: ScriptedResponse, question: str = QUESTION) -> t
     """The answer, and what the model was given."""
     data = home / "data"
     with open_index(data / "index") as index:
-        begun = Page(module_address(ASKED_FIRST[-1]), "decimal", "What was told last of the first things.")
+        begun = Page(module_url(CORE_MODULES[-1]), "decimal", "What was told last of the first things.")
         index.put([Page(URL, "Boiler", TEXT), begun])
 
     async def main() -> tuple[Answer, list[str]]:

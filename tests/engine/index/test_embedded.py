@@ -16,12 +16,11 @@ from threading import Thread
 import pytest
 import tantivy
 
-from groundwire.engine.index import derived, embedded, records
-from groundwire.engine.index.analysis import ANALYSIS
-from groundwire.engine.index.formats import FORMAT, STEPS, bring_up, format_of
+from groundwire.engine.index import embedded, page_table, rebuild
+from groundwire.engine.index.location import open_index
 from groundwire.engine.index.lock import locked
-from groundwire.engine.index.open import open_index
-from groundwire.engine.index.passages import Passages
+from groundwire.engine.index.page_table import FORMAT, STEPS, format_version, upgrade
+from groundwire.engine.index.search_index import ANALYSIS_VERSION, SearchIndex
 from groundwire.engine.pages import Page
 from groundwire.errors import ConfigError, GroundwireError, TimedOut
 from groundwire.model.value import replace
@@ -133,14 +132,14 @@ def test_an_open_index_follows_when_another_makes_the_passages_anew(folder: Path
 def test_files_that_a_killed_writer_left_behind_are_no_obstacle(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catch_up, failures = derived.catch_up, ['FileAlreadyExists("x.del")']
+    catch_up, failures = rebuild.catch_up, ['FileAlreadyExists("x.del")']
 
-    def stumble(store: sqlite3.Connection, passages: Passages, unsure: int) -> None:
+    def stumble(store: sqlite3.Connection, passages: SearchIndex, unsure: int) -> None:
         if failures:
             raise ValueError(failures.pop())
         catch_up(store, passages, unsure)
 
-    monkeypatch.setattr(derived, "catch_up", stumble)
+    monkeypatch.setattr(rebuild, "catch_up", stumble)
     with open_index(folder) as index:
         index.put([Page("https://example.org/new", "New", "Something zealous.")])
         assert len(index.search("zealous")) == 1
@@ -156,7 +155,7 @@ def test_pages_stored_by_a_process_that_then_died_are_searchable_when_opened(
 
     with open_index(folder) as index:
         with monkeypatch.context() as patched:
-            patched.setattr(embedded, "brought_up", die)
+            patched.setattr(embedded, "bring_up_to_date", die)
             with pytest.raises(KeyboardInterrupt):
                 index.put([Page("https://example.org/new", "New", "Something zealous.")])
             with pytest.raises(KeyboardInterrupt):
@@ -187,7 +186,7 @@ def test_a_search_asks_the_store_only_after_somebody_wrote(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[sqlite3.Connection] = []
-    gone = records.gone
+    gone = page_table.removed_pages
 
     def noted(store: sqlite3.Connection) -> list[int]:
         asked.append(store)
@@ -195,7 +194,7 @@ def test_a_search_asks_the_store_only_after_somebody_wrote(
 
     with open_index(folder) as index, open_index(folder) as other:
         index.search("number3")
-        monkeypatch.setattr(records, "gone", noted)
+        monkeypatch.setattr(page_table, "removed_pages", noted)
         index.search("number4")
         assert asked == []
         other.remove(urls=[PAGES[3].url])
@@ -213,7 +212,7 @@ def test_what_a_writer_removed_that_then_died_is_not_shown_by_others(
     with open_index(folder) as index, open_index(folder) as other:
         assert len(index.search("number3")) == 1
         with monkeypatch.context() as patched:
-            patched.setattr(embedded, "brought_up", die)
+            patched.setattr(embedded, "bring_up_to_date", die)
             for page in PAGES[3:5]:
                 with pytest.raises(KeyboardInterrupt):
                     other.remove(urls=[page.url])
@@ -224,16 +223,16 @@ def test_what_a_writer_removed_that_then_died_is_not_shown_by_others(
 
 
 def test_a_view_made_while_somebody_writes_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = records.gone
+    gone = page_table.removed_pages
 
     def removed_meanwhile(store: sqlite3.Connection) -> list[int]:
         found = gone(store)
-        monkeypatch.setattr(records, "gone", gone)
+        monkeypatch.setattr(page_table, "removed_pages", gone)
         other.remove(urls=[PAGES[3].url])
         return found
 
     with open_index(folder) as index, open_index(folder) as other:
-        monkeypatch.setattr(records, "gone", removed_meanwhile)
+        monkeypatch.setattr(page_table, "removed_pages", removed_meanwhile)
         index.search("number3")
         assert index.search("number3") == []
 
@@ -241,7 +240,7 @@ def test_a_view_made_while_somebody_writes_is_not_kept(folder: Path, monkeypatch
 def test_passages_of_an_earlier_analysis_are_made_again(folder: Path) -> None:
     # Schema and terms of the passages before this one: tokens were handed over one by one.
     with sqlite3.connect(folder / "pages.sqlite3") as store:
-        store.execute("UPDATE state SET analysis = ?", (ANALYSIS - 1,))
+        store.execute("UPDATE state SET analysis = ?", (ANALYSIS_VERSION - 1,))
     store.close()
     shutil.rmtree(passages_of(folder))
     builder = tantivy.SchemaBuilder().add_text_field("text", tokenizer_name="raw")
@@ -256,7 +255,7 @@ def test_what_is_renewed_or_removed_leaves_no_passage_behind(folder: Path) -> No
     with open_index(folder) as index:
         index.put([replace(page, text=f"Another {page.text}") for page in PAGES[:10]])
         index.remove(urls=[page.url for page in PAGES[5:20]])
-    assert Passages(passages_of(folder)).searcher().num_docs == 15
+    assert SearchIndex(passages_of(folder)).searcher().num_docs == 15
 
 
 def test_what_a_search_shows_needs_no_page_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,7 +263,7 @@ def test_what_a_search_shows_needs_no_page_store(folder: Path, monkeypatch: pyte
     with open_index(folder) as index:
         index.put([page])
         index.search("zealous")
-        monkeypatch.setattr(records, "gone", lambda _: [])
+        monkeypatch.setattr(page_table, "removed_pages", lambda _: [])
         index.close()
         (found,) = index.search("zealous")
     assert found.text == page.text
@@ -279,8 +278,8 @@ def test_a_new_index_has_the_latest_format(folder: Path) -> None:
 
 def first_format(path: Path) -> None:
     """An index as format 1 had it: no fingerprints."""
-    store = records.connect(path)
-    bring_up(store, STEPS[:1])
+    store = page_table.connect(path)
+    upgrade(store, STEPS[:1])
     rows = [(1, "a.example", "https://a.example/"), (2, "b.example", "https://b.example/")]
     for number, key, url in rows:
         about = (number, key, url, "Title", "", "en", "old", b"", 27, 2)
@@ -308,10 +307,10 @@ def test_a_step_that_fails_has_not_happened(tmp_path: Path) -> None:
 
     path = tmp_path / "pages.sqlite3"
     first_format(path)
-    store = records.connect(path)
+    store = page_table.connect(path)
     with pytest.raises(KeyboardInterrupt):
-        bring_up(store, (STEPS[0], fails))
-    assert format_of(store) == 1
+        upgrade(store, (STEPS[0], fails))
+    assert format_version(store) == 1
     assert "words" not in {row[1] for row in store.execute("PRAGMA table_info(pages)")}
     store.close()
     open_index(tmp_path).close()
@@ -350,7 +349,7 @@ UNPRIVILEGED = """
 import os, sys
 from pathlib import Path
 import groundwire.engine.index.embedded
-from groundwire.engine.index.open import open_index
+from groundwire.engine.index.location import open_index
 from groundwire.errors import ConfigError
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
@@ -426,7 +425,7 @@ def test_threads_may_write_and_search_at_once(folder: Path) -> None:
 
 
 def test_tantivy_is_not_loaded_before_an_index_is_opened() -> None:
-    code = "import sys, groundwire.engine.index.open; print('tantivy' in sys.modules)"
+    code = "import sys, groundwire.engine.index.location; print('tantivy' in sys.modules)"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)  # noqa: S603
     assert done.stdout == "False\n"

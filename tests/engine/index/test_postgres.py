@@ -12,7 +12,7 @@ import pytest
 import groundwire
 from groundwire.engine.index.base import Stored
 from groundwire.engine.index.postgres import PostgresIndex
-from groundwire.engine.index.postgres_schema import COMPONENT, STEPS
+from groundwire.engine.index.postgres_tables import COMPONENT, STEPS
 from groundwire.engine.pages import Page
 from groundwire.errors import ConfigError, GroundwireError, RequestError
 from groundwire.model import SearchOptions

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias
 
-from groundwire.engine.compose.choosing import Choice, Chosen, choose
-from groundwire.engine.compose.phrases import phrase
-from groundwire.engine.compose.polishing import one_line
-from groundwire.engine.compose.statements import Statement, join_passages, names, read_statements
-from groundwire.engine.compose.weighing import weigh
-from groundwire.engine.compose.words import query_words
+from groundwire.engine.compose.clean import one_line
+from groundwire.engine.compose.score import score_statements
+from groundwire.engine.compose.select import SelectedStatement, Selection, select_statements
+from groundwire.engine.compose.statements import Statement, join_passages, mentions, read_statements
 from groundwire.engine.pages import Passage
+from groundwire.engine.words import query_terms, split_words, word_list
 from groundwire.model import Citation, Evidence, Source, Span, Warned
 from groundwire.model.value import replace, value
 from groundwire.text.urls import domain_of
+
+Phrase: TypeAlias = Literal["nothing", "disagreeing"]
+
+_PHRASES: Mapping[Phrase, tuple[str, str]] = {
+    "nothing": ("Nothing was found for “{query}”.", "Zu „{query}“ wurde nichts gefunden."),
+    "disagreeing": ("Another page says otherwise: ", "Eine andere Seite sagt es anders: "),
+}
+
+
+def phrase(name: Phrase, query: str) -> str:
+    """A phrase, in German for a German question, else in English."""
+    english, german = _PHRASES[name]
+    return german if word_list("german_words").intersection(split_words(query)) else english
+
 
 THIN_EVIDENCE = "thin_evidence"
 """The code of the warning that the pages hardly answer."""
@@ -40,11 +54,11 @@ def compose(query: str, passages: Sequence[Passage], *, max_sources: int | None 
     """The best-supported sentences of the passages, each with its citation; nothing that no page says."""
     stretches = join_passages(passages)
     statements = read_statements(stretches)
-    weighed = weigh(query, stretches, statements)
-    choice = choose(weighed, statements, max_sources, len(query_words(query)))
+    weighed = score_statements(query, stretches, statements)
+    choice = select_statements(weighed, statements, max_sources, len(query_terms(query)))
     if not choice.paragraphs:
         return Composition(phrase("nothing", query).format(query=one_line(query)), is_plain=True)
-    draft = _Draft(query, sources_in(passages))
+    draft = _AnswerBuilder(query, sources_in(passages))
     draft.write(choice)
     return Composition(
         draft.text, tuple(draft.citations), tuple(_notes(choice, draft)), found=True, is_plain=True
@@ -61,7 +75,7 @@ def sources_in(passages: Sequence[Passage]) -> dict[str, Source]:
     return sources
 
 
-class _Draft:
+class _AnswerBuilder:
     """The answer while it is written, so that spans are counted as the text grows."""
 
     __slots__ = ("_length", "_pieces", "_query", "_sources", "citations", "disagreeing")
@@ -78,7 +92,7 @@ class _Draft:
     def text(self) -> str:
         return "".join(self._pieces)
 
-    def write(self, choice: Choice) -> None:
+    def write(self, choice: Selection) -> None:
         """All paragraphs, and after the sentence that it opposes whatever other pages say against it."""
         told: set[tuple[str, int]] = set()
         for paragraph in choice.paragraphs:
@@ -95,7 +109,7 @@ class _Draft:
             for item in fresh:
                 self._oppose(item, told)
 
-    def _oppose(self, item: Chosen, told: set[tuple[str, int]]) -> None:
+    def _oppose(self, item: SelectedStatement, told: set[tuple[str, int]]) -> None:
         for other in item.opposed:
             if (other.url, other.place) in told:
                 self.disagreeing.append((item.statement, other))
@@ -123,12 +137,12 @@ class _Draft:
 def _lead_in(statement: Statement, subject: str) -> str:
     """The name of what the sentence is about, if neither it nor the one before says so."""
     name = statement.subject
-    if not name or name == subject or names(statement.text, name):
+    if not name or name == subject or mentions(statement.text, name):
         return ""
     return f"{name}: "
 
 
-def _notes(choice: Choice, draft: _Draft) -> Iterator[Warned]:
+def _notes(choice: Selection, draft: _AnswerBuilder) -> Iterator[Warned]:
     for one, other in draft.disagreeing:
         yield Warned("contradictory_evidence", f"{_places(one, other)} disagree: both are quoted")
     if choice.coverage < _THIN_COVERAGE:
@@ -137,7 +151,7 @@ def _notes(choice: Choice, draft: _Draft) -> Iterator[Warned]:
         yield Warned(THIN_EVIDENCE, "thin evidence: one page alone says this, and not quite what was asked")
 
 
-def _is_lone_claim(choice: Choice, draft: _Draft) -> bool:
+def _is_lone_claim(choice: Selection, draft: _AnswerBuilder) -> bool:
     """Does one page alone say it, and is it none that documents the very thing?"""
     pages = {item.source.url for citation in draft.citations for item in citation.evidence}
     return len(pages) == 1 and not any(item.statement.subject for item in choice.paragraphs[0])

@@ -11,26 +11,26 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
-from groundwire.engine.compose.vocabulary import ABBREVIATIONS, MONTHS
+from groundwire.engine.words import MONTHS, word_list
 
-Kind: TypeAlias = Literal["prose", "item", "heading", "code", "signature", "bullet", "rule"]
+SegmentKind: TypeAlias = Literal["prose", "item", "heading", "code", "signature", "bullet", "rule"]
 """item: a sentence of a list; bullet: the sign before it; rule: a line that only decorates or directs."""
 
 
-class Piece(NamedTuple):
+class Segment(NamedTuple):
     """A range of the text, end exclusive."""
 
     start: int
     end: int
-    kind: Kind
+    kind: SegmentKind
 
 
-class _Line(NamedTuple):
+class _SourceLine(NamedTuple):
     start: int
     end: int
     text: str
     """Without the white space around it."""
-    kind: Kind | Literal["blank"]
+    kind: SegmentKind | Literal["blank"]
     bullet: int
     """The length of the bullet and the space behind it."""
     is_item: bool
@@ -72,10 +72,10 @@ _PAIR = re.compile(r"\b[^\W\d_]\.\s?[^\W\d_]$")  # `d. h`, `u. a`
 _OPENING = "\"'“”‘’«»([{*_`„"
 
 
-def split_sentences(text: str) -> list[Piece]:
+def split_sentences(text: str) -> list[Segment]:
     """All pieces of a text."""
-    pieces: list[Piece] = []
-    block: list[_Line] = []
+    pieces: list[Segment] = []
+    block: list[_SourceLine] = []
     lines = _lines(text)
     for place, line in enumerate(lines):
         if block and (line.kind != "prose" or line.is_item):
@@ -84,17 +84,17 @@ def split_sentences(text: str) -> list[Piece]:
         if line.kind == "prose":
             underlined = place + 1 < len(lines) and _underlines(lines[place + 1], line)
             if underlined and not block:
-                pieces.append(Piece(line.start, line.end, "heading"))
+                pieces.append(Segment(line.start, line.end, "heading"))
             else:
                 block.append(line)
         elif line.kind != "blank":
-            pieces.append(Piece(line.start, line.end, line.kind))
+            pieces.append(Segment(line.start, line.end, line.kind))
     if block:
         pieces.extend(_block(text, block, followed=None))
     return pieces
 
 
-class _Reader:
+class _LineClassifier:
     """Tells lines apart by what stands before them: fences, literal blocks, paragraphs that go on."""
 
     __slots__ = ("_answers", "_fence", "_literal", "_previous", "_previous_indent", "_stopped", "is_item")
@@ -103,7 +103,7 @@ class _Reader:
         self._answers = False
         self._fence = ""
         self._literal: int | None = None
-        self._previous: Kind | Literal["blank"] = "blank"
+        self._previous: SegmentKind | Literal["blank"] = "blank"
         self._previous_indent = 0
         self._stopped = False
         self.is_item = False
@@ -113,7 +113,7 @@ class _Reader:
         """May the next line begin an item of a list of definitions (`timeout: The seconds to wait`)?"""
         return self._previous != "prose" or self.is_item or indent > self._previous_indent
 
-    def kind(self, line: str, indent: int) -> Kind | Literal["blank"]:
+    def kind(self, line: str, indent: int) -> SegmentKind | Literal["blank"]:
         """The kind of the next line."""
         kind = self._kind(line, indent) if line else "blank"
         # What an interpreter answered stands below its prompt, up to the next blank line.
@@ -125,12 +125,12 @@ class _Reader:
             self._previous_indent = indent
         return kind
 
-    def tells(self) -> Kind:
+    def tells(self) -> SegmentKind:
         """The line just seen turns into a sentence, which may go on."""
         self._previous = "prose"
         return "prose"
 
-    def _kind(self, line: str, indent: int) -> Kind:
+    def _kind(self, line: str, indent: int) -> SegmentKind:
         if _FENCE.match(line) and (not self._fence or line.startswith(self._fence)):
             self._fence = "" if self._fence else line[:3]
             return "rule"
@@ -151,10 +151,10 @@ class _Reader:
         return goes_on and not _PROMPT.match(line)
 
 
-def _lines(text: str) -> list[_Line]:
+def _lines(text: str) -> list[_SourceLine]:
     """The lines with their kinds."""
-    lines: list[_Line] = []
-    reader = _Reader()
+    lines: list[_SourceLine] = []
+    reader = _LineClassifier()
     position = 0
     for raw in text.splitlines(keepends=True):
         line = raw.strip()
@@ -165,17 +165,19 @@ def _lines(text: str) -> list[_Line]:
         kind = reader.kind(line, indent)
         told = _TOLD.search(line) if kind == "signature" else None
         if told is not None:
-            lines.append(_Line(start, start + len(line[: told.end()].rstrip()), line, kind, 0, is_item=False))
+            lines.append(
+                _SourceLine(start, start + len(line[: told.end()].rstrip()), line, kind, 0, is_item=False)
+            )
             start, line, kind = start + told.end(), line[told.end() :], reader.tells()
         bullet = _BULLET.match(line) if kind == "prose" else None
         length = bullet.end() if bullet else 0
-        lines.append(_Line(start, start + len(line), line, kind, length, bool(length) or defines))
+        lines.append(_SourceLine(start, start + len(line), line, kind, length, bool(length) or defines))
         if kind == "prose":
             reader.is_item = bool(length) or defines or reader.is_item
     return lines
 
 
-def _kind(line: str) -> Kind:
+def _kind(line: str) -> SegmentKind:
     if _COMMAND.match(line):
         return "code"
     if _PLAIN.match(line):
@@ -204,42 +206,42 @@ def _is_signature(line: str) -> bool:
     return _UNFINISHED.search(line) is not None
 
 
-def _underlines(line: _Line, above: _Line) -> bool:
+def _underlines(line: _SourceLine, above: _SourceLine) -> bool:
     return line.kind == "rule" and line.start > above.end and set(line.text) <= set("=-~^\"'`#*+")
 
 
-def _block(text: str, lines: list[_Line], followed: _Line | None) -> Iterator[Piece]:
+def _block(text: str, lines: list[_SourceLine], followed: _SourceLine | None) -> Iterator[Segment]:
     """The pieces of a paragraph or a list item."""
     first, last = lines[0], lines[-1]
     start = first.start + first.bullet
     if first.bullet:
-        yield Piece(first.start, first.start + len(first.text[: first.bullet].rstrip()), "bullet")
+        yield Segment(first.start, first.start + len(first.text[: first.bullet].rstrip()), "bullet")
     elif _is_term(text, lines):
         # `maxsplit`, and below it, indented, what that means.
-        yield Piece(start, first.end, "heading")
+        yield Segment(start, first.end, "heading")
         start, first = lines[1].start, first._replace(is_item=True)
     elif _is_alone(lines, followed) and _is_title(first.text):
-        yield Piece(start, first.end, "heading")
+        yield Segment(start, first.end, "heading")
         return
-    kind: Kind = "item" if first.is_item else "prose"
+    kind: SegmentKind = "item" if first.is_item else "prose"
     for begin, end in _cuts(text, start, last.end):
-        yield Piece(begin, end, kind)
+        yield Segment(begin, end, kind)
 
 
-def _is_term(text: str, lines: list[_Line]) -> bool:
+def _is_term(text: str, lines: list[_SourceLine]) -> bool:
     if len(lines) < 2 or not _TERM.match(lines[0].text):
         return False
     return _indent(text, lines[1]) > _indent(text, lines[0])
 
 
-def _indent(text: str, line: _Line) -> int:
+def _indent(text: str, line: _SourceLine) -> int:
     place = line.start
     while place and text[place - 1] in " \t":
         place -= 1
     return line.start - place
 
 
-def _is_alone(lines: list[_Line], followed: _Line | None) -> bool:
+def _is_alone(lines: list[_SourceLine], followed: _SourceLine | None) -> bool:
     return len(lines) == 1 and not lines[0].is_item and (followed is None or followed.kind == "blank")
 
 
@@ -291,7 +293,7 @@ def _is_shortened(text: str, stop: int, after: str) -> bool:
     word = before[0].lower() if before else ""
     if _PAIR.search(said):
         return True
-    if word in ABBREVIATIONS:
+    if word in word_list("abbreviations"):
         return not (word in _MAY_END and after[0].isupper())
     if word.isdigit() and len(word) <= 2:
         return after.split(maxsplit=1)[0].strip(".,").lower() in _AFTER_ORDINALS

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from groundwire.engine.compose.polishing import one_line, plain, polish
-from groundwire.engine.compose.sentences import Piece, split_sentences
-from groundwire.engine.compose.vocabulary import DANGLING
-from groundwire.engine.compose.words import Words, read_words
+from groundwire.engine.compose.clean import clean_sentence, one_line, without_markup
+from groundwire.engine.compose.sentences import Segment, split_sentences
 from groundwire.engine.pages import Passage
+from groundwire.engine.words import TextTerms, analyse, word_list
 from groundwire.model.value import replace, value
 
 _SEPARATOR = re.compile(r"\s+[—–|·:»-]\s+|\s+\(|:\s+")
@@ -22,7 +21,7 @@ _CALLED = re.compile(r"(?:class |def |async def )?([A-Za-z_][\w.]*)\(")
 
 
 @value
-class Stretch:
+class Excerpt:
     """A connected part of a page: a passage, or several that adjoin."""
 
     url: str
@@ -40,7 +39,7 @@ class Statement:
     url: str
     quote: str
     """Verbatim."""
-    words: Words
+    words: TextTerms
     place: int
     """Where it stands in the page."""
     kind: str
@@ -59,17 +58,17 @@ class Statement:
     @property
     def text(self) -> str:
         """As it stands in an answer."""
-        return polish(self.quote)
+        return clean_sentence(self.quote)
 
 
-def join_passages(passages: Iterable[Passage]) -> list[Stretch]:
+def join_passages(passages: Iterable[Passage]) -> list[Excerpt]:
     """The passages, with those of one page that adjoin or overlap joined; the order is that of the first."""
     passages = list(passages)
     best = max((passage.score for passage in passages), default=0.0)
-    stretches: list[Stretch] = []
+    stretches: list[Excerpt] = []
     for place, passage in enumerate(passages):
         score = passage.score / best if best > 0 else 1.0 / (1 + place)
-        new = Stretch(passage.url, passage.title, passage.text, passage.start, min(1.0, max(0.0, score)))
+        new = Excerpt(passage.url, passage.title, passage.text, passage.start, min(1.0, max(0.0, score)))
         for index, known in enumerate(stretches):
             joined = _joined(known, new)
             if joined is not None:
@@ -80,7 +79,7 @@ def join_passages(passages: Iterable[Passage]) -> list[Stretch]:
     return stretches
 
 
-def read_statements(stretches: Sequence[Stretch]) -> list[Statement]:
+def read_statements(stretches: Sequence[Excerpt]) -> list[Statement]:
     """Every sentence, each place of a page once."""
     statements: list[Statement] = []
     seen: set[tuple[str, int]] = set()
@@ -92,14 +91,14 @@ def read_statements(stretches: Sequence[Stretch]) -> list[Statement]:
     return statements
 
 
-def name_in(title: str) -> str:
+def leading_name(title: str) -> str:
     """The name a title begins with (`json.dumps — Python documentation`), if it is one of code."""
     head = _SEPARATOR.split(one_line(title), maxsplit=1)[0].strip()
     is_word = head.isalpha() and (head.istitle() or head.isupper())
     return head if _NAME.fullmatch(head) and len(head) <= _LONGEST_NAME and not is_word else ""
 
 
-def names(text: str, name: str) -> bool:
+def mentions(text: str, name: str) -> bool:
     """Does the text call the thing by its name, as a name? `copy` alone may just be a word."""
     last = name.removesuffix("()").rpartition(".")[2]
     own = re.escape(last)
@@ -108,7 +107,7 @@ def names(text: str, name: str) -> bool:
     return re.search(f"{whole}{form}", text) is not None
 
 
-def _joined(known: Stretch, new: Stretch) -> Stretch | None:
+def _joined(known: Excerpt, new: Excerpt) -> Excerpt | None:
     if known.url != new.url:
         return None
     first, second = sorted((known, new), key=lambda stretch: stretch.start)
@@ -118,8 +117,8 @@ def _joined(known: Stretch, new: Stretch) -> Stretch | None:
     return replace(first, text=first.text + second.text[overlap:], score=max(first.score, second.score))
 
 
-def _statements(stretch: Stretch, index: int) -> Iterator[Statement]:
-    subject = named = name_in(stretch.title)
+def _statements(stretch: Excerpt, index: int) -> Iterator[Statement]:
+    subject = named = leading_name(stretch.title)
     pieces = split_sentences(stretch.text)
     number = 0
     is_lead = stretch.start == 0
@@ -133,7 +132,7 @@ def _statements(stretch: Stretch, index: int) -> Iterator[Statement]:
         yield Statement(
             stretch.url,
             quote,
-            read_words(plain(quote)),
+            analyse(without_markup(quote)),
             stretch.start + piece.start,
             piece.kind,
             index,
@@ -147,7 +146,7 @@ def _statements(stretch: Stretch, index: int) -> Iterator[Statement]:
         is_lead = False
 
 
-def _begins_line(text: str, piece: Piece) -> bool:
+def _begins_line(text: str, piece: Segment) -> bool:
     return piece.start == 0 or text[piece.start - 1] == "\n"
 
 
@@ -164,7 +163,7 @@ def _called(signature: str, named: str) -> str:
     return name if not named or "." in name or name == named else f"{named}.{name}"
 
 
-def _listed(quote: str, piece: Piece) -> str:
+def _listed(quote: str, piece: Segment) -> str:
     """The name that a line of a list explains: `os.walk: Directory tree generator`."""
     match = _LISTED.match(quote) if piece.kind == "item" else None
     return match[1] if match else ""
@@ -172,10 +171,10 @@ def _listed(quote: str, piece: Piece) -> str:
 
 def _leans(quote: str) -> bool:
     first = _FIRST_WORD.search(quote)
-    return first is not None and first[0].lower() in DANGLING
+    return first is not None and first[0].lower() in word_list("back_references")
 
 
-def _is_cut(stretch: Stretch, piece: Piece, quote: str, *, is_last: bool) -> bool:
+def _is_cut(stretch: Excerpt, piece: Segment, quote: str, *, is_last: bool) -> bool:
     begins_late = piece.start == 0 and stretch.start > 0 and quote[:1].islower()
     ends_early = is_last and quote[-1:].isalnum() and piece.kind == "prose"
     return begins_late or ends_early

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from time import time
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,9 +13,8 @@ from groundwire.credentials.secret import NO_SECRET, Credential, Secret
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import load_json
 from groundwire.dialects.retry import request_id, retry_after
-from groundwire.engine.engines.hits import Hit
-from groundwire.engine.engines.opening import Opener
-from groundwire.engine.pages import Found
+from groundwire.engine.engines.results import PageOpener, SearchHit
+from groundwire.engine.pages import EngineResult
 from groundwire.errors import (
     ConfigError,
     GroundwireError,
@@ -43,7 +42,7 @@ _DEADLINES = Deadlines(connect=5.0, first_byte=15.0, idle=10.0, total=20.0)
 
 
 @value
-class Ask:
+class ServiceQuery:
     """What one call is about."""
 
     query: str
@@ -57,25 +56,25 @@ class Ask:
 
 
 @value
-class Problem:
+class ServiceError:
     """What a service says about an error, in its own name for it and in words."""
 
     code: str = ""
     message: str = ""
 
 
-Request: TypeAlias = Callable[[Ask], Call]
-ParseResponse: TypeAlias = Callable[[Fields], tuple[Hit, ...]]
-Explain: TypeAlias = Callable[[Fields], Problem]
+Request: TypeAlias = Callable[[ServiceQuery], Call]
+ParseResponse: TypeAlias = Callable[[Fields], tuple[SearchHit, ...]]
+Explain: TypeAlias = Callable[[Fields], ServiceError]
 Wait: TypeAlias = Callable[[Mapping[str, str]], "float | None"]
 
 
-def _unexplained(_: Fields) -> Problem:
-    return Problem()
+def _unexplained(_: Fields) -> ServiceError:
+    return ServiceError()
 
 
 @value
-class ApiEngineRow:
+class ApiEngineSpec:
     """A search service."""
 
     name: str
@@ -106,11 +105,11 @@ class ApiEngine:
 
     def __init__(
         self,
-        row: ApiEngineRow,
+        row: ApiEngineSpec,
         http: Http,
         credential: Callable[[], Awaitable[Credential | None]],
         redactor: Redactor,
-        opener: Opener,
+        opener: PageOpener,
         clock: Callable[[], float] = time,
     ) -> None:
         self._row = row
@@ -128,21 +127,21 @@ class ApiEngine:
     def honours(self) -> frozenset[str]:
         return self._row.honours | {"max_sources"}
 
-    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> Found:
+    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
         """What the service finds, checked against the options, with passages of the pages themselves."""
-        check(self._row.title, query, options)
+        check_query(self._row.title, query, options)
         try:
             hits = await self._ask(query, options, limit)
         except GroundwireError as error:
             raise self._redactor.cleaned(error, _LONGEST) from None
         return await self._opener.found(query, query, hits, options, limit)
 
-    async def _ask(self, query: str, options: SearchOptions, limit: int) -> tuple[Hit, ...]:
+    async def _ask(self, query: str, options: SearchOptions, limit: int) -> tuple[SearchHit, ...]:
         row = self._row
         key = await self._key()
         today = datetime.fromtimestamp(self._clock(), UTC).date().isoformat()
         wanted = min(limit, options.max_sources or limit)
-        call = row.request(Ask(query, options, row.base_url.rstrip("/"), key, wanted, today))
+        call = row.request(ServiceQuery(query, options, row.base_url.rstrip("/"), key, wanted, today))
         async with self._http.open(call, row.deadlines) as exchange:
             if not 200 <= exchange.status < 300:
                 raise await _refusal(row, exchange)
@@ -162,7 +161,7 @@ class ApiEngine:
         return credential.secret
 
 
-def check(title: str, query: str, options: SearchOptions) -> None:
+def check_query(title: str, query: str, options: SearchOptions) -> None:
     """Refuse what no search of the live web can do."""
     if not query.strip():
         raise InvalidQuery("the query is empty")
@@ -170,13 +169,13 @@ def check(title: str, query: str, options: SearchOptions) -> None:
         raise UnsupportedFeature(f"{title} searches the live web; without live access it cannot be asked")
 
 
-def _missing(row: ApiEngineRow, message: str) -> MissingCredential:
+def _missing(row: ApiEngineSpec, message: str) -> MissingCredential:
     error = MissingCredential(message)
     error.code = row.missing or error.code
     return error
 
 
-async def _refusal(row: ApiEngineRow, exchange: Response) -> GroundwireError:
+async def _refusal(row: ApiEngineSpec, exchange: Response) -> GroundwireError:
     """The error that a status other than success means."""
     status = exchange.status
     if status < 400:
@@ -197,8 +196,44 @@ async def _refusal(row: ApiEngineRow, exchange: Response) -> GroundwireError:
     )
 
 
-def _explained(row: ApiEngineRow, body: bytes) -> Problem:
+def _explained(row: ApiEngineSpec, body: bytes) -> ServiceError:
     try:
         return row.explain(Fields.of(load_json(body, WireError), WireError))
     except WireError:
-        return Problem()
+        return ServiceError()
+
+
+_MOST_SITES = 12
+_SPANS = ((1, "day"), (7, "week"), (31, "month"), (366, "year"))
+
+
+def plain_domains(entries: tuple[str, ...]) -> list[str]:
+    """Entries of a domain list as services take them: no wildcards; what that loosens is checked later."""
+    return [entry.removeprefix("*.").partition("*")[0].rstrip("/") for entry in entries]
+
+
+def with_site_operators(query: str, options: SearchOptions) -> str:
+    """The query with its domain lists as operators. Lists too long for a query are left to the check of the
+    results."""
+    allowed, blocked = plain_domains(options.allowed_domains), plain_domains(options.blocked_domains)
+    sites = " OR ".join(f"site:{entry}" for entry in allowed) if len(allowed) <= _MOST_SITES else ""
+    words = [query, f"({sites})" if " OR " in sites else sites]
+    words += (f"-site:{entry}" for entry in blocked[:_MOST_SITES])
+    return " ".join(word for word in words if word)
+
+
+def truncate_query(query: str, characters: int, words: int) -> str:
+    """The beginning of a query that is longer than a service takes, cut between words."""
+    short = " ".join(query.split()[:words])
+    if len(short) <= characters:
+        return short
+    return short[: characters + 1].rpartition(" ")[0] or short[:characters]
+
+
+def time_span(since: str, today: str) -> str:
+    """The shortest of day, week, month and year that reaches back so far; empty if none does."""
+    try:
+        days = (date.fromisoformat(today[:10]) - date.fromisoformat(since[:10])).days
+    except ValueError:
+        return ""
+    return next((name for most, name in _SPANS if days <= most), "")

@@ -9,9 +9,15 @@ from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.redact import UnshownHeaders
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.retry import retry_after
-from groundwire.engine.engines.api import DOMAIN_LISTS, ApiEngineRow, Ask, Problem
-from groundwire.engine.engines.hits import Hit, hit_of, plain
-from groundwire.engine.engines.wording import shortened, with_sites
+from groundwire.engine.engines.api import (
+    DOMAIN_LISTS,
+    ApiEngineSpec,
+    ServiceError,
+    ServiceQuery,
+    truncate_query,
+    with_site_operators,
+)
+from groundwire.engine.engines.results import SearchHit, make_hit, strip_markup
 from groundwire.errors import AuthRejected, QuotaExhausted
 from groundwire.model import Location
 from groundwire.transport.http import Call
@@ -21,11 +27,11 @@ _LONGEST_QUERY = 400
 _MOST_WORDS = 50
 
 
-def _request(ask: Ask) -> Call:
+def _request(ask: ServiceQuery) -> Call:
     options = ask.options
-    query = with_sites(ask.query, options)
+    query = with_site_operators(ask.query, options)
     if len(query) > _LONGEST_QUERY or len(query.split()) > _MOST_WORDS:
-        query = shortened(ask.query, _LONGEST_QUERY, _MOST_WORDS)
+        query = truncate_query(ask.query, _LONGEST_QUERY, _MOST_WORDS)
     location = options.location or Location()
     since, until = options.since[:10], options.until[:10]
     fields = {
@@ -58,12 +64,12 @@ def _place(location: Location) -> Mapping[str, str]:
     }
 
 
-def _response(body: Fields) -> tuple[Hit, ...]:
+def _response(body: Fields) -> tuple[SearchHit, ...]:
     found = (
-        hit_of(
+        make_hit(
             item.text("url"),
-            plain(item.text("title")),
-            snippet="\n\n".join(map(plain, (item.text("description"), *item.texts("extra_snippets")))),
+            strip_markup(item.text("title")),
+            snippet="\n\n".join(map(strip_markup, (item.text("description"), *item.texts("extra_snippets")))),
             published=item.text("page_age"),
             language=item.text("language"),
         )
@@ -72,9 +78,9 @@ def _response(body: Fields) -> tuple[Hit, ...]:
     return tuple(hit for hit in found if hit)
 
 
-def _explain(body: Fields) -> Problem:
+def _explain(body: Fields) -> ServiceError:
     error = body.obj("error")
-    return Problem(error.text("code"), error.text("detail"))
+    return ServiceError(error.text("code"), error.text("detail"))
 
 
 def _wait(headers: Mapping[str, str]) -> float | None:
@@ -84,7 +90,7 @@ def _wait(headers: Mapping[str, str]) -> float | None:
     return float(first) if told is None and first.isascii() and first.isdigit() else told
 
 
-ROW = ApiEngineRow(
+ROW = ApiEngineSpec(
     name="brave",
     title="Brave Search",
     base_url="https://api.search.brave.com",

@@ -11,20 +11,20 @@ from typing import TypeAlias
 
 from groundwire.engine.index.base import Index, Stored
 from groundwire.engine.knowledge import (
-    Report,
-    first,
-    has_begun,
+    ReportProgress,
+    add_core,
+    has_core,
+    has_everything,
+    ignore_progress,
     is_complete,
-    knows_all,
+    prior,
     refresh,
-    silent,
-    standing,
 )
-from groundwire.engine.pages import Found, Page
+from groundwire.engine.pages import EngineResult, Page
 from groundwire.errors import GroundwireError
 from groundwire.model import SearchOptions, Warned
 
-Opener: TypeAlias = Callable[[Path], Index]
+OpenIndex: TypeAlias = Callable[[Path], Index]
 
 
 _PARTLY = Warned(
@@ -35,7 +35,7 @@ _PARTLY = Warned(
 
 
 def _open(folder: Path) -> Index:
-    from groundwire.engine.index.open import open_index  # noqa: PLC0415  brings tantivy and SQLite along
+    from groundwire.engine.index.location import open_index  # noqa: PLC0415  brings tantivy and SQLite along
 
     return open_index(folder)
 
@@ -46,7 +46,9 @@ class LocalEngine:
     name = "local"
     honours = frozenset(("allowed_domains", "blocked_domains", "since", "until", "language", "live"))
 
-    def __init__(self, folder: Path, *, report: Report = silent, opener: Opener = _open) -> None:
+    def __init__(
+        self, folder: Path, *, report: ReportProgress = ignore_progress, opener: OpenIndex = _open
+    ) -> None:
         self._folder = folder
         self._report = report
         self._opener = opener
@@ -55,15 +57,15 @@ class LocalEngine:
         self._temporary: TemporaryDirectory[str] | None = None
         self._warnings: tuple[Warned, ...] = ()
 
-    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> Found:
+    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
         """The passages that answer best, at most `limit`."""
         index = await asyncio.to_thread(self._opened)
-        passages = await asyncio.to_thread(standing.find, index, query, options, limit)
-        return Found(
+        passages = await asyncio.to_thread(prior.search_with_prior, index, query, options, limit)
+        return EngineResult(
             passages=tuple(passages),
             queries=(query,),
             warnings=self._warnings + _not_live(options),
-            advice=() if await asyncio.to_thread(knows_all, index) else (_PARTLY,),
+            advice=() if await asyncio.to_thread(has_everything, index) else (_PARTLY,),
         )
 
     async def page(self, url: str) -> Page | None:
@@ -98,11 +100,11 @@ class LocalEngine:
     def _knowing(self, index: Index) -> Index:
         """An index that knows the first things, from us or from another process that is telling it now."""
         try:
-            if not has_begun(index):
-                first(index, self._report)
+            if not has_core(index):
+                add_core(index, self._report)
         except GroundwireError:
             # Whoever holds the index for writing may have told it meanwhile.
-            if not has_begun(index):
+            if not has_core(index):
                 index.close()
                 raise
         return index

@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from groundwire.engine.engines.api import ApiEngineRow
+    from groundwire.engine.engines.api import ApiEngineSpec
 
 API_ENGINES = ("searxng", "brave", "tavily", "exa")
 
 
-def api_engine(name: str) -> ApiEngineRow:
+def api_engine(name: str) -> ApiEngineSpec:
     """The row of a search service."""
-    return cast("ApiEngineRow", import_module(f"groundwire.engine.engines.{name}").ROW)
+    return cast("ApiEngineSpec", import_module(f"groundwire.engine.engines.{name}").ROW)

@@ -5,9 +5,14 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from groundwire.dialects.fields import Fields
-from groundwire.engine.engines.api import DOMAIN_LISTS, ApiEngineRow, Ask
-from groundwire.engine.engines.hits import Hit, hit_of
-from groundwire.engine.engines.wording import span_since, with_sites
+from groundwire.engine.engines.api import (
+    DOMAIN_LISTS,
+    ApiEngineSpec,
+    ServiceQuery,
+    time_span,
+    with_site_operators,
+)
+from groundwire.engine.engines.results import SearchHit, make_hit
 from groundwire.transport.http import Call
 
 _SETTINGS = (
@@ -16,21 +21,21 @@ _SETTINGS = (
 )
 
 
-def _request(ask: Ask) -> Call:
+def _request(ask: ServiceQuery) -> Call:
     options = ask.options
     fields = {
-        "q": with_sites(ask.query, options),
+        "q": with_site_operators(ask.query, options),
         "format": "json",
         "language": options.language,
-        "time_range": span_since(options.since, ask.today) if options.since else "",
+        "time_range": time_span(options.since, ask.today) if options.since else "",
     }
     query = urlencode({name: text for name, text in fields.items() if text})
     return Call("GET", f"{ask.base_url}/search?{query}", {"accept": "application/json"})
 
 
-def _response(body: Fields) -> tuple[Hit, ...]:
+def _response(body: Fields) -> tuple[SearchHit, ...]:
     found = (
-        hit_of(
+        make_hit(
             item.text("url"),
             item.text("title"),
             snippet=item.text("content"),
@@ -41,7 +46,7 @@ def _response(body: Fields) -> tuple[Hit, ...]:
     return tuple(hit for hit in found if hit)
 
 
-ROW = ApiEngineRow(
+ROW = ApiEngineSpec(
     name="searxng",
     title="SearXNG",
     base_url="",

@@ -12,11 +12,9 @@ from datetime import UTC, datetime
 from time import time
 from typing import TypeAlias
 
-from groundwire.engine.engines.api import DOMAIN_LISTS, check
-from groundwire.engine.engines.hits import Hit, hit_of
-from groundwire.engine.engines.opening import Opener
-from groundwire.engine.engines.wording import span_since, with_sites
-from groundwire.engine.pages import Found
+from groundwire.engine.engines.api import DOMAIN_LISTS, check_query, time_span, with_site_operators
+from groundwire.engine.engines.results import PageOpener, SearchHit, make_hit
+from groundwire.engine.pages import EngineResult
 from groundwire.errors import (
     ConfigError,
     GroundwireError,
@@ -40,7 +38,7 @@ _COUNTRIES = {"en": "us", "ja": "jp", "ko": "kr", "zh": "cn", "da": "dk", "sv": 
 
 
 @value
-class Question:
+class MetasearchQuery:
     """What the metasearch is asked."""
 
     query: str
@@ -49,11 +47,11 @@ class Question:
     limit: int
 
 
-Search: TypeAlias = Callable[[Question], Iterable[Hit]]
+Search: TypeAlias = Callable[[MetasearchQuery], Iterable[SearchHit]]
 """Blocks; raises only `GroundwireError`."""
 
 
-def ask_ddgs(question: Question) -> list[Hit]:
+def search_ddgs(question: MetasearchQuery) -> list[SearchHit]:
     """The results of whichever services answer."""
     try:
         import primp  # noqa: PLC0415
@@ -92,8 +90,10 @@ def _trouble(error: Exception, network: tuple[type[Exception], ...]) -> Groundwi
     return None
 
 
-def _hits(found: Iterable[Mapping[str, object]]) -> list[Hit]:
-    hits = (hit_of(_text(item, "href"), _text(item, "title"), snippet=_text(item, "body")) for item in found)
+def _hits(found: Iterable[Mapping[str, object]]) -> list[SearchHit]:
+    hits = (
+        make_hit(_text(item, "href"), _text(item, "title"), snippet=_text(item, "body")) for item in found
+    )
     return [hit for hit in hits if hit]
 
 
@@ -107,9 +107,9 @@ class WebEngine:
 
     def __init__(
         self,
-        opener: Opener,
+        opener: PageOpener,
         *,
-        search: Search = ask_ddgs,
+        search: Search = search_ddgs,
         seconds: float = SECONDS,
         clock: Callable[[], float] = time,
     ) -> None:
@@ -126,9 +126,9 @@ class WebEngine:
     def honours(self) -> frozenset[str]:
         return DOMAIN_LISTS | {"location", "language", "since", "max_sources"}
 
-    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> Found:
+    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
         """The passages that answer best, at most `limit`."""
-        check("the web engine", query, options)
+        check_query("the web engine", query, options)
         question = self._question(query, options, limit)
         try:
             async with asyncio.timeout(self._seconds):
@@ -137,12 +137,12 @@ class WebEngine:
             raise TimedOut("the search services did not answer in time") from None
         return await self._opener.found(query, question.query, hits, options, limit)
 
-    def _question(self, query: str, options: SearchOptions, limit: int) -> Question:
+    def _question(self, query: str, options: SearchOptions, limit: int) -> MetasearchQuery:
         today = datetime.fromtimestamp(self._clock(), UTC).date().isoformat()
-        return Question(
-            with_sites(query.strip(), options),
+        return MetasearchQuery(
+            with_site_operators(query.strip(), options),
             region_of(options),
-            _TIME_LIMITS.get(span_since(options.since, today), ""),
+            _TIME_LIMITS.get(time_span(options.since, today), ""),
             min(limit, _MOST),
         )
 

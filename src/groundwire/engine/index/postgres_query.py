@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from math import log, prod
 from typing import LiteralString
 
-from groundwire.engine.index.domains import Entries, read_entries
-from groundwire.engine.index.moments import bounds
-from groundwire.engine.index.postgres_rows import lookup_text, lookup_words, sound
-from groundwire.engine.index.question import Question
+from groundwire.engine.index.postgres_tables import lookup_text, lookup_words, storable_text
+from groundwire.engine.retrieve.filters import DomainEntries, date_range, parse_domain_entries
+from groundwire.engine.retrieve.query import ParsedQuery
 from groundwire.model import SearchOptions
 from groundwire.model.value import value
 
@@ -113,7 +112,7 @@ class Lexemes:
 
 
 @value
-class Asked:
+class PostgresQuery:
     """A question in the words of PostgreSQL. All values are texts of the types they are cast to."""
 
     all: str | None
@@ -126,7 +125,7 @@ class Asked:
     weights: list[float]
 
 
-def words_to_stem(question: Question) -> list[str]:
+def words_to_stem(question: ParsedQuery) -> list[str]:
     """The words whose stems are needed."""
     return list(dict.fromkeys(piece for word in question.words for piece in lookup_words(word)))
 
@@ -137,7 +136,9 @@ def lexemes(word: str, stems: Sequence[list[str] | None]) -> Lexemes:
     return Lexemes(tuple(forms), any(stem == [] for stem in stems))
 
 
-def asked(question: Question, words: Sequence[Lexemes], shares: Mapping[str, float], phrases: str) -> Asked:
+def build_query(
+    question: ParsedQuery, words: Sequence[Lexemes], shares: Mapping[str, float], phrases: str
+) -> PostgresQuery:
     """What to look for and how to weigh it. `shares` tells how common words are, and under `""` how common
     at most the others; `phrases` is what must be there in any case."""
     weighed = [(_either(word.forms), _share(word, shares)) for word in words]
@@ -153,7 +154,7 @@ def asked(question: Question, words: Sequence[Lexemes], shares: Mapping[str, flo
     terms += [(phrases, _PHRASE_WEIGHT)] if phrases else []
     prefixes = [f"{quoted(word)}:*" for prefix in question.prefixes for word in lookup_words(prefix)]
     must = [f"({phrases})"] if phrases else []
-    return Asked(
+    return PostgresQuery(
         " & ".join([*must, *needed]) if needed else None,
         " | ".join(needed) if _is_everywhere(question, words, shares) else None,
         " & ".join(must) or " | ".join(found_by) or None,
@@ -168,16 +169,16 @@ def quoted(lexeme: str) -> str:
     return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-def phrase_words(question: Question) -> list[str]:
+def phrase_words(question: ParsedQuery) -> list[str]:
     """The phrases as words parted by spaces."""
     return [lookup_text(phrase) for phrase in question.phrases]
 
 
 def restrictions(options: SearchOptions) -> dict[str, object]:
     """The domain lists and dates of the options, as the statement wants them."""
-    allowed = read_entries(map(sound, options.allowed_domains))
-    blocked = read_entries(map(sound, options.blocked_domains))
-    since, until = bounds(options.since, options.until)
+    allowed = parse_domain_entries(map(storable_text, options.allowed_domains))
+    blocked = parse_domain_entries(map(storable_text, options.blocked_domains))
+    since, until = date_range(options.since, options.until)
     return {
         "allowed": list(allowed.all_hosts) if options.allowed_domains else None,
         "allowed_hosts": list(allowed.hosts),
@@ -186,11 +187,11 @@ def restrictions(options: SearchOptions) -> dict[str, object]:
         "blocked_paths": _patterns(blocked),
         "since": since,
         "until": until,
-        "language": sound(options.language[:2].casefold()) or None,
+        "language": storable_text(options.language[:2].casefold()) or None,
     }
 
 
-def _is_everywhere(question: Question, words: Sequence[Lexemes], shares: Mapping[str, float]) -> bool:
+def _is_everywhere(question: ParsedQuery, words: Sequence[Lexemes], shares: Mapping[str, float]) -> bool:
     """Do so many passages have every word that only titles tell them apart? A name would tell more."""
     needed = [_share(word, shares) for word in words if not word.stop]
     more = question.names or question.parts or question.phrases or question.prefixes
@@ -207,6 +208,6 @@ def _share(word: Lexemes, shares: Mapping[str, float]) -> float:
     return min(sum(known) or shares.get("", 0.002) / 2, 0.95)
 
 
-def _patterns(entries: Entries) -> list[str]:
+def _patterns(entries: DomainEntries) -> list[str]:
     """Host and path of the entries that have a path, as regular expressions for both."""
     return [rf"^(?:[^/]*\.)?{re.escape(host)}/{form.pattern}" for host, form in entries.paths]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from groundwire.engine.index.base import Index, Stored
-from groundwire.engine.knowledge.inventory import ASKED_FIRST, CONTENTS, module_address
+from groundwire.engine.knowledge.inventory import CONTENTS_URL, CORE_MODULES, module_url
 from groundwire.model.value import value
 
 RESERVED = frozenset(("python", "packages", "groundwire"))
@@ -17,7 +17,7 @@ RESERVED = frozenset(("python", "packages", "groundwire"))
 
 
 @value
-class Progress:
+class BuildProgress:
     """How far a build is, for a progress bar."""
 
     done: int
@@ -26,40 +26,40 @@ class Progress:
     """What was just read."""
 
 
-Report: TypeAlias = Callable[[Progress], None]
+ReportProgress: TypeAlias = Callable[[BuildProgress], None]
 
 
-def silent(progress: Progress) -> None:
+def ignore_progress(progress: BuildProgress) -> None:
     """Nobody is told."""
 
 
-def first(index: Index, report: Report = silent) -> Stored:
+def add_core(index: Index, report: ReportProgress = ignore_progress) -> Stored:
     """Tell an index what most questions are about, in one go: a matter of a second or two."""
-    from groundwire.engine.knowledge import building  # noqa: PLC0415
+    from groundwire.engine.knowledge import build  # noqa: PLC0415
 
-    return building.build_first(index, report)
+    return build.build_core(index, report)
 
 
-def refresh(index: Index, report: Report = silent) -> Stored:
+def refresh(index: Index, report: ReportProgress = ignore_progress) -> Stored:
     """Tell an index everything, and let it forget what is gone. It may be interrupted and begun again."""
-    from groundwire.engine.knowledge import building  # noqa: PLC0415
+    from groundwire.engine.knowledge import build  # noqa: PLC0415
 
-    return building.build_all(index, report)
+    return build.build_all(index, report)
 
 
-def has_begun(index: Index) -> bool:
+def has_core(index: Index) -> bool:
     """Does it know the first things? The page that is told last of them stands for all."""
-    return index.page(module_address(ASKED_FIRST[-1])) is not None
+    return index.page(module_url(CORE_MODULES[-1])) is not None
 
 
-def knows_all(index: Index) -> bool:
+def has_everything(index: Index) -> bool:
     """Has it been told everything once? The table of contents comes last. Cheaper than `is_complete`, which
     looks for what has changed since."""
-    return index.page(CONTENTS) is not None
+    return index.page(CONTENTS_URL) is not None
 
 
 def is_complete(index: Index) -> bool:
     """Does it know everything about this Python, and the packages that are installed now?"""
-    from groundwire.engine.knowledge import building  # noqa: PLC0415
+    from groundwire.engine.knowledge import build  # noqa: PLC0415
 
-    return building.is_current(index)
+    return build.is_current(index)

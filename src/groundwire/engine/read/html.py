@@ -2,32 +2,413 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from urllib.parse import urldefrag, urljoin, urlsplit
+
 from lxml import etree
 
-from groundwire.engine.read import html_head
-from groundwire.engine.read.decoding import clean, decode
-from groundwire.engine.read.document import Content, Document
-from groundwire.engine.read.html_blocks import LEFT_OUT, blocks_of, joined, without_menus
+from groundwire.engine.read.document import Document, DocumentContent
+from groundwire.engine.read.normalise import clean, decode, normal_date
+from groundwire.model.value import value
+from groundwire.text.urls import domain_of, safe_address
+
+_AGENT = "groundwire"
+_PARTS = re.compile(r"[-_,;\s]")
+_MOST_LINKS = 5000
+_LONGEST_ADDRESS = 2000
+_LONGEST_LD = 1_000_000
+_DATES = (
+    "article:published_time",
+    "datepublished",
+    "date",
+    "dc.date",
+    "dc.date.issued",
+    "dcterms.created",
+    "citation_publication_date",
+    "publish-date",
+)
+
+
+def title_of(root: etree._Element) -> str:
+    """What it calls itself where others link to it, else its title, else its first heading."""
+    named = _metas(root).get("og:title", "")
+    return named or _words(root.find(".//title")) or _words(next(root.iter("h1"), None))
+
+
+def published_of(root: etree._Element) -> str:
+    """When it was published."""
+    metas = _metas(root)
+    for name in _DATES:
+        if date := normal_date(metas.get(name, "")):
+            return date
+    for text in _linked_data(root):
+        if date := normal_date(text):
+            return date
+    times = sorted(root.iter("time"), key=lambda time: time.get("pubdate") is None)
+    return next(filter(None, (normal_date(time.get("datetime", "")) for time in times)), "")
+
+
+def language_of(root: etree._Element, headers: Mapping[str, str]) -> str:
+    """The language by its two letters, where it is said."""
+    html = root if root.tag == "html" else root.find("html")
+    said = "" if html is None else html.get("lang") or html.get("xml:lang") or ""
+    metas = _metas(root)
+    for text in (said, metas.get("content-language", ""), headers.get("content-language", "")):
+        if code := two_letters(text):
+            return code
+    return ""
+
+
+def two_letters(text: str) -> str:
+    """`de` of `de-AT`; empty if it begins otherwise."""
+    code = _PARTS.split(text.strip().lower(), maxsplit=1)[0]
+    return code if len(code) == 2 and code.isascii() and code.isalpha() else ""
+
+
+def base_of(root: etree._Element, url: str) -> str:
+    """What relative addresses are relative to."""
+    base = root.find(".//base[@href]")
+    return url if base is None else _joined(url, base.get("href"))
+
+
+def canonical_of(root: etree._Element, url: str, base: str) -> str:
+    """The address it wants to be known by, if that is on the same host."""
+    for link in root.iter("link"):
+        if "canonical" in (link.get("rel") or "").lower().split():
+            address = safe_address(urldefrag(_joined(base, link.get("href"))).url)
+            if address and len(address) <= _LONGEST_ADDRESS and domain_of(address) == domain_of(url):
+                return address
+    return ""
+
+
+def links_of(root: etree._Element, base: str) -> tuple[str, ...]:
+    """Web addresses it leads to, each once, without fragments."""
+    found: dict[str, None] = {}
+    for link in root.iter("a", "area"):
+        href = link.get("href")
+        if not href or "nofollow" in (link.get("rel") or "").lower().split():
+            continue
+        address = safe_address(urldefrag(_joined(base, href)).url)
+        if address and len(address) <= _LONGEST_ADDRESS:
+            found[address] = None
+            if len(found) >= _MOST_LINKS:
+                break
+    return tuple(found)
+
+
+def robots_of(root: etree._Element, headers: Mapping[str, str]) -> set[str]:
+    """What it asks of robots: `noindex`, `nofollow`, `none`; in its head or in a header of the response."""
+    asked = headers.get("x-robots-tag", "").lower()
+    # `googlebot: noindex` is meant for somebody else, and so is everything behind it.
+    agent, colon, wishes = asked.partition(":")
+    if colon and agent.strip() in (_AGENT, "*"):
+        asked = wishes
+    elif colon:
+        asked = agent.rpartition(",")[0]
+    metas = _metas(root)
+    asked = ",".join((asked, metas.get("robots", ""), metas.get(_AGENT, ""))).lower()
+    return {word.strip() for word in asked.split(",") if word.strip()}
+
+
+def _metas(root: etree._Element) -> dict[str, str]:
+    """The first of every name."""
+    found: dict[str, str] = {}
+    for meta in root.iter("meta"):
+        name = meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv")
+        text = " ".join((meta.get("content") or "").split())
+        if name and text:
+            found.setdefault(name.strip().lower(), text)
+    return found
+
+
+def _linked_data(root: etree._Element) -> Iterator[str]:
+    """`datePublished` in JSON-LD, wherever it stands."""
+    for script in root.iter("script"):
+        if (script.get("type") or "").strip().lower() != "application/ld+json":
+            continue
+        text = script.text or ""
+        if len(text) > _LONGEST_LD:
+            continue
+        try:
+            waiting: deque[object] = deque([json.loads(text)])
+        except (ValueError, RecursionError):
+            continue
+        while waiting:
+            item = waiting.popleft()
+            if isinstance(item, dict):
+                date = item.get("datePublished")
+                if isinstance(date, str):
+                    yield date
+                waiting += item.values()
+            elif isinstance(item, list):
+                waiting += item
+
+
+def _joined(base: str, href: str | None) -> str:
+    try:
+        joined = urljoin(base, (href or "").strip())
+        urlsplit(joined)
+    except ValueError:  # brackets that are no IPv6 address
+        return ""
+    return joined
+
+
+def _words(element: etree._Element | None) -> str:
+    return "" if element is None else " ".join("".join(element.itertext()).split())
+
+
+_MOST_ELEMENTS = 400_000
+# Not the head as a whole: where nobody closed it, libxml2 leaves <main> and its like inside.
+LEFT_OUT = frozenset(
+    (
+        *("title", "script", "style", "noscript", "template", "nav", "aside", "footer", "select"),
+        *("button", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map", "input"),
+        *("textarea", "datalist", "dialog"),
+    )
+)
+_LEFT_OUT_ROLES = frozenset(
+    (
+        *("navigation", "banner", "contentinfo", "complementary", "search", "dialog", "menu"),
+        *("menubar", "toolbar"),
+    )
+)
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_ITEMS = frozenset(("li", "dt", "dd"))
+_CELLS = frozenset(("td", "th"))
+_BLOCKS = frozenset(
+    (
+        *("p", "div", "section", "article", "main", "body", "blockquote", "ul", "ol", "dl", "figure"),
+        *("figcaption", "address", "hr", "details", "summary", "fieldset", "form", "caption"),
+        *("center", "header", "hgroup", "legend", "table", "thead", "tbody", "tfoot"),
+    )
+)
+_HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_PERMALINKS = frozenset(("¶", "#", "§", "🔗", ""))
+_SPACES = re.compile(r"\s+")
+_BREAKS = re.compile(r" *\n[ \n]*")
+_DOUBLED = re.compile(r" {2,}")
+
+_MENU_DENSITY = 0.6
+_FEW_WORDS = 12
+
+
+@value
+class TextBlock:
+    """A piece of text that stands by itself."""
+
+    kind: str
+    """paragraph, heading, item, row or pre."""
+    text: str
+    linked: int = 0
+    """How many of its characters lead somewhere."""
+
+
+def blocks_of(root: etree._Element, left_out: frozenset[str] = LEFT_OUT) -> list[TextBlock]:
+    """The blocks under an element, in order."""
+    flow = _Flow()
+    walk = etree.iterwalk(root, events=("start", "end"))
+    for count, (event, element) in enumerate(walk):
+        if count > 2 * _MOST_ELEMENTS:
+            break
+        if event == "end":
+            flow.leave(element)
+            if element is not root:
+                flow.write(element.tail)
+        elif element is not root and _is_left_out(element, left_out):
+            flow.skipped = element
+            walk.skip_subtree()
+        elif element.tag == "pre":
+            flow.preformatted("".join(element.itertext()))
+            flow.skipped = element
+            walk.skip_subtree()
+        else:
+            flow.enter(element)
+            flow.write(element.text)
+    flow.flush()
+    return flow.blocks
+
+
+def without_menus(blocks: Sequence[TextBlock]) -> list[TextBlock]:
+    """Without blocks that are mostly links and the few words between two of them; all if nothing is left."""
+    menu = [_is_menu(block) for block in blocks]
+    kept = [
+        block
+        for place, block in enumerate(blocks)
+        if not menu[place] and not (_is_short(block) and all(_around(menu, place)))
+    ]
+    return kept if any(block.kind != "heading" for block in kept) else list(blocks)
+
+
+def joined(blocks: Iterable[TextBlock]) -> str:
+    """One text: blank lines between blocks, but none within a list or a table."""
+    pieces: list[str] = []
+    before = ""
+    for block in blocks:
+        if pieces:
+            pieces.append("\n" if block.kind == before and block.kind in ("item", "row") else "\n\n")
+        pieces.append(block.text)
+        before = block.kind
+    return "".join(pieces)
+
+
+def _is_menu(block: TextBlock) -> bool:
+    return block.kind not in ("heading", "pre") and block.linked > _MENU_DENSITY * len(block.text)
+
+
+def _is_short(block: TextBlock) -> bool:
+    return block.kind in ("paragraph", "item") and len(block.text.split()) < _FEW_WORDS
+
+
+def _around(menu: Sequence[bool], place: int) -> tuple[bool, bool]:
+    before = menu[place - 1] if place else False
+    return before, menu[place + 1] if place + 1 < len(menu) else before
+
+
+def _is_left_out(element: etree._Element, names: frozenset[str]) -> bool:
+    tag = element.tag
+    if tag in names or not isinstance(tag, str):
+        return True
+    if tag == "header":
+        return next(element.iterancestors("main", "article"), None) is None
+    if tag == "a" and len(element) == 0 and (element.text or "").strip() in _PERMALINKS:
+        return True
+    return bool(element.attrib) and (
+        element.get("hidden") is not None
+        or element.get("aria-hidden") == "true"
+        or element.get("role") in _LEFT_OUT_ROLES
+        or _HIDING.search(element.get("style", "")) is not None
+    )
+
+
+class _Flow:
+    """Collects text until a block ends."""
+
+    def __init__(self) -> None:
+        self.blocks: list[TextBlock] = []
+        self.skipped: etree._Element | None = None
+        """Left out: its end is to be ignored."""
+        self._pieces: list[str] = []
+        self._begun = False
+        """Is there more than space among the pieces?"""
+        self._linked = 0
+        self._links = 0
+        self._kind = "paragraph"
+        self._rows = 0
+        self._layouts: list[bool] = []
+        """For every table we are in: does it hold the page together instead of data?"""
+
+    def enter(self, element: etree._Element) -> None:
+        """Begin an element."""
+        tag = element.tag
+        if tag == "a" and element.get("href") is not None:
+            self._links += 1
+        elif tag == "br":
+            self._pieces.append("\n")
+        elif tag == "table":
+            self.flush()
+            self._layouts.append(_is_layout(element))
+        elif tag == "tr":
+            self.flush()
+            self._rows += not self._in_layout
+            self._kind = "paragraph" if self._in_layout else "row"
+        elif tag in _CELLS and not self._in_layout:
+            self._pieces.append(" | " if self._begun else "")
+        else:
+            self._border(tag, begins=True)
+
+    def leave(self, element: etree._Element) -> None:
+        """End an element."""
+        if element is self.skipped:
+            self.skipped = None
+            return
+        tag = element.tag
+        if tag == "a" and element.get("href") is not None:
+            self._links -= 1
+        elif tag == "tr":
+            self._rows -= not self._in_layout
+            self.flush()
+        elif tag == "table":
+            self.flush()
+            self._layouts.pop()
+        else:
+            self._border(tag, begins=False)
+
+    def write(self, text: str | None) -> None:
+        """Text inside a block."""
+        if text:
+            text = _SPACES.sub(" ", text)
+            self._pieces.append(text)
+            self._begun = self._begun or text != " "
+            if self._links:
+                self._linked += len(text)
+
+    def preformatted(self, text: str) -> None:
+        """Text whose spaces and lines count."""
+        self.flush()
+        text = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
+        if text.strip():
+            self.blocks.append(TextBlock("pre", text))
+
+    def flush(self) -> None:
+        """End the block."""
+        text = _DOUBLED.sub(" ", _BREAKS.sub("\n", "".join(self._pieces))).strip()
+        if self._kind == "row":
+            text = text.strip(" |")
+        if text:
+            self.blocks.append(TextBlock(self._kind, text, min(self._linked, len(text))))
+            self._kind = "row" if self._rows else "paragraph"
+        self._pieces.clear()
+        self._begun = False
+        self._linked = 0
+
+    @property
+    def _in_layout(self) -> bool:
+        return bool(self._layouts) and self._layouts[-1]
+
+    def _border(self, tag: str, *, begins: bool) -> None:
+        if tag in _HEADINGS:
+            self.flush()
+            self._kind = "heading" if begins else "paragraph"
+        elif tag in _ITEMS and not self._rows:
+            self.flush()
+            self._kind = "item" if begins else "paragraph"
+        elif self._rows and (tag in _BLOCKS or tag in _ITEMS):
+            self._pieces.append(" ")
+        elif tag in _BLOCKS or (tag in _CELLS and not self._rows):
+            self.flush()
+
+
+def _is_layout(table: etree._Element) -> bool:
+    """Tables in tables, and tables with headings, were how pages were laid out once."""
+    if table.get("role") == "presentation":
+        return True
+    inside = table.iter("table", *_HEADINGS)
+    next(inside)
+    return next(inside, None) is not None
+
 
 _LONGEST = 10_000_000
 _SHORT = 250
 """A main part with fewer characters may be an empty frame: then the whole page is looked at."""
 
 
-def read(document: Document) -> Content:
+def read_html(document: Document) -> DocumentContent:
     """What stands in it. The page decides about its own address only within its host."""
     root = parse(decode(document.data[:_LONGEST], document.charset, markup=True))
     if root is None:
-        return Content("")
-    base = html_head.base_of(root, document.url)
-    asks = html_head.robots_of(root, document.headers)
-    return Content(
+        return DocumentContent("")
+    base = base_of(root, document.url)
+    asks = robots_of(root, document.headers)
+    return DocumentContent(
         text=_readable(root),
-        title=html_head.title_of(root),
-        published=html_head.published_of(root),
-        language=html_head.language_of(root, document.headers),
-        address=html_head.canonical_of(root, document.url, base),
-        links=() if asks & {"nofollow", "none"} else html_head.links_of(root, base),
+        title=title_of(root),
+        published=published_of(root),
+        language=language_of(root, document.headers),
+        address=canonical_of(root, document.url, base),
+        links=() if asks & {"nofollow", "none"} else links_of(root, base),
         refusal="it asks not to be indexed" if asks & {"noindex", "none"} else "",
     )
 

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from pypdf import PdfReader
 from pypdf.errors import DependencyError, PyPdfError
 
-from groundwire.engine.read.dates import normal_date
-from groundwire.engine.read.decoding import clean
-from groundwire.engine.read.document import LONGEST_TEXT, Content, Document
+from groundwire.engine.read.document import LONGEST_TEXT, Document, DocumentContent
+from groundwire.engine.read.normalise import clean, normal_date
 
 _MOST_PAGES = 2000
 _PATIENCE = 60.0
@@ -26,22 +25,22 @@ _STUMBLES = (
 )
 
 
-def read(document: Document) -> Content:
+def read_pdf(document: Document) -> DocumentContent:
     """What stands in it. Pages that cannot be read are left out; a password is not asked for."""
     # It reports each oddity of a file to whoever listens, which by default is the terminal.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL + 1)
     try:
         reader = PdfReader(io.BytesIO(document.data), strict=False)
         if reader.is_encrypted and not reader.decrypt(""):
-            return Content("", refusal=_ENCRYPTED)
+            return DocumentContent("", refusal=_ENCRYPTED)
         count = min(len(reader.pages), _MOST_PAGES)
     except DependencyError:
-        return Content("", refusal=_ENCRYPTED)
+        return DocumentContent("", refusal=_ENCRYPTED)
     except _STUMBLES:
-        return Content("", refusal=_BROKEN)
+        return DocumentContent("", refusal=_BROKEN)
     text = "\n\n".join(filter(None, _pages(reader, count)))
     title, published = _about(reader)
-    return Content(
+    return DocumentContent(
         text,
         title=title,
         published=published,

@@ -12,8 +12,8 @@ import sys
 from typing import BinaryIO
 
 from groundwire.engine.read import read
-from groundwire.engine.read.apart import decode_document, encode_reading
-from groundwire.engine.read.document import Reading
+from groundwire.engine.read.document import ReadResult
+from groundwire.engine.read.sandbox import decode_document, encode_reading
 from groundwire.errors import GroundwireError
 
 MEMORY = 1024 * 1024 * 1024
@@ -37,16 +37,16 @@ def main() -> None:
         target.flush()
 
 
-def respond(request: bytes) -> Reading:
+def respond(request: bytes) -> ReadResult:
     """The reading of one document. Whatever a parser raises for it is said of this document alone."""
     try:
         document, seconds = decode_document(request)
         limit_processor(seconds)
         return read(document)
     except MemoryError:
-        return Reading(why="it cannot be read within the memory it may use")
+        return ReadResult(why="it cannot be read within the memory it may use")
     except (RecursionError, GroundwireError, ValueError, LookupError, TypeError, AttributeError) as error:
-        return Reading(why=f"it cannot be read ({type(error).__name__})")
+        return ReadResult(why=f"it cannot be read ({type(error).__name__})")
 
 
 def limit_memory() -> None:

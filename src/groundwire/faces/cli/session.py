@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from groundwire.client import ProviderStatus
     from groundwire.credentials.lookup import Finding
     from groundwire.credentials.secret import Secret
-    from groundwire.engine.knowledge import Progress
+    from groundwire.engine.knowledge import BuildProgress
     from groundwire.providers.spec import ProviderSpec
 
 _SETTINGS: Mapping[str, str] = {
@@ -67,7 +67,7 @@ class Asker(Protocol):
 
     def add(self, row: ProviderSpec, key: Secret | None = None) -> None: ...
 
-    def watch_index(self, report: Callable[[Progress], None]) -> None: ...
+    def watch_index(self, report: Callable[[BuildProgress], None]) -> None: ...
 
     async def aclose(self) -> None: ...
 

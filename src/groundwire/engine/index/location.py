@@ -1,0 +1,42 @@
+"""Where the index is: in a folder of this machine, or in the database that many gateways share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from groundwire.credentials.files import make_private_folder
+from groundwire.engine.index.errors import translate_errors
+from groundwire.errors import ConfigError
+
+if TYPE_CHECKING:
+    from groundwire.engine.index.base import Index
+
+_STORE = "pages.sqlite3"
+
+
+def open_index(folder: Path, *, create: bool = True) -> Index:
+    """The index in a folder. Older formats are brought up to date, and interrupted work is finished.
+
+    Raises `ConfigError` when the folder cannot be used, or holds no index and none is to be made.
+    """
+    with translate_errors(folder):
+        if not create and not (folder / _STORE).is_file():
+            raise ConfigError(f"there is no index in {folder}")
+        make_private_folder(folder)
+    # Here, because tantivy is loaded with it.
+    from groundwire.engine.index.embedded import EmbeddedIndex  # noqa: PLC0415
+
+    return EmbeddedIndex(folder)
+
+
+_DATABASES = ("postgresql://", "postgres://")
+
+
+def open_configured_index(folder: Path, store: str = "") -> Index:
+    """The index of the store, if that is a database, else of the folder."""
+    if not store.startswith(_DATABASES):
+        return open_index(folder)
+    from groundwire.engine.index.postgres import PostgresIndex  # noqa: PLC0415  brings psycopg along
+
+    return PostgresIndex(store)

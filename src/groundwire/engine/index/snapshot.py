@@ -1,0 +1,121 @@
+"""What a search sees: the passages as of one moment, and the pages that must not be shown.
+
+As long as nobody has begun to write since a view was made, nothing is missing from it. A writer that ends too
+early leaves passages behind of pages that are gone.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+
+from tantivy import Searcher
+
+from groundwire.engine.index import page_table
+from groundwire.engine.index.errors import translate_errors
+from groundwire.engine.index.search_index import SearchIndex
+from groundwire.engine.retrieve.query_builder import CachedQueries, cached_queries, make_query_builder
+from groundwire.model.value import value
+
+_WIDTH = 8
+_SECONDS = 1.0
+
+
+class ChangeCounter:
+    """The writers of an index. One that was put in the place of another is noticed within a second."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = str(path)
+        self._file = b""
+        self._opened: list[int] = []
+        self._look()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def stamp(self) -> bytes:
+        """Equal to an earlier one if nobody has begun to write since; empty if that cannot be told."""
+        if not self._opened:
+            return b""
+        if time.monotonic() >= self._look_again:
+            self._look()
+        number = os.pread(self._opened[-1], _WIDTH, 0)
+        return b"" if number and number[-1] & 1 else self._file + number
+
+    def close(self) -> None:
+        """Let go of the file."""
+        while self._opened:
+            os.close(self._opened.pop())
+
+    def _look(self) -> None:
+        descriptor = os.open(self._path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        found = os.fstat(descriptor)
+        file = b"%d %d " % (found.st_dev, found.st_ino)
+        if file == self._file:
+            os.close(descriptor)
+        else:
+            # What was opened before may be just in use by another thread.
+            self._opened.append(descriptor)
+            self._file = file
+        self._look_again = time.monotonic() + _SECONDS
+
+
+@contextmanager
+def count_write(path: Path) -> Iterator[None]:
+    """Say that somebody writes; the lock is held. What ends with an error stays said to be written to."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        number = int.from_bytes(os.pread(descriptor, _WIDTH, 0), "big") | 1
+        os.pwrite(descriptor, (number + 2).to_bytes(_WIDTH, "big"), 0)
+        yield
+        os.pwrite(descriptor, (number + 3).to_bytes(_WIDTH, "big"), 0)
+    finally:
+        os.close(descriptor)
+
+
+@value
+class Snapshot:
+    """One moment of an index."""
+
+    searcher: Searcher
+    queries: CachedQueries
+    gone: frozenset[str]
+    """The ids of pages that must not be shown, as text."""
+
+
+class SnapshotCache:
+    """The latest view of an index, renewed when somebody has written to it."""
+
+    def __init__(self, lock: Path, store: sqlite3.Connection, reading: Lock) -> None:
+        self._folder = lock.parent
+        self._store = store
+        self._reading = reading
+        self._changes = ChangeCounter(lock)
+        self._kept: tuple[bytes, SearchIndex, Snapshot] | None = None
+
+    def now(self, passages: SearchIndex) -> Snapshot:
+        """What there is to see, no older than this call."""
+        stamp, kept = self._changes.stamp(), self._kept
+        if kept is not None and kept[0] == stamp and kept[1] is passages:
+            return kept[2]
+        view = self._renewed(passages)
+        self._kept = (stamp, passages, view) if stamp and self._changes.stamp() == stamp else None
+        return view
+
+    def close(self) -> None:
+        """Let go of the files; from now on no view is kept."""
+        self._kept = None
+        self._changes.close()
+
+    def _renewed(self, passages: SearchIndex) -> Snapshot:
+        # Who is gone is asked before: what is removed after that may still be shown.
+        with translate_errors(self._folder), self._reading:
+            gone = frozenset(map(str, page_table.removed_pages(self._store)))
+        searcher = passages.searcher()
+        found = make_query_builder(searcher, passages.schema, passages.analysis)
+        return Snapshot(searcher, cached_queries(found), gone)
