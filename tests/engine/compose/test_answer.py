@@ -383,4 +383,4 @@ def test_pages_of_one_host_that_disagree_are_told_by_their_addresses() -> None:
         Passage("https://a.example/two", "Two", "The Eiffel Tower is 324 metres tall.", 0, 1.0),
     ]
     notes = compose("How tall is the Eiffel Tower?", pages).notes
-    assert notes[0].message == "https://a.example/one and https://a.example/two disagree: both are quoted"
+    assert notes[0].message == "https://a.example/one and https://a.example/two disagree; both are quoted."

@@ -235,7 +235,7 @@ def test_bounds_and_robots_txt_hold_here_too(site: Site) -> None:
 def test_what_is_no_sitemap_is_told(site: Site) -> None:
     site.put("/sitemap.xml", "<html><p>Not here")
     found = gather(f"{site.address}/sitemap.xml", fetcher=site.fetcher())
-    assert reasons(found) == {f"{site.address}/sitemap.xml": "it is no sitemap, or an empty one"}
+    assert reasons(found) == {f"{site.address}/sitemap.xml": "not a sitemap, or an empty one"}
 
 
 BOMB = (

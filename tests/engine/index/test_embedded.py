@@ -320,7 +320,7 @@ def test_an_index_of_a_later_format_is_left_alone(folder: Path) -> None:
     with sqlite3.connect(folder / "pages.sqlite3") as store:
         store.execute(f"PRAGMA user_version = {FORMAT + 1}")
     store.close()
-    with pytest.raises(ConfigError, match="use a newer groundwire"):
+    with pytest.raises(ConfigError, match="Use a newer groundwire"):
         open_index(folder)
 
 
@@ -341,7 +341,7 @@ def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
 )
 def test_a_broken_page_store_is_told(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "pages.sqlite3").write_bytes(content)
-    with pytest.raises(ConfigError, match=r"is no index, or broken|cannot be opened"):
+    with pytest.raises(ConfigError, match=r"is not an index, or is damaged|cannot be opened"):
         open_index(tmp_path)
 
 

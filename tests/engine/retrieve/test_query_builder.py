@@ -11,7 +11,7 @@ from tantivy import Query
 
 from groundwire.engine.index.location import open_index
 from groundwire.engine.pages import Page
-from groundwire.engine.retrieve.query import LONGEST, ParsedQuery
+from groundwire.engine.retrieve.query import LONGEST_QUERY, ParsedQuery
 from groundwire.engine.retrieve.query_builder import CachedQueries, QueryBuilder, cached_queries
 from groundwire.model import SearchOptions
 
@@ -75,7 +75,7 @@ def test_a_question_with_limits_is_another_each_time(
 
 
 def test_what_is_not_read_of_a_long_question_is_not_remembered(ask: CachedQueries, reader: Reader) -> None:
-    start = "tower ".ljust(LONGEST)
+    start = "tower ".ljust(LONGEST_QUERY)
     assert [*ask(f"{start} red", PLAIN)] == [*ask(f"{start} blue", PLAIN)]
     assert reader.read == [("tower",)]
 

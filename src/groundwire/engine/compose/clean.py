@@ -1,6 +1,6 @@
-"""Page text made fit to be read in an answer: markup of documentation taken off, nothing hidden, one line.
+"""Cleans page text for an answer: removes documentation markup and hidden characters, joins lines.
 
-Only the answer is polished. The quote beside it stays as the page has it.
+Only the answer is cleaned. The quote of a citation stays verbatim.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-# Signs nobody sees that change what a program or a model reads: controls, directions, tags, fillers, and the
-# private signs of other people's citations. Joiners stay where scripts and emoji need them.
+# Invisible characters that change what a program or a model reads: controls, bidi marks, tags, fillers, and
+# private-use citation markers of other products. Joiners stay where scripts and emoji need them.
 _HIDDEN = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ue000-\uf8ff"
@@ -34,7 +34,7 @@ _MARKUP = re.compile(
     r"object|embed|table|t[rdh]|ul|ol|li|h[1-6]|sup|sub|u|font|pre|blockquote)\b[^<>]*>)"
     r"|(?P<number>(?:(?<=[\s.,;:!?)\"”’»])|^)\[\^?\d{1,4}\](?!\())"
 )
-_SIGNS = frozenset("`*[<")
+_MARKUP_CHARACTERS = frozenset("`*[<")
 _LEADING = re.compile(r"\A(?:#{1,6}|>+|\|)\s+")
 _SPACE = re.compile(r"\s+")
 _SPACE_BEFORE = re.compile(r"\s+(?=[,;:.!?](?:\s|$))")
@@ -44,7 +44,7 @@ _CLOSING = "\"'”’»)]*_`"
 
 
 def visible(text: str) -> str:
-    """The text without signs that nobody sees, line breaks all alike; joiners stay where they join."""
+    """The text without invisible characters, with uniform line breaks; joiners stay where they join."""
     if text.isascii() and text.isprintable():
         return text
     text = _BREAKS.sub("\n", text)
@@ -55,29 +55,29 @@ def visible(text: str) -> str:
 
 
 def without_markup(text: str) -> str:
-    """The text for comparing: nothing hidden, and without markup if it has any."""
-    return visible(text) if _SIGNS.isdisjoint(text) else clean_sentence(text)
+    """The text for comparing: without invisible characters and without markup."""
+    return visible(text) if _MARKUP_CHARACTERS.isdisjoint(text) else clean_sentence(text)
 
 
 @lru_cache(maxsize=1024)
 def clean_sentence(sentence: str) -> str:
-    """A sentence of a page as it stands in an answer, on one line and with an end."""
+    """A sentence of a page as it appears in an answer: on one line, with a full stop."""
     text = visible(sentence)
     if "【" in text:
         text = _FOREIGN.sub("", text)
     text = _LEADING.sub("", " ".join(text.split()), count=1)
-    if not _SIGNS.isdisjoint(text):
+    if not _MARKUP_CHARACTERS.isdisjoint(text):
         text = _SPACE.sub(" ", _MARKUP.sub(_plain, text)).strip()
     if any(map(text.__contains__, _LOOSE_ENDS)):
         text = _SPACE_BEFORE.sub("", text)
     if text.endswith(":"):
-        # What it announced is not shown.
+        # The list or code it announces is not shown.
         text = text.rstrip(":").rstrip()
     return text if not text or text.rstrip(_CLOSING).endswith(_ENDED) else text + "."
 
 
 def one_line(text: str) -> str:
-    """A title or a query on one line."""
+    """The text on one line, for titles and queries."""
     return " ".join(visible(text).split())
 
 
@@ -96,5 +96,5 @@ _LITERAL = frozenset(["literal", "role"])
 
 
 def _target(text: str) -> str:
-    """What a reST role shows: its title, or its target without the sign that shortens it."""
+    """What a reST role shows: its title, or its target without the prefix that shortens it."""
     return text.partition("<")[0].strip().lstrip("~!.") or text

@@ -1,7 +1,7 @@
-"""Do two statements say the same, or the opposite?
+"""Corroboration: do statements of two pages support or contradict each other?
 
-Both questions are answered carefully rather than often: a page is cited for a sentence only if it says it in
-the same words, and pages are said to disagree only if nothing but a value or a denial tells them apart.
+Precision matters more than recall: a page is cited for a sentence only if it uses the same words, and pages
+contradict each other only if nothing but a value or a negation differs.
 """
 
 from __future__ import annotations
@@ -12,24 +12,25 @@ from groundwire.engine.compose.statements import Statement
 from groundwire.engine.words import TextTerms, word_list
 
 _ENOUGH = 4
-"""Words that two statements must share at least."""
+"""Words that two statements must share at least. Chosen: shorter statements coincide by chance."""
 _ALIKE = 0.8
+"""Share of common words, in order, from which on two statements are about the same fact. Chosen by hand."""
 
 
 def supports(claim: Statement, other: Statement) -> bool:
-    """Does the other page say the claim too: its words in the same order, the same values and denials?"""
+    """Does the other statement repeat the claim: same words in order, same values, same negations?"""
     if _same_page(claim, other) or claim.words.values != other.words.values:
         return False
     if claim.words.negations != other.words.negations or len(claim.words.stems) < _ENOUGH - 1:
         return False
     if not claim.words.stems <= other.words.stems or not _same_subject(claim, other):
         return False
-    said, told = _gist(claim.words), _gist(other.words)
-    return len(told) <= 2 * len(said) and _is_within(said, told)
+    claim_words, other_words = _compared_words(claim.words), _compared_words(other.words)
+    return len(other_words) <= 2 * len(claim_words) and _is_subsequence(claim_words, other_words)
 
 
 def conflicts(one: Statement, other: Statement) -> bool:
-    """Do statements of two pages differ in their values, or in that one denies what the other says?"""
+    """Do statements of two pages differ only in a value or a negation?"""
     if _same_page(one, other) or not _same_subject(one, other):
         return False
     if one.kind != other.kind or min(len(one.words.stems), len(other.words.stems)) < _ENOUGH - 1:
@@ -38,46 +39,48 @@ def conflicts(one: Statement, other: Statement) -> bool:
     if shared < _ALIKE * max(len(one.words.stems), len(other.words.stems)):
         return False
     differs = one.words.values - other.words.values and other.words.values - one.words.values
-    denies = one.words.values == other.words.values and one.words.negations % 2 != other.words.negations % 2
-    return bool(differs or denies) and _likeness(_without_denial(one), _without_denial(other)) >= _ALIKE
+    negates = one.words.values == other.words.values and one.words.negations % 2 != other.words.negations % 2
+    return (
+        bool(differs or negates) and _similarity(_without_negation(one), _without_negation(other)) >= _ALIKE
+    )
 
 
 def _same_page(one: Statement, other: Statement) -> bool:
-    """Sections of a page are one witness: a list of contents repeats what it lists."""
+    """Sections of one page are not independent: a table of contents repeats what it lists."""
     return one.url.partition("#")[0] == other.url.partition("#")[0]
 
 
 def _same_subject(one: Statement, other: Statement) -> bool:
-    """A sentence without a subject of its own speaks of what its page is about."""
+    """Statements with different subjects are not compared; a missing subject matches any."""
     return one.subject == other.subject or not (one.subject and other.subject)
 
 
-def _gist(words: TextTerms) -> list[str]:
+def _compared_words(words: TextTerms) -> list[str]:
     articles = word_list("articles")
     return [word for word in words.order if word not in articles]
 
 
-def _without_denial(statement: Statement) -> list[str]:
+def _without_negation(statement: Statement) -> list[str]:
     skipped = word_list("negations") | _AUXILIARIES
-    return [word for word in _gist(statement.words) if word not in skipped]
+    return [word for word in _compared_words(statement.words) if word not in skipped]
 
 
 _AUXILIARIES = frozenset(["do", "does", "did"])
 
 
-def _is_within(words: Sequence[str], longer: Sequence[str]) -> bool:
-    """Do all the words stand in the longer one, in order?"""
+def _is_subsequence(words: Sequence[str], longer: Sequence[str]) -> bool:
+    """Are the words a subsequence of the longer text?"""
     rest = iter(longer)
     return all(word in rest for word in words)
 
 
-def _likeness(one: Sequence[str], other: Sequence[str]) -> float:
-    """How much of the longer one is common to both, in order."""
+def _similarity(one: Sequence[str], other: Sequence[str]) -> float:
+    """Length of the longest common subsequence, as a share of the longer text."""
     row = [0] * (len(other) + 1)
     for word in one:
         diagonal = 0
-        for place, candidate in enumerate(other, 1):
-            above = row[place]
-            row[place] = diagonal + 1 if word == candidate else max(above, row[place - 1])
+        for position, candidate in enumerate(other, 1):
+            above = row[position]
+            row[position] = diagonal + 1 if word == candidate else max(above, row[position - 1])
             diagonal = above
     return row[-1] / max(len(one), len(other), 1)

@@ -1,4 +1,4 @@
-"""A composition told as the events of an answer, so that it travels like any provider's."""
+"""Turns a composition into the event stream of an answer, as any provider emits it."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _TEXT_PART = 2
 
 
 def composition_events(query: str, found: EngineResult, composition: Composition) -> Iterator[Event]:
-    """One search and its answer; that nothing was found is said in words, and for programs."""
+    """The events of one search and its answer. If nothing was found, text and warning code say so."""
     yield Started()
     yield SearchStarted(0, SEARCH_ID)
     yield SearchCalled(0, SearchCall(SEARCH_ID, found.queries or (query,)))
-    # Pages that answer nothing are no sources: beside "nothing was found" they would contradict it.
+    # Pages that answer nothing are not reported as sources: they would contradict "nothing was found".
     sources = tuple(sources_in(found.passages).values()) if composition.found else ()
     yield SearchReturned(1, SearchResult(SEARCH_ID, sources))
     text = composition.text or nothing_found(query)
@@ -50,18 +50,18 @@ def composition_events(query: str, found: EngineResult, composition: Composition
     if not composition.found or any(note.code == THIN_EVIDENCE for note in composition.notes):
         yield from found.advice
     if not composition.found:
-        yield Warned(NOTHING_FOUND, "no page answers the question; try other words or fewer restrictions")
+        yield Warned(NOTHING_FOUND, "No page answers the question. Try other words or fewer restrictions.")
     yield UsageSeen(Usage(searches=1))
     yield Finished("stop", "" if composition.found else NOTHING_FOUND)
 
 
 def nothing_found(query: str) -> str:
-    """The plain sentence that no page answers."""
+    """The sentence that reports that no page answers."""
     return phrase("nothing", query).format(query=one_line(query))
 
 
 def _text(text: str, citations: tuple[Citation, ...]) -> Iterator[Event]:
-    """The text sentence by sentence, each followed by its citation."""
+    """Text deltas, each followed by the citation that ends there."""
     position = 0
     for citation in sorted(citations, key=_end):
         end = _end(citation)

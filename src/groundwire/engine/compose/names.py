@@ -1,7 +1,7 @@
-"""How well a name fits a query: is the thing called after what is asked for?
+"""Name matching: how well does the name of a function, class or page match a query?
 
-Names of code are words run together and cut short (`copytree`, `listdir`, `getpass`), so their letters are
-laid out with the words of the query, whole or from their beginning.
+Names in code are abbreviated words without separators (`copytree`, `listdir`, `getpass`), so their letters
+are covered with query words and prefixes of query words.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from groundwire.engine.words import ignored_words, split_words, stem_synonyms, s
 from groundwire.model.value import value
 
 _SHORTEST = 3
-"""Letters of a word that may stand for it in a name."""
+"""Least letters of a prefix that may represent a word in a name. Chosen: `str`, `dir`, `int`."""
 _LONGEST = 40
 _OWN = 0.6
-"""The last part of a dotted name tells most; a name with nothing else asked for before it tells more."""
+"""Weight of the last part of a dotted name; the rest is the weight of the whole name. @@OWN@@"""
 _LETTERS = re.compile(r"[^\W_]+")
 
 
 @value
 class NameMatch:
-    """What name and query have in common."""
+    """How a name and a query match."""
 
     share: float = 0.0
-    """Of the name that the query says; between 0 and 1."""
+    """Share of the name that query words cover; between 0 and 1."""
     terms: frozenset[str] = frozenset()
-    """Of the query that the name says."""
+    """Query terms that the name contains."""
     own: frozenset[str] = frozenset()
-    """Of these, what its last part says."""
+    """Those of `terms` that its last part contains."""
 
 
 class NameMatcher:
-    """Compares the words of one query with names."""
+    """Matches names against one query; results are cached."""
 
     __slots__ = ("_beginning", "_known", "_parts", "_pieces", "_words")
 
@@ -46,16 +46,16 @@ class NameMatcher:
         self._parts: dict[str, tuple[int, frozenset[str]]] = {}
 
     def fit(self, name: str) -> NameMatch:
-        """How well the name of a thing, or the title of a page, fits."""
+        """Matches the name of an API, or the title of a page."""
         if name not in self._known:
             self._known[name] = self._of_title(name) if " " in name else self._of_code(name)
         return self._known[name]
 
     def _of_title(self, title: str) -> NameMatch:
         words = [stem_word(word) for word in split_words(title) if word not in word_list("articles")]
-        said = [word for word in words if word in self._words]
-        terms = frozenset(term for word in said for term in self._pieces.get(word, ()))
-        return NameMatch(len(said) / max(1, len(words)), terms)
+        matching = [word for word in words if word in self._words]
+        terms = frozenset(term for word in matching for term in self._pieces.get(word, ()))
+        return NameMatch(len(matching) / max(1, len(words)), terms)
 
     def _of_code(self, name: str) -> NameMatch:
         name = name.removesuffix("()")
@@ -64,7 +64,7 @@ class NameMatcher:
         return NameMatch(_OWN * own + (1 - _OWN) * whole, terms | above, terms)
 
     def _laid_out(self, name: str) -> tuple[float, frozenset[str]]:
-        """The share of letters that words of the query cover at best, and those words."""
+        """The largest share of letters that query words cover, and those words."""
         letters = found = 0
         terms: set[str] = set()
         for part in _LETTERS.findall(name.lower()):
@@ -81,7 +81,7 @@ class NameMatcher:
         return self._parts[part]
 
     def _cover(self, letters: str) -> tuple[int, frozenset[str]]:
-        """The most letters that pieces cover one after the other, and the terms behind them."""
+        """The most letters that a sequence of pieces covers, and their query terms (dynamic programming)."""
         best: list[tuple[int, frozenset[str]]] = [(0, frozenset())] * (len(letters) + 1)
         for start, letter in enumerate(letters):
             covered, terms = best[start]
@@ -95,7 +95,7 @@ class NameMatcher:
 
 
 def _pieces(query: str) -> dict[str, tuple[str, ...]]:
-    """What may stand in a name for words of the query, and for which of them."""
+    """Forms that may represent query words in a name (words, stems, prefixes, synonyms), with their terms."""
     pieces: dict[str, dict[str, None]] = {}
     for word in split_words(query):
         stem = stem_word(word)

@@ -1,4 +1,4 @@
-"""How well a statement answers a query: what it covers, times how it is said and where it stands."""
+"""Statement scoring: coverage of the query, times factors for style and position."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from groundwire.engine.words import TextTerms, analyse, query_terms, stem_synony
 
 LEAST_COVERAGE = 0.25
 """Of the query; a statement below it answers something else."""
-_IN_KIN = 0.8
+_IN_SYNONYM = 0.8
 _IN_TITLE = 0.4
 _IN_PURPOSE = 0.7
 _IN_LEAD = 0.9
@@ -27,26 +27,26 @@ _NAMED = 1.2
 _TOGETHER = 0.15
 """What each pair of words adds that stands together as in the query."""
 _DEEP = 0.94
-"""What each further dot in a name costs: parts of parts are more special than what is asked for."""
+"""What each further dot in a name costs: parts of parts are more special than what is terms_of_query for."""
 _LISTED = 0.5
 """What a line about a thing is worth that has a page of its own here."""
 _RARITY = 0.4
 """How much more rare words weigh. Not much: what is asked for most is what most passages were found by."""
-_UNSAID_VALUE = 0.3
+_UNMATCHED_NUMBER = 0.3
 _SITE = re.compile(r"\s+[—–|·»]\s+")
 
 
 class ScoredStatement(NamedTuple):
-    """A statement with its marks."""
+    """A statement with its score."""
 
     score: float
     coverage: float
-    """The share of the query that it, with its title, speaks of; between 0 and 1."""
+    """The weighted share of the query terms that the statement and its title match; between 0 and 1."""
     statement: Statement
 
 
 class Cue(NamedTuple):
-    """A sign in a sentence, and what it does to the score."""
+    """A pattern in a sentence, and the factor it applies to the score."""
 
     find: Callable[[str], re.Match[str] | None]
     factor: float
@@ -57,7 +57,7 @@ def _cue(pattern: str, factor: float) -> Cue:
 
 
 def _opening(pattern: str, factor: float) -> Cue:
-    """A sign at the beginning."""
+    """A cue at the beginning of a sentence."""
     return Cue(re.compile(pattern, re.IGNORECASE).match, factor)
 
 
@@ -116,53 +116,51 @@ _WANTS: tuple[tuple[re.Pattern[str], re.Pattern[str], float], ...] = (
         1.3,
     ),
 )
-"""What kind of sentence a kind of question wants, and what that is worth."""
+"""For a kind of question: the pattern of sentences that answer it, and their factor."""
 
 
 def score_statements(
-    query: str, stretches: Sequence[Excerpt], statements: Sequence[Statement]
+    query: str, excerpts: Sequence[Excerpt], statements: Sequence[Statement]
 ) -> list[ScoredStatement]:
-    """Every statement that speaks of the query, best first."""
-    asked = _QueryTerms(query)
-    heads = [leading_name(stretch.title) or _head(stretch.title) for stretch in stretches]
-    titles = [asked.in_title(stretch, head) for stretch, head in zip(stretches, heads, strict=True)]
-    said = [asked.said(statement.words) for statement in statements]
-    weights = _weights(asked.terms, statements, said, titles)
+    """Every statement that covers enough of the query, best first."""
+    terms_of_query = _QueryTerms(query)
+    heads = [leading_name(excerpt.title) or _head(excerpt.title) for excerpt in excerpts]
+    titles = [terms_of_query.in_title(excerpt, head) for excerpt, head in zip(excerpts, heads, strict=True)]
+    matched = [terms_of_query.matched(statement.words) for statement in statements]
+    weights = _weights(terms_of_query.terms, statements, matched, titles)
     total = sum(weights.values()) or 1.0
-    purposes = _own_purposes([stretch.title for stretch in stretches])
-    callings = [_called(map(asked.fit, said), weights) / total for said in purposes]
-    manner = _StyleScorer(query, frozenset(heads))
-    weighed: list[ScoredStatement] = []
+    purposes = _purposes_in_titles([excerpt.title for excerpt in excerpts])
+    purpose_bonuses = [_name_bonus(map(terms_of_query.fit, matched), weights) / total for matched in purposes]
+    style = _StyleScorer(query, frozenset(heads))
+    scored: list[ScoredStatement] = []
     before: Mapping[str, float] = {}
-    for statement, own in zip(statements, said, strict=True):
-        head = heads[statement.stretch]
-        fit = asked.fit(statement.subject or head)
-        opens = statement.is_lead and bool(purposes[statement.stretch])
-        shares = _shares(statement, own, _TitleMatch(titles[statement.stretch], fit, opens=opens), before)
+    for statement, own in zip(statements, matched, strict=True):
+        head = heads[statement.excerpt]
+        fit = terms_of_query.fit(statement.subject or head)
+        opens = statement.is_lead and bool(purposes[statement.excerpt])
+        shares = _shares(statement, own, _TitleMatch(titles[statement.excerpt], fit, opens=opens), before)
         before = own
         covered = sum(weights[term] * share for term, share in shares.items()) / total
         if covered >= LEAST_COVERAGE and (own or statement.is_lead):
-            called = _called([fit], weights) / total
+            bonus = _name_bonus([fit], weights) / total
             if statement.subject in ("", head):
-                called = max(called, callings[statement.stretch])
-            factor = manner.factor(statement, head) * _position_factor(
-                statement, stretches[statement.stretch]
-            )
-            factor *= (1 + _NAMED * called) * _DEEP ** max(0, statement.subject.count(".") - 1)
-            weighed.append(ScoredStatement(covered * factor, covered, statement))
-    weighed.sort(key=lambda item: -item.score)
-    return weighed
+                bonus = max(bonus, purpose_bonuses[statement.excerpt])
+            factor = style.factor(statement, head) * _position_factor(statement, excerpts[statement.excerpt])
+            factor *= (1 + _NAMED * bonus) * _DEEP ** max(0, statement.subject.count(".") - 1)
+            scored.append(ScoredStatement(covered * factor, covered, statement))
+    scored.sort(key=lambda item: -item.score)
+    return scored
 
 
-def _called(fits: Iterable[NameMatch], weights: Mapping[str, float]) -> float:
-    """How much of the query the best of some names says, and how little else."""
+def _name_bonus(fits: Iterable[NameMatch], weights: Mapping[str, float]) -> float:
+    """The best match among names: the share of the name times the weight of the query terms in it."""
     return max((fit.share * sum(weights[term] for term in fit.terms) for fit in fits), default=0.0)
 
 
 class _QueryTerms:
-    """The words of a query, and what else may stand for them."""
+    """The terms of a query, their synonyms, and how names match them."""
 
-    __slots__ = ("_caller", "_synonyms", "terms")
+    __slots__ = ("_names", "_synonyms", "terms")
 
     def __init__(self, query: str) -> None:
         self.terms = frozenset(query_terms(query))
@@ -171,60 +169,62 @@ class _QueryTerms:
         }
         for term in self.terms:
             self._synonyms.pop(term, None)
-        self._caller = NameMatcher(query)
+        self._names = NameMatcher(query)
 
-    def said(self, words: TextTerms) -> dict[str, float]:
-        """The words of the query that a text says, and how plainly."""
-        shares = {self._synonyms[stem]: _IN_KIN for stem in words.stems & self._synonyms.keys()}
+    def matched(self, words: TextTerms) -> dict[str, float]:
+        """The query terms in a text: 1 for the term itself, less for a synonym."""
+        shares = {self._synonyms[stem]: _IN_SYNONYM for stem in words.stems & self._synonyms.keys()}
         shares.update((term, 1.0) for term in self.terms & (words.stems | words.values))
         return shares
 
     def fit(self, name: str) -> NameMatch:
-        """How well a name fits, by words that carry meaning."""
-        fit = self._caller.fit(name)
+        """How well a name matches, by content words only."""
+        fit = self._names.fit(name)
         return NameMatch(fit.share, fit.terms & self.terms, fit.own & self.terms)
 
-    def in_title(self, stretch: Excerpt, head: str) -> frozenset[str]:
-        """The words of the query in the title and the address of a page."""
-        words = analyse(f"{stretch.title} {stretch.url.partition('://')[2].partition('/')[2]}")
-        return frozenset(self.said(words)) | self.fit(head).terms
+    def in_title(self, excerpt: Excerpt, head: str) -> frozenset[str]:
+        """The query terms in the title and the URL path of a page."""
+        words = analyse(f"{excerpt.title} {excerpt.url.partition('://')[2].partition('/')[2]}")
+        return frozenset(self.matched(words)) | self.fit(head).terms
 
 
-def _own_purposes(titles: Sequence[str]) -> list[list[str]]:
-    """What each title says between a name and the site: what the thing is for. What stands in the titles of
-    several things is what their module is for, and says little of each."""
+def _purposes_in_titles(titles: Sequence[str]) -> list[list[str]]:
+    """The part of each title between the name and the site: the purpose of what is documented.
+
+    A purpose that several titles share is the purpose of their module and is dropped."""
     between = [tuple(_SITE.split(title)[1:-1]) for title in titles]
-    counts = Counter(
-        said for _, said in {(_head(title), said) for title, said in zip(titles, between, strict=True)}
-    )
+    named = {(_head(title), parts) for title, parts in zip(titles, between, strict=True)}
+    counts = Counter(parts for _, parts in named)
     return [
-        [part for said in told for part in said.split(", ") if " " in part] if counts[told] == 1 else []
-        for told in between
+        [phrase for part in parts for phrase in part.split(", ") if " " in phrase]
+        if counts[parts] == 1
+        else []
+        for parts in between
     ]
 
 
 def _head(title: str) -> str:
-    """A title without the name of the site behind it."""
+    """A title without the name of the site at its end."""
     return _SITE.split(title, maxsplit=1)[0]
 
 
 class _TitleMatch(NamedTuple):
-    """What the title of a statement's page says of the query."""
+    """How the title of a statement's page matches the query."""
 
     words: frozenset[str]
     fit: NameMatch
     opens: bool
-    """Does the statement open the page, and does the title say what its thing is for?"""
+    """Is it the first statement of a page whose title contains a purpose?"""
 
 
 def _shares(
     statement: Statement, own: Mapping[str, float], title: _TitleMatch, before: Mapping[str, float]
 ) -> dict[str, float]:
-    """How far the statement speaks of each word of the query."""
+    """The share with which a statement covers each query term."""
     shares = dict.fromkeys(before if statement.number else (), _NEARBY)
     shares.update((term, _IN_PURPOSE if title.opens else _IN_TITLE) for term in title.words | title.fit.terms)
     if statement.is_lead:
-        # The sentence that opens a page about a name speaks of that name, said or not.
+        # The first sentence of a page about a name is about that name, even if it does not repeat it.
         shares.update((term, _IN_LEAD) for term in title.fit.own)
     for term, share in own.items():
         shares[term] = max(share, shares.get(term, 0.0))
@@ -234,32 +234,33 @@ def _shares(
 def _weights(
     terms: frozenset[str],
     statements: Sequence[Statement],
-    said: Sequence[Mapping[str, float]],
+    matched: Sequence[Mapping[str, float]],
     titles: Sequence[frozenset[str]],
 ) -> Mapping[str, float]:
-    """Rare words weigh more. A word that stands nowhere weighs most: the passages lack it. A number that
-    stands nowhere is what somebody wants to do it with, rather than what a page would say."""
+    """The weights of the query terms. Rare terms weigh more, terms that no passage contains most.
+
+    A number that no passage contains weighs little: it is an argument of the user's task, not of the page."""
     holding = [set(title) for title in titles]
-    for statement, own in zip(statements, said, strict=True):
-        holding[statement.stretch].update(own)
+    for statement, own in zip(statements, matched, strict=True):
+        holding[statement.excerpt].update(own)
     counts = Counter(term for held in holding for term in held)
     pages = len(titles) + 1
     weights = {}
     for term in sorted(terms):
         weight = math.log(1 + pages / (max(0.5, counts[term]) + 0.5)) ** _RARITY
-        weights[term] = weight if counts[term] or not term[0].isdigit() else _UNSAID_VALUE * weight
+        weights[term] = weight if counts[term] or not term[0].isdigit() else _UNMATCHED_NUMBER * weight
     return weights
 
 
 class _StyleScorer:
-    """How a statement says it: as the question wants it, and in a readable sentence."""
+    """Style factors: does the sentence have the form that the question wants, and is it readable?"""
 
     __slots__ = ("_cues", "_heads", "_pairs", "_titles")
 
     def __init__(self, query: str, heads: frozenset[str]) -> None:
         self._heads = heads
         self._titles: dict[str, frozenset[tuple[str, str]]] = {}
-        wanted = [Cue(pattern.search, bonus) for asks, pattern, bonus in _WANTS if asks.search(query)]
+        wanted = [Cue(pattern.search, bonus) for question, pattern, bonus in _WANTS if question.search(query)]
         self._cues = (*_CUES, *wanted)
         self._pairs = _pairs(analyse(query))
 
@@ -272,7 +273,7 @@ class _StyleScorer:
         for find, effect in self._cues:
             if find(text):
                 factor *= effect
-        # Words of the query that stand side by side, as in the query.
+        # Query terms that are adjacent, as in the query.
         if not self._pairs:
             return factor
         together = len(self._pairs & _pairs(statement.words)) + len(self._pairs & self._titled(head))
@@ -285,15 +286,15 @@ class _StyleScorer:
 
 
 def _pairs(words: TextTerms) -> frozenset[tuple[str, str]]:
-    """Neighbours, over articles; a word that carries meaning is in each."""
+    """Adjacent words, articles skipped; each pair contains a content word."""
     articles = word_list("articles")
-    gist = [word for word in words.order if word not in articles]
-    return frozenset(pair for pair in pairwise(gist) if not words.stems.isdisjoint(pair))
+    compared = [word for word in words.order if word not in articles]
+    return frozenset(pair for pair in pairwise(compared) if not words.stems.isdisjoint(pair))
 
 
 def _flaws(statement: Statement, text: str) -> float:
-    """What a statement loses for being short, long, cut, dependent, or hardly words at all."""
-    signs = sum(map(text.count, "=(){}[]<>|/\\_;#$"))
+    """The penalty for being short, long, cut off, dependent on its context, or mostly symbols."""
+    symbols = sum(map(text.count, "=(){}[]<>|/\\_;#$"))
     flaws = (
         (len(statement.words.order) < 4, 0.35),
         (len(text) > 320, 0.7),
@@ -301,15 +302,15 @@ def _flaws(statement: Statement, text: str) -> float:
         (statement.kind == "item", 0.85),
         (statement.is_cut, 0.5),
         (text.endswith(":"), 0.7 if statement.is_lead else 0.25),
-        (statement.leans, 0.65),
-        (signs * (4 if statement.is_lead else 8) > len(text), 0.6),
+        (statement.depends_on_previous, 0.65),
+        (symbols * (4 if statement.is_lead else 8) > len(text), 0.6),
         (text[:1].islower() and not statement.subject, 0.8),
         (text[:1].islower() and statement.kind == "item" and bool(statement.subject), 0.6),
     )
     return math.prod(penalty for applies, penalty in flaws if applies)
 
 
-def _position_factor(statement: Statement, stretch: Excerpt) -> float:
-    """Better passages first, and what opens a page or section before what follows."""
+def _position_factor(statement: Statement, excerpt: Excerpt) -> float:
+    """Better passages first, and the first statement of a page or section before the following ones."""
     lead = 1.3 if statement.subject else 1.2
-    return stretch.score * (lead if statement.is_lead else 1.0 / (1 + 0.02 * statement.number))
+    return excerpt.score * (lead if statement.is_lead else 1.0 / (1 + 0.02 * statement.number))

@@ -1,7 +1,7 @@
-"""The form in which a model writes the answer: what it is given, and what of its citations is believed.
+"""Answers written by a model: the prompt with the passages, and the check of the citations it returns.
 
-The model sees the passages as numbered lines of JSON, so nothing in a page can end its line or pose as
-another. What comes back is checked: a marker becomes a citation only if its passage bears the sentence out.
+The model gets the passages as numbered lines of JSON, so that no page can end its line or imitate another
+passage. A citation marker is kept only if the passage supports the sentence.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ MOST_PASSAGES = 12
 UNANSWERED = "NOT ANSWERED"
 
 SHARED_WORDS = 0.6
-"""A passage supports a claim if it has this share of the claim's words, and every number in it."""
+"""A passage supports a claim if it has this share of the claim's words, and every number in it. Chosen by
+hand: paraphrases keep most content words, inventions do not."""
 SHARED_IN_QUOTE = 0.3
-"""The sentence that is quoted must itself have this share."""
+"""The quoted sentence must itself have this share. Chosen by hand."""
 _SAME = 0.8
-"""From this share on, the quoted sentence says the same; then it must also deny or affirm the same."""
+"""From this share on, the quoted sentence states the same, so its negation must match too. Chosen by hand."""
 
 _RULES = f"""Answer the question from the numbered passages, and from nothing else.
 Write a few plain sentences in the language of the question. After each sentence put the number of the \
@@ -46,7 +47,7 @@ _RANGE = re.compile(r"(\d{1,3})(?:\s*[–-]\s*\^?(\d{1,3}))?")
 
 
 def build_request(query: str, passages: Sequence[Passage]) -> Request:
-    """The question and its passages for a model that does not search; its answer goes to `verify_answer`."""
+    """The request for a model without search: question and passages. `verify_answer` checks its answer."""
     lines = [
         dump_json(
             {
@@ -88,35 +89,35 @@ def verify_answer(text: str, passages: Sequence[Passage]) -> Composition:
         if evidence:
             citations.append(Citation(span, tuple(evidence)))
     notes = (Warned("unsupported_citation", f"{_DROPPED}: {dropped}"),) if dropped else ()
-    # Words that no passage bears out are no answer, however well they read.
+    # A text that no passage supports is not an answer, however well it reads.
     return Composition(words, tuple(citations), notes, found=True) if citations else Composition(notes=notes)
 
 
-_DROPPED = "citations dropped because their passage does not bear out the sentence"
+_DROPPED = "citations dropped because their passage does not support the sentence"
 
 
 def supporting_quote(claim: str, passage: Passage) -> str:
-    """The sentence of the passage that bears the claim out best, verbatim; empty if none does."""
-    said = analyse(claim)
-    told = analyse(f"{visible(passage.text)} {passage.title}")
-    if not said.values <= told.values or not said.stems | said.values:
+    """The sentence of the passage that best supports the claim, verbatim; empty if none does."""
+    claim_terms = analyse(claim)
+    passage_terms = analyse(f"{visible(passage.text)} {passage.title}")
+    if not claim_terms.values <= passage_terms.values or not claim_terms.stems | claim_terms.values:
         return ""
-    if len(said.stems & told.stems) < SHARED_WORDS * len(said.stems):
+    if len(claim_terms.stems & passage_terms.stems) < SHARED_WORDS * len(claim_terms.stems):
         return ""
     best, share = "", 0.0
     for quote in _windows(passage.text):
         words = analyse(visible(quote))
-        common = len(said.stems & words.stems) + len(said.values & words.values)
+        common = len(claim_terms.stems & words.stems) + len(claim_terms.values & words.values)
         # Of two that have as much, the shorter, which comes first.
-        if common / len(said.stems | said.values) > share + 0.01:
-            denied = words.negations % 2 != said.negations % 2
-            share = common / len(said.stems | said.values)
-            best = "" if share >= _SAME and denied else quote
+        if common / len(claim_terms.stems | claim_terms.values) > share + 0.01:
+            negated = words.negations % 2 != claim_terms.negations % 2
+            share = common / len(claim_terms.stems | claim_terms.values)
+            best = "" if share >= _SAME and negated else quote
     return best if share >= SHARED_IN_QUOTE else ""
 
 
 def _windows(text: str) -> Iterator[str]:
-    """Sentences, then neighbours together."""
+    """Single sentences, then pairs of adjacent sentences."""
     pieces = [piece for piece in split_sentences(text) if piece.kind not in ("bullet", "rule")]
     for piece in pieces:
         yield text[piece.start : piece.end]
@@ -125,13 +126,13 @@ def _windows(text: str) -> Iterator[str]:
 
 
 class _Mark(NamedTuple):
-    place: int
-    """In the text without markers."""
+    offset: int
+    """Offset in the text without markers."""
     numbers: tuple[int, ...]
 
 
 def _without_marks(text: str) -> tuple[str, list[_Mark]]:
-    """The text without markers, and where they stood; code is left as it is."""
+    """The text without citation markers, and their offsets; code is left unchanged."""
     code = [match.span() for match in _CODE.finditer(text)]
     marks: list[_Mark] = []
     pieces: list[str] = []
@@ -156,22 +157,22 @@ def _numbers(mark: str) -> Iterator[int]:
 
 
 def _claims(text: str, marks: Sequence[_Mark]) -> Iterator[tuple[Span, tuple[int, ...]]]:
-    """The part of a sentence that each marker follows: back to the marker before it, or to the beginning."""
+    """The span that each marker supports: back to the marker before it, or to the start of the sentence."""
     sentences = [piece for piece in split_sentences(text) if piece.kind not in ("bullet", "rule")]
     previous = 0
     for mark in marks:
-        sentence = next((item for item in reversed(sentences) if item.start < mark.place), None)
+        sentence = next((item for item in reversed(sentences) if item.start < mark.offset), None)
         if sentence is None:
             sentence = next(iter(sentences), None)
         if sentence is None:
             continue
-        start = max(sentence.start, previous) if previous < mark.place else sentence.start
+        start = max(sentence.start, previous) if previous < mark.offset else sentence.start
         end = (
             sentence.end
-            if mark.place >= sentence.end or not text[mark.place : sentence.end].strip(".!?…。 ")
-            else mark.place
+            if mark.offset >= sentence.end or not text[mark.offset : sentence.end].strip(".!?…。 ")
+            else mark.offset
         )
         start += len(text[start:end]) - len(text[start:end].lstrip(" ,;:.\n\t"))
         if start < end:
             yield Span(start, end), mark.numbers
-        previous = mark.place
+        previous = mark.offset

@@ -1,4 +1,4 @@
-"""What somebody names, and how its pages are gathered: an address, a sitemap, a site, a file, a folder."""
+"""Crawls what the user names (URL, sitemap, site, file, folder, archive) and indexes the pages."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from groundwire.text.urls import safe_address
 from groundwire.transport.fetch import Fetcher
 
 CrawlSource: TypeAlias = str | Path
-"""A web address, or where a file or folder is."""
+"""A web URL, or the path of a file or folder."""
 
 
 def parse_source(text: str, cwd: str = "") -> CrawlSource:
-    """What is meant; `RequestError` if it is neither a web address nor a file."""
+    """Parses an argument of `index add`; raises `RequestError` if it is neither a web URL nor a file."""
     if text.lower().startswith(("http://", "https://")):
         address = safe_address(text).partition("#")[0]
         if not host_of(address):
-            raise RequestError(f"{text!r} is no web address")
+            raise RequestError(f"{text!r} is not a web address.")
         return address
     path = Path(os.path.join(cwd, os.path.expanduser(text)))
     if not path.exists():
@@ -45,9 +45,9 @@ def parse_source(text: str, cwd: str = "") -> CrawlSource:
 
 
 class Crawler:
-    """Everything that is named, one after the other.
+    """Crawls sources one after the other.
 
-    Who keeps the pages says so by `checkpoint`; an interrupted crawl then goes on from there.
+    The caller calls `checkpoint` when pages are stored; an interrupted crawl resumes from there.
     """
 
     def __init__(
@@ -67,14 +67,14 @@ class Crawler:
     async def outcomes(
         self, whats: Iterable[CrawlSource], *, collection: str = "", language: str = ""
     ) -> AsyncGenerator[CrawlResult, None]:
-        """Each page with its collection; where pages do not tell their language, with that."""
+        """Every page with its collection; `language` is for pages that do not declare one."""
         for what in whats:
             name = collection or collection_of(what)
             async for outcome in self._gather(what):
                 yield _labelled(outcome, name, language)
 
     def checkpoint(self) -> None:
-        """All that was told so far is kept."""
+        """Everything yielded so far is stored: saves the frontier."""
         for frontier in self._finished:
             frontier.forget()
         self._finished.clear()
@@ -89,7 +89,7 @@ class Crawler:
         elif self._scope.follow:
             found = self._crawl(what)
         else:
-            yield (await self._visitor.visit(what, asking=False)).outcome
+            yield (await self._visitor.visit(what, obey_robots=False)).outcome
             return
         async for outcome in found:
             yield outcome
@@ -103,7 +103,7 @@ class Crawler:
 
 
 def collection_of(what: CrawlSource) -> str:
-    """What its pages are kept under unless somebody says otherwise: the folder's name, or the host."""
+    """The default collection of a source: the name of the folder, or the host."""
     if isinstance(what, Path):
         folder = what if what.is_dir() else what.parent
         return os.fsencode(folder.resolve().name).decode("utf-8", "replace") or "files"
@@ -125,7 +125,7 @@ _EXAMPLES = 3
 
 @value
 class SkipReason:
-    """How many were skipped for one reason, and some of them."""
+    """A reason for skipping, how often it occurred, and examples."""
 
     why: str
     count: int
@@ -134,24 +134,24 @@ class SkipReason:
 
 @value
 class CrawlTally:
-    """What happened so far."""
+    """Counts of a crawl so far."""
 
     stored: Stored = Stored()
     waiting: int = 0
-    """Pages that were read and not yet put."""
+    """Pages that were read and not yet stored."""
     skipped: tuple[SkipReason, ...] = ()
     network: int = 0
-    """How many were skipped because of the network."""
+    """How many were skipped because of the network or a server."""
 
     @property
     def pages(self) -> int:
-        """How many pages there were, new or not."""
+        """The number of pages, new or not."""
         stored = self.stored
         return stored.added + stored.updated + stored.unchanged + stored.duplicates + self.waiting
 
 
 class BatchIndexer:
-    """Puts pages together: a batch is as many as fit into two seconds, at most 200."""
+    """Puts pages into the index in batches: what two seconds bring, at most 200 pages."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class BatchIndexer:
         self._network = 0
 
     async def store(self, outcomes: AsyncGenerator[CrawlResult, None]) -> CrawlTally:
-        """Put all pages. When this is cancelled, what was read is put before it ends."""
+        """Stores all pages. On cancellation, what was read is stored first."""
         try:
             async for outcome in outcomes:
                 self._count(outcome)
@@ -188,7 +188,7 @@ class BatchIndexer:
         return self.tally()
 
     def tally(self) -> CrawlTally:
-        """What happened so far."""
+        """Counts of a crawl so far."""
         skipped = tuple(
             SkipReason(why, count, tuple(examples))
             for why, (count, examples) in sorted(self._skipped.items(), key=lambda item: -item[1][0])
@@ -215,7 +215,7 @@ class BatchIndexer:
         )
 
     async def _flush(self) -> None:
-        # Shielded: a batch that is being put is put, and counted, before anybody leaves.
+        # Shielded: a batch that is being written is finished and counted before cancellation.
         put = asyncio.ensure_future(asyncio.to_thread(self._put))
         try:
             await asyncio.shield(put)

@@ -1,4 +1,4 @@
-"""Files and folders: what can be read of them, without following a link out of the folder or in a circle."""
+"""Crawls files, folders and web archives (WARC). Links are not followed out of the folder or in circles."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _SOURCE_INDEXES = frozenset(("readme.md", "readme.rst", "index.md", "index.rst")
 
 
 def file_url(path: Path, root: Path, base_url: str, *, as_html: bool = False) -> str:
-    """The address of a file under a root. An index page stands for its folder.
+    """The URL of a file below a root. An index page has the URL of its folder.
 
-    With `as_html`, Markdown and reStructuredText have the address of the page they are rendered to.
+    With `as_html`, Markdown and reStructuredText get the URL of the page they are rendered to.
     """
     if not base_url:
         return "file://" + quote(os.fsencode(path.absolute()))
@@ -54,7 +54,7 @@ def is_warc(name: str) -> bool:
 
 
 async def crawl_warc(path: Path) -> AsyncGenerator[CrawlResult, None]:
-    """Every page of an archive; pictures and the like are passed over in silence."""
+    """Every page of a web archive; images and the like are left out without a report."""
     outcomes = _outcomes(path)
     while True:
         outcome = await in_thread(lambda: next(outcomes, None))
@@ -73,7 +73,7 @@ def _outcomes(path: Path) -> Iterator[CrawlResult]:
 
 
 def _records(path: Path) -> Iterator[Fetched | SkippedSource]:
-    """The responses that may hold a page."""
+    """The recorded responses that may contain a page."""
     where = os.fsencode(path).decode("utf-8", "replace")
     try:
         from warcio.archiveiterator import ArchiveIterator  # noqa: PLC0415  comes with an extra
@@ -84,7 +84,7 @@ def _records(path: Path) -> Iterator[Fetched | SkippedSource]:
             raise
         yield SkippedSource(where, why)
         return
-    # Its parser meets whatever bytes there are with whatever Python raises for them.
+    # On broken input, the parser raises almost any exception.
     broken = (
         *(ArchiveLoadFailed, StatusAndHeadersParserException, zlib.error, ValueError, EOFError),
         *(AttributeError, TypeError, LookupError),
@@ -93,14 +93,14 @@ def _records(path: Path) -> Iterator[Fetched | SkippedSource]:
         with path.open("rb") as file:
             any_record = False
             for record in ArchiveIterator(file):
-                # The older ARC has no mark to know it by: it takes any line with five words for one.
+                # The older ARC format has no magic number: warcio takes any line of five words for it.
                 if record.format != "warc":
                     continue
                 any_record = True
                 if (fetched := _page_in(record)) is not None:
                     yield fetched
         if not any_record:
-            yield SkippedSource(where, "it is no web archive, or an empty one")
+            yield SkippedSource(where, "not a web archive, or an empty one")
     except OSError as error:
         yield SkippedSource(where, f"cannot be read: {error.strerror or error}")
     except broken:
@@ -108,7 +108,7 @@ def _records(path: Path) -> Iterator[Fetched | SkippedSource]:
 
 
 def _page_in(record: ArcWarcRecord) -> Fetched | None:
-    """What a record holds; None if it is no page."""
+    """The response of a record; None if it is not a page."""
     url = safe_address(record.rec_headers.get_header("WARC-Target-URI") or "")
     if record.rec_type not in ("response", "resource") or not url:
         return None
@@ -118,7 +118,7 @@ def _page_in(record: ArcWarcRecord) -> Fetched | None:
 
 
 def _fetched(record: ArcWarcRecord, url: str) -> Fetched:
-    """The record as if it had just come from the network."""
+    """The record as a fetched response."""
     http = record.http_headers
     if http is None:
         status, headers = 200, {"content-type": record.rec_headers.get_header("Content-Type") or ""}
@@ -133,11 +133,11 @@ def _fetched(record: ArcWarcRecord, url: str) -> Fetched:
 
 LARGEST_FILE = 20_000_000
 _IGNORED = frozenset(("CVS", "node_modules", "__pycache__"))
-"""Folders that hold no documents of their own; hidden ones, `.git` among them, are never entered."""
+"""Folders without documents. Hidden folders, such as `.git`, are never entered."""
 
 
 async def crawl_path(path: Path, scope: CrawlOptions) -> AsyncGenerator[CrawlResult, None]:
-    """The pages of a file, or of all files below a folder."""
+    """Crawls a file, or all files below a folder."""
     if path.is_dir():
         for found in _walk(path):
             if isinstance(found, SkippedSource):
@@ -153,7 +153,7 @@ async def crawl_path(path: Path, scope: CrawlOptions) -> AsyncGenerator[CrawlRes
 async def _gather_file(
     path: Path, root: Path, scope: CrawlOptions, *, named: bool
 ) -> AsyncGenerator[CrawlResult, None]:
-    """A file that somebody named is looked into whatever its name; others only if it says what they are."""
+    """A file that the user named is read whatever its name; others only if their suffix is known."""
     if is_warc(path.name) and path.is_file():
         async for outcome in crawl_warc(path):
             yield outcome
@@ -176,7 +176,7 @@ def _read_file(path: Path, media_type: str, address: str) -> CrawlResult:
 
 def _bytes(path: Path) -> bytes | SkippedSource:
     try:
-        # Opening a pipe must not wait for somebody to write into it.
+        # Opening a pipe must not block until a writer opens it.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -190,7 +190,7 @@ def _bytes(path: Path) -> bytes | SkippedSource:
 
 
 def _walk(root: Path) -> Iterator[Path | SkippedSource]:
-    """Files below a folder, by name; each folder once, however many links lead to it."""
+    """Files below a folder, sorted by name; each folder once, however many links point to it."""
     top = os.path.realpath(root)
     waiting = [root]
     entered: set[tuple[int, int]] = set()
@@ -211,7 +211,7 @@ def _walk(root: Path) -> Iterator[Path | SkippedSource]:
                 continue
             path = Path(entry.path)
             if entry.is_symlink() and not _is_below(path, top):
-                yield SkippedSource(shown(path), "a link that leads out of the folder")
+                yield SkippedSource(shown(path), "a link out of the folder")
             elif entry.is_dir():
                 inner.append(path)
             else:
@@ -225,5 +225,5 @@ def _is_below(path: Path, top: str) -> bool:
 
 
 def shown(path: Path) -> str:
-    """The name of a file as text, whatever its bytes."""
+    """The path as text, whatever its bytes."""
     return os.fsencode(path).decode("utf-8", "replace")

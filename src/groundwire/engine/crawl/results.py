@@ -1,4 +1,4 @@
-"""What becomes of everything that is looked at: a page, or a reason for none."""
+"""Results of a crawl: a page, or a source that was skipped and the reason."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from groundwire.model.value import value
 
 @value
 class CrawledPage:
-    """A page."""
+    """A page that was read."""
 
     page: Page
 
 
 @value
 class SkippedSource:
-    """No page."""
+    """A URL or file without a page."""
 
     where: str
     why: str
     network: bool = False
-    """Was it the network, or somebody there?"""
+    """Did the network or the server fail?"""
 
 
 CrawlResult: TypeAlias = CrawledPage | SkippedSource
@@ -31,20 +31,20 @@ CrawlResult: TypeAlias = CrawledPage | SkippedSource
 
 @value
 class CrawlOptions:
-    """What is wanted of what is named."""
+    """Options of a crawl."""
 
     base_url: str = ""
-    """The web address of the folder or file that is named; empty where it has none."""
+    """The web URL of the named folder or file; empty if it has none."""
     as_html: bool = False
-    """Do Markdown and reStructuredText stand there as .html?"""
+    """Are Markdown and reStructuredText published as .html there?"""
     follow: bool = False
     """Are links followed?"""
     pages: int = 200
-    """How many addresses of a site or sitemap are visited at most."""
+    """The most URLs of a site or sitemap to visit."""
     depth: int | None = None
-    """How many links away from where it began."""
+    """The most links to follow from the start page."""
 
 
 def crawl_result(reading: ReadResult, where: str) -> CrawlResult:
-    """A reading as an outcome."""
+    """Wraps the result of reading a document."""
     return SkippedSource(where, reading.why) if reading.page is None else CrawledPage(reading.page)

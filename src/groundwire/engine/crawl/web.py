@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class HostThrottle:
-    """Waits between two requests to the same host."""
+    """Rate limit for each host: waits between two requests to the same host."""
 
     def __init__(
         self,
@@ -54,11 +54,11 @@ class HostThrottle:
         self._next: dict[str, float] = {}
 
     def slow_down(self, host: str, delay: float) -> None:
-        """The host asked for so many seconds between requests."""
+        """Sets the crawl delay that the host asks for, in seconds."""
         self._delays[host] = delay
 
     async def turn(self, host: str) -> None:
-        """Wait until the host may be asked."""
+        """Waits until the next request to the host is due."""
         now = self._clock()
         begins = max(now, self._next.get(host, now))
         self._next[host] = begins + max(self._interval, self._delays.get(host, 0.0))
@@ -73,24 +73,24 @@ _ELSEWHERE = "it leads to another site"
 
 @value
 class VisitedPage:
-    """What an address held, and where it leads."""
+    """The result of visiting a URL, and the links on the page."""
 
     outcome: CrawlResult
     links: tuple[str, ...] = ()
 
 
 class SiteClient:
-    """Visits pages; asks each site once what it allows."""
+    """Fetches and reads pages of sites, at their pace and within their robots.txt, which is fetched once."""
 
     def __init__(self, fetcher: Fetcher, pace: HostThrottle) -> None:
         self._fetcher = fetcher
         self._pace = pace
         self._robots: dict[str, robots.Robots | SkippedSource] = {}
 
-    async def visit(self, url: str, *, within: str = "", asking: bool = True) -> VisitedPage:
-        """Read a page. `within` is the host it must not lead away from; unless `asking`, robots.txt is not
-        asked: somebody wants this very page."""
-        if asking:
+    async def visit(self, url: str, *, within: str = "", obey_robots: bool = True) -> VisitedPage:
+        """Fetches and reads a page. A redirect must not leave the host `within`. With `obey_robots=False`,
+        robots.txt is not checked: the user named this very page."""
+        if obey_robots:
             allowed = await self._allowed(url)
             if isinstance(allowed, SkippedSource):
                 return VisitedPage(allowed)
@@ -103,7 +103,7 @@ class SiteClient:
         return VisitedPage(crawl_result(reading, url), reading.links)
 
     async def fetch(self, url: str, *, accept: str, limit: int) -> Fetched | SkippedSource:
-        """What stands at an address; anything but success is a reason."""
+        """Fetches a URL; anything but success becomes a reason to skip it."""
         await self._pace.turn(host_of(url))
         try:
             fetched = await self._fetcher.get(url, accept=accept, limit=limit)
@@ -118,14 +118,14 @@ class SiteClient:
     async def _allowed(self, url: str) -> SkippedSource | None:
         origin = origin_of(url)
         if origin not in self._robots:
-            self._robots[origin] = await self._ask(origin)
+            self._robots[origin] = await self._fetch_robots(origin)
         rules = self._robots[origin]
         if isinstance(rules, SkippedSource):
             return SkippedSource(url, rules.why, rules.network)
         return None if rules.allows(url) else SkippedSource(url, "robots.txt asks not to visit it")
 
-    async def _ask(self, origin: str) -> robots.Robots | SkippedSource:
-        """RFC 9309: no such file allows everything; a server in trouble allows nothing."""
+    async def _fetch_robots(self, origin: str) -> robots.Robots | SkippedSource:
+        """RFC 9309: without a robots.txt everything is allowed; while the server fails, nothing is."""
         host = host_of(origin)
         await self._pace.turn(host)
         try:
@@ -144,7 +144,7 @@ class SiteClient:
 
 
 def host_of(url: str) -> str:
-    """Host and unusual port, lower case; empty if it is no web address."""
+    """Host and non-default port, lower case; empty if it is not a web URL."""
     try:
         return parse(url).netloc
     except NoAddress:
@@ -158,12 +158,14 @@ def origin_of(url: str) -> str:
 
 _VERSION = 1
 _STALE = 7 * 86400
-_MOST = 50_000
-"""Addresses that are remembered; a site that makes up more is not followed there."""
+_MOST_URLS = 50_000
+"""URLs that are remembered; a site that generates more is not followed further."""
 
 
 class Frontier:
-    """Addresses that wait, breadth first, and all that were ever seen."""
+    """Crawl frontier: the queue of URLs, breadth first, and all URLs seen.
+
+    It is saved to a file until the crawl is finished, so that an interrupted crawl resumes."""
 
     def __init__(self, start: str, folder: Path | None = None) -> None:
         self._path = folder / f"{sha256(start.encode()).hexdigest()[:24]}.json" if folder else None
@@ -171,40 +173,40 @@ class Frontier:
         self._seen: dict[str, None] = {}
         self._taken: tuple[str, int] | None = None
         self.visited = 0
-        """How many addresses are done with."""
+        """The number of URLs that were visited."""
         self.resumed = self._load(start)
         if not self.resumed:
             self.add(start, 0)
 
     def add(self, url: str, depth: int) -> None:
-        """Remember an address, once."""
+        """Adds a URL, once."""
         key = canonical_address(url)
-        if key not in self._seen and len(self._seen) < _MOST:
+        if key not in self._seen and len(self._seen) < _MOST_URLS:
             self._seen[key] = None
             self._queue.append((url, depth))
 
     def is_new(self, url: str) -> bool:
-        """Has the address not been seen yet? From now on it has."""
+        """Was the URL not seen before? Marks it as seen."""
         key = canonical_address(url)
         new = key not in self._seen
         self._seen[key] = None
         return new
 
     def take(self) -> tuple[str, int] | None:
-        """The next address and how many links away it is. It waits on until it is settled."""
+        """The next URL and its depth. It stays in the saved queue until `settle`."""
         self._taken = self._queue.popleft() if self._queue else None
         return self._taken
 
     def settle(self) -> None:
-        """The address that was taken is done with."""
+        """Marks the URL that was taken as visited."""
         self._taken = None
         self.visited += 1
 
     def save(self) -> None:
-        """Keep it."""
+        """Writes the frontier to its file."""
         if self._path is None:
             return
-        told = {
+        state = {
             "version": _VERSION,
             "visited": self.visited,
             "seen": list(self._seen),
@@ -215,30 +217,30 @@ class Frontier:
             make_private_folder(self._path.parent)
             descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(told, file)
+                json.dump(state, file)
             os.replace(new, self._path)
         except OSError as error:
             raise ConfigError(f"{self._path.parent} cannot be written: {error.strerror}") from None
 
     def forget(self) -> None:
-        """It is done: nothing is kept."""
+        """Deletes the file: the crawl is finished."""
         if self._path is not None:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
 
     def _load(self, start: str) -> bool:
-        """Is there something to go on with? A file that is old or cannot be read is none."""
+        """Loads a saved frontier; False if there is none, or it is stale or unreadable."""
         if self._path is None:
             return False
         try:
             if time.time() - self._path.stat().st_mtime > _STALE:
                 return False
-            told = json.loads(self._path.read_text("utf-8"))
-            queue = [(str(url), int(depth)) for url, depth in told["queue"]]
-            seen, visited = [str(key) for key in told["seen"]], int(told["visited"])
+            state = json.loads(self._path.read_text("utf-8"))
+            queue = [(str(url), int(depth)) for url, depth in state["queue"]]
+            seen, visited = [str(key) for key in state["seen"]], int(state["visited"])
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return False
-        if told.get("version") != _VERSION or canonical_address(start) not in seen or not queue:
+        if state.get("version") != _VERSION or canonical_address(start) not in seen or not queue:
             return False
         self._queue.extend(queue)
         self._seen.update(dict.fromkeys(seen))
@@ -253,7 +255,7 @@ _LONGEST_SUFFIX = 5
 async def crawl_site(
     start: str, scope: CrawlOptions, visitor: SiteClient, frontier: Frontier
 ) -> AsyncGenerator[CrawlResult, None]:
-    """Every page that is found. What was told when the frontier is saved is never visited again."""
+    """Crawls a site breadth first. What was yielded before the frontier is saved is not visited again."""
     host = host_of(start)
     while frontier.visited < scope.pages and (taken := frontier.take()) is not None:
         url, depth = taken
@@ -268,13 +270,13 @@ async def crawl_site(
 
 
 def _is_first(gathered: CrawledPage, url: str, frontier: Frontier) -> bool:
-    """A page that names another address as its own is told once, whatever the number of its addresses."""
+    """A page with another canonical URL is yielded once, however many URLs it has."""
     own = gathered.page.url
     return canonical_address(own) == canonical_address(url) or frontier.is_new(own)
 
 
 def _may_be_page(url: str) -> bool:
-    """Pictures, archives and programs are not asked for; names with an unknown ending such as `v3.11` are."""
+    """Images, archives and programs are not fetched; names with an unknown suffix such as `v3.11` are."""
     name = url.partition("?")[0].rpartition("/")[2].lower()
     dot = name.rfind(".")
     suffix = name[dot:] if dot > 0 else ""
@@ -282,8 +284,8 @@ def _may_be_page(url: str) -> bool:
     return not known or suffix in _PAGES
 
 
-_LARGEST = 50_000_000
-"""Bytes of one file, unpacked; the protocol's own bound is the same."""
+_LARGEST_SITEMAP = 50_000_000
+"""Bytes of one file, decompressed; the limit of the sitemap protocol."""
 _MOST_MAPS = 50
 _MOST_ADDRESSES = 50_000
 _GZIP = b"\x1f\x8b"
@@ -291,14 +293,14 @@ _GZIP = b"\x1f\x8b"
 
 @value
 class Sitemap:
-    """What a sitemap lists."""
+    """The URLs of pages and of further sitemaps."""
 
     pages: tuple[str, ...] = ()
     maps: tuple[str, ...] = ()
 
 
 def looks_like_sitemap(url: str) -> bool:
-    """By its name: `sitemap.xml`, `sitemap-1.xml.gz`, `sitemap_index.xml`, `sitemap.txt`."""
+    """Decides by the name: `sitemap.xml`, `sitemap-1.xml.gz`, `sitemap_index.xml`, `sitemap.txt`."""
     name = url.partition("?")[0].rpartition("/")[2].lower()
     return "sitemap" in name and name.endswith((".xml", ".xml.gz", ".txt", ".txt.gz"))
 
@@ -306,20 +308,20 @@ def looks_like_sitemap(url: str) -> bool:
 async def crawl_sitemap(
     url: str, scope: CrawlOptions, visitor: SiteClient
 ) -> AsyncGenerator[CrawlResult, None]:
-    """The pages of a sitemap and of those it lists, as far as they are on its own host."""
+    """Crawls the pages of a sitemap and of the sitemaps it lists, as far as they are on its host."""
     host = host_of(url)
     waiting = deque([url])
     maps = {url}
     pages: set[str] = set()
     while waiting and len(pages) < scope.pages:
         where = waiting.popleft()
-        fetched = await visitor.fetch(where, accept="*/*", limit=_LARGEST)
+        fetched = await visitor.fetch(where, accept="*/*", limit=_LARGEST_SITEMAP)
         if isinstance(fetched, SkippedSource):
             yield fetched
             continue
         listed = parse_sitemap(fetched.body)
         if not listed.pages and not listed.maps:
-            yield SkippedSource(where, "it is no sitemap, or an empty one")
+            yield SkippedSource(where, "not a sitemap, or an empty one")
         for inner in listed.maps:
             if inner not in maps and len(maps) < _MOST_MAPS and host_of(inner) == host:
                 maps.add(inner)
@@ -336,8 +338,8 @@ async def crawl_sitemap(
 
 
 def parse_sitemap(data: bytes) -> Sitemap:
-    """What it lists; nothing if it is no sitemap."""
-    from lxml import etree  # noqa: PLC0415  most of what is gathered has no sitemap
+    """Parses XML or plain lines, compressed or not; empty if it is not a sitemap."""
+    from lxml import etree  # noqa: PLC0415  slow, and few crawls have a sitemap
 
     data = _unpacked(data)
     if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
@@ -372,6 +374,6 @@ def _unpacked(data: bytes) -> bytes:
     if not data.startswith(_GZIP):
         return data
     try:
-        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, _LARGEST)
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, _LARGEST_SITEMAP)
     except zlib.error:
         return b""

@@ -1,8 +1,8 @@
-"""The index in a folder: a page store that is the truth, and passages that are made from it.
+"""The index in a folder: a page table (SQLite) as the source of truth, and a tantivy index derived from it.
 
-Pages are stored first, in a transaction; then what is stored and not yet searchable is made searchable, and
-the store notes how far that went. Whatever ends a process in between, the next writer or opener goes on from
-the note. Doing a page again is harmless: what a crash may have left of it is removed first.
+Pages are stored first, in a transaction; then the search index catches up, and the page table records how far
+it got. If a process dies in between, the next writer or opener continues from that record. Indexing a page
+twice is harmless: what a crash may have left of it is removed first.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from groundwire.model.value import field_names
 from groundwire.text.domains import admits
 
 ScoredDocument: TypeAlias = tuple[float, str]
-"""A score, and what is kept of the passage."""
+"""A score, and the stored fields of the passage."""
 
 PER_PAGE = 3
 _PARTINGS = 8
@@ -48,9 +48,9 @@ _PARTINGS = 8
 def select_hits(
     portions: Iterable[list[ScoredDocument]], options: SearchOptions, limit: int, gone: Container[str]
 ) -> list[Passage]:
-    """Of what was found, best first, what to show; no more portions are taken than needed.
+    """Picks the passages to return: allowed URLs, a few for each page, no duplicates.
 
-    Scores are told as they are: a passage with all the words may score below a later one with some.
+    Scores are not adjusted: a passage with all the words may score below a later one with some.
     """
     passages: list[Passage] = []
     shown: dict[str, list[str]] = {}  # by the words of a page: the page that is shown, as often as it is
@@ -77,14 +77,14 @@ def select_hits(
 
 
 def _admission(options: SearchOptions) -> Callable[[Source], bool] | None:
-    """Hosts were matched when searching; paths are not indexed."""
+    """A check for domain entries with a path: hosts are matched by the query, paths are not indexed."""
     entries = options.allowed_domains + options.blocked_domains
     return partial(admits, options) if entries and any("/" in entry for entry in entries) else None
 
 
 STORE = "pages.sqlite3"
 _LOCK = "write.lock"
-_PATIENCE = 60.0
+_LOCK_TIMEOUT = 60.0
 _BATCH_PAGES = 10_000
 _BATCH_CHARACTERS = 8_000_000
 _DEEPEST = 4096
@@ -93,7 +93,7 @@ _NO_OPTIONS = SearchOptions()
 
 
 class EmbeddedIndex:
-    """An index in a folder. May be used from several threads, and by several processes at once."""
+    """Implements `Index` in a folder, for several threads and processes at once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -116,15 +116,15 @@ class EmbeddedIndex:
         self.close()
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Closes the files."""
         self._views.close()
         self._store.close()
 
     def put(self, pages: Iterable[Page]) -> Stored:
-        """Add or renew pages. When this returns they survive a crash, and every later search sees them."""
+        """Adds or updates pages. When this returns they survive a crash, and every later search sees them."""
         total = Stored()
         for batch in _batches(pages):
-            with translate_errors(self._folder), self._writing(_PATIENCE) as (store, passages):
+            with translate_errors(self._folder), self._writing(_LOCK_TIMEOUT) as (store, passages):
                 unsure = page_table.last_id(store)
                 with page_table.transaction(store):
                     total = _sum(total, page_table.add_pages(store, batch))
@@ -132,9 +132,9 @@ class EmbeddedIndex:
         return total
 
     def remove(self, *, urls: Iterable[str] = (), collection: str = "") -> int:
-        """Forget pages by address, or a whole collection; says how many there were."""
+        """Removes pages by URL, or a whole collection; returns their number."""
         keys = [page_table.canonical_key(url) for url in urls]
-        with translate_errors(self._folder), self._writing(_PATIENCE) as (store, passages):
+        with translate_errors(self._folder), self._writing(_LOCK_TIMEOUT) as (store, passages):
             unsure = page_table.last_id(store)
             with page_table.transaction(store):
                 count = page_table.remove_pages(store, keys, collection)
@@ -149,8 +149,8 @@ class EmbeddedIndex:
     def search(self, query: str, options: SearchOptions = _NO_OPTIONS, limit: int = 20) -> list[Passage]:
         """Best passages first: those with all the words, then those with some.
 
-        At most three of a page are shown, and the same words only once. Pages without a date are left out
-        when dates are asked for; pages in the language asked for come first.
+        At most three passages of a page are returned, and equal passages once. Pages without a date do not
+        match a date filter; pages in the requested language come first.
         """
         if limit <= 0:
             return []
@@ -158,13 +158,13 @@ class EmbeddedIndex:
         try:
             return self._found(passages, query, options, limit)
         except TANTIVY_ERRORS:
-            # Damaged, or made anew by another process and removed here.
+            # Damaged, or replaced by another process.
             with translate_errors(self._folder):
                 self._passages = self._replaced(passages)
                 return self._found(self._passages, query, options, limit)
 
     def pages(self, collection: str = "", prefix: str = "") -> Iterator[PageInfo]:
-        """What is stored, by address. Read bit by bit, so that no writer waits for a slow reader."""
+        """Lists the stored pages by URL, in chunks, so that no writer waits for a slow reader."""
         after = ("", 0)
         while True:
             with translate_errors(self._folder), self._reading:
@@ -175,7 +175,7 @@ class EmbeddedIndex:
             after = (some[-1][1].url, some[-1][0])
 
     def stats(self) -> Stats:
-        """How much is stored."""
+        """Counts pages, passages and bytes."""
         with translate_errors(self._folder), self._reading:
             pages, passages, collections = page_table.count_pages(self._store)
             return Stats(pages, passages, _size(self._folder), collections, format_version(self._store))
@@ -186,13 +186,13 @@ class EmbeddedIndex:
         return select_hits(found, options, limit, view.gone)
 
     def _opened(self) -> SearchIndex:
-        """The passages as they are; up to date, unless somebody is just writing and will see to it."""
+        """The search index: up to date, unless another process is writing and will bring it up to date."""
         with self._reading:
             passages = open_search_index(self._folder, self._store)
             if passages is not None and not is_behind(self._store):
                 return passages
         try:
-            with self._writing(0 if passages else _PATIENCE) as (store, renewed):
+            with self._writing(0 if passages else _LOCK_TIMEOUT) as (store, renewed):
                 return bring_up_to_date(self._folder, store, renewed, page_table.last_id(store))
         except TimedOut:
             if passages is None:
@@ -200,17 +200,17 @@ class EmbeddedIndex:
             return passages
 
     def _replaced(self, broken: SearchIndex) -> SearchIndex:
-        """Passages made anew from the pages."""
-        with self._writing(_PATIENCE) as (store, found):
+        """A search index rebuilt from the pages."""
+        with self._writing(_LOCK_TIMEOUT) as (store, found):
             renewed = create_search_index(self._folder, store) if found.folder == broken.folder else found
             return bring_up_to_date(self._folder, store, renewed, page_table.last_id(store))
 
     @contextmanager
-    def _writing(self, patience: float) -> Iterator[tuple[sqlite3.Connection, SearchIndex]]:
-        """The page store and the passages, for nobody else to write to meanwhile."""
+    def _writing(self, timeout: float) -> Iterator[tuple[sqlite3.Connection, SearchIndex]]:
+        """The page table and the search index, with the write lock held."""
         lock = self._folder / _LOCK
         with (
-            locked(lock, patience),
+            locked(lock, timeout),
             count_write(lock),
             closing(page_table.connect(self._folder / STORE)) as store,
         ):
@@ -219,10 +219,10 @@ class EmbeddedIndex:
 
 
 def _ranked(searcher: Searcher, queries: Iterable[Query], limit: int) -> Iterator[list[ScoredDocument]]:
-    """What is found, best first, and what answers to several queries once.
+    """Hits, best first; a document that matches several queries once.
 
-    Asked for in portions that grow, and read no sooner than needed: reading costs more than searching, and
-    mostly the first `limit` are enough.
+    They are fetched in growing batches and read lazily: reading a document costs more than searching, and the
+    first `limit` hits are usually enough.
     """
     read = searcher.doc
     translate_errors: list[tuple[float, DocAddress]] = []
@@ -240,7 +240,7 @@ def _ranked(searcher: Searcher, queries: Iterable[Query], limit: int) -> Iterato
 
 
 def _batches(pages: Iterable[Page]) -> Iterator[list[Page]]:
-    """As many pages at once as are well stored together."""
+    """Splits pages into batches of bounded size."""
     batch: list[Page] = []
     characters = 0
     for page in pages:
@@ -258,7 +258,7 @@ def _sum(one: Stored, other: Stored) -> Stored:
 
 
 def _size(folder: Path) -> int:
-    """What the files of the index take; files may go while they are counted."""
+    """Bytes of all files of the index; files may disappear while they are counted."""
     total = 0
     for path in folder.rglob("*"):
         with suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""What files and disks do wrong, told in one sentence."""
+"""Turns errors of SQLite, tantivy and the file system into `GroundwireError`s with advice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from groundwire.errors import ConfigError, GroundwireError, TimedOut
 
 # By the beginning of SQLite's name for the error.
 _NOT_OURS = (
-    "the page store in {folder} is no index, or broken ({why}); move the folder away and build it again"
+    "The page store in {folder} is not an index, or is damaged ({why}). "
+    "Move the folder away and build it again."
 )
 _UNUSABLE = (
     "the index in {folder} cannot be opened for writing ({why}); give write access, or choose another folder"
@@ -27,12 +28,12 @@ _CONFIGURED = {
 }
 _UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENOENT)
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_NO_SPACE_SAID = ("No space left", "File too large", "quota exceeded")
+_NO_SPACE_MESSAGES = ("No space left", "File too large", "quota exceeded")
 
 
 @contextmanager
 def translate_errors(folder: Path) -> Iterator[None]:
-    """Turn what goes wrong inside into errors of ours."""
+    """Translates errors that are raised inside."""
     try:
         yield
     except sqlite3.Error as error:
@@ -65,6 +66,6 @@ def _of_files(folder: Path, error: OSError) -> GroundwireError:
 
 
 def _of_passages(folder: Path, error: ValueError) -> GroundwireError:
-    if any(words in str(error) for words in _NO_SPACE_SAID):
+    if any(words in str(error) for words in _NO_SPACE_MESSAGES):
         return GroundwireError(_FULL.format(folder=folder))
     return GroundwireError(f"the searchable part of the index in {folder} failed: {error}")

@@ -1,4 +1,4 @@
-"""Where the index is: in a folder of this machine, or in the database that many gateways share."""
+"""Opens the index: in a folder of this machine, or in a PostgreSQL database that many gateways share."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _STORE = "pages.sqlite3"
 
 
 def open_index(folder: Path, *, create: bool = True) -> Index:
-    """The index in a folder. Older formats are brought up to date, and interrupted work is finished.
+    """Opens the index in a folder. Older formats are upgraded, interrupted writes are finished.
 
-    Raises `ConfigError` when the folder cannot be used, or holds no index and none is to be made.
+    Raises `ConfigError` if the folder cannot be used, or has no index and `create` is false.
     """
     with translate_errors(folder):
         if not create and not (folder / _STORE).is_file():
@@ -34,7 +34,7 @@ _DATABASES = ("postgresql://", "postgres://")
 
 
 def open_configured_index(folder: Path, store: str = "") -> Index:
-    """The index of the store, if that is a database, else of the folder."""
+    """The index in the database at `store`, if that is a PostgreSQL URL, else in the folder."""
     if not store.startswith(_DATABASES):
         return open_index(folder)
     from groundwire.engine.index.postgres import PostgresIndex  # noqa: PLC0415  brings psycopg along

@@ -1,7 +1,7 @@
-"""The page store: SQLite, and the truth. What is searched can be made from it again at any time.
+"""The page table: SQLite, the source of truth, from which the search index can be rebuilt at any time.
 
-The pieces of a page stand in rows of their own; joined they are its text. A page that changes gets a new id,
-so ids only grow, and an id that was searched means the same text for ever or nothing.
+The passages of a page are rows of their own; joined they are its text. A page that changes gets a new id,
+so ids only grow, and an id always refers to the same text or to nothing.
 
 Rollback journal, not WAL: SQLite before 3.51.3 can lose pages of a WAL that two processes checkpoint. With
 TRUNCATE and FULL the end of the journal is synced too, so a commit that returned has happened.
@@ -30,7 +30,7 @@ from groundwire.text.urls import canonical_address, domain_of
 Step: TypeAlias = Callable[[sqlite3.Connection], None]
 
 PASSAGE_BITS = 24
-"""The id of a passage is the id of its page and, in the lower bits, its place in it."""
+"""The id of a passage is the id of its page and, in the lower bits, its position in it."""
 
 _FORMAT_1 = (
     """CREATE TABLE pages (
@@ -65,7 +65,7 @@ def _first(store: sqlite3.Connection) -> None:
 
 
 def _with_fingerprints(store: sqlite3.Connection) -> None:
-    """Format 2 knows pages and passages of the same words."""
+    """Format 2: fingerprints of pages and passages."""
     store.create_function("fingerprint", 1, fingerprint, deterministic=True)
     for table in ("pages", "passages"):
         store.execute(f"ALTER TABLE {table} ADD COLUMN words INTEGER NOT NULL DEFAULT 0")
@@ -83,19 +83,19 @@ FORMAT = len(STEPS)
 
 
 def format_version(store: sqlite3.Connection) -> int:
-    """The format a store has; 0 when it is new."""
+    """The format of a store; 0 if it is new."""
     (found,) = store.execute("PRAGMA user_version").fetchone()
     return int(found)
 
 
 def upgrade(store: sqlite3.Connection, steps: tuple[Step, ...] = STEPS) -> None:
-    """Take the steps from the format a store has to the last one."""
+    """Upgrades a store to the latest format, one transaction for each step."""
     known = len(steps)
     for number in range(format_version(store), known):
         with ExitStack() as undo:
             store.execute("BEGIN IMMEDIATE")
             undo.callback(store.rollback)
-            # Another process may have taken the step while this one waited for the lock.
+            # Another process may have upgraded while this one waited for the lock.
             if format_version(store) == number:
                 steps[number](store)
                 store.execute(f"PRAGMA user_version = {number + 1}")
@@ -104,22 +104,22 @@ def upgrade(store: sqlite3.Connection, steps: tuple[Step, ...] = STEPS) -> None:
     if format_version(store) > known:
         found = format_version(store)
         raise ConfigError(
-            f"the index has format {found}, this groundwire knows {known}; use a newer groundwire"
+            f"The index has format {found}, this groundwire knows {known}. Use a newer groundwire."
         )
 
 
-_PATIENCE = 30.0
+_BUSY_TIMEOUT = 30.0
 _LISTED_AT_ONCE = 500
-_HALF = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 StoredPassage: TypeAlias = tuple[int, str, int]
-"""A piece of a page: where it starts, its text, and its words, equal where the words are the same."""
+"""A passage: start, text and fingerprint."""
 
 
 @value
 class IndexState:
-    """Which folder the passages are searched in, and what it holds: every page up to `indexed`."""
+    """State of the search index: its folder and its content, which is every page up to `indexed`."""
 
     folder: int
     analysis: int
@@ -128,12 +128,12 @@ class IndexState:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection in autocommit mode. Transactions are begun and ended by name."""
-    # The journal beside the file gets the same rights.
+    """Opens the database in autocommit mode; transactions are explicit."""
+    # The journal next to the file gets the same permissions.
     if not path.exists():
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE))
     make_private_files(path.parent)
-    store = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+    store = sqlite3.connect(path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
     for pragma in (
         "journal_mode = TRUNCATE",
         "synchronous = FULL",
@@ -146,7 +146,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def transaction(store: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-    """All of it or nothing; for reading, all of one moment."""
+    """A transaction; `BEGIN` for a consistent read."""
     store.execute(begin)
     with ExitStack() as undo:
         undo.callback(store.rollback)
@@ -156,13 +156,13 @@ def transaction(store: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> It
 
 
 def canonical_key(url: str) -> str:
-    """Equal for addresses of the same page. Fragments count: documentation has many pages in one."""
+    """Equal for URLs of the same page. Fragments count: documentation has many pages in one document."""
     fragment = url.partition("#")[2]
-    return _sound(canonical_address(url) + (f"#{fragment}" if fragment and domain_of(url) else ""))
+    return _storable(canonical_address(url) + (f"#{fragment}" if fragment and domain_of(url) else ""))
 
 
 def add_pages(store: sqlite3.Connection, pages: Iterable[Page]) -> Stored:
-    """Add or renew pages, within a transaction."""
+    """Adds or updates pages, within a transaction."""
     counts = dict.fromkeys(("added", "updated", "unchanged", "duplicates"), 0)
     for page in pages:
         counts[_add(store, _clean(page))] += 1
@@ -170,7 +170,7 @@ def add_pages(store: sqlite3.Connection, pages: Iterable[Page]) -> Stored:
 
 
 def remove_pages(store: sqlite3.Connection, keys: Iterable[str], collection: str) -> int:
-    """Forget pages, within a transaction."""
+    """Removes pages, within a transaction."""
     found = {row[0] for key in keys for row in store.execute("SELECT id FROM pages WHERE key = ?", (key,))}
     if collection:
         found.update(
@@ -194,7 +194,7 @@ def load_page(store: sqlite3.Connection, key: str) -> Page | None:
 
 
 def load_passages(store: sqlite3.Connection, page: int) -> list[StoredPassage]:
-    """The pieces of a page, in order."""
+    """The passages of a page, in order."""
     return store.execute(
         "SELECT start, text, words FROM passages WHERE id >= ? AND id < ? ORDER BY id",
         (page << PASSAGE_BITS, (page + 1) << PASSAGE_BITS),
@@ -204,7 +204,7 @@ def load_passages(store: sqlite3.Connection, page: int) -> list[StoredPassage]:
 def load_page_passages(
     store: sqlite3.Connection, first: int, last: int
 ) -> Iterator[tuple[int, list[StoredPassage]]]:
-    """The pages from one id to another, each with its pieces."""
+    """The pages of a range of ids, each with its passages."""
     rows = store.execute(
         "SELECT id, start, text, words FROM passages WHERE id >= ? AND id < ? ORDER BY id",
         (first << PASSAGE_BITS, (last + 1) << PASSAGE_BITS),
@@ -216,7 +216,7 @@ def load_page_passages(
 def list_pages(
     store: sqlite3.Connection, collection: str, prefix: str, after: tuple[str, int]
 ) -> list[tuple[int, PageInfo]]:
-    """The next pages by address, with their ids."""
+    """The next pages by URL, with their ids."""
     rows = store.execute(
         """SELECT id, url, title, collection, characters, published, language FROM pages
         WHERE url >= ? AND substr(url, 1, ?) = ? AND (? = '' OR collection = ?) AND (url, id) > (?, ?)
@@ -234,24 +234,24 @@ def count_pages(store: sqlite3.Connection) -> tuple[int, int, tuple[tuple[str, i
 
 
 def state_of(store: sqlite3.Connection) -> IndexState:
-    """What the searchable part is said to hold."""
+    """The recorded state of the search index."""
     return IndexState(*store.execute("SELECT folder, analysis, indexed, passages FROM state").fetchone())
 
 
 def set_state(store: sqlite3.Connection, state: IndexState) -> None:
-    """Say what the searchable part holds."""
+    """Records the state of the search index."""
     fields = (state.folder, state.analysis, state.indexed, state.passages)
     store.execute("UPDATE state SET folder = ?, analysis = ?, indexed = ?, passages = ?", fields)
 
 
 def last_id(store: sqlite3.Connection) -> int:
-    """The id of the latest page; 0 where there is none."""
+    """The id of the latest page; 0 if there is none."""
     (found,) = store.execute("SELECT coalesce(max(id), 0) FROM pages").fetchone()
     return int(found)
 
 
 def pages_after(store: sqlite3.Connection, after: int, limit: int) -> dict[int, tuple[int, Page]]:
-    """The next pages by id, with their words and without their texts."""
+    """The next pages by id, with their fingerprints and without their texts."""
     rows = store.execute(
         "SELECT id, words, url, title, published, language FROM pages WHERE id > ? ORDER BY id LIMIT ?",
         (after, limit),
@@ -260,12 +260,12 @@ def pages_after(store: sqlite3.Connection, after: int, limit: int) -> dict[int, 
 
 
 def removed_pages(store: sqlite3.Connection) -> list[int]:
-    """Pages that were removed here and perhaps not yet from what is searched."""
+    """Pages that were removed, perhaps not yet from the search index."""
     return [page for (page,) in store.execute("SELECT page FROM gone")]
 
 
 def clear_removed(store: sqlite3.Connection, pages: Iterable[int]) -> None:
-    """These are no longer searched."""
+    """Forgets removed pages that the search index no longer contains."""
     store.executemany("DELETE FROM gone WHERE page = ?", ((page,) for page in pages))
 
 
@@ -311,10 +311,10 @@ def _hash(page: Page) -> bytes:
 
 
 def _clean(page: Page) -> Page:
-    """Half surrogates cannot be stored; what stands for them keeps every place in the text."""
+    """Replaces lone surrogates, which cannot be stored, one for one: offsets stay valid."""
     fields = (page.url, page.title, page.text, page.published, page.language, page.collection)
-    return page if all(map(str.isascii, fields)) else Page(*map(_sound, fields))
+    return page if all(map(str.isascii, fields)) else Page(*map(_storable, fields))
 
 
-def _sound(text: str) -> str:
-    return text if text.isascii() else _HALF.sub("\ufffd", text)
+def _storable(text: str) -> str:
+    return text if text.isascii() else _LONE_SURROGATES.sub("\ufffd", text)

@@ -1,8 +1,8 @@
-"""The searchable part beside the page store: opened, checked, brought up to date, made anew.
+"""Opens, checks, updates and rebuilds the search index from the page table.
 
-The store notes in which folder it is, by which analysis it was made, up to which page it goes and how many
-passages it then held. A folder that is missing, cannot be read or does not hold that many is not repaired:
-another one is made from the pages.
+The page table records the folder of the search index, the version of its analysis, the last page it contains
+and its number of passages. A folder that is missing, unreadable or incomplete is not repaired: the search
+index is rebuilt in another folder.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _LEFT_OVER = "FileAlreadyExists"
 
 
 def search_index_folder(folder: Path, store: sqlite3.Connection) -> Path:
-    """Where the searchable part is."""
+    """The folder of the current search index."""
     return folder / _NAME.format(page_table.state_of(store).folder)
 
 
 def open_search_index(folder: Path, store: sqlite3.Connection) -> SearchIndex | None:
-    """The searchable part as the store describes it; None where it must be made anew."""
+    """Opens the search index that the page table describes; None if it must be rebuilt."""
     state = page_table.state_of(store)
     found = search_index_folder(folder, store)
     if state.analysis != ANALYSIS_VERSION or not (found / "meta.json").is_file():
@@ -41,14 +41,14 @@ def open_search_index(folder: Path, store: sqlite3.Connection) -> SearchIndex | 
 
 
 def is_behind(store: sqlite3.Connection) -> bool:
-    """Is there something stored that is not searchable, or the reverse?"""
+    """Are there stored pages that are not indexed, or removed pages that are?"""
     return page_table.last_id(store) > page_table.state_of(store).indexed or bool(
         page_table.removed_pages(store)
     )
 
 
 def create_search_index(folder: Path, store: sqlite3.Connection) -> SearchIndex:
-    """An empty searchable part in a folder of its own; the writer's lock is held."""
+    """Creates an empty search index in a new folder; the caller holds the write lock."""
     number = page_table.state_of(store).folder + 1
     fresh = folder / _NAME.format(number)
     shutil.rmtree(fresh, ignore_errors=True)
@@ -65,10 +65,10 @@ def create_search_index(folder: Path, store: sqlite3.Connection) -> SearchIndex:
 def bring_up_to_date(
     folder: Path, store: sqlite3.Connection, passages: SearchIndex, unsure: int
 ) -> SearchIndex:
-    """Passages with all that is stored; the writer's lock is held.
+    """Indexes everything that is stored; the caller holds the write lock.
 
-    A writer that was killed while it committed leaves files of names that the next one wants: then another
-    folder is made.
+    A writer that was killed during a commit leaves files whose names the next one needs: then the index is
+    rebuilt in another folder.
     """
     try:
         catch_up(store, passages, unsure)
@@ -81,9 +81,9 @@ def bring_up_to_date(
 
 
 def catch_up(store: sqlite3.Connection, passages: SearchIndex, unsure: int) -> None:
-    """Make searchable what is stored, and only that; the writer's lock is held.
+    """Indexes stored pages and removes removed ones; the caller holds the write lock.
 
-    Of pages up to `unsure` an interrupted writer may have left passages.
+    An interrupted writer may have left passages of pages up to `unsure`.
     """
     while is_behind(store):
         state, removed = page_table.state_of(store), page_table.removed_pages(store)

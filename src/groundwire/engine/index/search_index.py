@@ -1,9 +1,12 @@
-"""The searchable passages: a tantivy index in a folder, made from the page store and never the only copy.
+"""The search index: passages in a tantivy index in a folder, derived from the page table.
 
-Title, names and text of a passage are one field, the title and the names several times over: term
-frequencies then add up over the fields by weight before BM25 flattens them, and a query costs one list of
-postings for each word. Words as they are written are a second field, for prefixes. What a search shows is
-kept beside them, so that searching touches no other file.
+Title, names and text of a passage are one field, the title and the names repeated: weighted term frequencies
+then add up before BM25 saturates them (as in BM25F), and a query reads one posting list for each word. A
+second field has the unstemmed words, for prefixes. What a search returns is stored too, so that searching
+reads no other file.
+
+Pages are stemmed by their language, queries by all languages, since a query seldom declares one. Every
+Chinese and Japanese character is a word of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from groundwire.engine.words import camel_parts, dotted_names, guess_language, u
 from groundwire.model.value import value
 
 ANALYSIS_VERSION = 3
-"""Grows with every change of what terms are made of and of what is kept; passages are then indexed again."""
+"""Incremented with every change of the terms or the stored fields: the search index is then rebuilt."""
 
 _STEMMERS = {"en": "english", "de": "german"}
 _LONGEST_WORD = 80
@@ -44,22 +47,22 @@ def _analyzer(stemmer: str = "") -> TextAnalyzer:
 
 
 def plain_analyzer() -> TextAnalyzer:
-    """Words as they are written but for case and accents."""
+    """Unstemmed words, without case and accents."""
     return _analyzer()
 
 
 def whitespace_analyzer() -> TextAnalyzer:
-    """Terms that are made already, parted by spaces: cheaper to hand over than tokens one by one."""
+    """Splits terms that are already analysed at spaces: cheaper than passing tokens one by one."""
     return TextAnalyzerBuilder(Tokenizer.whitespace()).build()
 
 
 def stored_only_analyzer() -> TextAnalyzer:
-    """No terms at all, for what is only kept."""
+    """No terms at all, for fields that are only stored."""
     return TextAnalyzerBuilder(Tokenizer.raw()).filter(Filter.remove_long(1)).build()
 
 
 class Analyzers:
-    """The analyzers of all languages."""
+    """tantivy's tokeniser and stemmers for all languages, the same for pages and queries."""
 
     def __init__(self) -> None:
         self._plain = _analyzer()
@@ -67,20 +70,20 @@ class Analyzers:
         whole = TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.remove_long(_LONGEST_WORD))
         self._all = tuple(one.analyze for one in (*self._stemming.values(), self._plain))
         self._whole = whole.filter(Filter.lowercase()).filter(Filter.ascii_fold()).build()
-        # Questions repeat each other's words.
+        # Queries share most of their words.
         self.forms = lru_cache(_REMEMBERED)(self._forms)
 
     def for_page(self, language: str, text: str) -> Callable[[str], str]:
-        """What makes terms of a page's texts: by its language, or by the one it reads like."""
+        """The analyzer for a page: by its declared language, or by the guessed one."""
         code = language.partition("-")[0].lower() or guess_language(text)
         return partial(_terms, self._stemming.get(code, self._plain))
 
     def whole(self, names: str) -> str:
-        """Names between spaces, each as one term."""
+        """Names separated by spaces, each as one term."""
         return " ".join(self._whole.analyze(names))
 
     def plain(self, words: str) -> list[str]:
-        """The words as they are written but for case and accents."""
+        """The unstemmed words, without case and accents."""
         return self._plain.analyze(space_cjk(words))
 
     def name(self, name: str) -> list[str]:
@@ -88,7 +91,7 @@ class Analyzers:
         return self._whole.analyze(name)
 
     def _forms(self, words: str) -> tuple[tuple[str, ...], ...]:
-        """The terms of some words in a row, in every language in which they differ."""
+        """The terms of a word or phrase, in every language in which they differ."""
         spaced_words = space_cjk(words)
         found = dict.fromkeys([tuple(terms) for analyze in self._all if (terms := analyze(spaced_words))])
         return tuple(found)
@@ -99,29 +102,30 @@ def _terms(analyzer: TextAnalyzer, text: str) -> str:
 
 
 def space_cjk(text: str) -> str:
-    """The text with spaces between signs that are words."""
+    """The text with spaces around Chinese and Japanese characters."""
     return text if text.isascii() else _UNSPACED.sub(r" \g<0> ", text)
 
 
 _HEAP = 50_000_000
 _TITLE_WEIGHT = 3
 _NAME_WEIGHT = 2
+"""How often the title and the names are repeated. Chosen by hand; `bench/ranking.py` measures the result."""
 
 _ANALYZERS = {"parting": whitespace_analyzer, "plain": plain_analyzer, "silent": stored_only_analyzer}
 
 STORED_FIELD = "kept"
-"""The field of what a search shows."""
+"""The stored field with what a search returns."""
 SEPARATOR = "\x1f"
-"""Stands between what is kept: the page, its words, the passage's words, start, address, title, date,
-language, text. The words are numbers, equal where the words are the same."""
+"""Separates the stored values: page id, page fingerprint, passage fingerprint, start, URL, title, date,
+language, text."""
 
 TANTIVY_ERRORS = (ValueError, OSError)
-"""What tantivy raises when its files are not what they should be."""
+"""What tantivy raises for damaged or missing files."""
 
 
 @value
 class IndexedPage:
-    """A page as it is indexed: without its text, but with its words and its pieces."""
+    """A page to index: without its text, with its fingerprint and its passages."""
 
     id: int
     words: int
@@ -144,7 +148,7 @@ def schema() -> tantivy.Schema:
 
 
 class SearchIndex:
-    """An open folder of passages. Searchers are renewed when somebody, here or elsewhere, has committed."""
+    """An open tantivy index. Searchers are renewed after a commit of this or another process."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -162,7 +166,7 @@ class SearchIndex:
         self._lock = Lock()
 
     def searcher(self) -> tantivy.Searcher:
-        """What is searched now."""
+        """A searcher of the latest commit."""
         stamp = self._stamp()
         if stamp != self._seen:
             with self._lock:
@@ -172,7 +176,7 @@ class SearchIndex:
 
     @contextmanager
     def writing(self) -> Iterator[tantivy.IndexWriter]:
-        """A writer whose work is committed at the end, or not at all."""
+        """A writer that commits at the end, or not at all after an error."""
         writer = self._index.writer(_HEAP, 1)
         yield writer
         writer.commit()
@@ -180,7 +184,7 @@ class SearchIndex:
         make_private_files(self.folder)
 
     def add(self, writer: tantivy.IndexWriter, page: IndexedPage) -> None:
-        """Make the passages of a page searchable."""
+        """Adds the passages of a page."""
         about = page.page
         terms = self.analysis.for_page(about.language, "".join(text for _, text, _ in page.pieces[:4]))
         weighted = [
@@ -191,7 +195,7 @@ class SearchIndex:
         shown = [
             part.replace(SEPARATOR, " ") for part in (about.url, about.title, about.published, about.language)
         ]
-        hosts, moment = host_and_parents(about.url), published_timestamp(about.published)
+        hosts, timestamp = host_and_parents(about.url), published_timestamp(about.published)
         language = about.language.partition("-")[0].lower()
         for start, piece, words in page.pieces:
             before, text = strip_passage(piece)
@@ -205,15 +209,15 @@ class SearchIndex:
             for host in hosts:
                 document.add_text("host", host)
             document.add_text("language", language)
-            if moment is not None:
-                document.add_integer("published", moment)
+            if timestamp is not None:
+                document.add_integer("published", timestamp)
             document.add_integer("page", page.id)
             about_hit = (page.id, page.words, words, start + before, *shown)
             document.add_text(STORED_FIELD, SEPARATOR.join((*map(str, about_hit), text)))
             writer.add_document(document)
 
     def remove(self, writer: tantivy.IndexWriter, pages: Iterable[int]) -> None:
-        """Make pages unsearchable."""
+        """Deletes the passages of pages."""
         for page in pages:
             writer.delete_documents_by_term("page", page)
 

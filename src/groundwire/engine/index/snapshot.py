@@ -1,7 +1,11 @@
-"""What a search sees: the passages as of one moment, and the pages that must not be shown.
+"""Snapshots of the search index, and the change counter that tells when a snapshot is outdated.
 
-As long as nobody has begun to write since a view was made, nothing is missing from it. A writer that ends too
-early leaves passages behind of pages that are gone.
+A snapshot is complete as long as no writer has started since. A writer that dies leaves passages of removed
+pages, so a snapshot knows which pages must not be returned.
+
+The file of the write lock contains a number: odd while a writer is active or was killed, and a new even
+number after each writer. It is not part of the SQLite file, because closing a file of SQLite releases the
+locks that other threads hold on it (https://sqlite.org/howtocorrupt.html, 2.2).
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ _SECONDS = 1.0
 
 
 class ChangeCounter:
-    """The writers of an index. One that was put in the place of another is noticed within a second."""
+    """Reads the change counter of an index. A replaced index folder is noticed within a second."""
 
     def __init__(self, path: Path) -> None:
         self._path = str(path)
@@ -39,7 +43,7 @@ class ChangeCounter:
         self.close()
 
     def stamp(self) -> bytes:
-        """Equal to an earlier one if nobody has begun to write since; empty if that cannot be told."""
+        """Equal to an earlier value if no writer has started since; empty if that is unknown."""
         if not self._opened:
             return b""
         if time.monotonic() >= self._look_again:
@@ -48,7 +52,7 @@ class ChangeCounter:
         return b"" if number and number[-1] & 1 else self._file + number
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Closes the file."""
         while self._opened:
             os.close(self._opened.pop())
 
@@ -59,7 +63,7 @@ class ChangeCounter:
         if file == self._file:
             os.close(descriptor)
         else:
-            # What was opened before may be just in use by another thread.
+            # Another thread may still read the previous descriptor.
             self._opened.append(descriptor)
             self._file = file
         self._look_again = time.monotonic() + _SECONDS
@@ -67,7 +71,7 @@ class ChangeCounter:
 
 @contextmanager
 def count_write(path: Path) -> Iterator[None]:
-    """Say that somebody writes; the lock is held. What ends with an error stays said to be written to."""
+    """Counts a write; the lock is held. After an error the number stays odd."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         number = int.from_bytes(os.pread(descriptor, _WIDTH, 0), "big") | 1
@@ -80,16 +84,16 @@ def count_write(path: Path) -> Iterator[None]:
 
 @value
 class Snapshot:
-    """One moment of an index."""
+    """A searcher of one state of the index, with its query cache."""
 
     searcher: Searcher
     queries: CachedQueries
     gone: frozenset[str]
-    """The ids of pages that must not be shown, as text."""
+    """The ids of pages that must not be returned, as text."""
 
 
 class SnapshotCache:
-    """The latest view of an index, renewed when somebody has written to it."""
+    """Keeps the latest snapshot and replaces it after a write."""
 
     def __init__(self, lock: Path, store: sqlite3.Connection, reading: Lock) -> None:
         self._folder = lock.parent
@@ -99,21 +103,21 @@ class SnapshotCache:
         self._kept: tuple[bytes, SearchIndex, Snapshot] | None = None
 
     def now(self, passages: SearchIndex) -> Snapshot:
-        """What there is to see, no older than this call."""
+        """A snapshot no older than this call."""
         stamp, kept = self._changes.stamp(), self._kept
         if kept is not None and kept[0] == stamp and kept[1] is passages:
             return kept[2]
-        view = self._renewed(passages)
-        self._kept = (stamp, passages, view) if stamp and self._changes.stamp() == stamp else None
-        return view
+        snapshot = self._renewed(passages)
+        self._kept = (stamp, passages, snapshot) if stamp and self._changes.stamp() == stamp else None
+        return snapshot
 
     def close(self) -> None:
-        """Let go of the files; from now on no view is kept."""
+        """Closes the files; no snapshot is kept from now on."""
         self._kept = None
         self._changes.close()
 
     def _renewed(self, passages: SearchIndex) -> Snapshot:
-        # Who is gone is asked before: what is removed after that may still be shown.
+        # Removed pages are read first: a page that is removed later may still be returned.
         with translate_errors(self._folder), self._reading:
             gone = frozenset(map(str, page_table.removed_pages(self._store)))
         searcher = passages.searcher()

@@ -1,7 +1,10 @@
-"""Dates of pages and of searches, as seconds that compare.
+"""Search filters: publication dates as timestamps, and domain lists.
 
-A day alone is its last second when it dates a page or ends a search, and its first when it starts one: what
-was published on a day is found by a search since, until and on that day.
+A date without a time is its last second when it dates a page or ends a range, and its first second when it
+starts a range: a page published on a day is found by a search since, until and on that day.
+
+A page is indexed with its host and all parent domains, in which the host of a domain entry is looked up.
+Whether an entry with a path matches is decided by the URL, by the rule of `groundwire.text.domains`.
 """
 
 from __future__ import annotations
@@ -16,24 +19,24 @@ from groundwire.model.value import value
 from groundwire.text.domains import entry_parts, plain_host
 from groundwire.text.urls import domain_of
 
-_DAY_ALONE = len("2024-05-01")
+_DATE_LENGTH = len("2024-05-01")
 _WHOLE_DAY = timedelta(days=1, seconds=-1)
 
 
 def published_timestamp(text: str) -> int | None:
-    """When a page came out; None where that is not known."""
+    """The publication date of a page as a Unix timestamp; None if it is not known."""
     return _seconds(text, ends=True)
 
 
 def date_range(since: str, until: str) -> tuple[int | None, int | None]:
-    """The first and the last moment a search asks for. Raises `RequestError` for what is no date."""
+    """The timestamps of a date range. Raises `RequestError` for an invalid date."""
     return _bound(since, ends=False), _bound(until, ends=True)
 
 
 def _bound(text: str, *, ends: bool) -> int | None:
     found = _seconds(text, ends=ends)
     if text.strip() and found is None:
-        raise RequestError(f"{text!r} is no date; write 2024-05-01 or 2024-05-01T10:00:00Z")
+        raise RequestError(f"{text!r} is not a date. Write 2024-05-01 or 2024-05-01T10:00:00Z.")
     return found
 
 
@@ -42,20 +45,20 @@ def _seconds(text: str, *, ends: bool) -> int | None:
     if not text:
         return None
     try:
-        moment = datetime.fromisoformat(text)
-        if len(text) <= _DAY_ALONE and ends:
-            moment += _WHOLE_DAY
-        return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+        time = datetime.fromisoformat(text)
+        if len(text) <= _DATE_LENGTH and ends:
+            time += _WHOLE_DAY
+        return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError):
         return None
 
 
 def host_and_parents(url: str) -> list[str]:
-    """The host of an address and its parent domains: `docs.python.org`, `python.org`, `org`."""
+    """The host of a URL and its parent domains: `docs.python.org`, `python.org`, `org`."""
     return [*_above(domain_of(url))]
 
 
-# Pages come by the site.
+# Pages of one site are indexed together.
 @lru_cache(1024)
 def _above(host: str) -> tuple[str, ...]:
     labels = plain_host(host).split(".")
@@ -64,7 +67,7 @@ def _above(host: str) -> tuple[str, ...]:
 
 @value
 class DomainEntries:
-    """A domain list: entries that are a host alone, and entries with a path."""
+    """A domain list: entries that are only a host, and entries with a path."""
 
     hosts: tuple[str, ...]
     paths: tuple[tuple[str, re.Pattern[str]], ...]
@@ -76,7 +79,7 @@ class DomainEntries:
 
 
 def parse_domain_entries(entries: Iterable[str]) -> DomainEntries:
-    """A domain list, taken apart."""
+    """Parses a domain list."""
     hosts, paths = [], []
     for entry in entries:
         host, path = entry_parts(entry.strip())

@@ -1,7 +1,8 @@
-"""A question as queries of tantivy, built term by term: nothing that was typed is ever read as syntax.
+"""Builds tantivy queries from a parsed query, term by term: user input is never parsed as query syntax.
 
-Passages with all the words come first, then those with some. Each is a query of its own, because a plain
-union of terms is what tantivy prunes, and a plain conjunction what it can skip through.
+Passages with all words come first, then those with some. These are two queries, because tantivy prunes a
+plain union of terms (WAND) and skips through a plain conjunction. The queries of recent searches are cached
+with the snapshot: parsing a query and looking up its terms costs as much as searching a small index.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tantivy import FieldType, Occur, Query, Schema, Searcher
 
 from groundwire.engine.index.search_index import Analyzers
 from groundwire.engine.retrieve.filters import date_range, parse_domain_entries
-from groundwire.engine.retrieve.query import LONGEST, ParsedQuery, joined_pairs, parse_query
+from groundwire.engine.retrieve.query import LONGEST_QUERY, ParsedQuery, joined_pairs, parse_query
 from groundwire.engine.words import synonyms
 from groundwire.model import SearchOptions
 from groundwire.model.value import value
@@ -27,41 +28,42 @@ _MUST, _SHOULD = Occur.Must, Occur.Should
 _CACHED_WORDS = 4096
 _MOST_ENDINGS = 64
 _SYNONYM_WEIGHT = 0.6
+"""Boost of synonyms, relative to the words of the query. Chosen by hand. @@SYN@@"""
 
 
 @value
 class QueryBuilder:
-    """Where to look, and what terms words are there."""
+    """Builds queries for one searcher."""
 
     searcher: Searcher
     schema: Schema
     analysis: Analyzers
     forms: Callable[[str], Forms]
-    """Words in a row in every form in which they occur; what stands nowhere tells nothing."""
+    """A word or phrase in every form that occurs in the index."""
 
-    def queries(self, question: ParsedQuery, options: SearchOptions) -> Iterator[Query]:
-        """What to search for, one after the other, until enough is found."""
-        required = self._required(question) if question.phrases or question.prefixes else []
-        words = [forms for forms in map(self.forms, question.words) if forms]
+    def queries(self, parsed: ParsedQuery, options: SearchOptions) -> Iterator[Query]:
+        """The queries to run, one after the other, until enough is found."""
+        required = self._required(parsed) if parsed.phrases or parsed.prefixes else []
+        words = [forms for forms in map(self.forms, parsed.words) if forms]
         if not all(required) or not (required or words):
             return
         needed = [(_MUST, _any_of(forms)) for forms in required] if required else []
-        welcome = self._welcome(question)
-        light = self._all_forms(question.light) if question.light else []
-        for limits in self._limits(options):
+        optional = self._optional(parsed)
+        light = self._all_forms(parsed.light) if parsed.light else []
+        for filters in self._filters(options):
             if len(words) > 1 or light:
-                yield _all_of(words, [*welcome, *light], [*needed, *limits])
-            yield _some_of([*chain.from_iterable(words), *welcome], needed, limits)
+                yield _all_of(words, [*optional, *light], [*needed, *filters])
+            yield _some_of([*chain.from_iterable(words), *optional], needed, filters)
 
-    def _required(self, question: ParsedQuery) -> list[Forms]:
-        """What must be there, each in one of its forms."""
-        return [*map(self.forms, question.phrases), *map(self._endings, question.prefixes)]
+    def _required(self, parsed: ParsedQuery) -> list[Forms]:
+        """Required phrases and prefixes, each in one of its forms."""
+        return [*map(self.forms, parsed.phrases), *map(self._endings, parsed.prefixes)]
 
-    def _welcome(self, question: ParsedQuery) -> list[Query]:
-        """What is good to have: names whole and in parts, neighbours as one name, words of like meaning."""
-        found = self._names(question.names) if question.names else []
-        found += self._all_forms((*question.parts, *joined_pairs(question.words)))
-        others = [other for word in question.words for other in synonyms().get(word, ())]
+    def _optional(self, parsed: ParsedQuery) -> list[Query]:
+        """Optional terms: names whole and in parts, adjacent words as one name, synonyms."""
+        found = self._names(parsed.names) if parsed.names else []
+        found += self._all_forms((*parsed.parts, *joined_pairs(parsed.words)))
+        others = [other for word in parsed.words for other in synonyms().get(word, ())]
         found += [Query.boost_query(form, _SYNONYM_WEIGHT) for form in self._all_forms(others)]
         return found
 
@@ -69,54 +71,54 @@ class QueryBuilder:
         return [*chain.from_iterable(map(self.forms, words))]
 
     def _names(self, names: Iterable[str]) -> list[Query]:
-        """Dotted names as the one term that each of them is."""
+        """Dotted names, each as one term."""
         terms = [term for name in names for term in self.analysis.name(name)]
         known = self.searcher.doc_freq
         return [Query.term_query(self.schema, "text", term, "freq") for term in terms if known("text", term)]
 
     def _endings(self, prefix: str) -> Forms:
-        """The words that begin so. Signs that are words of their own begin nothing."""
+        """The words with a prefix. Chinese and Japanese characters are words of their own."""
         terms = self.analysis.plain(prefix)
         if len(terms) != 1:
             return self.forms(prefix)
         found = self.searcher.terms_with_prefix("words", terms[0], limit=_MOST_ENDINGS)
         return tuple(self._exactly("words", word) for word, _ in found)
 
-    def _limits(self, options: SearchOptions) -> list[list[Clause]]:
-        """What every passage must be like; with a language, first those in it."""
+    def _filters(self, options: SearchOptions) -> list[list[Clause]]:
+        """Filter clauses; with a language, first the passages in it, then all."""
         if not is_filtered(options):
             return [[]]
         allowed, blocked = (
             parse_domain_entries(options.allowed_domains),
             parse_domain_entries(options.blocked_domains),
         )
-        limits: list[Clause] = []
+        filters: list[Clause] = []
         if options.allowed_domains:
             hosts = _any_of([self._exactly("host", host) for host in allowed.all_hosts])
-            limits.append((_MUST, Query.const_score_query(hosts, 0.0)))
-        limits += [(Occur.MustNot, self._exactly("host", host)) for host in blocked.hosts]
+            filters.append((_MUST, Query.const_score_query(hosts, 0.0)))
+        filters += [(Occur.MustNot, self._exactly("host", host)) for host in blocked.hosts]
         first, last = date_range(options.since, options.until)
         if first is not None or last is not None:
             dates = Query.range_query(self.schema, "published", FieldType.Integer, first, last)
-            limits.append((_MUST, Query.const_score_query(dates, 0.0)))
+            filters.append((_MUST, Query.const_score_query(dates, 0.0)))
         language = options.language.partition("-")[0].lower()
         if not language:
-            return [limits]
-        spoken = Query.const_score_query(self._exactly("language", language), 0.0)
-        return [[*limits, (_MUST, spoken)], limits]
+            return [filters]
+        in_language = Query.const_score_query(self._exactly("language", language), 0.0)
+        return [[*filters, (_MUST, in_language)], filters]
 
     def _exactly(self, field: str, term: str) -> Query:
         return Query.term_query(self.schema, field, term, "basic")
 
 
 def is_filtered(options: SearchOptions) -> bool:
-    """Do the options say what passages must be like?"""
+    """Do the options restrict the passages?"""
     domains = options.allowed_domains or options.blocked_domains
     return bool(domains or options.since or options.until or options.language)
 
 
 def make_query_builder(searcher: Searcher, schema: Schema, analysis: Analyzers) -> QueryBuilder:
-    """Matching in what a searcher sees. Questions repeat each other's words."""
+    """A builder for a searcher, with a cache of word forms: queries share most of their words."""
     forms = partial(_forms, searcher, schema, analysis)
     return QueryBuilder(searcher, schema, analysis, lru_cache(_CACHED_WORDS)(forms))
 
@@ -132,17 +134,17 @@ def _forms(searcher: Searcher, schema: Schema, analysis: Analyzers, words: str) 
     return tuple(found)
 
 
-def _all_of(words: list[Forms], welcome: list[Query], needed: list[Clause]) -> Query:
+def _all_of(words: list[Forms], optional: list[Query], needed: list[Clause]) -> Query:
     clauses = [(_MUST, _any_of(forms)) for forms in words]
-    clauses += [(_SHOULD, query) for query in welcome]
+    clauses += [(_SHOULD, query) for query in optional]
     return Query.boolean_query([*clauses, *needed])
 
 
-def _some_of(words: list[Query], needed: list[Clause], limits: list[Clause]) -> Query:
+def _some_of(words: list[Query], needed: list[Clause], filters: list[Clause]) -> Query:
     if needed:
-        # A phrase or a prefix is enough; the words make it better.
-        return Query.boolean_query([*needed, *limits, *((_SHOULD, word) for word in words)])
-    return Query.boolean_query([(_MUST, _any_of(words)), *limits]) if limits else _any_of(words)
+        # A phrase or a prefix is enough; the words improve the ranking.
+        return Query.boolean_query([*needed, *filters, *((_SHOULD, word) for word in words)])
+    return Query.boolean_query([(_MUST, _any_of(words)), *filters]) if filters else _any_of(words)
 
 
 def _any_of(queries: Sequence[Query]) -> Query:
@@ -150,22 +152,22 @@ def _any_of(queries: Sequence[Query]) -> Query:
 
 
 CachedQueries: TypeAlias = Callable[[str, SearchOptions], Iterable[Query]]
-"""The queries for what was typed, one after the other, until enough is found."""
+"""The queries for a search, one after the other, until enough is found."""
 
 _CACHED_QUERIES = 256
-_NO_LIMITS = SearchOptions()
+_NO_FILTERS = SearchOptions()
 
 
 def cached_queries(make_query_builder: QueryBuilder) -> CachedQueries:
-    """Asking in what a searcher sees. Questions with limits are read each time: they vary too much."""
+    """Caches the queries of recent searches. Searches with filters vary too much to be cached."""
 
     @lru_cache(_CACHED_QUERIES)
-    def unlimited(query: str) -> tuple[Query, ...]:
-        return tuple(make_query_builder.queries(parse_query(query), _NO_LIMITS))
+    def unfiltered(query: str) -> tuple[Query, ...]:
+        return tuple(make_query_builder.queries(parse_query(query), _NO_FILTERS))
 
     def queries(query: str, options: SearchOptions) -> Iterable[Query]:
         if is_filtered(options):
             return make_query_builder.queries(parse_query(query), options)
-        return unlimited(query[:LONGEST])
+        return unfiltered(query[:LONGEST_QUERY])
 
     return queries
