@@ -59,7 +59,7 @@ class Item(NamedTuple):
         return self.name.rpartition(".")[0]
 
 
-class Asked(NamedTuple):
+class RankingQuery(NamedTuple):
     """A query and what it is for."""
 
     query: str
@@ -94,18 +94,19 @@ def documented(module: str) -> Iterator[tuple[str, str]]:
                 yield f"{module}.{name}.{inner}", inspect.cleandoc(method.__doc__)
 
 
-def queries(found: list[Item]) -> dict[str, list[Asked]]:
+def queries(found: list[Item]) -> dict[str, list[RankingQuery]]:
     sentences = []
     for item in found:
         own = {part.casefold() for part in name_parts(item.name.rpartition(".")[2])}
         own.add(item.name.rpartition(".")[2].casefold())
         words = [word for word in item.first.split() if re.sub(r"\W", "", word).casefold() not in own]
         if len(words) >= 3:
-            sentences.append(Asked(" ".join(words), item))
+            sentences.append(RankingQuery(" ".join(words), item))
     questions = [
-        Asked(f"How do I {query[:1].lower()}{query[1:].rstrip('.')}?", item) for query, item in sentences
+        RankingQuery(f"How do I {query[:1].lower()}{query[1:].rstrip('.')}?", item)
+        for query, item in sentences
     ]
-    names = [Asked(" ".join(name_parts(item.name)).lower(), item) for item in found]
+    names = [RankingQuery(" ".join(name_parts(item.name)).lower(), item) for item in found]
     return {"first sentence": sentences, "as a question": questions, "words of the name": names}
 
 
@@ -182,9 +183,9 @@ def main() -> None:
             searches[name] = build(folder, found)
         print(f"{len(found):,} pages\n")
         print("| queries | engine | nDCG@10 | first | in the first ten |\n|---|---|--:|--:|--:|")
-        for kind, asked in queries(found).items():
+        for kind, ranking_queries in queries(found).items():
             for name, search in searches.items():
-                lists = [(search(query), item) for query, item in asked]
+                lists = [(search(query), item) for query, item in ranking_queries]
                 score = sum(ndcg(ranked, item, homes.count(item.home) - 1) for ranked, item in lists)
                 first = sum(ranked[:1] == [item.name] for ranked, item in lists)
                 among = sum(item.name in ranked[:DEPTH] for ranked, item in lists)

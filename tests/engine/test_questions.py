@@ -57,7 +57,7 @@ def answered(index: Index, query: str) -> Composition:
     return compose(query, search_with_prior(index, query, SearchOptions(), 20))
 
 
-def test_the_right_page_is_cited_first_and_every_quote_stands_in_its_page(
+def test_the_right_page_is_cited_first_and_every_quote_is_verbatim(
     index: Index, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = questions()
@@ -129,7 +129,7 @@ def _first_cited(index: Index, question: Fresh) -> str:
 
 
 @pytest.mark.parametrize("half", WANTED_SILENCE)
-def test_what_no_page_answers_is_said_not_to_be_found(
+def test_what_no_page_answers_is_reported_as_not_found(
     index: Index, capsys: pytest.CaptureFixture[str], half: str
 ) -> None:
     asked = getattr(fresh_questions, f"{half}UNANSWERABLE").strip().splitlines()

@@ -26,13 +26,13 @@ from groundwire.engine.words import (
 )
 
 
-def test_names_are_taken_apart_at_dots_underscores_and_humps() -> None:
+def test_names_are_taken_apart_at_dots_underscores_and_camel_case() -> None:
     assert name_parts("JSONDecoder.raw_decode") == ["JSON", "Decoder", "raw", "decode"]
     assert name_parts("getUTF8Bytes2") == ["get", "UTF", "8", "Bytes", "2"]
     assert name_parts("größeÄndern") == ["größe", "Ändern"]
 
 
-def test_names_are_told_from_words() -> None:
+def test_names_are_distinguished_from_words() -> None:
     text = "Call json.dumps or raw_decode of a JSONDecoder, e.g. here. See HTTP and 3.11."
     assert code_names(text) == ["json.dumps", "raw_decode", "JSONDecoder", "e.g"]
     assert dotted_names("os.Path.join and x") == ["os.path.join"]
@@ -97,7 +97,7 @@ def test_every_query_can_be_read(query: str) -> None:
     assert set(asked.words) <= set(tokenize(query))
 
 
-def test_where_hardly_anything_is_asked_for_small_words_are_welcome() -> None:
+def test_with_one_content_word_stop_words_improve_the_ranking() -> None:
     assert parse_query("What does the with statement do?") == ParsedQuery(("statement",), light=("with",))
     assert parse_query("what is a for loop") == ParsedQuery(("loop",), light=("for",))
     assert parse_query("open a file with python").light == ()
@@ -115,7 +115,7 @@ def test_neighbours_may_be_one_name() -> None:
 
 
 @given(text=st.text(alphabet="aBcDÄöÿ9_. ", max_size=40))
-def test_humps_are_small_letters_before_capitals_or_capitals_before_small_letters(text: str) -> None:
+def test_camel_case_are_small_letters_before_capitals_or_capitals_before_small_letters(text: str) -> None:
     def has_hump(word: str) -> bool:
         pairs = any(one.islower() and other.isupper() for one, other in pairwise(word))
         return pairs or any(
@@ -162,7 +162,7 @@ def test_different_words_do_not_meet(one: str, other: str) -> None:
     assert stem_word(one) != stem_word(other)
 
 
-def test_names_are_split_at_dots_underscores_and_humps() -> None:
+def test_names_are_split_at_dots_underscores_and_camel_case() -> None:
     assert split_words("json.dumps read_text ThreadPoolExecutor HTTPServer base64") == (
         ["json", "dumps", "read", "text", "thread", "pool", "executor", "http", "server", "base64"]
     )

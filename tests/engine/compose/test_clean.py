@@ -129,12 +129,12 @@ _SENTENCES = st.lists(
 
 @cases(300)
 @given(_SENTENCES)
-def test_no_place_moves_because_of_what_nobody_sees(sentences: list[list[tuple[str, str]]]) -> None:
+def test_no_offset_moves_because_of_invisible_characters(sentences: list[list[tuple[str, str]]]) -> None:
     check_places(sentences)
 
 
 @pytest.mark.thorough
 @cases(10_000)
 @given(_SENTENCES)
-def test_no_place_moves_in_ten_thousand_cases(sentences: list[list[tuple[str, str]]]) -> None:
+def test_no_offset_moves_in_ten_thousand_cases(sentences: list[list[tuple[str, str]]]) -> None:
     check_places(sentences)

@@ -36,7 +36,7 @@ FOUND = EngineResult(PASSAGES, ("eiffel tower height",), (Warned("option_ignored
 NOTHING = EngineResult((), ("eiffel tower height",))
 
 
-def test_an_answer_is_told_in_order() -> None:
+def test_the_events_of_an_answer_are_in_order() -> None:
     events = list(composition_events(QUERY, FOUND, compose(QUERY, PASSAGES)))
     kinds = [type(event) for event in events]
     assert kinds[:4] == [Started, SearchStarted, SearchCalled, SearchReturned]
@@ -59,7 +59,7 @@ def test_the_answer_is_the_composition() -> None:
     assert (answer.finish, answer.detail) == ("stop", "")
 
 
-def test_nothing_found_is_told_to_people_and_to_programs() -> None:
+def test_nothing_found_is_reported_as_text_and_as_a_code() -> None:
     answer = assemble(composition_events(QUERY, NOTHING, compose(QUERY, ())))
     assert answer.text == f"Nothing was found for “{QUERY}”."
     assert not answer.grounded
@@ -67,7 +67,7 @@ def test_nothing_found_is_told_to_people_and_to_programs() -> None:
     assert answer.detail == NOTHING_FOUND
 
 
-def test_a_composition_without_words_is_told_as_nothing_found() -> None:
+def test_a_composition_without_words_is_reported_as_nothing_found() -> None:
     answer = assemble(
         composition_events(QUERY, FOUND, Composition(notes=(Warned("unsupported_citation", "1"),)))
     )
@@ -80,7 +80,7 @@ def test_a_composition_without_words_is_told_as_nothing_found() -> None:
     ]
 
 
-def test_the_query_stands_in_for_queries_that_the_engine_does_not_tell() -> None:
+def test_the_query_replaces_queries_that_the_engine_does_not_report() -> None:
     answer = assemble(composition_events(QUERY, EngineResult(PASSAGES), compose(QUERY, PASSAGES)))
     assert [search.query for search in answer.searches] == [QUERY]
 

@@ -19,12 +19,12 @@ from tests.growth import LINEAR, growth
         ("What does the with statement do?", 'The "with" statement', 'The "global" statement'),
     ],
 )
-def test_a_thing_that_is_called_what_is_asked_for_fits_better(query: str, better: str, worse: str) -> None:
+def test_a_name_that_matches_the_query_scores_higher(query: str, better: str, worse: str) -> None:
     caller = NameMatcher(query)
     assert caller.fit(better).share > caller.fit(worse).share
 
 
-def test_a_fit_tells_the_words_it_is_made_of() -> None:
+def test_a_match_contains_its_query_terms() -> None:
     assert {"copi", "tree"} <= NameMatcher("copy the whole tree").fit("shutil.copytree").terms
     assert not NameMatcher("bake bread").fit("shutil.copytree").terms
 

@@ -124,7 +124,7 @@ def test_several_numbers_are_several_sources(marker: str) -> None:
         "The Eiffel Tower is 330 metres tall [999].",
     ],
 )
-def test_a_citation_that_its_passage_does_not_bear_out_is_dropped_and_that_is_said(written: str) -> None:
+def test_a_citation_that_its_passage_does_not_support_is_dropped_with_a_warning(written: str) -> None:
     composition = verify_answer(written, PASSAGES)
     assert dropped(composition)
     assert composition.citations == ()
@@ -150,7 +150,7 @@ def test_a_model_that_finds_no_answer_gives_none(written: str) -> None:
     assert verify_answer(written, PASSAGES) == Composition()
 
 
-def test_links_and_hidden_signs_of_a_model_are_no_citations() -> None:
+def test_links_and_hidden_characters_of_a_model_are_not_citations() -> None:
     composition = verify_answer(
         "See [1](https://evil.example). The Louvre is a museum 【3:2†source】\U000e0041[2].", PASSAGES
     )

@@ -107,7 +107,7 @@ def test_what_is_no_file_is_not_waited_for(folder: Path) -> None:
     assert reasons(gather(folder / "pipe.warc")) == {str(folder / "pipe.warc"): "not a regular file"}
 
 
-def test_what_is_too_large_is_told(tmp_path: Path) -> None:
+def test_what_is_too_large_is_reported(tmp_path: Path) -> None:
     with (tmp_path / "big.txt").open("wb") as file:
         file.truncate(LARGEST_FILE + 1)
     assert reasons(gather(tmp_path)) == {str(tmp_path / "big.txt"): "larger than 20 MB"}
@@ -204,7 +204,7 @@ def test_a_broken_archive_is_read_as_far_as_it_goes(tmp_path: Path, name: str) -
     assert reasons(gather(path)) == {str(path): "not a web archive, or an empty one"}
 
 
-def test_a_missing_library_is_told_with_what_to_do(tmp_path: Path) -> None:
+def test_a_missing_library_is_reported_with_what_to_do(tmp_path: Path) -> None:
     write(tmp_path / "a.warc", compressed=False)
     program = (
         "import sys; sys.modules['warcio'] = None\n"

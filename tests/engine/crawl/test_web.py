@@ -14,7 +14,7 @@ from groundwire.engine.crawl.crawler import Crawler
 from groundwire.engine.crawl.results import CrawledPage, CrawlOptions, SkippedSource
 from groundwire.engine.crawl.web import HostThrottle, Sitemap, looks_like_sitemap, parse_sitemap
 from tests.engine.crawl.crawlers import gather, quick, reasons, urls
-from tests.engine.crawl.website import Answer, Site, page
+from tests.engine.crawl.website import CannedResponse, Site, page
 
 CRAWL = CrawlOptions(follow=True)
 
@@ -66,7 +66,7 @@ def test_without_robots_txt_all_is_allowed_and_from_a_broken_server_nothing(
     site: Site, status: int, pages: int
 ) -> None:
     build(site, 3)
-    site.answers["/robots.txt"] = Answer(b"", status=status)
+    site.answers["/robots.txt"] = CannedResponse(b"", status=status)
     found = gather(f"{site.address}/p1", fetcher=site.fetcher(), scope=CRAWL)
     assert len(urls(found)) == pages
     if not pages:
@@ -74,18 +74,18 @@ def test_without_robots_txt_all_is_allowed_and_from_a_broken_server_nothing(
         assert site.paths == ["/robots.txt"]
 
 
-def test_a_page_named_on_purpose_is_read_whatever_robots_txt_says(site: Site) -> None:
+def test_a_page_named_on_purpose_is_read_whatever_robots_txt_forbids(site: Site) -> None:
     build(site, 3)
     site.put("/robots.txt", "User-agent: *\nDisallow: /", "text/plain")
     assert urls(gather(f"{site.address}/p1", fetcher=site.fetcher())) == [f"{site.address}/p1"]
     assert site.paths == ["/p1"]
 
 
-def test_what_goes_wrong_is_told_and_the_rest_goes_on(site: Site) -> None:
+def test_what_goes_wrong_is_reported_and_the_rest_goes_on(site: Site) -> None:
     site.put("/", page("start", "/gone", "/image", "/quiet", "/away", "/empty", "/good"))
-    site.answers["/image"] = Answer(b"\x89PNG", "image/png")
+    site.answers["/image"] = CannedResponse(b"\x89PNG", "image/png")
     site.put("/quiet", page("quiet", head="<meta name=robots content=noindex>"))
-    site.answers["/away"] = Answer(b"", status=302, headers={"location": "http://127.0.0.1:9/"})
+    site.answers["/away"] = CannedResponse(b"", status=302, headers={"location": "http://127.0.0.1:9/"})
     site.put("/empty", "<p></p>")
     site.put("/good", page("good"))
     found = gather(f"{site.address}/", fetcher=site.fetcher(), scope=CRAWL)
@@ -98,7 +98,7 @@ def test_what_goes_wrong_is_told_and_the_rest_goes_on(site: Site) -> None:
     assert "image/png" in told["/image"]
 
 
-def test_a_page_with_many_addresses_is_told_once(site: Site) -> None:
+def test_a_page_with_many_addresses_is_reported_once(site: Site) -> None:
     own = "<link rel=canonical href='/own'>"
     site.put("/", page("start", "/x?a=1", "/x?a=2", "/x?utm_source=mail", "/own"))
     for path in ("/x?a=1", "/x?a=2", "/x?utm_source=mail", "/own"):
@@ -112,7 +112,7 @@ def test_a_site_that_makes_up_addresses_ends(site: Site) -> None:
         site.put(path, page(path, *(f"{path}{letter}" for letter in "abc")))
 
     site.before = invent
-    site.answers["/robots.txt"] = Answer(b"", status=404)
+    site.answers["/robots.txt"] = CannedResponse(b"", status=404)
     found = gather(f"{site.address}/x", fetcher=site.fetcher(), scope=CrawlOptions(follow=True, pages=25))
     assert len(found) == 25
 
@@ -209,7 +209,7 @@ def test_nested_and_compressed_sitemaps_are_read(site: Site) -> None:
         mapset(f"{base}/one.xml", f"{base}/two.xml.gz", f"{base}/sitemap.xml", f"{base}/no.xml"),
     )
     site.put("/one.xml", urlset(f"{base}/a", f"{base}/b?x=1&amp;y=2", "https://other.example/"))
-    site.answers["/two.xml.gz"] = Answer(
+    site.answers["/two.xml.gz"] = CannedResponse(
         gzip.compress(urlset(f"{base}/c", f"{base}/a").encode()), "application/gzip"
     )
     for path in ("/a", "/b?x=1&y=2", "/c"):
@@ -232,7 +232,7 @@ def test_bounds_and_robots_txt_hold_here_too(site: Site) -> None:
     assert list(reasons(found).values()) == ["robots.txt asks not to visit it"]
 
 
-def test_what_is_no_sitemap_is_told(site: Site) -> None:
+def test_what_is_not_a_sitemap_is_reported(site: Site) -> None:
     site.put("/sitemap.xml", "<html><p>Not here")
     found = gather(f"{site.address}/sitemap.xml", fetcher=site.fetcher())
     assert reasons(found) == {f"{site.address}/sitemap.xml": "not a sitemap, or an empty one"}

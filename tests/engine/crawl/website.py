@@ -14,7 +14,7 @@ from groundwire.transport.ssrf import Rules
 
 
 @value
-class Answer:
+class CannedResponse:
     """What stands at a path."""
 
     body: bytes
@@ -29,7 +29,7 @@ class Site:
     def __init__(self, port: int) -> None:
         self.port = port
         self.address = f"http://127.0.0.1:{port}"
-        self.answers: dict[str, Answer] = {}
+        self.answers: dict[str, CannedResponse] = {}
         self.asked: list[tuple[float, str]] = []
         self.before: Callable[[str], None] = lambda _: None
         """Called before a path is answered."""
@@ -41,7 +41,7 @@ class Site:
 
     def put(self, path: str, body: str, media_type: str = "text/html; charset=utf-8") -> None:
         """Let a text stand at a path."""
-        self.answers[path] = Answer(body.replace("{site}", self.address).encode(), media_type)
+        self.answers[path] = CannedResponse(body.replace("{site}", self.address).encode(), media_type)
 
     def fetcher(self) -> GuardedFetcher:
         """A fetcher that may come here."""
@@ -61,13 +61,13 @@ def page(title: str, *links: str, head: str = "") -> str:
 def website() -> Iterator[Site]:
     """A site, as long as it is needed."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class SiteHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
             site.asked.append((time.monotonic(), self.path))
             site.before(self.path)
-            answer = site.answers.get(self.path, Answer(b"nothing here", status=404))
+            answer = site.answers.get(self.path, CannedResponse(b"nothing here", status=404))
             self.send_response(answer.status)
             self.send_header("content-type", answer.media_type)
             self.send_header("content-length", str(len(answer.body)))
@@ -80,7 +80,7 @@ def website() -> Iterator[Site]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), SiteHandler)
     server.daemon_threads = True
     site = Site(server.server_address[1])
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)

@@ -37,15 +37,15 @@ def admits(options: SearchOptions, source: Source) -> bool:
     return not any(map(covers, blocked)) and (not allowed or any(map(covers, allowed)))
 
 
-class Pages:
+class FakeFetcher:
     """A fetcher that knows some pages, and what was asked of it."""
 
     def __init__(self, pages: Mapping[str, str | Fetched | GroundwireError]) -> None:
         self._pages = pages
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     async def get(self, url: str, *, accept: str = "text/html", limit: int = 2_000_000) -> Fetched:
-        self.asked.append(url)
+        self.requested.append(url)
         found = self._pages.get(url, FetchRefused(REFUSED))
         if isinstance(found, GroundwireError):
             raise found
@@ -65,7 +65,7 @@ def read(item: Fetched) -> Page | None:
 
 
 def opener(pages: Mapping[str, str | Fetched | GroundwireError] | None = None) -> PageOpener:
-    return PageOpener(admits) if pages is None else PageOpener(admits, fetcher=Pages(pages), read=read)
+    return PageOpener(admits) if pages is None else PageOpener(admits, fetcher=FakeFetcher(pages), read=read)
 
 
 @asynccontextmanager

@@ -123,7 +123,7 @@ EMPTY: dict[str, JsonObject] = {
 NAMES = pytest.mark.parametrize("name", API_ENGINES)
 
 
-async def asked(
+async def requested(
     name: str,
     answer: Json | ScriptedResponse,
     options: SearchOptions = ANY,
@@ -153,7 +153,7 @@ def fields_of(received: Received) -> dict[str, str]:
 
 @NAMES
 def test_a_documented_answer_becomes_a_passage(name: str) -> None:
-    found, _ = run(asked(name, ANSWERS[name]))
+    found, _ = run(requested(name, ANSWERS[name]))
     (passage,) = found.passages
     assert (passage.url, passage.title, passage.published) == (PAGE, "Timeouts", "2025-03-04")
     assert passage.text.startswith(WORDS)
@@ -162,22 +162,22 @@ def test_a_documented_answer_becomes_a_passage(name: str) -> None:
 
 
 def test_brave_s_marks_and_entities_are_not_part_of_the_page() -> None:
-    found, _ = run(asked("brave", ANSWERS["brave"]))
+    found, _ = run(requested("brave", ANSWERS["brave"]))
     assert found.passages[0].text == f"{WORDS}\n\nTime's up."
     assert found.passages[0].language == "en"
 
 
 @NAMES
 def test_nothing_found_is_no_error(name: str) -> None:
-    found, _ = run(asked(name, EMPTY[name]))
+    found, _ = run(requested(name, EMPTY[name]))
     assert found.passages == ()
 
 
-def test_searxng_is_asked_as_documented() -> None:
+def test_searxng_requests_are_as_documented() -> None:
     options = SearchOptions(
         allowed_domains=("a.com", "*.b.org"), blocked_domains=("c.net",), language="de", since="2025-11-10"
     )
-    _, received = run(asked("searxng", EMPTY["searxng"], options))
+    _, received = run(requested("searxng", EMPTY["searxng"], options))
     assert (received.method, received.path) == ("GET", "/search")
     assert fields_of(received) == {
         "q": "asyncio timeout (site:a.com OR site:b.org) -site:c.net",
@@ -187,14 +187,14 @@ def test_searxng_is_asked_as_documented() -> None:
     }
 
 
-def test_brave_is_asked_as_documented() -> None:
+def test_brave_requests_are_as_documented() -> None:
     options = SearchOptions(
         allowed_domains=("a.com",),
         location=Location("de", "Hessen", "Köln", "Europe/Berlin", 50.0, 8.5),
         language="de",
         since="2025-01-01T00:00:00Z",
     )
-    _, received = run(asked("brave", EMPTY["brave"], options, 50))
+    _, received = run(requested("brave", EMPTY["brave"], options, 50))
     assert (received.method, received.path) == ("GET", "/res/v1/web/search")
     assert received.headers["x-subscription-token"] == KEY
     assert received.headers["x-loc-timezone"] == "Europe/Berlin"
@@ -209,18 +209,20 @@ def test_brave_is_asked_as_documented() -> None:
 
 @pytest.mark.parametrize("query", ["word " * 80, "x" * 900])
 def test_a_query_longer_than_brave_takes_is_cut(query: str) -> None:
-    _, received = run(asked("brave", EMPTY["brave"], SearchOptions(allowed_domains=("a.com",)), query=query))
+    _, received = run(
+        requested("brave", EMPTY["brave"], SearchOptions(allowed_domains=("a.com",)), query=query)
+    )
     sent = fields_of(received)["q"]
     assert len(sent) <= 400
     assert len(sent.split()) <= 50
     assert query.startswith(sent)
 
 
-def test_tavily_is_asked_as_documented() -> None:
+def test_tavily_requests_are_as_documented() -> None:
     options = SearchOptions(
         allowed_domains=("a.com/docs/*",), blocked_domains=("c.net",), since="2025-01-01", until="2025-02-01"
     )
-    _, received = run(asked("tavily", EMPTY["tavily"], options, 7))
+    _, received = run(requested("tavily", EMPTY["tavily"], options, 7))
     assert (received.method, received.path) == ("POST", "/search")
     assert received.headers["authorization"] == f"Bearer {KEY}"
     assert received.json == {
@@ -234,11 +236,11 @@ def test_tavily_is_asked_as_documented() -> None:
     }
 
 
-def test_exa_is_asked_as_documented() -> None:
+def test_exa_requests_are_as_documented() -> None:
     options = SearchOptions(
         blocked_domains=("c.net",), location=Location("de"), since="2025-01-01", until="2025-02-01T10:00:00Z"
     )
-    _, received = run(asked("exa", EMPTY["exa"], options, 7))
+    _, received = run(requested("exa", EMPTY["exa"], options, 7))
     assert (received.method, received.path) == ("POST", "/search")
     assert received.headers["x-api-key"] == KEY
     assert received.json == {
@@ -253,11 +255,11 @@ def test_exa_is_asked_as_documented() -> None:
 
 
 @NAMES
-def test_results_outside_the_lists_are_left_out_whatever_the_service_says(name: str) -> None:
-    found, _ = run(asked(name, ANSWERS[name], SearchOptions(allowed_domains=("other.org",))))
+def test_results_outside_the_lists_are_left_out_whatever_the_service_returns(name: str) -> None:
+    found, _ = run(requested(name, ANSWERS[name], SearchOptions(allowed_domains=("other.org",))))
     assert found.passages == ()
     assert [warning.code for warning in found.warnings] == ["source_removed"]
-    found, _ = run(asked(name, ANSWERS[name], SearchOptions(blocked_domains=("example.com",))))
+    found, _ = run(requested(name, ANSWERS[name], SearchOptions(blocked_domains=("example.com",))))
     assert found.passages == ()
     assert {"allowed_domains", "blocked_domains", "max_sources"} <= run(_honours(name))
 
@@ -271,16 +273,16 @@ async def _honours(name: str) -> frozenset[str]:
 @NAMES
 def test_results_of_another_time_are_left_out(name: str) -> None:
     for options in (SearchOptions(since="2025-03-05"), SearchOptions(until="2025-03-03")):
-        found, _ = run(asked(name, ANSWERS[name], options))
+        found, _ = run(requested(name, ANSWERS[name], options))
         assert found.passages == ()
-    found, _ = run(asked(name, ANSWERS[name], SearchOptions(since="2025-03-04", until="2025-03-04")))
+    found, _ = run(requested(name, ANSWERS[name], SearchOptions(since="2025-03-04", until="2025-03-04")))
     assert len(found.passages) == 1
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "file:///etc/passwd", "", "//x"])
 def test_an_address_that_cannot_be_shown_is_no_result(url: str) -> None:
     answer: JsonObject = {"results": [{"url": url, "title": "x", "content": "asyncio"}]}
-    found, _ = run(asked("searxng", answer))
+    found, _ = run(requested("searxng", answer))
     assert found.passages == ()
 
 
@@ -361,7 +363,7 @@ def test_a_service_s_own_words_are_understood(
     assert words in error.message
 
 
-def test_brave_says_in_its_own_way_when_to_come_back() -> None:
+def test_the_retry_delay_of_brave_is_read() -> None:
     error = failed("brave", json_response({}, 429, {"x-ratelimit-reset": "1, 1419704"}))
     assert isinstance(error, RateLimited)
     assert error.retry_after == 1.0
@@ -456,7 +458,7 @@ def test_at_most_so_many_pages_and_passages_come_back() -> None:
     results: list[Json] = [
         {"url": f"https://{n}.example.com/", "title": "t", "content": "asyncio timeout"} for n in range(9)
     ]
-    found, _ = run(asked("searxng", {"results": results}, SearchOptions(max_sources=4)))
+    found, _ = run(requested("searxng", {"results": results}, SearchOptions(max_sources=4)))
     assert len({passage.url for passage in found.passages}) == 4
-    found, _ = run(asked("searxng", {"results": [*results, *results]}, limit=5))
+    found, _ = run(requested("searxng", {"results": [*results, *results]}, limit=5))
     assert [passage.url for passage in found.passages] == [f"https://{n}.example.com/" for n in range(5)]

@@ -32,13 +32,13 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def find(engine: LocalEngine, query: str, options: SearchOptions = ANY) -> EngineResult:
-    async def asked() -> EngineResult:
+    async def requested() -> EngineResult:
         try:
             return await engine.find(query, options, limit=5)
         finally:
             await engine.close()
 
-    return asyncio.run(asyncio.wait_for(asked(), 60))
+    return asyncio.run(asyncio.wait_for(requested(), 60))
 
 
 @pytest.mark.usefixtures("few")
@@ -58,7 +58,7 @@ def test_an_empty_data_directory_answers_at_once_and_shows_progress(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("few")
-def test_whoever_is_not_answered_well_is_told_how_to_know_more_until_all_is_known(tmp_path: Path) -> None:
+def test_a_thin_answer_comes_with_advice_until_the_index_is_complete(tmp_path: Path) -> None:
     found = find(LocalEngine(tmp_path), "zorkmid")
     assert [advice.code for advice in found.advice] == ["index_partial"]
     told = [
@@ -93,12 +93,14 @@ def test_restrictions_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_nothing_is_found_for_what_nobody_wrote(tmp_path: Path) -> None:
+def test_nothing_is_found_for_unknown_words(tmp_path: Path) -> None:
     assert find(LocalEngine(tmp_path), "xyzzyplugh").passages == ()
 
 
 @pytest.mark.usefixtures("few")
-def test_a_data_directory_that_cannot_be_written_is_said_and_does_without(tmp_path: Path) -> None:
+def test_a_data_directory_that_cannot_be_written_is_reported_and_a_temporary_index_used(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "file").write_text("in the way")
     used: list[Path] = []
 
@@ -136,7 +138,7 @@ def test_if_nothing_can_be_kept_anywhere_the_reason_is_raised(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("few")
-def test_the_rest_is_learned_when_the_owner_asks_and_once(tmp_path: Path) -> None:
+def test_the_rest_is_learned_on_request_and_once(tmp_path: Path) -> None:
     async def learned() -> tuple[int, int, EngineResult]:
         engine = LocalEngine(tmp_path)
         before = await engine.find("Return a list of paths matching a pathname pattern", ANY)
@@ -162,13 +164,13 @@ def test_many_questions_at_once_open_the_index_once(tmp_path: Path) -> None:
         opened.append(folder)
         return open_index(folder)
 
-    async def asked() -> list[EngineResult]:
+    async def requested() -> list[EngineResult]:
         engine = LocalEngine(tmp_path, opener=opener)
         found = await asyncio.gather(*(engine.find("json.dumps", ANY) for _ in range(20)))
         await engine.close()
         return found
 
-    found = asyncio.run(asyncio.wait_for(asked(), 60))
+    found = asyncio.run(asyncio.wait_for(requested(), 60))
     assert len(opened) == 1
     assert all(item.passages == found[0].passages for item in found)
 

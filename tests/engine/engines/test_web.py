@@ -28,7 +28,7 @@ from groundwire.errors import (
     UpstreamWireError,
 )
 from groundwire.model import Location, SearchOptions
-from tests.engine.engines.fakes import ANY, NOW, Pages, admits, fetched, opener, read
+from tests.engine.engines.fakes import ANY, NOW, FakeFetcher, admits, fetched, opener, read
 from tests.transport.bounded import run
 from tests.transport.canaries import page, small_web
 
@@ -43,22 +43,22 @@ HITS = [
 
 
 def found(
-    options: SearchOptions = ANY, pages: Pages | None = None, hits: list[SearchHit] | None = None
+    options: SearchOptions = ANY, pages: FakeFetcher | None = None, hits: list[SearchHit] | None = None
 ) -> tuple[EngineResult, MetasearchQuery]:
-    asked: list[MetasearchQuery] = []
+    requested: list[MetasearchQuery] = []
 
     def search(question: MetasearchQuery) -> list[SearchHit]:
-        asked.append(question)
+        requested.append(question)
         return HITS if hits is None else hits
 
     opening = opener() if pages is None else PageOpener(admits, fetcher=pages, read=read)
     engine = WebEngine(opening, search=search, clock=lambda: NOW)
-    return run(engine.find("asyncio timeout", options)), asked[0]
+    return run(engine.find("asyncio timeout", options)), requested[0]
 
 
 def test_a_page_gives_passages_and_one_that_does_not_come_keeps_its_snippet() -> None:
     text = "Nothing.\n\nAn asyncio timeout raises TimeoutError. See http://169.254.169.254/latest and " + C
-    pages = Pages({A: text, B: TimedOut("late"), C: fetched(C, "gone", 404)})
+    pages = FakeFetcher({A: text, B: TimedOut("late"), C: fetched(C, "gone", 404)})
     answer, _ = found(pages=pages)
     assert [passage.url for passage in answer.passages][:1] == [A]
     by_url = {passage.url: passage for passage in answer.passages}
@@ -67,25 +67,25 @@ def test_a_page_gives_passages_and_one_that_does_not_come_keeps_its_snippet() ->
     assert "raises TimeoutError" in first.text
     assert by_url[B].text == "Another snippet."
     assert by_url[C].text == "A third one, with timeout."
-    assert pages.asked == [A, B, C]  # and nothing that stands in a page
+    assert pages.requested == [A, B, C]  # and nothing that stands in a page
 
 
 def test_a_page_is_cited_under_the_address_it_came_from_not_the_one_it_claims() -> None:
     moved = "https://a.example.com/moved"
-    answer, _ = found(pages=Pages({A: fetched(moved, "asyncio timeout, moved")}), hits=HITS[:1])
+    answer, _ = found(pages=FakeFetcher({A: fetched(moved, "asyncio timeout, moved")}), hits=HITS[:1])
     assert [passage.url for passage in answer.passages] == [moved]
 
 
 def test_a_redirect_out_of_the_domain_lists_is_not_read() -> None:
     options = SearchOptions(allowed_domains=("example.com",))
     away = fetched("https://evil.example.org/", "asyncio timeout, elsewhere")
-    answer, _ = found(options, Pages({A: away}))
+    answer, _ = found(options, FakeFetcher({A: away}))
     assert [(passage.url, passage.text) for passage in answer.passages] == [(A, HITS[0].snippet)]
     assert {warning.code for warning in answer.warnings} == {"source_removed"}
 
 
 def test_a_page_without_a_word_of_the_query_keeps_the_snippet() -> None:
-    answer, _ = found(pages=Pages({A: "Cookies! Accept?"}), hits=HITS[:1])
+    answer, _ = found(pages=FakeFetcher({A: "Cookies! Accept?"}), hits=HITS[:1])
     assert [passage.text for passage in answer.passages] == [HITS[0].snippet]
 
 
@@ -115,9 +115,9 @@ def test_real_pages_are_fetched_under_the_guard_and_read() -> None:
 
 def test_only_the_first_pages_are_opened() -> None:
     hits = [SearchHit(f"https://{n}.example.com/", "t", "asyncio") for n in range(15)]
-    pages = Pages({})
+    pages = FakeFetcher({})
     found(pages=pages, hits=hits)
-    assert pages.asked == [hit.url for hit in hits[:6]]
+    assert pages.requested == [hit.url for hit in hits[:6]]
 
 
 def test_domain_lists_become_operators_and_are_checked_afterwards() -> None:
@@ -210,7 +210,7 @@ def test_no_results_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert search_ddgs(QUESTION) == []
 
 
-def test_results_of_the_package_become_hits_and_it_is_asked_in_its_own_words(
+def test_results_of_the_package_become_hits_and_the_query_has_its_parameters(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told: dict[str, object] = {}

@@ -129,7 +129,7 @@ def test_an_open_index_follows_when_another_makes_the_passages_anew(folder: Path
         assert [found.url for found in reader.search("zealous")] == ["https://example.org/new"]
 
 
-def test_files_that_a_killed_writer_left_behind_are_no_obstacle(
+def test_files_that_a_killed_writer_left_are_no_obstacle(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catch_up, failures = rebuild.catch_up, ['FileAlreadyExists("x.del")']
@@ -168,9 +168,7 @@ def test_pages_stored_by_a_process_that_then_died_are_searchable_when_opened(
         assert index.stats().passages == 30
 
 
-def test_a_store_in_the_place_of_another_is_searched_before_long(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replaced_store_is_searched_before_long(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_index(folder) as index:
         assert len(index.search("number3")) == 1
         shutil.move(folder, folder.parent / "before")
@@ -182,9 +180,7 @@ def test_a_store_in_the_place_of_another_is_searched_before_long(
         assert index.search("number3") == []
 
 
-def test_a_search_asks_the_store_only_after_somebody_wrote(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_reads_the_store_only_after_a_write(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[sqlite3.Connection] = []
     gone = page_table.removed_pages
 
@@ -222,7 +218,7 @@ def test_what_a_writer_removed_that_then_died_is_not_shown_by_others(
         assert index.search("number3") == []
 
 
-def test_a_view_made_while_somebody_writes_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_made_during_a_write_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = page_table.removed_pages
 
     def removed_meanwhile(store: sqlite3.Connection) -> list[int]:
@@ -251,7 +247,7 @@ def test_passages_of_an_earlier_analysis_are_made_again(folder: Path) -> None:
     assert passages_of(folder) != earlier
 
 
-def test_what_is_renewed_or_removed_leaves_no_passage_behind(folder: Path) -> None:
+def test_what_is_renewed_or_removed_leaves_no_passage(folder: Path) -> None:
     with open_index(folder) as index:
         index.put([replace(page, text=f"Another {page.text}") for page in PAGES[:10]])
         index.remove(urls=[page.url for page in PAGES[5:20]])
@@ -330,7 +326,7 @@ def test_no_index_is_made_where_none_is_wanted(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
+def test_a_file_instead_of_the_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "index").write_text("")
     with pytest.raises(ConfigError, match="cannot be opened for writing"):
         open_index(tmp_path / "index")
@@ -339,7 +335,7 @@ def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"not a database, not at all" * 100, b"SQLite format 3\x00" + b"\xff" * 5000]
 )
-def test_a_broken_page_store_is_told(tmp_path: Path, content: bytes) -> None:
+def test_a_broken_page_store_is_reported(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "pages.sqlite3").write_bytes(content)
     with pytest.raises(ConfigError, match=r"is not an index, or is damaged|cannot be opened"):
         open_index(tmp_path)
@@ -361,7 +357,7 @@ except ConfigError as error:
 
 
 @pytest.mark.parametrize("name", ["index", "new"])
-def test_a_folder_without_write_access_is_told(folder: Path, name: str) -> None:
+def test_a_folder_without_write_access_is_reported(folder: Path, name: str) -> None:
     for path in (folder.parent, *folder.rglob("*"), folder):
         path.chmod(0o555 if path.is_dir() else 0o444)
     for above in folder.parents:
@@ -376,7 +372,7 @@ def test_a_folder_without_write_access_is_told(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("kilobytes", [64, 200])
-def test_a_full_disk_is_told_and_keeps_what_was_stored(folder: Path, kilobytes: int) -> None:
+def test_a_full_disk_is_reported_and_keeps_what_was_stored(folder: Path, kilobytes: int) -> None:
     # A limit on the size of files stands in for a full disk: writing fails in the same places.
     many = [Page(f"https://example.org/big/{n}", "Big", f"big{n} " + f"word{n} " * 9000) for n in range(4)]
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -393,9 +389,9 @@ def test_a_full_disk_is_told_and_keeps_what_was_stored(folder: Path, kilobytes: 
     assert_whole(folder)
 
 
-def test_one_writer_at_a_time_and_the_other_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_writer_at_a_time_and_the_other_times_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_index(folder) as index, locked(folder / "write.lock", 0):
-        monkeypatch.setattr(embedded, "_PATIENCE", 0.05)
+        monkeypatch.setattr(embedded, "_LOCK_TIMEOUT", 0.05)
         with pytest.raises(TimedOut, match="another process has been writing"):
             index.put([PAGES[0]])
         assert len(index.search("tower", limit=50)) == 30

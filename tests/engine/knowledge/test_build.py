@@ -36,7 +36,7 @@ def test_the_first_things_come_in_one_put() -> None:
     assert index.page("https://docs.python.org/3/library/textwrap.html") is None
 
 
-def test_everything_is_told_and_then_nothing_is_new() -> None:
+def test_everything_is_built_and_then_nothing_is_new() -> None:
     index = MemoryIndex()
     begun = add_core(index)
     stored = refresh(index)
@@ -93,7 +93,7 @@ def test_a_new_version_of_a_package_or_of_python_makes_it_incomplete(monkeypatch
     assert not is_complete(index)
 
 
-def test_what_an_earlier_edition_told_is_incomplete_and_told_again() -> None:
+def test_what_an_earlier_edition_built_is_incomplete_and_built_again() -> None:
     index = MemoryIndex()
     refresh(index)
     contents = index.stored[contents_page(()).url]

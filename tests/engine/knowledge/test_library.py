@@ -15,7 +15,7 @@ def test_code_that_would_do_harm_is_only_read() -> None:
     assert outline('"""Says so."""\nraise SystemExit\n').doc == "Says so."
 
 
-def test_source_that_does_not_parse_says_nothing() -> None:
+def test_source_that_does_not_parse_has_no_outline() -> None:
     assert outline("def (") == ModuleOutline()
     assert outline("x = '\0'") == ModuleOutline()
 

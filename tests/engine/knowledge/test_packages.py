@@ -60,7 +60,7 @@ def acme(tmp_path: Path) -> Path:
     return info
 
 
-def test_a_distribution_is_told_from_its_metadata_and_its_modules_without_importing(acme: Path) -> None:
+def test_a_distribution_is_described_by_its_metadata_and_its_modules_without_importing(acme: Path) -> None:
     pages = list(package_pages(InstalledPackage("acme-tools", PathDistribution(acme)), set()))
     assert [(page.url, page.title) for page in pages] == [
         ("https://acme.example/home", "Acme.Tools 2.5 — Python package"),
@@ -100,7 +100,7 @@ def test_documentation_comes_before_home_and_home_before_the_repository(
     assert project_address(PathDistribution(acme).metadata) == expected
 
 
-def test_each_installed_distribution_is_told_once_and_groundwire_by_itself() -> None:
+def test_each_installed_distribution_has_one_page_and_groundwire_its_own() -> None:
     keys = [package.key for package in installed()]
     assert keys == sorted(set(keys))
     assert "pytest" in keys
@@ -141,7 +141,7 @@ def test_odd_beginnings_are_read_without_a_warning(source: str, expected: str) -
     assert source_docstring(source) == expected
 
 
-def test_a_file_that_cannot_be_read_says_nothing(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_has_no_docstring(tmp_path: Path) -> None:
     (tmp_path / "latin.py").write_bytes(b"'\xff'")
     assert file_docstring(tmp_path / "latin.py") == ""
     assert file_docstring(tmp_path / "missing.py") == ""
@@ -193,7 +193,7 @@ def test_documents_that_came_with_the_package_are_taken_first(
     assert list(own_pages()) == []
 
 
-def test_own_documents_are_told_under_the_address_of_the_project() -> None:
+def test_own_documents_have_the_url_of_the_project() -> None:
     pages = {page.url: page for page in own_pages()}
     assert all(page.collection == "groundwire" and page.text for page in pages.values())
     assert own_title() in {page.title for page in pages.values()}

@@ -34,7 +34,7 @@ def index(tmp_path: Path) -> Iterator[Index]:
         (("stdtypes.html#list.sort", "list.sort"), ("optparse.html#optparse.sort", "optparse.sort")),
     ],
 )
-def test_what_is_used_more_stands_higher(better: tuple[str, str], worse: tuple[str, str]) -> None:
+def test_what_is_used_more_ranks_higher(better: tuple[str, str], worse: tuple[str, str]) -> None:
     assert page_prior(LIBRARY + better[0], better[1]) > page_prior(LIBRARY + worse[0], worse[1])
 
 

@@ -41,7 +41,7 @@ def test_modules_have_the_addresses_that_pydoc_gives_them() -> None:
 
 
 @pytest.mark.parametrize("module", LIVE)
-def test_what_is_told_about_functions_is_what_the_interpreter_says(module: str) -> None:
+def test_the_pages_of_functions_match_the_interpreter(module: str) -> None:
     loaded = import_module(module)
     pages = pages_of(module)
     told = 0
@@ -66,7 +66,7 @@ def test_what_is_told_about_functions_is_what_the_interpreter_says(module: str) 
     assert told >= 2
 
 
-def test_a_class_is_told_with_how_to_make_one_and_with_its_methods() -> None:
+def test_a_class_has_a_page_with_its_constructor_and_with_its_methods() -> None:
     text = named("json", "json.JSONDecoder").text
     assert text.startswith("class json.JSONDecoder(*, object_hook=None,")
     assert "Simple JSON" in text
@@ -77,7 +77,7 @@ def test_a_class_is_told_with_how_to_make_one_and_with_its_methods() -> None:
     )
 
 
-def test_names_are_told_where_the_public_finds_them() -> None:
+def test_names_are_documented_under_their_public_module() -> None:
     assert not any("json.decoder." in url for url in pages_of("json"))
     assert named("unittest", "unittest.TestCase").url == f"{LIBRARY}unittest.html#unittest.TestCase"
     pool = named("concurrent.futures", "concurrent.futures.ThreadPoolExecutor")
@@ -119,7 +119,7 @@ def test_an_address_is_lower_case_and_its_fragment_is_as_written() -> None:
     assert page.url == f"{LIBRARY}xml.etree.elementtree.html#xml.etree.ElementTree.parse"
 
 
-def test_methods_that_the_language_explains_are_told_in_its_words() -> None:
+def test_methods_that_the_language_explains_have_its_text() -> None:
     pages = {page.url: page for page in topic_pages()}
     joined = pages[f"{LIBRARY}stdtypes.html#str.join"]
     assert joined.text.startswith("str.join(iterable)\n\nReturn a string which is the concatenation")
@@ -161,7 +161,7 @@ print(*[name for name in ("tkinter", "turtle", "antigravity", "readline", "sqlit
 """
 
 
-def test_nothing_is_imported_to_be_read_and_every_page_is_told_once() -> None:
+def test_nothing_is_imported_to_be_read_and_every_page_is_built_once() -> None:
     command = [sys.executable, "-W", "error", "-c", PROBE]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603
     assert result.returncode == 0, result.stderr

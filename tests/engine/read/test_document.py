@@ -48,7 +48,7 @@ def test_files_are_known_by_name(name: str, media_type: str) -> None:
     assert media_type_of(name) == media_type
 
 
-def test_what_nobody_can_read_is_told_with_its_type() -> None:
+def test_what_cannot_be_read_is_reported_with_its_type() -> None:
     assert read(Document(b"\x89PNG", "image/png")).why == "not a document (image/png)"
     assert read(Document(b"\0\1", "")).why == "not a document (unknown type)"
 
@@ -57,7 +57,7 @@ def test_what_nobody_can_read_is_told_with_its_type() -> None:
     ("library", "media_type"),
     [("docutils", "text/x-rst"), ("markdown_it", "text/markdown"), ("pypdf", "application/pdf")],
 )
-def test_a_missing_library_is_told_with_what_to_do(library: str, media_type: str) -> None:
+def test_a_missing_library_is_reported_with_what_to_do(library: str, media_type: str) -> None:
     program = (
         f"import sys; sys.modules[{library!r}] = None\n"
         "from groundwire.engine.read import Document, read\n"

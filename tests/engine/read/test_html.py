@@ -20,7 +20,7 @@ def text_of(markup: str) -> str:
     return page.text if page else ""
 
 
-def test_an_article_is_read_with_everything_it_says_about_itself() -> None:
+def test_an_article_is_read_with_all_its_metadata() -> None:
     page = read_bytes(ARTICLE.encode(), media_type="text/html", url=URL)
     assert page is not None
     assert page.text == ARTICLE_TEXT
@@ -37,7 +37,7 @@ def test_an_article_is_read_with_everything_it_says_about_itself() -> None:
         ARTICLE.replace("</p>", "").replace("</li>", "").replace("</td>", ""),
     ],
 )
-def test_all_that_is_read_stands_in_the_page_in_this_order(markup: str) -> None:
+def test_all_text_is_in_the_page_in_this_order(markup: str) -> None:
     # What lxml itself says the page holds, scripts and menus included.
     whole = iter(lxml.html.document_fromstring(markup).text_content())
     found = [sign for sign in text_of(markup) if not sign.isspace() and sign != "|"]
@@ -136,7 +136,7 @@ def test_an_error_page_is_no_page(status: int) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"   ", b"<!-- x -->", b"<html></html>", b"<script>x</script>"])
-def test_nothing_to_read_is_said(data: bytes) -> None:
+def test_nothing_to_read_is_reported(data: bytes) -> None:
     reading = read(Document(data, "text/html", URL))
     assert (reading.page, reading.why) == (None, "there is no text in it")
 
@@ -261,7 +261,7 @@ def test_a_page_that_asks_not_to_be_indexed_is_not(head: str, headers: dict[str,
     assert found.why == ("" if kept else "it asks not to be indexed")
 
 
-def test_links_are_told_once_without_fragments_and_without_those_not_to_follow() -> None:
+def test_links_are_listed_once_without_fragments_and_without_those_not_to_follow() -> None:
     markup = (
         "<base href='/base/'><a href='a'>1</a><a href='a#x'>2</a><a href='/b?q=1'>3</a>"
         "<a rel=nofollow href=c>4</a>"

@@ -58,7 +58,7 @@ def test_pages_without_text_say_so() -> None:
 def test_a_cut_file_is_read_as_far_as_it_goes_or_refused(cut: int, capfd: pytest.CaptureFixture[str]) -> None:
     reading = reading_of(b"%PDF-1.4\n" + pdf("words words words")[9:cut])
     assert reading.page is not None or reading.why in (
-        "it is no PDF that can be read",
+        "it is not a readable PDF",
         "there is no text in it (scanned pages?)",
     )
     assert capfd.readouterr() == ("", "")

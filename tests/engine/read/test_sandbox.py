@@ -20,7 +20,7 @@ from groundwire.engine.read.sandbox import PageReader, read_isolated
 from groundwire.errors import GroundwireError, NotFound
 from groundwire.transport.fetch import Fetched
 from groundwire.transport.workers import WorkerLost, WorkerPool
-from tests.engine.engines.fakes import ANY, Pages, admits
+from tests.engine.engines.fakes import ANY, FakeFetcher, admits
 from tests.engine.read.samples import ARTICLE
 
 SOON = 20.0
@@ -84,7 +84,7 @@ def test_a_book_of_twenty_thousand_pages_is_given_up_and_the_next_is_read() -> N
 
 
 @pytest.mark.usefixtures("pool")
-def test_a_bad_document_beside_good_ones_costs_itself_alone() -> None:
+def test_a_bad_document_next_to_good_ones_costs_itself_alone() -> None:
     documents = [document(page(f"Good {number}.")) for number in range(5)]
     documents.insert(2, document(MANY_ATTRIBUTES))
     with ThreadPoolExecutor(6) as threads:
@@ -110,7 +110,7 @@ def test_a_document_that_wants_too_much_memory_is_given_up() -> None:
     assert "memory" in done.stdout
 
 
-def test_a_worker_is_used_again_and_ends_when_it_is_told(pool: WorkerPool) -> None:
+def test_a_worker_is_used_again_and_ends_on_request(pool: WorkerPool) -> None:
     for number in range(3):
         assert read_isolated(document(page(f"Page {number}.")), SOON).page is not None
     assert pool.running == 1
@@ -156,7 +156,7 @@ def test_a_search_keeps_the_neighbours_of_a_bad_page_and_says_which_it_was() -> 
     bodies[bad] = Fetched(bad, 200, "text/html", "", MANY_ATTRIBUTES.encode())
 
     async def main() -> None:
-        opener = PageOpener(admits, fetcher=Pages(bodies), read=PageReader(3.0))
+        opener = PageOpener(admits, fetcher=FakeFetcher(bodies), read=PageReader(3.0))
         found = await WebEngine(opener, search=lambda _: hits).find("asyncio timeout", ANY)
         texts = {passage.url: passage.text for passage in found.passages}
         assert texts[bad] == "snippet 1"

@@ -90,7 +90,7 @@ def page_of(text: str, media_type: str) -> Page:
     return page
 
 
-def test_markdown_is_read_as_what_it_stands_for() -> None:
+def test_markdown_is_read_as_the_html_it_renders_to() -> None:
     page = page_of(MARKDOWN, "text/markdown")
     assert page.text == (
         "Install\n\nNeeds Python 3.11, see the docs and pip.\n\none\ntwo\nnested\n\n"
@@ -113,7 +113,7 @@ def test_restructuredtext_keeps_its_words_even_where_only_sphinx_knows_them() ->
     )
 
 
-def test_restructuredtext_reads_no_file_and_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+def test_restructuredtext_reads_no_file_and_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     page = page_of(REST, "text/x-rst")
     assert "root:" not in page.text
     assert "raw words" not in page.text

@@ -18,7 +18,7 @@ from groundwire.model import SearchOptions
 PLAIN = SearchOptions()
 
 
-class Reader:
+class ReaderThread:
     """Stands in for matching and notes what was read."""
 
     def __init__(self) -> None:
@@ -31,22 +31,22 @@ class Reader:
 
 
 @pytest.fixture
-def reader() -> Reader:
-    return Reader()
+def reader() -> ReaderThread:
+    return ReaderThread()
 
 
 @pytest.fixture
-def ask(reader: Reader) -> CachedQueries:
+def ask(reader: ReaderThread) -> CachedQueries:
     return cached_queries(cast("QueryBuilder", reader))
 
 
-def test_a_question_is_read_once(ask: CachedQueries, reader: Reader) -> None:
+def test_a_question_is_read_once(ask: CachedQueries, reader: ReaderThread) -> None:
     queries = [[*ask(query, PLAIN)] for query in ("red tower", "blue tower", "red tower")]
     assert queries[0] == queries[2]
     assert reader.read == [("red", "tower"), ("blue", "tower")]
 
 
-def test_options_that_limit_nothing_change_no_question(ask: CachedQueries, reader: Reader) -> None:
+def test_options_that_limit_nothing_change_no_question(ask: CachedQueries, reader: ReaderThread) -> None:
     for options in (
         PLAIN,
         SearchOptions(max_uses=3, live=True),
@@ -67,20 +67,22 @@ def test_options_that_limit_nothing_change_no_question(ask: CachedQueries, reade
     ],
 )
 def test_a_question_with_limits_is_another_each_time(
-    ask: CachedQueries, reader: Reader, options: SearchOptions
+    ask: CachedQueries, reader: ReaderThread, options: SearchOptions
 ) -> None:
     for each in (PLAIN, options, PLAIN, options):
         assert [*ask("tower", each)]
     assert reader.read == [("tower",)] * 3
 
 
-def test_what_is_not_read_of_a_long_question_is_not_remembered(ask: CachedQueries, reader: Reader) -> None:
+def test_what_is_not_read_of_a_long_question_is_not_remembered(
+    ask: CachedQueries, reader: ReaderThread
+) -> None:
     start = "tower ".ljust(LONGEST_QUERY)
     assert [*ask(f"{start} red", PLAIN)] == [*ask(f"{start} blue", PLAIN)]
     assert reader.read == [("tower",)]
 
 
-def test_only_the_latest_questions_are_remembered(ask: CachedQueries, reader: Reader) -> None:
+def test_only_the_latest_questions_are_remembered(ask: CachedQueries, reader: ReaderThread) -> None:
     for number in range(2000):
         ask(f"tower{number}", PLAIN)
     ask("tower1999", PLAIN)
@@ -88,7 +90,7 @@ def test_only_the_latest_questions_are_remembered(ask: CachedQueries, reader: Re
     assert reader.read[2000:] == [("tower0",)]
 
 
-def test_a_question_asked_again_sees_what_was_written_meanwhile(tmp_path: Path) -> None:
+def test_a_repeated_query_sees_what_was_written_meanwhile(tmp_path: Path) -> None:
     page = Page("https://a.example/", "Lighthouse", "The lighthouse on the cliff is white.")
 
     with open_index(tmp_path / "index") as index, open_index(tmp_path / "index") as writer:

@@ -15,7 +15,7 @@ _SHORTEST = 3
 """Least letters of a prefix that may represent a word in a name. Chosen: `str`, `dir`, `int`."""
 _LONGEST = 40
 _OWN = 0.6
-"""Weight of the last part of a dotted name; the rest is the weight of the whole name. @@OWN@@"""
+"""Weight of the last part of a dotted name; the rest is the weight of the whole name. Chosen."""
 _LETTERS = re.compile(r"[^\W_]+")
 
 

@@ -13,26 +13,32 @@ from groundwire.engine.compose.names import NameMatch, NameMatcher
 from groundwire.engine.compose.statements import Excerpt, Statement, leading_name
 from groundwire.engine.words import TextTerms, analyse, query_terms, stem_synonyms, word_list
 
+# Constants and factors of this module were chosen by hand on the tuned questions of tests/engine. Measured on
+# all 418 questions of tests/engine/test_questions.py, of which 383 cite a right page first: where a figure is
+# given, it is the change of that number if the constant changes by 25 %.
 LEAST_COVERAGE = 0.25
-"""Of the query; a statement below it answers something else."""
+"""Coverage of the query below which a statement answers something else. ±25 %: no change."""
 _IN_SYNONYM = 0.8
 _IN_TITLE = 0.4
 _IN_PURPOSE = 0.7
 _IN_LEAD = 0.9
 _NEARBY = 0.15
-"""What a word of the query counts whose meaning is said by another, or that stands in the title, in the
-name the page is about, or in the sentence before, instead of in the sentence itself."""
+"""Coverage of a query term that is not in the sentence itself but matched by a synonym, in the title, in the
+purpose in the title, in the name that a lead sentence is about, or in the sentence before. ±25 %: synonym and
+nearby no change, title -1 to +2 questions, purpose -1 to 0, lead -3 to 0."""
 _NAMED = 1.2
-"""What it adds that a thing is called what the query asks for."""
+"""Bonus for a documented name that matches the query. ±25 %: 0 to +1 question."""
 _TOGETHER = 0.15
-"""What each pair of words adds that stands together as in the query."""
+"""Bonus for each pair of words that are adjacent as in the query. ±25 %: 0 to +1 question."""
 _DEEP = 0.94
-"""What each further dot in a name costs: parts of parts are more special than what is terms_of_query for."""
+"""Factor for each further dot in a name: nested names are more specific than most questions."""
 _LISTED = 0.5
-"""What a line about a thing is worth that has a page of its own here."""
+"""Factor for a list item about a name that has its own page among the results."""
 _RARITY = 0.4
-"""How much more rare words weigh. Not much: what is asked for most is what most passages were found by."""
+"""Exponent of the inverse document frequency. Low, because the most important word of a query is the one that
+most of the passages were found by."""
 _UNMATCHED_NUMBER = 0.3
+"""Factor of the weight of a number that no passage contains."""
 _SITE = re.compile(r"\s+[—–|·»]\s+")
 
 

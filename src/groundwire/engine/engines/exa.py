@@ -22,30 +22,30 @@ _MOST = 25
 _LONGEST_PAGE = 20_000
 
 
-def _request(ask: ServiceQuery) -> Call:
-    options = ask.options
+def _request(search: ServiceQuery) -> Call:
+    options = search.options
     allowed = plain_domains(options.allowed_domains)
     body: JsonObject = {
-        "query": ask.query,
-        "numResults": min(ask.limit, _MOST),
+        "query": search.query,
+        "numResults": min(search.limit, _MOST),
         "contents": {"text": {"maxCharacters": _LONGEST_PAGE}},
         "includeDomains": [*allowed],
         # One list is enough: what an allow list lets in is checked against the other one anyway.
         "excludeDomains": [] if allowed else [*plain_domains(options.blocked_domains)],
-        "startPublishedDate": _moment(options.since),
-        "endPublishedDate": _moment(options.until),
+        "startPublishedDate": _timestamp(options.since),
+        "endPublishedDate": _timestamp(options.until),
         "userLocation": (options.location or Location()).country.upper(),
     }
     headers = {
         "accept": "application/json",
         "content-type": "application/json",
-        "x-api-key": ask.key.reveal(),
+        "x-api-key": search.key.reveal(),
     }
-    said: JsonObject = {name: item for name, item in body.items() if item}
-    return Call("POST", f"{ask.base_url}/search", UnshownHeaders(headers), dump_json(said).encode())
+    non_empty: JsonObject = {name: item for name, item in body.items() if item}
+    return Call("POST", f"{search.base_url}/search", UnshownHeaders(headers), dump_json(non_empty).encode())
 
 
-def _moment(text: str) -> str:
+def _timestamp(text: str) -> str:
     return f"{text[:10]}T00:00:00.000Z" if text and len(text) <= 10 else text
 
 

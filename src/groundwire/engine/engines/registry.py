@@ -1,4 +1,4 @@
-"""The engines by name. Each is imported when it is asked for."""
+"""Registry of search services by name. Each is imported when it is used."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ API_ENGINES = ("searxng", "brave", "tavily", "exa")
 
 
 def api_engine(name: str) -> ApiEngineSpec:
-    """The row of a search service."""
+    """The specification of a search service."""
     return cast("ApiEngineSpec", import_module(f"groundwire.engine.engines.{name}").ROW)

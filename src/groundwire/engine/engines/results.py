@@ -1,7 +1,7 @@
-"""Opening what was found: pages fetched in parallel, read, and cut to the passages that answer.
+"""Results of search services: hits, and their pages, fetched in parallel and cut into passages.
 
-Only addresses that a search service named are fetched, never one that stands in a page; a page that does not
-come keeps the words the service quoted from it. Everything together has one deadline.
+Only URLs that a search service returned are fetched, never links in pages. If a page cannot be fetched, the
+snippet of the service is used. All pages share one deadline.
 """
 
 from __future__ import annotations
@@ -31,44 +31,44 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 @value
 class SearchHit:
-    """One result, as the service tells it."""
+    """One result of a search service."""
 
     url: str
     title: str
     snippet: str = ""
     text: str = ""
-    """The page itself, where the service sends it along."""
+    """The text of the page, if the service returns it."""
     published: str = ""
     language: str = ""
 
 
-def make_hit(url: str, title: str, **told: str) -> SearchHit | None:
-    """A result whose address can be shown; None otherwise."""
+def make_hit(url: str, title: str, **fields: str) -> SearchHit | None:
+    """A hit with a safe URL; None if the URL is not safe."""
     address = safe_address(url)
     if not address:
         return None
-    told["published"] = day_of(told.get("published", ""))
-    return SearchHit(address, title.strip() or domain_of(address), **told)
+    fields["published"] = day_of(fields.get("published", ""))
+    return SearchHit(address, title.strip() or domain_of(address), **fields)
 
 
 def strip_markup(text: str) -> str:
-    """Words without the marks that services put around what was searched for."""
+    """Text without the markup that services put around matches."""
     return unescape(_TAG.sub("", text)).strip()
 
 
 def day_of(text: str) -> str:
-    """The day that a date begins with, or names in the form of mail; empty if it names none."""
+    """The day of an ISO or RFC 5322 date; empty if it is neither."""
     found = _DAY.match(text.strip())
     if found:
         return found[0]
-    from email.utils import parsedate  # noqa: PLC0415  few services write dates so
+    from email.utils import parsedate  # noqa: PLC0415  slow, and few services need it
 
     parts = parsedate(text) if text else None
     return f"{parts[0]:04}-{parts[1]:02}-{parts[2]:02}" if parts else ""
 
 
 def is_in_date_range(options: SearchOptions, published: str) -> bool:
-    """Does a date lie in the time asked for? One that is not known may."""
+    """Is a date within the requested range? An unknown date is."""
     day = published[:10]
     if not day:
         return True
@@ -78,7 +78,7 @@ def is_in_date_range(options: SearchOptions, published: str) -> bool:
 def filter_hits(
     hits: Iterable[SearchHit], options: SearchOptions, admits: Admits
 ) -> tuple[tuple[SearchHit, ...], tuple[Warned, ...]]:
-    """The results that the options allow, each address once, and what is to be said about the others."""
+    """The hits that the options allow, each URL once, and warnings about the rest."""
     kept: dict[str, SearchHit] = {}
     outside: dict[str, None] = {}
     for hit in hits:
@@ -95,28 +95,28 @@ Read: TypeAlias = Callable[[Fetched], Page | None]
 
 @runtime_checkable
 class WarmedReader(Protocol):
-    """A reader that is quicker if it is told beforehand."""
+    """A reader that can start its worker processes in advance."""
 
     def __call__(self, fetched: Fetched, /) -> Page | None:
         """The page."""
         ...
 
     def warm(self, count: int) -> None:
-        """Get ready for so many pages at once."""
+        """Prepares for this many pages at once."""
         ...
 
 
 Cut: TypeAlias = Callable[[str, Page], Iterable[Passage]]
-"""The passages of a page that answer a query, best first."""
+"""The passages of a page that match a query, best first."""
 
 ACCEPT = "text/html, application/xhtml+xml, text/plain, text/markdown"
 _PASSAGES_OF_A_PAGE = 3
 _READING = 3.5
-"""Seconds for turning what was fetched into text."""
+"""Seconds for reading the fetched pages."""
 
 
 def best_passages(query: str, page: Page) -> list[Passage]:
-    """The pieces of a page with the most words of the query in them; none without any."""
+    """The passages of a page with the most query words; none if no passage has one."""
     wanted = _words(query)
     found = []
     for start, end in split_passages(page.text):
@@ -128,7 +128,7 @@ def best_passages(query: str, page: Page) -> list[Passage]:
 
 
 class PageOpener:
-    """From results to passages. Without a fetcher and a reader, the words quoted by the service are all."""
+    """Turns hits into passages. Without a fetcher and a reader, only the snippets of the service are used."""
 
     def __init__(
         self,
@@ -150,23 +150,23 @@ class PageOpener:
     async def found(
         self, query: str, asked: str, hits: Iterable[SearchHit], options: SearchOptions, limit: int
     ) -> EngineResult:
-        """What the results come to under the options, best first. A page that a redirect led out of the
-        domain lists, or whose date is not one asked for, is not used."""
+        """The passages of the hits, best first. A page that redirects out of the domain lists, or whose
+        date is out of range, is not used."""
         kept, warnings = filter_hits(hits, options, self._admits)
         pages, unread = await self._opened(kept, options)
         passages = passages_of(query, kept, pages, self._cut, options)
         return EngineResult(tuple(passages[:limit]), (asked,), (*warnings, *unread))
 
     async def page(self, url: str, within: float = 15.0) -> Page:
-        """One page, whole; raises what kept it from being read."""
+        """Fetches and reads one page; raises the error that prevents it."""
         if self._fetcher is None or self._read is None:
-            raise NotFound("pages are not fetched here")
+            raise NotFound("Fetching pages is not enabled.")
         outcome = (await fetch_all(self._fetcher, [url], within=within, accept=ACCEPT))[url]
         if isinstance(outcome, GroundwireError):
             raise outcome
         page = (await _pages({url: outcome}, self._read))[url]
         if page is None:
-            raise NotFound(f"there is nothing to read at {url}")
+            raise NotFound(f"There is nothing to read at {url}.")
         if isinstance(page, GroundwireError):
             raise NotFound(f"{url} cannot be read: {page.message}")
         return page
@@ -174,12 +174,12 @@ class PageOpener:
     async def _opened(
         self, hits: tuple[SearchHit, ...], options: SearchOptions
     ) -> tuple[dict[str, Page], list[Warned]]:
-        """Pages by the address under which they were found, and a warning for each that cannot be read."""
+        """Pages by the URL of their hit, and a warning for each that cannot be read."""
         wanted = [hit.url for hit in hits if not hit.text][: self._most]
         if self._fetcher is None or self._read is None or not wanted:
             return {}, []
         if isinstance(self._read, WarmedReader):
-            # While the pages are on their way, the processes that will read them start.
+            # The worker processes start while the pages are fetched.
             Thread(target=self._read.warm, args=(min(len(wanted), 2),), daemon=True).start()
         outcomes = await fetch_all(
             self._fetcher, wanted, at_once=self._most, within=self._within, accept=ACCEPT
@@ -199,7 +199,7 @@ class PageOpener:
 
 
 async def _pages(fetched: Mapping[str, Fetched], read: Read) -> dict[str, Page | GroundwireError | None]:
-    """Each page, read beside the others; one that takes too long, or fails, costs the others nothing."""
+    """Reads pages concurrently; one that fails or takes too long does not affect the rest."""
     if not fetched:
         return {}
 
@@ -208,7 +208,7 @@ async def _pages(fetched: Mapping[str, Fetched], read: Read) -> dict[str, Page |
             page = await in_thread(lambda: read(item), "groundwire-reading")
         except GroundwireError as error:
             return error
-        # Its own word for its address is not taken: it might be another's.
+        # The canonical URL it declares is not trusted: it may belong to another site.
         return None if page is None else replace(page, url=item.url)
 
     tasks = {url: asyncio.ensure_future(page_of(item)) for url, item in fetched.items()}
@@ -225,8 +225,8 @@ async def _pages(fetched: Mapping[str, Fetched], read: Read) -> dict[str, Page |
 def passages_of(
     query: str, hits: tuple[SearchHit, ...], pages: Mapping[str, Page], cut_page: Cut, options: SearchOptions
 ) -> list[Passage]:
-    """Passages of the pages that are there, and of the words quoted from the others. The service's own order
-    counts for a third."""
+    """Passages of the fetched pages, and of the snippets of the rest. The rank of the service counts for a
+    third: 2 for the match of the passage, 1 for the rank (chosen by hand)."""
     found: list[Passage] = []
     for rank, hit in enumerate(hits):
         page = pages.get(hit.url)
@@ -236,7 +236,7 @@ def passages_of(
         if page is None and hit.text:
             page = own
         pieces = list(cut_page(query, _named(page, hit))) if page else []
-        top = max([piece.score for piece in pieces] + [1.0])  # scores of another's making may have any size
+        top = max([piece.score for piece in pieces] + [1.0])  # scores of a custom cutter may have any size
         found += (
             replace(piece, score=2 * piece.score / top + 1 / (1 + rank))
             for piece in pieces or _quoted(query, own)
@@ -245,7 +245,7 @@ def passages_of(
 
 
 def _named(page: Page, hit: SearchHit) -> Page:
-    """A page with what the service knows of it where it does not say so itself."""
+    """A page with title, date and language of the hit where it declares none."""
     return replace(
         page,
         title=page.title or hit.title,
@@ -255,7 +255,7 @@ def _named(page: Page, hit: SearchHit) -> Page:
 
 
 def _quoted(query: str, page: Page) -> list[Passage]:
-    """Passages of the words a service quoted; their beginning, where none has a word of the query."""
+    """Passages of a snippet; its beginning if no passage has a query word."""
     found = best_passages(query, page)
     if found or not page.text.strip():
         return found

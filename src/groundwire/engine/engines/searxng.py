@@ -1,4 +1,4 @@
-"""SearXNG, on a server of the user's own or of somebody they know."""
+"""SearXNG, on a server that the user configures."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from groundwire.engine.engines.results import SearchHit, make_hit
 from groundwire.transport.http import Call
 
 _SETTINGS = (
-    "this SearXNG does not answer programs (HTTP 403): add json to search.formats in its settings.yml, "
-    "and see that its limiter lets you in"
+    "This SearXNG does not allow the JSON format (HTTP 403). Add json to search.formats in its settings.yml, "
+    "and check that its limiter lets you in."
 )
 
 
-def _request(ask: ServiceQuery) -> Call:
-    options = ask.options
+def _request(search: ServiceQuery) -> Call:
+    options = search.options
     fields = {
-        "q": with_site_operators(ask.query, options),
+        "q": with_site_operators(search.query, options),
         "format": "json",
         "language": options.language,
-        "time_range": time_span(options.since, ask.today) if options.since else "",
+        "time_range": time_span(options.since, search.today) if options.since else "",
     }
     query = urlencode({name: text for name, text in fields.items() if text})
-    return Call("GET", f"{ask.base_url}/search?{query}", {"accept": "application/json"})
+    return Call("GET", f"{search.base_url}/search?{query}", {"accept": "application/json"})
 
 
 def _response(body: Fields) -> tuple[SearchHit, ...]:

@@ -23,11 +23,11 @@ _MOST = 20
 _LONGEST_QUERY = 400
 
 
-def _request(ask: ServiceQuery) -> Call:
-    options = ask.options
+def _request(search: ServiceQuery) -> Call:
+    options = search.options
     body: JsonObject = {
-        "query": truncate_query(ask.query, _LONGEST_QUERY, _LONGEST_QUERY),
-        "max_results": min(ask.limit, _MOST),
+        "query": truncate_query(search.query, _LONGEST_QUERY, _LONGEST_QUERY),
+        "max_results": min(search.limit, _MOST),
         "include_raw_content": "text",
         "include_domains": [*plain_domains(options.allowed_domains)],
         "exclude_domains": [*plain_domains(options.blocked_domains)],
@@ -37,10 +37,10 @@ def _request(ask: ServiceQuery) -> Call:
     headers = {
         "accept": "application/json",
         "content-type": "application/json",
-        "authorization": f"Bearer {ask.key.reveal()}",
+        "authorization": f"Bearer {search.key.reveal()}",
     }
-    said: JsonObject = {name: item for name, item in body.items() if item}
-    return Call("POST", f"{ask.base_url}/search", UnshownHeaders(headers), dump_json(said).encode())
+    non_empty: JsonObject = {name: item for name, item in body.items() if item}
+    return Call("POST", f"{search.base_url}/search", UnshownHeaders(headers), dump_json(non_empty).encode())
 
 
 def _response(body: Fields) -> tuple[SearchHit, ...]:

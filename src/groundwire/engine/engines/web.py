@@ -1,7 +1,7 @@
 """The live web without a key: metasearch through `ddgs`, and the pages themselves.
 
-The package asks several public search services and blocks while it does, so it runs in a thread, under a
-deadline. It is imported with the first search.
+The package queries several public search services and blocks, so it runs in a thread, with a timeout. It is
+imported with the first search.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _EACH = 5
 """Seconds for one service."""
 _TIME_LIMITS = {"day": "d", "week": "w", "month": "m", "year": "y"}
 _COUNTRIES = {"en": "us", "ja": "jp", "ko": "kr", "zh": "cn", "da": "dk", "sv": "se", "cs": "cz", "uk": "ua"}
-"""Where most of a language's pages are, unless the language and the country share their letters."""
+"""The main country of a language, if its code differs from that of the language."""
 
 
 @value
 class MetasearchQuery:
-    """What the metasearch is asked."""
+    """A query to the metasearch."""
 
     query: str
     region: str
@@ -52,13 +52,13 @@ Search: TypeAlias = Callable[[MetasearchQuery], Iterable[SearchHit]]
 
 
 def search_ddgs(question: MetasearchQuery) -> list[SearchHit]:
-    """The results of whichever services answer."""
+    """Searches with `ddgs`: the results of all services that respond."""
     try:
         import primp  # noqa: PLC0415
         from ddgs import DDGS  # noqa: PLC0415
         from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException  # noqa: PLC0415
     except ImportError:
-        raise ConfigError("the search of the live web needs the package ddgs; install it") from None
+        raise ConfigError("Searching the live web needs the package ddgs. Install it.") from None
     try:
         found = DDGS(timeout=_EACH).text(
             question.query,
@@ -67,21 +67,22 @@ def search_ddgs(question: MetasearchQuery) -> list[SearchHit]:
             max_results=question.limit,
         )
     except RatelimitException:
-        raise RateLimited("the search services want fewer questions; wait a little") from None
+        raise RateLimited("The search services limit the request rate. Wait a little.") from None
     except TimeoutException:
         raise TimedOut("the search services did not answer in time") from None
     except primp.PrimpError:
         raise Unreachable("the search services cannot be reached") from None
     except DDGSException as error:
-        trouble = _trouble(error, (DDGSException, primp.PrimpError))
-        if trouble is not None:
-            raise trouble from None
+        failure = _network_error(error, (DDGSException, primp.PrimpError))
+        if failure is not None:
+            raise failure from None
         return []
     return _hits(found)
 
 
-def _trouble(error: Exception, network: tuple[type[Exception], ...]) -> GroundwireError | None:
-    """What went wrong. The package wraps the last error of a service; nothing found is only words."""
+def _network_error(error: Exception, network: tuple[type[Exception], ...]) -> GroundwireError | None:
+    """The error of a search. The package wraps the last error of a service; without one, nothing was
+    found."""
     inner = error.args[0] if error.args else None
     if isinstance(inner, network):
         return Unreachable("the search services cannot be reached; is there a network?")
@@ -103,7 +104,7 @@ def _text(item: Mapping[str, object], name: str) -> str:
 
 
 class WebEngine:
-    """Finds pages of the live web, opens the first ones, and answers with their passages."""
+    """Searches the live web, fetches the first pages, and returns their passages."""
 
     def __init__(
         self,
@@ -127,7 +128,7 @@ class WebEngine:
         return DOMAIN_LISTS | {"location", "language", "since", "max_sources"}
 
     async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
-        """The passages that answer best, at most `limit`."""
+        """Searches: the best passages, at most `limit`."""
         check_query("the web engine", query, options)
         question = self._question(query, options, limit)
         try:
@@ -148,7 +149,7 @@ class WebEngine:
 
 
 def region_of(options: SearchOptions) -> str:
-    """Country and language, as the package wants them."""
+    """Country and language in the format of the package."""
     language = options.language[:2].lower() or "en"
     country = (options.location or Location()).country[:2].lower()
     return f"{country or _COUNTRIES.get(language, language)}-{language}"

@@ -1,7 +1,7 @@
 """The index in PostgreSQL, for any number of gateways at once.
 
-Readers never wait. Writers take turns batch by batch, so that two who put the same pages cannot disagree;
-each batch is one transaction. What PostgreSQL cannot keep in a text (NUL, half surrogates) becomes U+FFFD.
+Readers never wait. Writers take turns batch by batch, so that two writers of the same pages stay consistent;
+each batch is one transaction. What PostgreSQL cannot store in a text (NUL, lone surrogates) becomes U+FFFD.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from groundwire.engine.retrieve.query import ParsedQuery, parse_query
 from groundwire.model import SearchOptions
 from groundwire.transport.postgres import Connection, Connections, closed_on_error, migrate
 
-# Held for one batch: "gw index" in bytes.
+# Advisory lock of one batch: "gw index" in bytes.
 _WRITER_LOCK = int.from_bytes(b"gw index")
 
 
 def write_pages(connection: Connection, rows: Sequence[PageRow]) -> Stored:
-    """Add or renew pages within a transaction; of several versions of a page the last one stays."""
+    """Adds or updates pages within a transaction; of several versions of a page the last one is stored."""
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [_WRITER_LOCK])
     latest = {row.key: row for row in rows}
     known = {
@@ -64,7 +64,7 @@ def write_pages(connection: Connection, rows: Sequence[PageRow]) -> Stored:
 
 
 def _copies(connection: Connection, new: Sequence[PageRow]) -> int:
-    """How many of the new pages say what another page says, word for word."""
+    """How many of the new pages have the same words as another page."""
     worded = [row.fingerprint for row in new if row.page.text.strip()]
     found = connection.execute(_SAME_WORDS, [worded]).fetchall()
     known = {cast("int", number) for (number,) in found}
@@ -153,7 +153,7 @@ _STATISTICS_SECONDS = 60.0
 
 
 class PostgresIndex:
-    """Implements `Index` on the database at an address (`postgresql://…`)."""
+    """Implements `Index` in a database (`postgresql://…`)."""
 
     def __init__(self, address: str) -> None:
         self._connections = Connections(address)
@@ -175,7 +175,7 @@ class PostgresIndex:
         self._connections.close()
 
     def put(self, pages: Iterable[Page]) -> Stored:
-        """Add or renew pages. Each batch is durable and found when it is done."""
+        """Adds or updates pages. Each batch is durable and searchable when it is committed."""
         total = Stored()
         source = iter(pages)
         while batch := list(islice(source, BATCH)):
@@ -187,7 +187,7 @@ class PostgresIndex:
         return total
 
     def remove(self, *, urls: Iterable[str] = (), collection: str = "") -> int:
-        """Forget pages by address, or a whole collection; says how many there were."""
+        """Removes pages by URL, or a whole collection; returns their number."""
         with self._connections.transaction() as connection:
             return connection.execute(
                 _REMOVE, [[page_key(url) for url in urls], storable_text(collection)]
@@ -201,12 +201,12 @@ class PostgresIndex:
 
     def search(self, query: str, options: SearchOptions | None = None, limit: int = 20) -> list[Passage]:
         """Best passages first: those with every word, then those with the rarer ones."""
-        question, options = parse_query(query), options or SearchOptions()
-        if not question or limit <= 0:
+        parsed, options = parse_query(query), options or SearchOptions()
+        if not parsed or limit <= 0:
             return []
         values = {**restrictions(options), "limit": limit, "pool": max(_LEAST_POOL, limit * _POOL)}
         with self._connections.statements() as connection:
-            wanted = _asked(connection, question, self._known_shares(connection))
+            wanted = _postgres_query(connection, parsed, self._known_shares(connection))
             if wanted is None:
                 return []
             found: list[Passage] = []
@@ -217,7 +217,7 @@ class PostgresIndex:
         return found
 
     def pages(self, collection: str = "", prefix: str = "") -> Iterator[PageInfo]:
-        """What is stored, by address; read as it is asked for."""
+        """Lists the stored pages by URL, with a server-side cursor."""
         with self._connections.transaction() as connection, connection.cursor("groundwire_listing") as cursor:
             cursor.execute(
                 _LISTING, [storable_text(collection), storable_text(collection), storable_text(prefix)]
@@ -226,7 +226,7 @@ class PostgresIndex:
                 yield PageInfo(*cast("tuple[str, str, str, int, str, str]", row))
 
     def stats(self) -> Stats:
-        """How much is stored."""
+        """Counts pages, passages and bytes."""
         with self._connections.transaction() as connection:
             counted = connection.execute(_SIZES).fetchone() or (0, 0)
             collections = connection.execute(_COLLECTIONS).fetchall()
@@ -235,7 +235,7 @@ class PostgresIndex:
         return Stats(sum(number for _, number in groups), passages, size, groups, self._format)
 
     def _known_shares(self, connection: Connection) -> Mapping[str, float]:
-        """How common the commonest words are, as of a minute ago at most."""
+        """Frequencies of the most common words, at most a minute old."""
         now = monotonic()
         if now > self._shares_until:
             rows = connection.execute(FREQUENCIES).fetchall()
@@ -244,7 +244,8 @@ class PostgresIndex:
         return self._shares
 
     def _renew_statistics(self, stored: Stored) -> None:
-        """Ranking reads the planner's statistics, which PostgreSQL renews in its own time."""
+        """Updates the planner's statistics, which ranking reads and PostgreSQL updates only from time to
+        time."""
         with self._connections.transaction() as connection:
             row = connection.execute(_KNOWN_PAGES).fetchone()
             known = cast("float", row[0]) if row else -1.0
@@ -255,26 +256,27 @@ class PostgresIndex:
                 self._shares_until = 0.0
 
 
-def _asked(
-    connection: Connection, question: ParsedQuery, shares: Mapping[str, float]
+def _postgres_query(
+    connection: Connection, parsed: ParsedQuery, shares: Mapping[str, float]
 ) -> PostgresQuery | None:
-    """The question with stems and weights; None where nothing is left of it."""
+    """The query with stems and weights; None if nothing is left of it."""
     phrases = ""
-    if question.phrases:
-        row = connection.execute(PHRASES, [phrase_words(question)]).fetchone()
+    if parsed.phrases:
+        row = connection.execute(PHRASES, [phrase_words(parsed)]).fetchone()
         phrases = str(row[0] or "") if row else ""
         if not phrases:
             return None
-    words = words_to_stem(question)
+    words = words_to_stem(parsed)
     stems = connection.execute(STEMS, [words]).fetchall() if words else []
     known = [lexemes(str(word), cast("Sequence[list[str] | None]", forms)) for word, *forms in stems]
-    return build_query(question, known, shares, phrases)
+    return build_query(parsed, known, shares, phrases)
 
 
 def _attempts(wanted: PostgresQuery, options: SearchOptions) -> list[tuple[str | None, str | None]]:
-    """What to look for, and in which titles, until enough is found.
+    """The queries to run, and the titles to restrict them to, until enough is found.
 
-    What has every word is best, unless a language goes before; and of that, what has one in its title.
+    Passages with every word are best, unless a language takes precedence; of these, pages with one in the
+    title.
     """
     narrow = [(wanted.all, wanted.titled), (wanted.all, None)] if wanted.all and not options.language else []
     return list(dict.fromkeys([*narrow, (wanted.any, None)]))

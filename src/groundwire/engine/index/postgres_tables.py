@@ -1,8 +1,8 @@
-"""The tables of the index in PostgreSQL.
+"""Tables of the index in PostgreSQL, and pages as rows of them.
 
-A page is kept whole. A passage is a range of its text in code points, with the words found in it: of the
-title weighing A, of the address B, parts of names C, of the text D. `forms` has them unstemmed, for prefixes.
-`titled` has the words of a title once for the whole page.
+A page is stored whole. A passage is a range of its text in code points, with its words: of the title with
+weight A, of the URL B, parts of names C, of the text D. `forms` has them unstemmed, for prefixes. `titled`
+has the words of a title once for the whole page.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ STEPS = (
                 PRIMARY KEY (page, start)
             )
             """,
-            # Every ranking reads the words, so they stay in the row and the forms make room for them.
+            # Ranking reads the words, so they stay in the row and the forms are stored out of line.
             "ALTER TABLE groundwire_passages ALTER COLUMN words SET STORAGE MAIN",
             "ALTER TABLE groundwire_passages ALTER COLUMN forms SET STORAGE EXTERNAL",
             "CREATE INDEX groundwire_passages_words ON groundwire_passages USING gin (words, forms, hosts)",
@@ -88,15 +88,15 @@ STEPS = (
 )
 
 
-# What PostgreSQL cannot keep in a text. One sign for one sign, so that positions stay.
-_UNKEPT = re.compile("[\x00\ud800-\udfff]")
+# What PostgreSQL cannot store in a text. Replaced one for one, so that offsets stay valid.
+_NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
 _LONGEST_WORD = 200
 _CONFIGURATIONS = {"en": "english", "de": "german"}
 
 
 @value
 class PageRow:
-    """A page with what is looked up by."""
+    """A page with its key, hash and fingerprint."""
 
     page: Page
     key: bytes
@@ -106,7 +106,7 @@ class PageRow:
 
 @value
 class PassageRow:
-    """A passage: where it stands, and its words by field, parted by spaces."""
+    """A passage: its range, and its words by field, separated by spaces."""
 
     start: int
     length: int
@@ -117,7 +117,7 @@ class PassageRow:
 
 @value
 class PageFields:
-    """What all passages of a page have in common."""
+    """Fields that all passages of a page share."""
 
     configuration: str
     title: str
@@ -130,24 +130,24 @@ class PageFields:
 
 
 def page_row(page: Page) -> PageRow:
-    """The row of a page, in signs that can be kept."""
+    """The row of a page, in characters that can be stored."""
     kept = replace(page, **{name: storable_text(getattr(page, name)) for name in field_names(Page)})
-    said = "\x00".join(getattr(kept, name) for name in field_names(Page))
-    return PageRow(kept, page_key(page.url), sha256(said.encode()).digest(), fingerprint(kept.text))
+    joined = "\x00".join(getattr(kept, name) for name in field_names(Page))
+    return PageRow(kept, page_key(page.url), sha256(joined.encode()).digest(), fingerprint(kept.text))
 
 
 def storable_text(text: str) -> str:
-    """A text as PostgreSQL can take it."""
-    return _UNKEPT.sub("\ufffd", text)
+    """The text in characters that PostgreSQL can store."""
+    return _NOT_STORABLE.sub("\ufffd", text)
 
 
 def page_key(url: str) -> bytes:
-    """Equal for addresses of the same page, and short whatever their length."""
+    """Equal for URLs of the same page, with a fixed length."""
     return sha256(canonical_key(url).encode()).digest()
 
 
 def page_fields(page: Page) -> PageFields:
-    """What is looked up by, of the page as a whole."""
+    """The fields that all passages of a page share."""
     language = page.language[:2].casefold() or guess_language(page.text)
     hosts = host_and_parents(page.url)
     path = canonical_address(page.url).partition("?")[0].partition("/")[2]
@@ -163,7 +163,7 @@ def page_fields(page: Page) -> PageFields:
 
 
 def passage_rows(page: Page) -> Iterator[PassageRow]:
-    """The passages of a page; one without words has none."""
+    """The passages of a page; those without words are left out."""
     in_title = code_names(page.title)
     for start, end in split_passages(page.text):
         before, words = strip_passage(page.text[start:end])
@@ -181,7 +181,8 @@ def passage_rows(page: Page) -> Iterator[PassageRow]:
 
 
 def lookup_text(text: str) -> str:
-    """The words of a text as they are looked up, parted by spaces, so that no parser sees more in them."""
+    """The tokens of a text separated by spaces, so that the parser of PostgreSQL finds nothing else in
+    them."""
     return " ".join(piece for word in tokenize(text) for piece in lookup_words(word))
 
 

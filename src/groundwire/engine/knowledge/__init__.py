@@ -1,6 +1,6 @@
-"""What the engine knows out of the box: Python's library and language, installed packages, groundwire itself.
+"""Built-in knowledge: Python's library and language, installed packages, and groundwire's own documentation.
 
-Reading all that needs modules which a search does without, so they are imported by whoever builds.
+Building it needs modules that a search does not, so they are imported by the functions that build.
 """
 
 from __future__ import annotations
@@ -13,53 +13,53 @@ from groundwire.engine.knowledge.inventory import CONTENTS_URL, CORE_MODULES, mo
 from groundwire.model.value import value
 
 RESERVED = frozenset(("python", "packages", "groundwire"))
-"""Collections that are kept here: `refresh` removes from them whatever is not known any more."""
+"""Collections of the built-in knowledge: `refresh` removes pages from them that no longer exist."""
 
 
 @value
 class BuildProgress:
-    """How far a build is, for a progress bar."""
+    """Progress of a build, for a progress bar."""
 
     done: int
     total: int
     what: str
-    """What was just read."""
+    """The module or package that was just read."""
 
 
 ReportProgress: TypeAlias = Callable[[BuildProgress], None]
 
 
 def ignore_progress(progress: BuildProgress) -> None:
-    """Nobody is told."""
+    """Does not report progress."""
 
 
 def add_core(index: Index, report: ReportProgress = ignore_progress) -> Stored:
-    """Tell an index what most questions are about, in one go: a matter of a second or two."""
+    """Adds the modules that most questions are about, in one put: takes a second or two."""
     from groundwire.engine.knowledge import build  # noqa: PLC0415
 
     return build.build_core(index, report)
 
 
 def refresh(index: Index, report: ReportProgress = ignore_progress) -> Stored:
-    """Tell an index everything, and let it forget what is gone. It may be interrupted and begun again."""
+    """Adds everything and removes what no longer exists. It may be interrupted and started again."""
     from groundwire.engine.knowledge import build  # noqa: PLC0415
 
     return build.build_all(index, report)
 
 
 def has_core(index: Index) -> bool:
-    """Does it know the first things? The page that is told last of them stands for all."""
+    """Does the index have the core modules? The page that is added last is checked."""
     return index.page(module_url(CORE_MODULES[-1])) is not None
 
 
 def has_everything(index: Index) -> bool:
-    """Has it been told everything once? The table of contents comes last. Cheaper than `is_complete`, which
-    looks for what has changed since."""
+    """Was the whole knowledge added once? The table of contents is added last. Cheaper than `is_complete`,
+    which also checks what has changed since."""
     return index.page(CONTENTS_URL) is not None
 
 
 def is_complete(index: Index) -> bool:
-    """Does it know everything about this Python, and the packages that are installed now?"""
+    """Is everything about this Python and the installed packages in the index?"""
     from groundwire.engine.knowledge import build  # noqa: PLC0415
 
     return build.is_current(index)

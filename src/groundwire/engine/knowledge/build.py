@@ -1,9 +1,9 @@
-"""Putting into an index what is known out of the box: the first things at once, then everything.
+"""Builds the built-in knowledge: first the core modules in one put, then everything.
 
-Pages that are there already cost next to nothing, so a build that was interrupted goes on where it stopped.
-Whether everything has been told is seen from titles: Python's version stands in that of its table of
-contents, which comes last, and each distribution's version in that of its page. The form the pages have is
-told at the end of the contents.
+Unchanged pages cost next to nothing, so an interrupted build continues where it stopped. Whether the
+knowledge is complete is read from titles: the table of contents, which is added last, has Python's version,
+and the page of each distribution has its version. The edition of the pages is at the end of the table of
+contents.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from groundwire.engine.pages import Page
 from groundwire.model.value import replace
 
 BATCH = 1000
-"""Pages that are put together: each put is made durable, which takes its time."""
+"""Pages in one put: each put is synced to disk, which takes time."""
 
 EDITION = 4
-"""Grows with every change of what pages are made of here: what an older edition told is then told again."""
-_EDITION_SAID = f"This is edition {EDITION} of what groundwire knows from the start."
+"""Incremented with every change of the generated pages: pages of an older edition are then built again."""
+_EDITION_TEXT = f"This is edition {EDITION} of what groundwire knows from the start."
 
 _Step: TypeAlias = tuple[str, Callable[[], Iterator[Page]]]
 
 
 def build_core(index: Index, report: ReportProgress) -> Stored:
-    """What most questions are about, in one put."""
+    """Adds the modules that most questions are about, in one put."""
     steps = [*_own_steps(), *_python_steps(StandardLibrary(), CORE_MODULES)]
-    return index.put(list(_told(steps, report)))
+    return index.put(list(_pages(steps, report)))
 
 
 def build_all(index: Index, report: ReportProgress) -> Stored:
-    """Everything; what is not known any more is removed."""
+    """Adds everything and removes what no longer exists."""
     modules = tuple(dict.fromkeys(DOCUMENTED_MODULES))
     library = StandardLibrary()
     steps: list[_Step] = [
@@ -55,7 +55,7 @@ def build_all(index: Index, report: ReportProgress) -> Stored:
     known: set[str] = set()
     stored = Stored()
     batch: list[Page] = []
-    for page in _told(steps, report):
+    for page in _pages(steps, report):
         known.add(page.url)
         batch.append(page)
         if len(batch) >= BATCH:
@@ -70,18 +70,18 @@ def build_all(index: Index, report: ReportProgress) -> Stored:
 
 
 def is_current(index: Index) -> bool:
-    """Is everything told, of this Python and of the packages that are installed now, in the form of today?"""
+    """Is everything of this Python and of the installed packages in the index, in the current edition?"""
     title, url = contents_page(()).title, contents_page(()).url
     contents = index.page(url)
-    if contents is None or contents.title != title or not contents.text.endswith(_EDITION_SAID):
+    if contents is None or contents.title != title or not contents.text.endswith(_EDITION_TEXT):
         return False
     expected = {package.title for package in installed()} | {own_title()}
-    told = {info.title for info in chain(index.pages(PACKAGES), index.pages(OWN))}
-    return expected <= told
+    titles = {info.title for info in chain(index.pages(PACKAGES), index.pages(OWN))}
+    return expected <= titles
 
 
 def _python_steps(library: StandardLibrary, modules: tuple[str, ...]) -> list[_Step]:
-    """The language first: where it explains a method too, it does so at greater length."""
+    """The language reference first: where it explains a method too, it does so at greater length."""
     return [("language", topic_pages), *((name, partial(module_pages, library, name)) for name in modules)]
 
 
@@ -96,11 +96,11 @@ def _package_steps() -> list[_Step]:
 
 def _contents(library: StandardLibrary, modules: tuple[str, ...]) -> Iterator[Page]:
     page = contents_page(tuple(name for name in modules if library.has(name)))
-    yield replace(page, text=f"{page.text}\n\n{_EDITION_SAID}")
+    yield replace(page, text=f"{page.text}\n\n{_EDITION_TEXT}")
 
 
-def _told(steps: list[_Step], report: ReportProgress) -> Iterator[Page]:
-    """The pages of all steps, each address once."""
+def _pages(steps: list[_Step], report: ReportProgress) -> Iterator[Page]:
+    """The pages of all steps, each URL once."""
     seen: set[str] = set()
     for number, (what, pages) in enumerate(steps, 1):
         for page in pages():

@@ -1,4 +1,8 @@
-"""The standard library as one thing: where its modules are, and who really defines a public name."""
+"""Outlines of the standard library: modules, their public names, docstrings and signatures.
+
+Source files are parsed, not imported. Modules written in C are imported and inspected, if they are in
+`inventory.NATIVE_MODULES`. A public name is resolved to the module that documents it.
+"""
 
 from __future__ import annotations
 
@@ -30,23 +34,23 @@ class ApiEntry:
     doc: str = ""
     members: tuple[tuple[str, ApiEntry], ...] = ()
     bases: tuple[str, ...] = ()
-    """What a class is made from, as written."""
+    """The base classes, as written."""
 
 
 @value
 class ModuleOutline:
-    """What can be read of a module without running it."""
+    """The outline of a module."""
 
     doc: str = ""
     entries: Mapping[str, ApiEntry] = {}
     imports: Mapping[str, tuple[str, str]] = {}
-    """Names that come from elsewhere: the module, and the name there."""
+    """Imported names: the module, and the name there."""
     aliases: Mapping[str, str] = {}
     """Names that mean another name of the module, or a method: `choice` is `Random.choice`."""
     stars: tuple[str, ...] = ()
     """Modules whose public names are taken over as a whole."""
     exported: tuple[str, ...] = ()
-    """What `__all__` says in so many words."""
+    """The literal names of `__all__`."""
     is_open: bool = True
     """Whether there is more than `exported`: no `__all__`, or one that is computed."""
 
@@ -55,7 +59,7 @@ _SIGNATURE = re.compile(r"(?:\w+ = )?[\w.]+\((?:[^()\n]|\([^()\n]*\))*\)(?:[ ]*-
 
 
 def summary(doc: str, limit: int = 200) -> str:
-    """The first paragraph of a docstring that says something, on one line, cut at a word."""
+    """The first paragraph of a docstring after signatures, on one line, cut at a word."""
     rest = doc.strip()
     while signature := _SIGNATURE.match(rest):
         rest = rest[signature.end() :].strip()
@@ -67,7 +71,7 @@ def summary(doc: str, limit: int = 200) -> str:
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
-_FAULTS = ("Error", "Exception", "Warning", "Interrupt", "Exit")
+_EXCEPTION_SUFFIXES = ("Error", "Exception", "Warning", "Interrupt", "Exit")
 
 
 @value
@@ -77,7 +81,7 @@ class _Exports:
 
 
 def read_outline(source: str, module: str, *, is_package: bool) -> ModuleOutline:
-    """What a module says of itself. Source that does not parse says nothing."""
+    """The outline of a source file; empty if it does not parse."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
@@ -124,7 +128,7 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _imported_late(function: Function, package: str) -> dict[str, tuple[str, str]]:
-    """What a module imports only when it is asked for, under the names it is asked for."""
+    """Names that a module imports lazily in `__getattr__`."""
     return {
         alias.name: (_origin(node, package), alias.name)
         for node in ast.walk(function)
@@ -180,7 +184,7 @@ def _aliases(tree: ast.Module) -> dict[str, str]:
 
 def _class_kind(node: ast.ClassDef) -> Kind:
     bases = [ast.unparse(base) for base in node.bases]
-    return "exception" if any(base.endswith(_FAULTS) for base in bases) else "class"
+    return "exception" if any(base.endswith(_EXCEPTION_SUFFIXES) for base in bases) else "class"
 
 
 def _function(node: Function, *, is_method: bool = False) -> ApiEntry:
@@ -199,7 +203,7 @@ def _is_variant(node: Function) -> bool:
 
 
 def _dotted(node: ast.expr) -> str:
-    """The name of what is called, decorates or is meant; empty if it is no plain name."""
+    """The dotted name of an expression; empty if it is not a plain name."""
     called = node.func if isinstance(node, ast.Call) else node
     return ast.unparse(called) if isinstance(called, ast.Name | ast.Attribute) else ""
 
@@ -214,16 +218,16 @@ def _signature(node: Function, *, is_method: bool) -> str:
 
 
 def _exports(tree: ast.Module) -> _Exports | None:
-    """What is said about `__all__`; nothing if it is not there."""
-    said = [_names(part) for node in _statements(tree.body) for part in _said_of_all(node)]
+    """The names of `__all__`; None if it is not defined."""
+    said = [_names(part) for node in _statements(tree.body) for part in _all_values(node)]
     if not said:
         return None
     names = tuple(name for part in said for name in part.names)
     return _Exports(names, any(part.is_open for part in said))
 
 
-def _said_of_all(node: ast.stmt) -> list[ast.expr]:
-    """What a statement assigns or adds to `__all__`."""
+def _all_values(node: ast.stmt) -> list[ast.expr]:
+    """The expressions that a statement assigns or adds to `__all__`."""
     if isinstance(node, ast.Assign):
         return [node.value] if any(_is_all(target) for target in node.targets) else []
     if isinstance(node, ast.AugAssign | ast.AnnAssign):
@@ -247,12 +251,12 @@ def _names(node: ast.expr) -> _Exports:
     return _Exports(is_open=True)
 
 
-_TOLD = re.compile(r"(?:\w+\.)?(?P<name>\w+)(?P<parameters>\([^\n]*?\))(?:\s|$)")
+_DOCSTRING_SIGNATURE = re.compile(r"(?:\w+\.)?(?P<name>\w+)(?P<parameters>\([^\n]*?\))(?:\s|$)")
 _INSTANCE = re.compile(r"\(\$\w+(?:, /)?(?:, )?")
 
 
 def native_outline(module: str) -> ModuleOutline:
-    """What a module says of itself; nothing if it is not on the list, or not there."""
+    """The outline of a native module; empty if it is not on the list, or not available."""
     if module not in NATIVE_MODULES:
         return ModuleOutline()
     try:
@@ -303,18 +307,18 @@ def _doc(item: object) -> str:
 
 
 def _native_signature(name: str, item: object) -> str:
-    """The parameters where C code tells them, in its signature or in the first words of its docstring."""
+    """The parameters of a C function, from its text signature or the start of its docstring."""
     text = getattr(item, "__text_signature__", None)
     if isinstance(text, str):
         return _INSTANCE.sub("(", text)
-    told = _TOLD.match(_doc(item))
+    told = _DOCSTRING_SIGNATURE.match(_doc(item))
     return told["parameters"] if told and told["name"] == name else ""
 
 
 _DEPTH = 6
-"""How often a name may come from yet another module."""
+"""How many imports a name is followed through."""
 
-# What a public module is really called, where its name is given to it while Python starts.
+# Real names of public modules that get their name while Python starts.
 _FILES = {"os.path": os.path.__name__, "collections.abc": "_collections_abc"}
 
 # Modules whose functions are the methods of one object, bound while they are imported.
@@ -335,7 +339,7 @@ class StandardLibrary:
         self._outlines: dict[str, ModuleOutline] = {}
 
     def outline(self, module: str) -> ModuleOutline:
-        """What a module says of itself; empty where there is none."""
+        """The outline of a module; empty if there is no such module."""
         if module not in self._outlines:
             self._outlines[module] = _read(_FILES.get(module, module))
         return self._outlines[module]
@@ -346,7 +350,7 @@ class StandardLibrary:
         return bool(outline.doc or outline.entries or outline.stars)
 
     def members(self, module: str) -> Iterator[tuple[str, ApiEntry]]:
-        """The public names of a module, with what their real home says about them."""
+        """The public names of a module, with the documentation of the module that defines them."""
         if module in _BOUND:
             bound = self._resolve(*_BOUND[module])
             yield from bound.members if bound else ()
@@ -363,13 +367,13 @@ class StandardLibrary:
                 yield name.removeprefix(prefix), entry
 
     def _public(self, module: str, depth: int = _DEPTH) -> dict[str, None]:
-        """Names in the order in which they are told, each once."""
+        """Public names in order of definition, each once."""
         outline = self.outline(module)
         names = dict.fromkeys(outline.exported)
         if not outline.is_open or not depth:
             return names
         for star in outline.stars:
-            # What another documented module tells is told there.
+            # Names of another documented module have their pages there.
             names |= {} if star in DOCUMENTED_MODULES else self._public(star, depth - 1)
         if not outline.exported:
             told = [*outline.entries]
@@ -379,7 +383,7 @@ class StandardLibrary:
         return names
 
     def _resolve(self, module: str, name: str, depth: int = _DEPTH) -> ApiEntry | None:
-        """Whoever documents a name; else whoever defines it."""
+        """The entry that documents a name; else the one that defines it."""
         outline = self.outline(module)
         known = outline.entries.get(name)
         if not depth:
@@ -397,13 +401,13 @@ class StandardLibrary:
         return known
 
     def _named(self, module: str, path: str, depth: int) -> ApiEntry | None:
-        """What a dotted name means inside a module."""
+        """Resolves a dotted name inside a module."""
         name, _, rest = path.partition(".")
         entry = self._resolve(module, name, depth)
         return dict(entry.members).get(rest) if entry and rest else entry
 
     def _with_inherited(self, module: str, entry: ApiEntry, depth: int) -> ApiEntry:
-        """A class with what it has from private bases, which have no page of their own."""
+        """A class with the members of its private bases, which have no page of their own."""
         members = dict(entry.members)
         doc = entry.doc
         for written in entry.bases:
@@ -418,7 +422,7 @@ class StandardLibrary:
 
 
 def _places(outline: ModuleOutline, module: str, name: str) -> list[tuple[str, str]]:
-    """Where else a name may be explained, nearest first."""
+    """Other modules that may document a name, nearest first."""
     said = outline.aliases.get(name, name)
     head, _, rest = said.partition(".")
     if outline.imports.get(head, ("", "*"))[1] == "":
@@ -431,7 +435,7 @@ def _places(outline: ModuleOutline, module: str, name: str) -> list[tuple[str, s
 
 
 def _is_private(module: str) -> bool:
-    """Is it the inner half of a module?"""
+    """Is it a private module?"""
     return module.rpartition(".")[2].startswith("_")
 
 
@@ -448,7 +452,7 @@ def _read(module: str) -> ModuleOutline:
 
 
 def _located(module: str) -> ModuleSpec | None:
-    """Where a module of the standard library is, found without importing its parents."""
+    """Finds a module of the standard library without importing its parents."""
     inner = [path for path in sys.path if path.endswith((".zip", "lib-dynload", "DLLs"))]
     paths: list[str] | None = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), *inner]
     spec = None

@@ -1,4 +1,4 @@
-"""Pages of groundwire's own documentation: out of the package, or out of the checkout it runs from."""
+"""Pages of groundwire's own documentation, from the package or from the checkout it runs in."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PACKAGE = Path(__file__).parents[2]
 
 
 def own_pages() -> Iterator[Page]:
-    """The documentation, each document under the project's address with its name as the fragment."""
+    """The documents, each with the URL of the project and its name as the fragment."""
     base, title = _project()
     for path in _documents():
         text = plain_readme(path.read_text("utf-8"), "text/markdown")
@@ -34,7 +34,7 @@ def own_pages() -> Iterator[Page]:
 
 
 def own_title() -> str:
-    """What the first page is called while this version is installed."""
+    """The title of the first page, with the installed version."""
     return _project()[1]
 
 
@@ -47,7 +47,7 @@ def _project() -> tuple[str, str]:
 
 
 def _documents() -> list[Path]:
-    """README and documents: package data where it is installed, beside `src` in a checkout."""
+    """README and documents: package data if it is installed, next to `src` in a checkout."""
     folder = _PACKAGE / "docs"
     if folder.is_dir():
         return sorted(folder.glob("*.md"))

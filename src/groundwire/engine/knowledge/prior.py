@@ -1,7 +1,7 @@
-"""Who is meant when many could be: what most questions are about comes before what few have heard of.
+"""Ranking prior: pages of widely used modules rank above equally good matches in rarely used ones.
 
-A question in plain words fits the methods of seldom used modules as well as it fits what everybody uses;
-words alone do not tell them apart. Pages that somebody has added, and all others, stand as they are found.
+A question in plain words matches methods of rarely used modules as well as widely used ones. Pages that the
+user added keep their rank.
 """
 
 from __future__ import annotations
@@ -19,36 +19,38 @@ _RARELY_USED = frozenset(data_words(Path(__file__).parent, "rarely_used_pages"))
 _LIBRARY = f"{BASE_URL}library/"
 _PART = f" — {PART_OF}"
 _PACKAGE = " — Python package"
-_SELDOM_WORTH = 0.8
-_OTHERS_WORTH = 0.92
-_WIDER = 3
-"""So many more passages are looked at than are asked for."""
-_LEEWAY = 10
-"""Places; the more, the further down the first ones may go."""
+_RARE_PRIOR = 0.8
+_OTHER_PRIOR = 0.92
+"""Priors of rarely used pages, and of pages that are neither core nor rare. Chosen by hand."""
+_CANDIDATES = 3
+"""Passages that are searched for each one that is returned. Chosen."""
+_RANK_OFFSET = 10
+"""Added to the rank before it is divided by the prior: the more, the further the first hits may fall.
+Chosen."""
 
 
 def search_with_prior(index: Index, query: str, options: SearchOptions, limit: int) -> list[Passage]:
-    """The passages that answer best, at most `limit`; what is often meant before what seldom is."""
-    placed: list[tuple[float, Passage]] = []
-    for place, passage in enumerate(index.search(query, options, _WIDER * limit)):
-        worth = page_prior(passage.url, passage.title)
-        placed.append(((place + _LEEWAY) / worth, replace(passage, score=passage.score * worth)))
-    placed.sort(key=lambda item: item[0])
-    return [passage for _, passage in placed[:limit]]
+    """Searches the index and re-ranks the passages by the prior of their pages; at most `limit`."""
+    ranked: list[tuple[float, Passage]] = []
+    for rank, passage in enumerate(index.search(query, options, _CANDIDATES * limit)):
+        prior = page_prior(passage.url, passage.title)
+        ranked.append(((rank + _RANK_OFFSET) / prior, replace(passage, score=passage.score * prior)))
+    ranked.sort(key=lambda item: item[0])
+    return [passage for _, passage in ranked[:limit]]
 
 
 def page_prior(url: str, title: str) -> float:
-    """What a page counts among others that fit as well; at most 1."""
+    """The prior of a page, at most 1."""
     if url.startswith(_LIBRARY):
         page = url.removeprefix(_LIBRARY).partition(".html")[0]
-        return 1.0 if page in _USUAL else _SELDOM_WORTH if page in _RARELY_USED else _OTHERS_WORTH
+        return 1.0 if page in _CORE_PAGES else _RARE_PRIOR if page in _RARELY_USED else _OTHER_PRIOR
     if _PART in title:
-        return _SELDOM_WORTH
-    return _OTHERS_WORTH if title.endswith(_PACKAGE) else 1.0
+        return _RARE_PRIOR
+    return _OTHER_PRIOR if title.endswith(_PACKAGE) else 1.0
 
 
 def _page_of(module: str) -> str:
     return module_url(module).removeprefix(_LIBRARY).partition(".html")[0]
 
 
-_USUAL = frozenset(map(_page_of, CORE_MODULES)) | {"stdtypes", "exceptions"}
+_CORE_PAGES = frozenset(map(_page_of, CORE_MODULES)) | {"stdtypes", "exceptions"}

@@ -36,7 +36,7 @@ def module_pages(library: StandardLibrary, module: str) -> Iterator[Page]:
 
 
 def contents_page(modules: tuple[str, ...]) -> Page:
-    """What there is; its title tells which Python it was read from."""
+    """The table of contents; its title has the version of Python."""
     version = sys.version.partition(" ")[0]
     names = ", ".join(sorted(modules))
     text = f"The standard library of Python {version} has {len(modules)} documented modules: {names}."
@@ -55,7 +55,7 @@ def python_page(url: str, subject: str, text: str) -> Page:
 
 
 def qualified(module: str, name: str) -> str:
-    """As people write it: what is built in has no module."""
+    """The name as it is written in code: built-in names have no module."""
     return name if module == "builtins" else f"{module}.{name}"
 
 
@@ -73,7 +73,7 @@ def _member_pages(module: str, name: str, entry: ApiEntry) -> Iterator[Page]:
 
 
 def titled(name: str, module: str) -> str:
-    """A name with what it, or else its module, is for: a page is found by its purpose too."""
+    """A name with its purpose, or else that of its module: pages are searched by purpose too."""
     purposes, synopses = knowledge_table("purposes"), knowledge_table("synopses")
     if name in purposes:
         return f"{name} — {purposes[name]}"
@@ -97,10 +97,10 @@ def _module_text(module: str, doc: str, members: list[tuple[str, ApiEntry]]) -> 
 
 
 def _listed(prefix: str, members: list[tuple[str, ApiEntry]] | tuple[tuple[str, ApiEntry], ...]) -> str:
-    """A list of the members with what they are for."""
+    """A list of the members with their summaries."""
     dot = f"{prefix}." if prefix else ""
-    said = ((name, summary(entry.doc)) for name, entry in members)
-    return "\n".join(f"- {dot}{name}: {line}" for name, line in said if line)
+    summaries = ((name, summary(entry.doc)) for name, entry in members)
+    return "\n".join(f"- {dot}{name}: {line}" for name, line in summaries if line)
 
 
 _UNDERLINE = re.compile(r"^([*=\-~^])\1{3,}\n", re.MULTILINE)
@@ -112,8 +112,8 @@ _ENTRY = re.compile(
 
 
 def topic_pages() -> Iterator[Page]:
-    """The topics, and apart from them the methods that they explain one by one."""
-    from pydoc_data.topics import topics  # noqa: PLC0415  nearly a megabyte, read once in an index's life
+    """The topics of the language reference, and a page for each method that they explain."""
+    from pydoc_data.topics import topics  # noqa: PLC0415  nearly a megabyte, needed once for an index
 
     for page, labels in knowledge_table("topic_pages").items():
         for label in labels.split():

@@ -1,4 +1,4 @@
-"""What reading begins and ends with: bytes from somewhere, and a page or the reason for none."""
+"""Documents to read, their kinds (by media type, file name or content), and the results of reading."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ LONGEST_TEXT = 4_000_000
 
 @value
 class Document:
-    """Bytes, and what is known about them."""
+    """Bytes with their metadata."""
 
     data: bytes
     media_type: str
     url: str = ""
     charset: str = ""
     title: str = ""
-    """What it is called where it does not say so itself: a file's name."""
+    """The title if the document has none: a file name."""
     headers: Mapping[str, str] = {}
-    """Of the response it came in; lower-case names."""
+    """Headers of the HTTP response, names in lower case."""
 
 
 @value
 class DocumentContent:
-    """What stands in a document."""
+    """Text and metadata of a document."""
 
     text: str
     title: str = ""
     published: str = ""
     language: str = ""
     address: str = ""
-    """Where it says it belongs, if that is the same host."""
+    """The canonical URL it declares, if that is on the same host."""
     links: tuple[str, ...] = ()
-    """Web addresses it leads to, without those it asks not to follow."""
+    """URLs of its links, without those marked `nofollow`."""
     refusal: str = ""
-    """Why it must not be kept."""
+    """Why it must not be indexed; empty if it may be."""
 
 
 @value
 class ReadResult:
-    """A page, or why there is none; and where its links lead."""
+    """A page, or the reason why there is none; and the links of the document."""
 
     page: Page | None = None
     why: str = ""
@@ -78,16 +78,16 @@ SUFFIXES: Mapping[str, str] = {
 }
 
 ACCEPT = ", ".join(("text/html", *(name for name in MEDIA_TYPES if name != "text/html")))
-"""What a server is asked for."""
+"""The `Accept` header of page requests."""
 
 _BARE_NAMES = frozenset(
     ("readme", "license", "licence", "copying", "notice", "changelog", "changes", "news", "authors", "todo")
 )
-_LOOKED_AT = 1024
+_SNIFFED_BYTES = 1024
 
 
 def media_type_of(name: str) -> str:
-    """By the name of a file; empty if nothing of its kind can be read."""
+    """The media type for a file name; empty if such files cannot be read."""
     name = name.lower()
     if name in _BARE_NAMES:
         return "text/plain"
@@ -96,24 +96,24 @@ def media_type_of(name: str) -> str:
 
 
 def kind_of(data: bytes, media_type: str, url: str = "") -> str:
-    """The kind of a document; empty if nobody here can read it.
+    """The kind of a document; empty if it cannot be read.
 
-    What a server calls plain text or nothing at all is often Markdown or a PDF: then name and bytes decide.
+    What servers declare as plain text, or not at all, is often Markdown or PDF: then name and bytes decide.
     """
-    if data[:_LOOKED_AT].lstrip().startswith(b"%PDF-"):
+    if data[:_SNIFFED_BYTES].lstrip().startswith(b"%PDF-"):
         return PDF
     kind = MEDIA_TYPES.get(media_type, "")
     if kind == TEXT or media_type in ("", "application/octet-stream"):
         named = MEDIA_TYPES.get(media_type_of(_file_name(url)), "")
-        return named if named in (MARKDOWN, REST) else kind or _by_looks(data)
+        return named if named in (MARKDOWN, REST) else kind or _sniff_kind(data)
     return kind
 
 
-def _by_looks(data: bytes) -> str:
-    head = data[:_LOOKED_AT].lstrip().lower()
+def _sniff_kind(data: bytes) -> str:
+    head = data[:_SNIFFED_BYTES].lstrip().lower()
     if head.startswith((b"<!doctype html", b"<html")):
         return HTML
-    return "" if b"\0" in data[:_LOOKED_AT] or not is_text(data) else TEXT
+    return "" if b"\0" in data[:_SNIFFED_BYTES] or not is_text(data) else TEXT
 
 
 def is_text(data: bytes) -> bool:
@@ -128,7 +128,7 @@ def is_text(data: bytes) -> bool:
 
 
 def is_other_data(data: bytes, charset: str = "") -> bool:
-    """Is it called text and none: too many zero bytes, and not because each sign takes two bytes?"""
+    """Is it binary data declared as text: too many zero bytes, and not UTF-16?"""
     is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff")) or charset.lower().startswith("utf-16")
     return not is_wide and data.count(0) * 1000 > len(data)
 

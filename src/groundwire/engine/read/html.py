@@ -1,4 +1,8 @@
-"""HTML: what its head says, and the readable part of its body."""
+"""Reads HTML: metadata of the head, and the readable part of the body as blocks of text.
+
+The tree is walked without recursion. Navigation, scripts and hidden elements are left out; menus without
+markup of their own are recognised by their share of links.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +37,13 @@ _DATES = (
 
 
 def title_of(root: etree._Element) -> str:
-    """What it calls itself where others link to it, else its title, else its first heading."""
+    """`og:title`, else the title, else the first heading."""
     named = _metas(root).get("og:title", "")
     return named or _words(root.find(".//title")) or _words(next(root.iter("h1"), None))
 
 
 def published_of(root: etree._Element) -> str:
-    """When it was published."""
+    """The publication date."""
     metas = _metas(root)
     for name in _DATES:
         if date := normal_date(metas.get(name, "")):
@@ -52,30 +56,30 @@ def published_of(root: etree._Element) -> str:
 
 
 def language_of(root: etree._Element, headers: Mapping[str, str]) -> str:
-    """The language by its two letters, where it is said."""
+    """The declared language, two letters."""
     html = root if root.tag == "html" else root.find("html")
-    said = "" if html is None else html.get("lang") or html.get("xml:lang") or ""
+    declared = "" if html is None else html.get("lang") or html.get("xml:lang") or ""
     metas = _metas(root)
-    for text in (said, metas.get("content-language", ""), headers.get("content-language", "")):
+    for text in (declared, metas.get("content-language", ""), headers.get("content-language", "")):
         if code := two_letters(text):
             return code
     return ""
 
 
 def two_letters(text: str) -> str:
-    """`de` of `de-AT`; empty if it begins otherwise."""
+    """`de` of `de-AT`; empty if it does not start with two letters."""
     code = _PARTS.split(text.strip().lower(), maxsplit=1)[0]
     return code if len(code) == 2 and code.isascii() and code.isalpha() else ""
 
 
 def base_of(root: etree._Element, url: str) -> str:
-    """What relative addresses are relative to."""
+    """The base URL of relative links."""
     base = root.find(".//base[@href]")
     return url if base is None else _joined(url, base.get("href"))
 
 
 def canonical_of(root: etree._Element, url: str, base: str) -> str:
-    """The address it wants to be known by, if that is on the same host."""
+    """The canonical URL, if it is on the same host."""
     for link in root.iter("link"):
         if "canonical" in (link.get("rel") or "").lower().split():
             address = safe_address(urldefrag(_joined(base, link.get("href"))).url)
@@ -85,7 +89,7 @@ def canonical_of(root: etree._Element, url: str, base: str) -> str:
 
 
 def links_of(root: etree._Element, base: str) -> tuple[str, ...]:
-    """Web addresses it leads to, each once, without fragments."""
+    """The URLs of its links, each once, without fragments."""
     found: dict[str, None] = {}
     for link in root.iter("a", "area"):
         href = link.get("href")
@@ -100,21 +104,21 @@ def links_of(root: etree._Element, base: str) -> tuple[str, ...]:
 
 
 def robots_of(root: etree._Element, headers: Mapping[str, str]) -> set[str]:
-    """What it asks of robots: `noindex`, `nofollow`, `none`; in its head or in a header of the response."""
-    asked = headers.get("x-robots-tag", "").lower()
-    # `googlebot: noindex` is meant for somebody else, and so is everything behind it.
-    agent, colon, wishes = asked.partition(":")
+    """Robots directives (`noindex`, `nofollow`, `none`) of the head and of the `X-Robots-Tag` header."""
+    directives = headers.get("x-robots-tag", "").lower()
+    # `googlebot: noindex` is for another agent, and so is everything after it.
+    agent, colon, own_directives = directives.partition(":")
     if colon and agent.strip() in (_AGENT, "*"):
-        asked = wishes
+        directives = own_directives
     elif colon:
-        asked = agent.rpartition(",")[0]
+        directives = agent.rpartition(",")[0]
     metas = _metas(root)
-    asked = ",".join((asked, metas.get("robots", ""), metas.get(_AGENT, ""))).lower()
-    return {word.strip() for word in asked.split(",") if word.strip()}
+    directives = ",".join((directives, metas.get("robots", ""), metas.get(_AGENT, ""))).lower()
+    return {word.strip() for word in directives.split(",") if word.strip()}
 
 
 def _metas(root: etree._Element) -> dict[str, str]:
-    """The first of every name."""
+    """The `meta` elements; of each name the first."""
     found: dict[str, str] = {}
     for meta in root.iter("meta"):
         name = meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv")
@@ -125,7 +129,7 @@ def _metas(root: etree._Element) -> dict[str, str]:
 
 
 def _linked_data(root: etree._Element) -> Iterator[str]:
-    """`datePublished` in JSON-LD, wherever it stands."""
+    """All `datePublished` values in JSON-LD."""
     for script in root.iter("script"):
         if (script.get("type") or "").strip().lower() != "application/ld+json":
             continue
@@ -151,7 +155,7 @@ def _joined(base: str, href: str | None) -> str:
     try:
         joined = urljoin(base, (href or "").strip())
         urlsplit(joined)
-    except ValueError:  # brackets that are no IPv6 address
+    except ValueError:  # brackets that are not an IPv6 address
         return ""
     return joined
 
@@ -161,7 +165,7 @@ def _words(element: etree._Element | None) -> str:
 
 
 _MOST_ELEMENTS = 400_000
-# Not the head as a whole: where nobody closed it, libxml2 leaves <main> and its like inside.
+# Not the whole head: if it is not closed, libxml2 leaves <main> and other elements inside.
 LEFT_OUT = frozenset(
     (
         *("title", "script", "style", "noscript", "template", "nav", "aside", "footer", "select"),
@@ -197,13 +201,13 @@ _FEW_WORDS = 12
 
 @value
 class TextBlock:
-    """A piece of text that stands by itself."""
+    """A block of text."""
 
     kind: str
     """paragraph, heading, item, row or pre."""
     text: str
     linked: int = 0
-    """How many of its characters lead somewhere."""
+    """The number of its characters inside links."""
 
 
 def blocks_of(root: etree._Element, left_out: frozenset[str] = LEFT_OUT) -> list[TextBlock]:
@@ -232,18 +236,19 @@ def blocks_of(root: etree._Element, left_out: frozenset[str] = LEFT_OUT) -> list
 
 
 def without_menus(blocks: Sequence[TextBlock]) -> list[TextBlock]:
-    """Without blocks that are mostly links and the few words between two of them; all if nothing is left."""
+    """Drops blocks that are mostly links, and short blocks between two of them; all blocks if none is
+    left."""
     menu = [_is_menu(block) for block in blocks]
     kept = [
         block
-        for place, block in enumerate(blocks)
-        if not menu[place] and not (_is_short(block) and all(_around(menu, place)))
+        for position, block in enumerate(blocks)
+        if not menu[position] and not (_is_short(block) and all(_around(menu, position)))
     ]
     return kept if any(block.kind != "heading" for block in kept) else list(blocks)
 
 
 def joined(blocks: Iterable[TextBlock]) -> str:
-    """One text: blank lines between blocks, but none within a list or a table."""
+    """Joins blocks: blank lines between them, except within a list or a table."""
     pieces: list[str] = []
     before = ""
     for block in blocks:
@@ -262,9 +267,9 @@ def _is_short(block: TextBlock) -> bool:
     return block.kind in ("paragraph", "item") and len(block.text.split()) < _FEW_WORDS
 
 
-def _around(menu: Sequence[bool], place: int) -> tuple[bool, bool]:
-    before = menu[place - 1] if place else False
-    return before, menu[place + 1] if place + 1 < len(menu) else before
+def _around(menu: Sequence[bool], position: int) -> tuple[bool, bool]:
+    before = menu[position - 1] if position else False
+    return before, menu[position + 1] if position + 1 < len(menu) else before
 
 
 def _is_left_out(element: etree._Element, names: frozenset[str]) -> bool:
@@ -284,24 +289,24 @@ def _is_left_out(element: etree._Element, names: frozenset[str]) -> bool:
 
 
 class _Flow:
-    """Collects text until a block ends."""
+    """Collects the text of elements into blocks."""
 
     def __init__(self) -> None:
         self.blocks: list[TextBlock] = []
         self.skipped: etree._Element | None = None
-        """Left out: its end is to be ignored."""
+        """The element that is left out: its end event is ignored."""
         self._pieces: list[str] = []
         self._begun = False
-        """Is there more than space among the pieces?"""
+        """Is there more than white space among the pieces?"""
         self._linked = 0
         self._links = 0
         self._kind = "paragraph"
         self._rows = 0
         self._layouts: list[bool] = []
-        """For every table we are in: does it hold the page together instead of data?"""
+        """For every open table: is it a layout table?"""
 
     def enter(self, element: etree._Element) -> None:
-        """Begin an element."""
+        """Starts an element."""
         tag = element.tag
         if tag == "a" and element.get("href") is not None:
             self._links += 1
@@ -320,7 +325,7 @@ class _Flow:
             self._border(tag, begins=True)
 
     def leave(self, element: etree._Element) -> None:
-        """End an element."""
+        """Ends an element."""
         if element is self.skipped:
             self.skipped = None
             return
@@ -337,7 +342,7 @@ class _Flow:
             self._border(tag, begins=False)
 
     def write(self, text: str | None) -> None:
-        """Text inside a block."""
+        """Adds text to the block."""
         if text:
             text = _SPACES.sub(" ", text)
             self._pieces.append(text)
@@ -346,14 +351,14 @@ class _Flow:
                 self._linked += len(text)
 
     def preformatted(self, text: str) -> None:
-        """Text whose spaces and lines count."""
+        """Adds a block of preformatted text."""
         self.flush()
         text = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
         if text.strip():
             self.blocks.append(TextBlock("pre", text))
 
     def flush(self) -> None:
-        """End the block."""
+        """Ends the block."""
         text = _DOUBLED.sub(" ", _BREAKS.sub("\n", "".join(self._pieces))).strip()
         if self._kind == "row":
             text = text.strip(" |")
@@ -382,7 +387,7 @@ class _Flow:
 
 
 def _is_layout(table: etree._Element) -> bool:
-    """Tables in tables, and tables with headings, were how pages were laid out once."""
+    """Nested tables and tables with headings are used for page layout."""
     if table.get("role") == "presentation":
         return True
     inside = table.iter("table", *_HEADINGS)
@@ -392,29 +397,29 @@ def _is_layout(table: etree._Element) -> bool:
 
 _LONGEST = 10_000_000
 _SHORT = 250
-"""A main part with fewer characters may be an empty frame: then the whole page is looked at."""
+"""Characters; a shorter main part may be an empty frame, then the whole page is read."""
 
 
 def read_html(document: Document) -> DocumentContent:
-    """What stands in it. The page decides about its own address only within its host."""
+    """Reads an HTML document. Its canonical URL is used only on the same host."""
     root = parse(decode(document.data[:_LONGEST], document.charset, markup=True))
     if root is None:
         return DocumentContent("")
     base = base_of(root, document.url)
-    asks = robots_of(root, document.headers)
+    directives = robots_of(root, document.headers)
     return DocumentContent(
         text=_readable(root),
         title=title_of(root),
         published=published_of(root),
         language=language_of(root, document.headers),
         address=canonical_of(root, document.url, base),
-        links=() if asks & {"nofollow", "none"} else links_of(root, base),
-        refusal="it asks not to be indexed" if asks & {"noindex", "none"} else "",
+        links=() if directives & {"nofollow", "none"} else links_of(root, base),
+        refusal="it asks not to be indexed" if directives & {"noindex", "none"} else "",
     )
 
 
 def read_fragment(markup: str) -> tuple[str, str]:
-    """Text and first heading of markup that is all content: what Markdown and reStructuredText become."""
+    """Text and first heading of markup without navigation: rendered Markdown and reStructuredText."""
     root = parse(markup)
     if root is None:
         return "", ""
@@ -425,7 +430,7 @@ def read_fragment(markup: str) -> tuple[str, str]:
 
 
 def parse(markup: str) -> etree._Element | None:
-    """The tree, at most 256 levels deep (libxml2's own bound), with nothing loaded and nothing expanded."""
+    """Parses HTML: at most 256 levels deep (libxml2's limit), nothing is loaded or expanded."""
     parser = etree.HTMLParser(
         encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=False
     )
@@ -445,7 +450,7 @@ def _readable(root: etree._Element) -> str:
 
 
 def _main_part(root: etree._Element) -> etree._Element | None:
-    """The element that says it is the main one; one of several articles is not."""
+    """The element marked as main content; an article only if it is the only one."""
     for element in root.iter("main", "div", "section", "article"):
         if element.tag == "main" or element.get("role") == "main":
             return element

@@ -1,4 +1,7 @@
-"""From bytes to text: byte order mark, what was declared, UTF-8, and what browsers fall back to."""
+"""Normalises raw input: bytes to text, control characters, publication dates.
+
+Charsets in order: byte order mark, declaration, UTF-8, and the fallback of browsers.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from datetime import UTC, datetime
 _MARKS: Mapping[bytes, str] = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _FALLBACK = "cp1252"
 _ALIASES: Mapping[str, str] = {
-    # https://encoding.spec.whatwg.org: what calls itself Latin-1 is Windows-1252 with its quotation marks.
+    # https://encoding.spec.whatwg.org: the label Latin-1 means Windows-1252.
     **dict.fromkeys(("ascii", "usascii", "latin1", "iso88591", "l1", "windows1252", "cp1252"), _FALLBACK),
     **{f"iso8859{number}": f"iso8859-{number}" for number in (*range(2, 9), 10, 13, 14, 15, 16)},
     **{f"windows{number}": f"cp{number}" for number in (874, *range(1250, 1259)) if number != 1252},
@@ -31,17 +34,17 @@ _ALIASES: Mapping[str, str] = {
     "ibm866": "cp866",
     "cp866": "cp866",
 }
-"""What browsers know, and nothing else: Python has codecs that no page should choose."""
+"""The encodings of browsers, and no others: Python has codecs that no page should choose."""
 
 _DECLARED = re.compile(rb"""<meta[^>]{0,400}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
 _XML_DECLARED = re.compile(rb"""^\s{0,100}<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})""")
-_LOOKED_AT = 4096
-# Hints where a line may break would part words that are searched for.
+_SNIFFED_BYTES = 4096
+# Control characters, and hints where a line may break: they would split words.
 _UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b\u2060\ufeff\ud800-\udfff]")
 
 
 def decode(data: bytes, charset: str = "", *, markup: bool = False) -> str:
-    """The text. In markup a declaration inside the document counts where nobody outside made one."""
+    """Decodes a document. In markup, the charset declared in the document is used if no other is given."""
     for mark, codec in _MARKS.items():
         if data.startswith(mark):
             return data[len(mark) :].decode(codec, "replace")
@@ -55,7 +58,7 @@ def decode(data: bytes, charset: str = "", *, markup: bool = False) -> str:
 
 
 def clean(text: str) -> str:
-    """The text with plain line ends and without signs that nobody sees."""
+    """The text with `\\n` line ends and without invisible characters."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x85", "\n").replace("\x0c", "\n\n")
     return _UNWANTED.sub("", text)
 
@@ -64,10 +67,10 @@ def _candidates(data: bytes, charset: str, *, markup: bool) -> Iterator[str]:
     if codec := _codec(charset):
         yield codec
     if markup:
-        head = data[:_LOOKED_AT]
+        head = data[:_SNIFFED_BYTES]
         for pattern in (_XML_DECLARED, _DECLARED):
             match = pattern.search(head)
-            # A declaration that can be read as ASCII is not in UTF-16, whatever it says.
+            # A declaration that is readable as ASCII is not UTF-16, whatever it declares.
             if match and (codec := _codec(match[1].decode("ascii", "replace"))):
                 yield "utf-8" if codec.startswith("utf-16") else codec
     yield "utf-8"
@@ -78,23 +81,23 @@ def _codec(charset: str) -> str:
 
 
 _DAY = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
-_MOMENT = re.compile(
+_TIMESTAMP = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:[.,]\d+)? ?(Z|[+-]\d\d:?\d\d)?", re.IGNORECASE
 )
 _EARLIEST, _LATEST = 1970, 2200
 
 
 def normal_date(text: str) -> str:
-    """A moment with its offset, or the day alone; empty if it is neither."""
+    """A date as RFC 3339: with time and offset if both are given, else the day; empty if it is not a date."""
     text = text.strip()[:60]
-    moment = _MOMENT.match(text)
-    if moment and moment[3]:
-        return _moment(f"{moment[1]}T{moment[2]}{moment[3].upper()}")
+    timestamp = _TIMESTAMP.match(text)
+    if timestamp and timestamp[3]:
+        return _timestamp(f"{timestamp[1]}T{timestamp[2]}{timestamp[3].upper()}")
     day = _DAY.match(text)
     return _day(int(day[1]), int(day[2]), int(day[3])) if day else ""
 
 
-def _moment(text: str) -> str:
+def _timestamp(text: str) -> str:
     try:
         found = datetime.fromisoformat(text)
         utc = found.astimezone(UTC)

@@ -1,9 +1,9 @@
-"""Reading documents of strangers in a process apart, with limits of time, processor and memory.
+"""Reads untrusted documents in worker processes, with limits of time, CPU and memory.
 
-A parser that meets the right bytes takes minutes, and a thread cannot be stopped. So each document that was
-fetched, or that is a file, is read by a worker process (`worker.py`). An ordinary page costs a way through
-two pipes; a page that exceeds its limits costs itself and nothing else. The knowledge that groundwire starts
-with is read in this process: it comes with Python and is not hostile.
+On malicious input a parser can take minutes, and a thread cannot be stopped. So every fetched document and
+every file is read by a worker process (`worker.py`). An ordinary page costs a round trip through two pipes; a
+page that exceeds its limits affects no other. The built-in knowledge is read in this process: it comes with
+Python and is trusted.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from groundwire.transport.fetch import Fetched
 from groundwire.transport.workers import WorkerLost, WorkerPool
 
 SECONDS = 60.0
-"""For a document that somebody wants in the index: a book in PDF takes long."""
+"""Timeout for a document that is added to the index: a book in PDF takes long."""
 SECONDS_OF_A_SEARCH = 3.0
-"""For a page that a search found."""
+"""Timeout for a page that a search found."""
 
 POOL = WorkerPool("groundwire.engine.read.worker")
 
 
 def read_isolated(document: Document, seconds: float = SECONDS) -> ReadResult:
-    """The page, or why there is none. Blocks."""
+    """Reads a document in a worker process. Blocks."""
     try:
         return decode_reading(POOL.call(encode_document(document, seconds), seconds))
     except (WorkerLost, UpstreamWireError) as error:
@@ -35,7 +35,7 @@ def read_isolated(document: Document, seconds: float = SECONDS) -> ReadResult:
 
 
 class PageReader:
-    """Reads what a search found."""
+    """Reads the pages that a search found, in worker processes."""
 
     def __init__(self, seconds: float = SECONDS_OF_A_SEARCH) -> None:
         self._seconds = seconds
@@ -51,16 +51,16 @@ class PageReader:
         return decode_reading(POOL.call(request, self._seconds)).page
 
     def warm(self, count: int) -> None:
-        """Start workers for so many pages at once."""
+        """Starts workers for this many pages at once."""
         POOL.warm(count)
 
     def close(self) -> None:
-        """End the workers that have nothing to do."""
+        """Stops idle workers."""
         POOL.close_idle()
 
 
 def encode_document(document: Document, seconds: float) -> bytes:
-    """A request for the worker: a line of JSON, and the bytes of the document."""
+    """A request to the worker: a line of JSON, then the bytes of the document."""
     about: JsonObject = {name: getattr(document, name) for name in field_names(Document) if name != "data"}
     about |= {"headers": dict(document.headers), "seconds": seconds}
     return dump_json(about).encode() + b"\n" + document.data
@@ -93,7 +93,7 @@ def encode_reading(reading: ReadResult) -> bytes:
 
 
 def decode_reading(response: bytes) -> ReadResult:
-    """What the worker read. It has met hostile bytes: nothing it says is taken for more than text."""
+    """Decodes the worker's response. It may be compromised by its input: only text is accepted."""
     try:
         body = load_json(response, UpstreamWireError)
     except WireError:
@@ -105,4 +105,4 @@ def decode_reading(response: bytes) -> ReadResult:
             return ReadResult(Page(**kept), why, tuple(link for link in links if isinstance(link, str)))
         case {"page": None, "why": str(why), "links": list(links)}:
             return ReadResult(None, why, tuple(link for link in links if isinstance(link, str)))
-    raise UpstreamWireError("the worker said something else than a page")
+    raise UpstreamWireError("The worker did not return a page.")

@@ -28,7 +28,7 @@ _MUST, _SHOULD = Occur.Must, Occur.Should
 _CACHED_WORDS = 4096
 _MOST_ENDINGS = 64
 _SYNONYM_WEIGHT = 0.6
-"""Boost of synonyms, relative to the words of the query. Chosen by hand. @@SYN@@"""
+"""Boost of synonyms, relative to the words of the query. Chosen by hand."""
 
 
 @value
