@@ -1,4 +1,4 @@
-"""The embedded index beside bare FTS5 and bare tantivy: the same passages, the same queries, in one run.
+"""The embedded index next to plain FTS5 and plain tantivy: the same passages, the same queries, in one run.
 
 Synthetic text with Zipf's law over 50,000 words, of which the first are real stop words; it is made before
 anything is timed. All three return address, title and text of the best 20 passages; the bare engines search
@@ -66,7 +66,7 @@ def write_passages(path: Path, count: int) -> None:
 
 
 def pages(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Address, title and text."""
+    """URL, title and text."""
     with path.open(encoding="ascii") as lines:
         for number, line in enumerate(lines):
             yield f"https://example.org/{number}", f"Page {number}", line[:-1]
@@ -79,12 +79,12 @@ def queries(kind: str) -> list[list[str]]:
 
 
 def asked(kind: str, words: list[str]) -> list[str]:
-    """The words as somebody types them."""
+    """The query as a user types it."""
     return ["how", "do", "i", *words, "in", "the"] if kind == "question" else words
 
 
 def clocks() -> Seconds:
-    """Of the wall, and of the process with all its threads."""
+    """Wall time, and CPU time of the process with all its threads."""
     return perf_counter(), process_time()
 
 
@@ -167,7 +167,7 @@ def size(folder: Path) -> int:
 
 
 class Taken(NamedTuple):
-    """Milliseconds of each query: of the wall, of the process, and of the wall when it was asked first."""
+    """Milliseconds of each query: wall time, CPU time, and wall time of the first run."""
 
     wall: list[float]
     process: list[float]
@@ -175,7 +175,7 @@ class Taken(NamedTuple):
 
 
 def measured(searches: dict[str, Search], kind: str) -> dict[str, Taken]:
-    """What the queries of a kind take; the engines take turns."""
+    """Measures the queries of a kind; the engines take turns."""
     times = {name: Taken([], [], []) for name in searches}
     for words in queries(kind):
         rounds: dict[str, list[tuple[float, float]]] = {name: [] for name in searches}
@@ -195,7 +195,7 @@ def measured(searches: dict[str, Search], kind: str) -> dict[str, Taken]:
 
 
 def report(kind: str, times: dict[str, Taken]) -> dict[str, float]:
-    """Print a row for each engine, ours with its ratio to the better bare one; the medians of the wall."""
+    """Prints a row for each engine, ours with its ratio to the better plain one; medians of wall time."""
     medians = {name: [median(figures) for figures in taken] for name, taken in times.items()}
     least = [min(medians[name][which] for name in ENGINES if name != "groundwire") for which in range(3)]
     for name, found in medians.items():

@@ -1,9 +1,9 @@
-"""How well results are ordered: nDCG@10 of the embedded index, plain FTS5 and plain tantivy, in one run.
+"""Ranking quality: nDCG@10 of the embedded index, plain FTS5 and plain tantivy, in one run.
 
 Known-item search over the documentation strings of the standard library. A page is a documented object: its
 title is the dotted name, its text the documentation without the first sentence, which is the query. So the
-query's words are the author's, and nobody here chose them; the object's own name is dropped from it. The
-object counts 3, others of its class or module 1. The last kind asks for objects by the words of their names.
+query's words are the author's, not ours; the object's own name is dropped from it. The object has gain 3,
+other objects of its class or module 1. The last kind of query is the words of an object's name.
 
 FTS5 and tantivy index title and text as they come with default tokenizers and default ranking; FTS5 gets the
 words joined by OR, tantivy's lenient query parser the text as it is.
@@ -55,12 +55,12 @@ class Item(NamedTuple):
 
     @property
     def home(self) -> str:
-        """The class or module it stands in."""
+        """The class or module that defines it."""
         return self.name.rpartition(".")[0]
 
 
 class RankingQuery(NamedTuple):
-    """A query and what it is for."""
+    """A query and the object it should find."""
 
     query: str
     item: Item

@@ -109,13 +109,13 @@ def _normal_escape(match: re.Match[str]) -> str:
 def _matches(pattern: str, path: str) -> bool:
     """Matches part by part from left to right: linear in pattern times path, no backtracking."""
     ends = pattern.endswith("$")
-    first, *others = pattern.removesuffix("$").split("*")
+    first, *rest = pattern.removesuffix("$").split("*")
     if not path.startswith(first):
         return False
     position = len(first)
-    if not others:
+    if not rest:
         return not ends or position == len(path)
-    *middle, last = others
+    *middle, last = rest
     for piece in middle:
         position = path.find(piece, position)
         if position < 0:

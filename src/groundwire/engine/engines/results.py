@@ -148,14 +148,14 @@ class PageOpener:
         self._within = within
 
     async def found(
-        self, query: str, asked: str, hits: Iterable[SearchHit], options: SearchOptions, limit: int
+        self, query: str, sent_query: str, hits: Iterable[SearchHit], options: SearchOptions, limit: int
     ) -> EngineResult:
         """The passages of the hits, best first. A page that redirects out of the domain lists, or whose
         date is out of range, is not used."""
         kept, warnings = filter_hits(hits, options, self._admits)
         pages, unread = await self._opened(kept, options)
         passages = passages_of(query, kept, pages, self._cut, options)
-        return EngineResult(tuple(passages[:limit]), (asked,), (*warnings, *unread))
+        return EngineResult(tuple(passages[:limit]), (sent_query,), (*warnings, *unread))
 
     async def page(self, url: str, within: float = 15.0) -> Page:
         """Fetches and reads one page; raises the error that prevents it."""

@@ -53,7 +53,7 @@ def _of_store(folder: Path, error: sqlite3.Error) -> GroundwireError:
     if name == "SQLITE_FULL":
         return GroundwireError(_FULL.format(folder=folder))
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return TimedOut(f"the page store in {folder} was locked by others for too long; try again")
+        return TimedOut(f"the page store in {folder} was locked by another process for too long; try again")
     return GroundwireError(f"the page store in {folder} failed: {error}")
 
 

@@ -176,8 +176,8 @@ def _aliases(tree: ast.Module) -> dict[str, str]:
         name = _dotted(node.targets[0]).removesuffix(".__doc__")
         if isinstance(node.value, ast.Call):
             makers[name] = _dotted(node.value)
-        elif said := _dotted(node.value).removesuffix(".__doc__"):
-            head, dot, rest = said.partition(".")
+        elif alias := _dotted(node.value).removesuffix(".__doc__"):
+            head, dot, rest = alias.partition(".")
             aliases.setdefault(name, f"{makers.get(head, head)}{dot}{rest}")
     return aliases
 
@@ -219,11 +219,11 @@ def _signature(node: Function, *, is_method: bool) -> str:
 
 def _exports(tree: ast.Module) -> _Exports | None:
     """The names of `__all__`; None if it is not defined."""
-    said = [_names(part) for node in _statements(tree.body) for part in _all_values(node)]
-    if not said:
+    values = [_names(part) for node in _statements(tree.body) for part in _all_values(node)]
+    if not values:
         return None
-    names = tuple(name for part in said for name in part.names)
-    return _Exports(names, any(part.is_open for part in said))
+    names = tuple(name for part in values for name in part.names)
+    return _Exports(names, any(part.is_open for part in values))
 
 
 def _all_values(node: ast.stmt) -> list[ast.expr]:
@@ -311,8 +311,8 @@ def _native_signature(name: str, item: object) -> str:
     text = getattr(item, "__text_signature__", None)
     if isinstance(text, str):
         return _INSTANCE.sub("(", text)
-    told = _DOCSTRING_SIGNATURE.match(_doc(item))
-    return told["parameters"] if told and told["name"] == name else ""
+    signature = _DOCSTRING_SIGNATURE.match(_doc(item))
+    return signature["parameters"] if signature and signature["name"] == name else ""
 
 
 _DEPTH = 6
@@ -376,10 +376,10 @@ class StandardLibrary:
             # Names of another documented module have their pages there.
             names |= {} if star in DOCUMENTED_MODULES else self._public(star, depth - 1)
         if not outline.exported:
-            told = [*outline.entries]
-            told += [name for name, said in outline.aliases.items() if said in outline.entries]
-            told += [name for name, (place, _) in outline.imports.items() if _is_private(place)]
-            names |= dict.fromkeys(name for name in told if name != "*" and not name.startswith("_"))
+            candidates = [*outline.entries]
+            candidates += [name for name, original in outline.aliases.items() if original in outline.entries]
+            candidates += [name for name, (origin, _) in outline.imports.items() if _is_private(origin)]
+            names |= dict.fromkeys(name for name in candidates if name != "*" and not name.startswith("_"))
         return names
 
     def _resolve(self, module: str, name: str, depth: int = _DEPTH) -> ApiEntry | None:
@@ -392,8 +392,8 @@ class StandardLibrary:
             known = self._with_inherited(module, known, depth)
         if known is not None and known.doc:
             return known
-        for place, original in _places(outline, module, name):
-            found = self._named(place, original, depth - 1)
+        for origin, original in _origins(outline, module, name):
+            found = self._named(origin, original, depth - 1)
             if found and known and found.doc:
                 return replace(known, doc=found.doc, members=known.members or found.members)
             if found and not known:
@@ -411,24 +411,24 @@ class StandardLibrary:
         members = dict(entry.members)
         doc = entry.doc
         for written in entry.bases:
-            place, dot, name = written.rpartition(".")
-            if not (name.startswith("_") or place.startswith("_")):
+            owner, dot, name = written.rpartition(".")
+            if not (name.startswith("_") or owner.startswith("_")):
                 continue
-            base = self._resolve(place if dot else module, name, depth - 1)
+            base = self._resolve(owner if dot else module, name, depth - 1)
             if base is not None:
                 members = {**dict(base.members), **members}
                 doc = doc or base.doc
         return replace(entry, doc=doc, members=tuple(members.items()))
 
 
-def _places(outline: ModuleOutline, module: str, name: str) -> list[tuple[str, str]]:
+def _origins(outline: ModuleOutline, module: str, name: str) -> list[tuple[str, str]]:
     """Other modules that may document a name, nearest first."""
-    said = outline.aliases.get(name, name)
-    head, _, rest = said.partition(".")
+    original = outline.aliases.get(name, name)
+    head, _, rest = original.partition(".")
     if outline.imports.get(head, ("", "*"))[1] == "":
         return [(outline.imports[head][0], rest)]
-    if said != name:
-        return [(module, said)]
+    if original != name:
+        return [(module, original)]
     if name in outline.imports:
         return [outline.imports[name]]
     return [(star, name) for star in outline.stars]

@@ -200,7 +200,7 @@ _FEW_WORDS = 12
 
 
 @value
-class TextBlock:
+class HtmlBlock:
     """A block of text."""
 
     kind: str
@@ -210,7 +210,7 @@ class TextBlock:
     """The number of its characters inside links."""
 
 
-def blocks_of(root: etree._Element, left_out: frozenset[str] = LEFT_OUT) -> list[TextBlock]:
+def blocks_of(root: etree._Element, left_out: frozenset[str] = LEFT_OUT) -> list[HtmlBlock]:
     """The blocks under an element, in order."""
     flow = _Flow()
     walk = etree.iterwalk(root, events=("start", "end"))
@@ -235,7 +235,7 @@ def blocks_of(root: etree._Element, left_out: frozenset[str] = LEFT_OUT) -> list
     return flow.blocks
 
 
-def without_menus(blocks: Sequence[TextBlock]) -> list[TextBlock]:
+def without_menus(blocks: Sequence[HtmlBlock]) -> list[HtmlBlock]:
     """Drops blocks that are mostly links, and short blocks between two of them; all blocks if none is
     left."""
     menu = [_is_menu(block) for block in blocks]
@@ -247,7 +247,7 @@ def without_menus(blocks: Sequence[TextBlock]) -> list[TextBlock]:
     return kept if any(block.kind != "heading" for block in kept) else list(blocks)
 
 
-def joined(blocks: Iterable[TextBlock]) -> str:
+def joined(blocks: Iterable[HtmlBlock]) -> str:
     """Joins blocks: blank lines between them, except within a list or a table."""
     pieces: list[str] = []
     before = ""
@@ -259,11 +259,11 @@ def joined(blocks: Iterable[TextBlock]) -> str:
     return "".join(pieces)
 
 
-def _is_menu(block: TextBlock) -> bool:
+def _is_menu(block: HtmlBlock) -> bool:
     return block.kind not in ("heading", "pre") and block.linked > _MENU_DENSITY * len(block.text)
 
 
-def _is_short(block: TextBlock) -> bool:
+def _is_short(block: HtmlBlock) -> bool:
     return block.kind in ("paragraph", "item") and len(block.text.split()) < _FEW_WORDS
 
 
@@ -292,7 +292,7 @@ class _Flow:
     """Collects the text of elements into blocks."""
 
     def __init__(self) -> None:
-        self.blocks: list[TextBlock] = []
+        self.blocks: list[HtmlBlock] = []
         self.skipped: etree._Element | None = None
         """The element that is left out: its end event is ignored."""
         self._pieces: list[str] = []
@@ -355,7 +355,7 @@ class _Flow:
         self.flush()
         text = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
         if text.strip():
-            self.blocks.append(TextBlock("pre", text))
+            self.blocks.append(HtmlBlock("pre", text))
 
     def flush(self) -> None:
         """Ends the block."""
@@ -363,7 +363,7 @@ class _Flow:
         if self._kind == "row":
             text = text.strip(" |")
         if text:
-            self.blocks.append(TextBlock(self._kind, text, min(self._linked, len(text))))
+            self.blocks.append(HtmlBlock(self._kind, text, min(self._linked, len(text))))
             self._kind = "row" if self._rows else "paragraph"
         self._pieces.clear()
         self._begun = False
