@@ -1,4 +1,4 @@
-"""The embedded engine from nothing: the first answer in an empty data directory, the build, later answers.
+"""The embedded engine from scratch: the first answer in an empty data directory, the build, later answers.
 
 Whole processes, as somebody at a prompt has them: importing, opening, searching and composing included.
 """
@@ -13,13 +13,13 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from groundwire.engine.index.open import open_index
+from groundwire.engine.index.location import open_index
 from groundwire.engine.knowledge import is_complete, refresh
 
 ROUNDS = 7
 # As users have it: with compiled modules kept, whatever this environment says.
 COMPILED = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-ASK = """
+SEARCH = """
 import asyncio, sys
 from pathlib import Path
 from groundwire.engine.compose.answer import compose
@@ -38,7 +38,7 @@ QUESTION = "How do I serialize an object to JSON?"
 def asked(folder: Path) -> float:
     """Seconds from the start of a process to its answer."""
     start = perf_counter()
-    subprocess.run([sys.executable, "-c", ASK, str(folder), QUESTION], check=True, env=COMPILED)
+    subprocess.run([sys.executable, "-c", SEARCH, str(folder), QUESTION], check=True, env=COMPILED)
     return perf_counter() - start
 
 

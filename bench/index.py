@@ -1,4 +1,4 @@
-"""The embedded index beside bare FTS5 and bare tantivy: the same passages, the same queries, in one run.
+"""The embedded index next to plain FTS5 and plain tantivy: the same passages, the same queries, in one run.
 
 Synthetic text with Zipf's law over 50,000 words, of which the first are real stop words; it is made before
 anything is timed. All three return address, title and text of the best 20 passages; the bare engines search
@@ -29,9 +29,9 @@ from typing import NamedTuple, TypeAlias
 
 import tantivy
 
-from groundwire.engine.index.open import open_index
-from groundwire.engine.index.words import STOP_WORDS
+from groundwire.engine.index.location import open_index
 from groundwire.engine.pages import Page
+from groundwire.engine.words import stop_words
 
 Search: TypeAlias = Callable[[str, list[str]], int]
 Seconds: TypeAlias = tuple[float, float]
@@ -43,7 +43,7 @@ ROUNDS = 9
 ENOUGH = 0.1
 """Seconds that an engine may take for all rounds of a query."""
 WORDS_IN_PASSAGE = 110
-_STOP = sorted(STOP_WORDS["en"])[:60]
+_STOP = sorted(stop_words("en"))[:60]
 _SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
 VOCABULARY = _STOP + ["".join(word) for word in islice(product(_SYLLABLES, repeat=3), 0, 300_000, 6)]
 _WEIGHTS = list(accumulate(1 / rank for rank in range(1, len(VOCABULARY) + 1)))
@@ -66,7 +66,7 @@ def write_passages(path: Path, count: int) -> None:
 
 
 def pages(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Address, title and text."""
+    """URL, title and text."""
     with path.open(encoding="ascii") as lines:
         for number, line in enumerate(lines):
             yield f"https://example.org/{number}", f"Page {number}", line[:-1]
@@ -79,12 +79,12 @@ def queries(kind: str) -> list[list[str]]:
 
 
 def asked(kind: str, words: list[str]) -> list[str]:
-    """The words as somebody types them."""
+    """The query as a user types it."""
     return ["how", "do", "i", *words, "in", "the"] if kind == "question" else words
 
 
 def clocks() -> Seconds:
-    """Of the wall, and of the process with all its threads."""
+    """Wall time, and CPU time of the process with all its threads."""
     return perf_counter(), process_time()
 
 
@@ -167,7 +167,7 @@ def size(folder: Path) -> int:
 
 
 class Taken(NamedTuple):
-    """Milliseconds of each query: of the wall, of the process, and of the wall when it was asked first."""
+    """Milliseconds of each query: wall time, CPU time, and wall time of the first run."""
 
     wall: list[float]
     process: list[float]
@@ -175,7 +175,7 @@ class Taken(NamedTuple):
 
 
 def measured(searches: dict[str, Search], kind: str) -> dict[str, Taken]:
-    """What the queries of a kind take; the engines take turns."""
+    """Measures the queries of a kind; the engines take turns."""
     times = {name: Taken([], [], []) for name in searches}
     for words in queries(kind):
         rounds: dict[str, list[tuple[float, float]]] = {name: [] for name in searches}
@@ -195,7 +195,7 @@ def measured(searches: dict[str, Search], kind: str) -> dict[str, Taken]:
 
 
 def report(kind: str, times: dict[str, Taken]) -> dict[str, float]:
-    """Print a row for each engine, ours with its ratio to the better bare one; the medians of the wall."""
+    """Prints a row for each engine, ours with its ratio to the better plain one; medians of wall time."""
     medians = {name: [median(figures) for figures in taken] for name, taken in times.items()}
     least = [min(medians[name][which] for name in ENGINES if name != "groundwire") for which in range(3)]
     for name, found in medians.items():

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.servers.postgres import PostgresServer
 
 from groundwire.engine.index.base import Index
-from groundwire.engine.index.open import open_index
+from groundwire.engine.index.location import open_index
 from groundwire.engine.index.postgres import PostgresIndex
 from groundwire.engine.pages import Page
 

@@ -1,9 +1,9 @@
-"""How well results are ordered: nDCG@10 of the embedded index, plain FTS5 and plain tantivy, in one run.
+"""Ranking quality: nDCG@10 of the embedded index, plain FTS5 and plain tantivy, in one run.
 
 Known-item search over the documentation strings of the standard library. A page is a documented object: its
 title is the dotted name, its text the documentation without the first sentence, which is the query. So the
-query's words are the author's, and nobody here chose them; the object's own name is dropped from it. The
-object counts 3, others of its class or module 1. The last kind asks for objects by the words of their names.
+query's words are the author's, not ours; the object's own name is dropped from it. The object has gain 3,
+other objects of its class or module 1. The last kind of query is the words of an object's name.
 
 FTS5 and tantivy index title and text as they come with default tokenizers and default ranking; FTS5 gets the
 words joined by OR, tantivy's lenient query parser the text as it is.
@@ -25,9 +25,9 @@ from typing import NamedTuple, TypeAlias
 
 import tantivy
 
-from groundwire.engine.index.open import open_index
-from groundwire.engine.index.words import name_parts
+from groundwire.engine.index.location import open_index
 from groundwire.engine.pages import Page
+from groundwire.engine.words import name_parts
 
 Search: TypeAlias = Callable[[str], list[str]]
 
@@ -55,12 +55,12 @@ class Item(NamedTuple):
 
     @property
     def home(self) -> str:
-        """The class or module it stands in."""
+        """The class or module that defines it."""
         return self.name.rpartition(".")[0]
 
 
-class Asked(NamedTuple):
-    """A query and what it is for."""
+class RankingQuery(NamedTuple):
+    """A query and the object it should find."""
 
     query: str
     item: Item
@@ -94,18 +94,19 @@ def documented(module: str) -> Iterator[tuple[str, str]]:
                 yield f"{module}.{name}.{inner}", inspect.cleandoc(method.__doc__)
 
 
-def queries(found: list[Item]) -> dict[str, list[Asked]]:
+def queries(found: list[Item]) -> dict[str, list[RankingQuery]]:
     sentences = []
     for item in found:
         own = {part.casefold() for part in name_parts(item.name.rpartition(".")[2])}
         own.add(item.name.rpartition(".")[2].casefold())
         words = [word for word in item.first.split() if re.sub(r"\W", "", word).casefold() not in own]
         if len(words) >= 3:
-            sentences.append(Asked(" ".join(words), item))
+            sentences.append(RankingQuery(" ".join(words), item))
     questions = [
-        Asked(f"How do I {query[:1].lower()}{query[1:].rstrip('.')}?", item) for query, item in sentences
+        RankingQuery(f"How do I {query[:1].lower()}{query[1:].rstrip('.')}?", item)
+        for query, item in sentences
     ]
-    names = [Asked(" ".join(name_parts(item.name)).lower(), item) for item in found]
+    names = [RankingQuery(" ".join(name_parts(item.name)).lower(), item) for item in found]
     return {"first sentence": sentences, "as a question": questions, "words of the name": names}
 
 
@@ -182,9 +183,9 @@ def main() -> None:
             searches[name] = build(folder, found)
         print(f"{len(found):,} pages\n")
         print("| queries | engine | nDCG@10 | first | in the first ten |\n|---|---|--:|--:|--:|")
-        for kind, asked in queries(found).items():
+        for kind, ranking_queries in queries(found).items():
             for name, search in searches.items():
-                lists = [(search(query), item) for query, item in asked]
+                lists = [(search(query), item) for query, item in ranking_queries]
                 score = sum(ndcg(ranked, item, homes.count(item.home) - 1) for ranked, item in lists)
                 first = sum(ranked[:1] == [item.name] for ranked, item in lists)
                 among = sum(item.name in ranked[:DEPTH] for ranked, item in lists)

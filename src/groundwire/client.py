@@ -28,7 +28,7 @@ from groundwire.credentials.oauth import token_url
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential, Secret
 from groundwire.credentials.session import Refresher
-from groundwire.engine.engines.api import ApiEngineRow
+from groundwire.engine.engines.api import ApiEngineSpec
 from groundwire.errors import ConfigError, GroundwireError, InvalidQuery, MissingCredential
 from groundwire.model import (
     Answer,
@@ -72,7 +72,7 @@ from groundwire.transport.http import Deadlines, Http
 from groundwire.transport.threads import is_loop_running, run_in_loop_thread
 
 if TYPE_CHECKING:
-    from groundwire.engine.knowledge import Report
+    from groundwire.engine.knowledge import ReportProgress
     from groundwire.engine.pages import Page
 
 __all__ = ["Groundwire", "ProviderStatus", "asearch", "search", "search_request", "stream"]
@@ -271,7 +271,7 @@ class Groundwire:
         """What each credential lookup of a provider found."""
         return explain(self._plugins[name].lookups, self._lookup_context) if name in self.names else []
 
-    def watch_index(self, report: Report) -> None:
+    def watch_index(self, report: ReportProgress) -> None:
         """Receive the progress while the embedded index is built."""
         self._engine_factory.report = report
 
@@ -298,7 +298,7 @@ class Groundwire:
                 found = describe(name, settings.dialect, settings.base_url, settings.key_env)
             if isinstance(found, ProviderSpec):
                 self._specs[name] = self._configured(found)
-            elif isinstance(found, EngineSpec | ApiEngineRow):
+            elif isinstance(found, EngineSpec | ApiEngineSpec):
                 engines[name] = self._configured_engine(found)
             else:
                 factories[name] = found
@@ -332,7 +332,7 @@ class Groundwire:
             deadlines = replace(deadlines, largest=self.config.max_answer_mb * 2**20)
         return row if deadlines is row.deadlines else replace(row, deadlines=deadlines)
 
-    def _configured_engine(self, found: EngineSpec | ApiEngineRow) -> EngineSpec:
+    def _configured_engine(self, found: EngineSpec | ApiEngineSpec) -> EngineSpec:
         spec = found if isinstance(found, EngineSpec) else api_engine_spec(found)
         configured = self.config.provider(spec.name).base_url
         return replace(spec, base_url=configured or self._env.get(spec.base_url_env, "") or spec.base_url)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from groundwire.config.schema import Config
     from groundwire.credentials.lookup import LookupResult
     from groundwire.credentials.secret import Secret
-    from groundwire.engine.knowledge import Progress
+    from groundwire.engine.knowledge import BuildProgress
     from groundwire.engine.pages import Page
     from groundwire.model import Event, Request, SearchOptions
     from groundwire.providers.spec import ProviderSpec, ProviderStatus
@@ -134,7 +134,7 @@ class SearchClient(Protocol):
         """Add a provider that is used only by its name."""
         ...
 
-    def watch_index(self, report: Callable[[Progress], None]) -> None:
+    def watch_index(self, report: Callable[[BuildProgress], None]) -> None:
         """Receive the progress while the embedded index is built."""
         ...
 

@@ -150,7 +150,7 @@ class Fact(NamedTuple):
     page: str
 
 
-class Question(NamedTuple):
+class LibraryQuestion(NamedTuple):
     text: str
     fact: Fact
     names_it: bool
@@ -162,13 +162,13 @@ def usual_questions(rows_of: str) -> list[tuple[str, tuple[str, ...]]]:
     return [(query, tuple(f"/{page}.html" for page in pages.split())) for query, pages in rows]
 
 
-def questions() -> list[Question]:
+def questions() -> list[LibraryQuestion]:
     """As many as `COUNT`, the same in every run of one Python: a quarter of each kind."""
     facts = sorted(_facts(), key=lambda fact: hashlib.sha256(fact.name.encode()).digest())
-    made: list[Question] = []
+    made: list[LibraryQuestion] = []
     for number, fact in enumerate(facts[:COUNT]):
         ask, names_it = KINDS[number % len(KINDS)]
-        made.append(Question(ask(fact), fact, names_it))
+        made.append(LibraryQuestion(ask(fact), fact, names_it))
     return made
 
 

@@ -10,13 +10,13 @@ import pytest
 
 from groundwire.engine.compose.answer import Composition, compose
 from groundwire.engine.index.base import Index
-from groundwire.engine.index.open import open_index
+from groundwire.engine.index.location import open_index
 from groundwire.engine.knowledge import refresh
-from groundwire.engine.knowledge.standing import find
+from groundwire.engine.knowledge.prior import search_with_prior
 from groundwire.model import SearchOptions
 from tests.engine import fresh_questions
 from tests.engine.fresh_questions import Fresh, fresh
-from tests.engine.questions import COUNT, UNTUNED, USUAL, Question, questions, usual_questions
+from tests.engine.questions import COUNT, UNTUNED, USUAL, LibraryQuestion, questions, usual_questions
 from tests.sharing import made_once
 
 WANTED = 0.95
@@ -44,7 +44,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         yield opened
 
 
-def is_right(index: Index, question: Question, url: str) -> bool:
+def is_right(index: Index, question: LibraryQuestion, url: str) -> bool:
     """Is it the page, or one that says the same of another name?"""
     if url.partition("#")[0] == question.fact.page:
         return True
@@ -54,10 +54,10 @@ def is_right(index: Index, question: Question, url: str) -> bool:
 
 def answered(index: Index, query: str) -> Composition:
     """As the embedded engine answers."""
-    return compose(query, find(index, query, SearchOptions(), 20))
+    return compose(query, search_with_prior(index, query, SearchOptions(), 20))
 
 
-def test_the_right_page_is_cited_first_and_every_quote_stands_in_its_page(
+def test_the_right_page_is_cited_first_and_every_quote_is_verbatim(
     index: Index, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = questions()
@@ -129,7 +129,7 @@ def _first_cited(index: Index, question: Fresh) -> str:
 
 
 @pytest.mark.parametrize("half", WANTED_SILENCE)
-def test_what_no_page_answers_is_said_not_to_be_found(
+def test_what_no_page_answers_is_reported_as_not_found(
     index: Index, capsys: pytest.CaptureFixture[str], half: str
 ) -> None:
     asked = getattr(fresh_questions, f"{half}UNANSWERABLE").strip().splitlines()

@@ -10,7 +10,7 @@ from groundwire.client import ProviderStatus
 from groundwire.config.schema import Config
 from groundwire.credentials.lookup import LookupResult
 from groundwire.credentials.secret import Secret
-from groundwire.engine.knowledge import Progress
+from groundwire.engine.knowledge import BuildProgress
 from groundwire.errors import GroundwireError
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.edge import perform
@@ -122,7 +122,7 @@ class FakeAsker:
     def add(self, row: ProviderSpec, key: Secret | None = None) -> None:
         self.added[row.name] = (row, key)
 
-    def watch_index(self, report: Callable[[Progress], None]) -> None:
+    def watch_index(self, report: Callable[[BuildProgress], None]) -> None:
         """Nothing is made here."""
 
     async def aclose(self) -> None:

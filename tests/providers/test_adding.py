@@ -11,9 +11,9 @@ from groundwire import Groundwire
 from groundwire.config.schema import Config, ProviderSettings
 from groundwire.credentials.lookup import Lookup
 from groundwire.dialects.fields import Fields
-from groundwire.engine.engines.api import ApiEngineRow, Ask
-from groundwire.engine.engines.hits import Hit, hit_of
-from groundwire.engine.pages import Engine, Found, Passage
+from groundwire.engine.engines.api import ApiEngineSpec, ServiceQuery
+from groundwire.engine.engines.results import SearchHit, make_hit
+from groundwire.engine.pages import Engine, EngineResult, Passage
 from groundwire.errors import UnknownModel
 from groundwire.model import Finished, Request, SearchOptions, Source, Started, TextDelta
 from groundwire.providers import catalog, registry
@@ -73,9 +73,9 @@ class ToyEngine:
     name = "toyengine"
     honours = frozenset({"language"})
 
-    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> Found:
+    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
         """Always the same passage."""
-        return Found((Passage("https://nile.example/", "Nile", SENTENCE, 0, 1.0),), (query,))
+        return EngineResult((Passage("https://nile.example/", "Nile", SENTENCE, 0, 1.0),), (query,))
 
 
 def create_toy_engine(context: EngineContext) -> Engine:
@@ -94,16 +94,16 @@ TOY_ENGINE = EngineSpec(
 )
 
 
-def _engine_request(ask: Ask) -> HttpRequest:
+def _engine_request(ask: ServiceQuery) -> HttpRequest:
     return HttpRequest("GET", f"{ask.base_url}/find", {"x-key": ask.key.reveal()})
 
 
-def _engine_response(body: Fields) -> tuple[Hit, ...]:
-    found = (hit_of(item.text("url"), item.text("title"), snippet=SENTENCE) for item in body.objs("hits"))
+def _engine_response(body: Fields) -> tuple[SearchHit, ...]:
+    found = (make_hit(item.text("url"), item.text("title"), snippet=SENTENCE) for item in body.objs("hits"))
     return tuple(hit for hit in found if hit)
 
 
-SEARCH_SERVICE = ApiEngineRow(
+SEARCH_SERVICE = ApiEngineSpec(
     "finder",
     "Finder",
     "",

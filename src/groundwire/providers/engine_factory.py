@@ -21,13 +21,13 @@ from groundwire.text.domains import admits
 from groundwire.transport.http import Http
 
 if TYPE_CHECKING:
-    from groundwire.engine.engines.api import ApiEngineRow
+    from groundwire.engine.engines.api import ApiEngineSpec
     from groundwire.engine.engines.local import LocalEngine
-    from groundwire.engine.engines.opening import Opener
+    from groundwire.engine.engines.results import PageOpener
     from groundwire.engine.index.base import Index
-    from groundwire.engine.knowledge import Report
+    from groundwire.engine.knowledge import ReportProgress
     from groundwire.engine.pages import Engine, Page
-    from groundwire.engine.read.apart import PageReader
+    from groundwire.engine.read.sandbox import PageReader
     from groundwire.transport.safe_fetch import SafeFetcher
 
 StreamModel: TypeAlias = Callable[[Request], Batches]
@@ -42,12 +42,12 @@ class EngineContext:
     http: Http
     redactor: Redactor
     credential: Callable[[], Awaitable[Credential | None]]
-    opener: Callable[[], Opener]
+    opener: Callable[[], PageOpener]
     """Fetches pages through the SSRF guard and selects passages."""
     index_folder: Path
     store: str
     """The database URL of the index; empty for SQLite in `index_folder`."""
-    report: Report
+    report: ReportProgress
     """Receives the progress while the embedded index is built."""
 
 
@@ -77,10 +77,10 @@ def _create_web(context: EngineContext) -> Engine:
 
 def _create_local(context: EngineContext) -> Engine:
     from groundwire.engine.engines.local import LocalEngine  # noqa: PLC0415  imported on first use
-    from groundwire.engine.index.place import open_placed  # noqa: PLC0415
+    from groundwire.engine.index.location import open_configured_index  # noqa: PLC0415
 
     def opener(folder: Path) -> Index:
-        return open_placed(folder, context.store)
+        return open_configured_index(folder, context.store)
 
     return LocalEngine(context.index_folder, report=context.report, opener=opener)
 
@@ -99,7 +99,7 @@ LOCAL = EngineSpec(
 )
 
 
-def api_engine_spec(row: ApiEngineRow) -> EngineSpec:
+def api_engine_spec(row: ApiEngineSpec) -> EngineSpec:
     """The `EngineSpec` of a search service with an HTTP API."""
 
     def create(context: EngineContext) -> Engine:
@@ -140,7 +140,7 @@ class EngineFactory:
         self._lookup_context = lookup_context
         self._index_folder = index_folder
         self._store = store
-        self.report: Report | None = None
+        self.report: ReportProgress | None = None
         """Receives the progress while the embedded index is built."""
         self._engines: dict[str, Engine] = {}
         self._fetcher: SafeFetcher | None = None
@@ -209,16 +209,16 @@ class EngineFactory:
             self._fetcher = SafeFetcher()
         return self._fetcher
 
-    def _opener(self) -> Opener:
-        from groundwire.engine.engines.opening import Opener  # noqa: PLC0415  imported on first use
-        from groundwire.engine.read.apart import PageReader  # noqa: PLC0415
+    def _opener(self) -> PageOpener:
+        from groundwire.engine.engines.results import PageOpener  # noqa: PLC0415  imported on first use
+        from groundwire.engine.read.sandbox import PageReader  # noqa: PLC0415
 
         if self._reader is None:
             self._reader = PageReader()
-        return Opener(admits, fetcher=self.fetcher(), read=self._reader)
+        return PageOpener(admits, fetcher=self.fetcher(), read=self._reader)
 
     def _context(self, spec: EngineSpec) -> EngineContext:
-        from groundwire.engine.knowledge import silent  # noqa: PLC0415  imported on first use
+        from groundwire.engine.knowledge import ignore_progress  # noqa: PLC0415  imported on first use
 
         async def credential() -> Credential | None:
             return self._credential(spec)
@@ -231,7 +231,7 @@ class EngineFactory:
             opener=self._opener,
             index_folder=self._index_folder,
             store=self._store,
-            report=self.report or silent,
+            report=self.report or ignore_progress,
         )
 
     def _credential(self, spec: EngineSpec) -> Credential | None:

@@ -6,9 +6,9 @@ from contextlib import aclosing
 from itertools import islice
 
 from groundwire.engine.compose.answer import Composition, compose
-from groundwire.engine.compose.telling import SEARCH, tell
-from groundwire.engine.compose.writing import brief, verify
-from groundwire.engine.pages import Engine, Found
+from groundwire.engine.compose.events import SEARCH_ID, composition_events
+from groundwire.engine.compose.synthesis import build_request, verify_answer
+from groundwire.engine.pages import Engine, EngineResult
 from groundwire.errors import GroundwireError, InvalidQuery
 from groundwire.model import (
     Answer,
@@ -59,21 +59,21 @@ class EngineProvider:
         if prepared.warnings:
             yield prepared.warnings
         options = prepared.request.search or SearchOptions()
-        yield (Started(), SearchStarted(0, SEARCH))  # the search may take a while
+        yield (Started(), SearchStarted(0, SEARCH_ID))  # the search may take a while
         found = _allowed(await self._engine.find(query, options), options)
         composition = await self._compose(query, found, options)
-        yield tuple(islice(tell(query, found, composition), 2, None))
+        yield tuple(islice(composition_events(query, found, composition), 2, None))
 
-    async def _compose(self, query: str, found: Found, options: SearchOptions) -> Composition:
+    async def _compose(self, query: str, found: EngineResult, options: SearchOptions) -> Composition:
         extracted = compose(query, found.passages, max_sources=options.max_sources)
         if self._write is None or not found.passages:
             return extracted
         try:
-            answer = await _assemble(self._write(brief(query, found.passages)))
+            answer = await _assemble(self._write(build_request(query, found.passages)))
         except GroundwireError as error:
             note = Warned("not_written", f"the model could not write the answer: {error.message}")
             return replace(extracted, notes=(*extracted.notes, note))
-        written = verify(answer.text, found.passages)
+        written = verify_answer(answer.text, found.passages)
         return written if written.citations else extracted
 
 
@@ -88,7 +88,7 @@ async def _assemble(batches: Batches) -> Answer:
     return assembler.answer()
 
 
-def _allowed(found: Found, options: SearchOptions) -> Found:
+def _allowed(found: EngineResult, options: SearchOptions) -> EngineResult:
     """The passages that the domain lists admit."""
     kept = tuple(passage for passage in found.passages if admits(options, Source(passage.url)))
     return found if len(kept) == len(found.passages) else replace(found, passages=kept)

@@ -12,7 +12,7 @@ from typing import TypeAlias, cast
 
 from groundwire.credentials.lookup import Lookup
 from groundwire.dialects.registry import DIALECTS
-from groundwire.engine.engines.api import ApiEngineRow
+from groundwire.engine.engines.api import ApiEngineSpec
 from groundwire.errors import ConfigError
 from groundwire.model import SearchOptions
 from groundwire.model.value import replace
@@ -23,7 +23,7 @@ from groundwire.providers.spec import ProviderFactory, ProviderSpec, Spelling, U
 
 ENTRY_POINTS = "groundwire.providers"
 
-Registered: TypeAlias = ProviderSpec | EngineSpec | ApiEngineRow | ProviderFactory
+Registered: TypeAlias = ProviderSpec | EngineSpec | ApiEngineSpec | ProviderFactory
 
 _SERVER_TOOL = "openrouter:web_search"
 _PATHS: Mapping[str, str] = {
@@ -56,7 +56,7 @@ def load_registered(name: str) -> Registered | None:
             found = point.load()
         except (ImportError, AttributeError) as error:
             raise ConfigError(f"the installed provider {name!r} cannot be loaded: {error}") from None
-        if not isinstance(found, ProviderSpec | EngineSpec | ApiEngineRow) and not callable(found):
+        if not isinstance(found, ProviderSpec | EngineSpec | ApiEngineSpec) and not callable(found):
             raise ConfigError(
                 f"the installed provider {name!r} is a {type(found).__name__}; it must be a ProviderSpec, an "
                 "EngineSpec or a factory function"

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine.compose.answer import Composition, compose
-from groundwire.engine.compose.choosing import MOST_CHARACTERS, MOST_STATEMENTS
-from groundwire.engine.compose.polishing import polish, visible
-from groundwire.engine.compose.words import query_words, read_words
+from groundwire.engine.compose.clean import clean_sentence, visible
+from groundwire.engine.compose.select import MOST_CHARACTERS, MOST_STATEMENTS
 from groundwire.engine.pages import Passage
+from groundwire.engine.words import analyse, query_terms
 from groundwire.model import Span
 from tests.engine.compose.passages import check, documentation, passage
 from tests.model.strategies import cases, texts
@@ -136,7 +136,7 @@ def test_the_same_sentence_about_another_thing_is_no_support() -> None:
         ),
     ],
 )
-def test_pages_that_disagree_are_both_quoted_and_that_is_said(query: str, one: str, other: str) -> None:
+def test_pages_that_disagree_are_both_quoted_and_that_is_reported(query: str, one: str, other: str) -> None:
     pages = [passage(one, "a", score=2.0), passage(other, "b")]
     answer = compose(query, pages)
     assert one in answer.text
@@ -154,7 +154,7 @@ def test_pages_that_differ_in_what_they_speak_of_do_not_disagree() -> None:
     assert "contradictory_evidence" not in codes(compose("How many modules has the library Foo?", pages))
 
 
-def test_one_page_that_says_what_was_asked_is_enough_and_one_that_nearly_does_is_thin() -> None:
+def test_one_page_that_covers_the_question_is_enough_and_one_that_nearly_does_is_thin() -> None:
     assert codes(compose("How tall is the Eiffel Tower?", [passage(TOWER)])) == []
     query = "How tall is the Eiffel Tower antenna?"
     assert codes(compose(query, [passage(TOWER)])) == ["thin_evidence"]
@@ -216,14 +216,14 @@ def test_a_question_that_is_answered_in_part_is_thin_evidence() -> None:
         ("Eiffel Tower", ">>> eiffel.tower()"),
     ],
 )
-def test_nothing_found_is_said_plainly_and_nothing_is_invented(query: str, text: str) -> None:
+def test_nothing_found_is_reported_plainly_and_nothing_is_invented(query: str, text: str) -> None:
     answer = compose(query, [passage(text)])
     assert not answer.found
     assert answer.citations == ()
     assert answer.text == f"Nothing was found for “{query}”."
 
 
-def test_nothing_found_is_said_in_the_language_of_the_question() -> None:
+def test_nothing_found_is_reported_in_the_language_of_the_question() -> None:
     assert compose("Wie backe ich Brot?", []).text == "Zu „Wie backe ich Brot?“ wurde nichts gefunden."
 
 
@@ -275,10 +275,10 @@ QUESTIONS = (
 
 def ranked(query: str, pages: list[Passage]) -> list[Passage]:
     """The twenty pages that have most of the query's words, the shorter first."""
-    terms = query_words(query)
+    terms = query_terms(query)
     counts = Counter[int]()
     for place, page in enumerate(pages):
-        words = read_words(f"{page.title} {page.text}")
+        words = analyse(f"{page.title} {page.text}")
         counts[place] = sum(term in words.stems for term in terms)
     best = sorted(counts, key=lambda place: (-counts[place], len(pages[place].text)))[:20]
     return [pages[place] for place in best if counts[place]]
@@ -297,7 +297,7 @@ def test_answers_from_real_documentation_keep_every_promise() -> None:
         for citation in answer.citations:
             assert citation.span is not None
             said = answer.text[citation.span.start : citation.span.end]
-            assert said == polish(citation.evidence[0].quote)
+            assert said == clean_sentence(citation.evidence[0].quote)
 
 
 @cases(300)
@@ -323,7 +323,7 @@ def test_what_speaks_of_a_little_of_a_short_question_is_no_answer() -> None:
     assert compose("is this path a mount point", [page]).found
 
 
-def test_a_page_is_found_by_what_its_title_says_it_is_for() -> None:
+def test_a_page_is_found_by_the_purpose_in_its_title() -> None:
     pages = [
         passage(
             "Return the ceiling of x.", "a", "math.ceil — round up to the next whole number — Documentation"
@@ -370,17 +370,17 @@ def test_a_very_short_answer_goes_on_with_the_next_sentence() -> None:
     check(answer, [page])
 
 
-def test_a_number_that_no_page_says_is_what_somebody_wants_to_do_it_with() -> None:
+def test_a_number_that_no_page_contains_weighs_little() -> None:
     page = passage("Return a random integer between two bounds.", title="random.randint — Documentation")
     answer = compose("random integer between 17 and 23", [page])
     assert answer.found
     assert not codes(answer)
 
 
-def test_pages_of_one_host_that_disagree_are_told_by_their_addresses() -> None:
+def test_pages_of_one_host_that_disagree_are_named_by_their_urls() -> None:
     pages = [
         Passage("https://a.example/one", "One", TOWER, 0, 2.0),
         Passage("https://a.example/two", "Two", "The Eiffel Tower is 324 metres tall.", 0, 1.0),
     ]
     notes = compose("How tall is the Eiffel Tower?", pages).notes
-    assert notes[0].message == "https://a.example/one and https://a.example/two disagree: both are quoted"
+    assert notes[0].message == "https://a.example/one and https://a.example/two disagree; both are quoted."

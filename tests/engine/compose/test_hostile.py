@@ -9,9 +9,9 @@ import pytest
 
 from groundwire.dialects.registry import DIALECTS, dialect
 from groundwire.engine.compose.answer import compose
-from groundwire.engine.compose.telling import tell
-from groundwire.engine.compose.writing import brief, verify
-from groundwire.engine.pages import Found, Passage
+from groundwire.engine.compose.events import composition_events
+from groundwire.engine.compose.synthesis import build_request, verify_answer
+from groundwire.engine.pages import EngineResult, Passage
 from groundwire.model import (
     Cited,
     Event,
@@ -50,7 +50,7 @@ def page(text: str) -> Passage:
 
 def told(text: str) -> list[Event]:
     passages = (page(text), PLAIN)
-    return list(tell(QUERY, Found(passages, (QUERY,)), compose(QUERY, passages)))
+    return list(composition_events(QUERY, EngineResult(passages, (QUERY,)), compose(QUERY, passages)))
 
 
 def test_there_are_sixty_of_them() -> None:
@@ -94,7 +94,7 @@ def test_a_hostile_page_stays_text_in_every_dialect(name: str) -> None:
 
 @pytest.mark.parametrize("text", PAGES, ids=range(len(PAGES)))
 def test_a_hostile_page_is_one_line_of_data_to_a_model(text: str) -> None:
-    request = brief(QUERY, [page(text), PLAIN])
+    request = build_request(QUERY, [page(text), PLAIN])
     lines = request.query.split("\n")
     assert [json.loads(line)["passage"] for line in lines[1:3]] == [1, 2]
     assert lines[3:] == ["", f"Question: {QUERY}"]
@@ -107,7 +107,7 @@ def test_a_hostile_page_is_one_line_of_data_to_a_model(text: str) -> None:
 @pytest.mark.parametrize("text", PAGES, ids=range(len(PAGES)))
 def test_a_model_that_repeats_a_hostile_page_gives_words_and_citations_alone(text: str) -> None:
     passages = [page(text), PLAIN]
-    composition = verify(f"{text}\n\n{FACT} [2]", passages)
+    composition = verify_answer(f"{text}\n\n{FACT} [2]", passages)
     assert not HIDDEN.search(composition.text)
     for citation in composition.citations:
         assert all(

@@ -135,7 +135,7 @@ def test_sentences_end_where_a_reader_would_end_them(text: str, expected: list[s
         (".. versionadded:: 3.2", [("rule", ".. versionadded:: 3.2")]),
     ],
 )
-def test_what_is_no_prose_is_told_apart(text: str, expected: list[tuple[str, str]]) -> None:
+def test_what_is_not_prose_is_recognised(text: str, expected: list[tuple[str, str]]) -> None:
     assert told(text) == expected
 
 
@@ -160,7 +160,7 @@ def test_hostile_text_costs_no_more_than_its_length(unit: str) -> None:
     assert growth(lambda size: split_sentences(unit * (size // len(unit))), 4_000) < LINEAR
 
 
-def test_a_sentence_that_begins_behind_an_arrow_is_told_from_the_signature() -> None:
+def test_a_sentence_that_begins_after_an_arrow_is_separated_from_the_signature() -> None:
     text = "repeat(object [,times]) -> create an iterator which returns the object\nfor a number of times."
     assert told(text) == [
         ("signature", "repeat(object [,times]) ->"),

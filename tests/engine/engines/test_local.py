@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from groundwire.engine.compose.answer import Composition
-from groundwire.engine.compose.telling import tell
+from groundwire.engine.compose.events import composition_events
 from groundwire.engine.engines.local import LocalEngine
 from groundwire.engine.index.base import Index
-from groundwire.engine.index.open import open_index
-from groundwire.engine.knowledge import Progress, building
-from groundwire.engine.pages import Engine, Found, Page
+from groundwire.engine.index.location import open_index
+from groundwire.engine.knowledge import BuildProgress, build
+from groundwire.engine.pages import Engine, EngineResult, Page
 from groundwire.errors import ConfigError
 from groundwire.model import NOTHING_FOUND, SearchOptions, Warned
 from tests.engine.knowledge.memory import MemoryIndex
@@ -26,24 +26,24 @@ ANY = SearchOptions()
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small library: how an engine behaves does not depend on how much there is to know."""
-    monkeypatch.setattr(building, "ASKED_FIRST", ("json", "decimal"))
-    monkeypatch.setattr(building, "DOCUMENTED", ("json", "decimal", "glob"))
-    monkeypatch.setattr(building, "installed", list)
+    monkeypatch.setattr(build, "CORE_MODULES", ("json", "decimal"))
+    monkeypatch.setattr(build, "DOCUMENTED_MODULES", ("json", "decimal", "glob"))
+    monkeypatch.setattr(build, "installed", list)
 
 
-def find(engine: LocalEngine, query: str, options: SearchOptions = ANY) -> Found:
-    async def asked() -> Found:
+def find(engine: LocalEngine, query: str, options: SearchOptions = ANY) -> EngineResult:
+    async def requested() -> EngineResult:
         try:
             return await engine.find(query, options, limit=5)
         finally:
             await engine.close()
 
-    return asyncio.run(asyncio.wait_for(asked(), 60))
+    return asyncio.run(asyncio.wait_for(requested(), 60))
 
 
 @pytest.mark.usefixtures("few")
 def test_an_empty_data_directory_answers_at_once_and_shows_progress(tmp_path: Path) -> None:
-    seen: list[Progress] = []
+    seen: list[BuildProgress] = []
     engine: Engine = LocalEngine(tmp_path / "index", report=seen.append)
     assert engine.name == "local"
     assert isinstance(engine, LocalEngine)
@@ -52,19 +52,21 @@ def test_an_empty_data_directory_answers_at_once_and_shows_progress(tmp_path: Pa
     assert found.queries == ("How do I serialize to a JSON formatted str?",)
     assert found.warnings == ()
     assert seen[-1].done == seen[-1].total
-    again: list[Progress] = []
+    again: list[BuildProgress] = []
     assert find(LocalEngine(tmp_path / "index", report=again.append), "json.dumps").passages
     assert again == []
 
 
 @pytest.mark.usefixtures("few")
-def test_whoever_is_not_answered_well_is_told_how_to_know_more_until_all_is_known(tmp_path: Path) -> None:
+def test_a_thin_answer_comes_with_advice_until_the_index_is_complete(tmp_path: Path) -> None:
     found = find(LocalEngine(tmp_path), "zorkmid")
     assert [advice.code for advice in found.advice] == ["index_partial"]
-    told = [event for event in tell("zorkmid", found, Composition()) if isinstance(event, Warned)]
+    told = [
+        event for event in composition_events("zorkmid", found, Composition()) if isinstance(event, Warned)
+    ]
     assert [warning.code for warning in told] == ["index_partial", NOTHING_FOUND]
     firm = Composition("Yes.", found=True)
-    assert not [event for event in tell("zorkmid", found, firm) if isinstance(event, Warned)]
+    assert not [event for event in composition_events("zorkmid", found, firm) if isinstance(event, Warned)]
     asyncio.run(LocalEngine(tmp_path).complete())
     assert find(LocalEngine(tmp_path), "zorkmid").advice == ()
 
@@ -91,12 +93,14 @@ def test_restrictions_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_nothing_is_found_for_what_nobody_wrote(tmp_path: Path) -> None:
+def test_nothing_is_found_for_unknown_words(tmp_path: Path) -> None:
     assert find(LocalEngine(tmp_path), "xyzzyplugh").passages == ()
 
 
 @pytest.mark.usefixtures("few")
-def test_a_data_directory_that_cannot_be_written_is_said_and_does_without(tmp_path: Path) -> None:
+def test_a_data_directory_that_cannot_be_written_is_reported_and_a_temporary_index_used(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "file").write_text("in the way")
     used: list[Path] = []
 
@@ -134,8 +138,8 @@ def test_if_nothing_can_be_kept_anywhere_the_reason_is_raised(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("few")
-def test_the_rest_is_learned_when_the_owner_asks_and_once(tmp_path: Path) -> None:
-    async def learned() -> tuple[int, int, Found]:
+def test_the_rest_is_learned_on_request_and_once(tmp_path: Path) -> None:
+    async def learned() -> tuple[int, int, EngineResult]:
         engine = LocalEngine(tmp_path)
         before = await engine.find("Return a list of paths matching a pathname pattern", ANY)
         assert not any("glob.html" in passage.url for passage in before.passages)
@@ -160,13 +164,13 @@ def test_many_questions_at_once_open_the_index_once(tmp_path: Path) -> None:
         opened.append(folder)
         return open_index(folder)
 
-    async def asked() -> list[Found]:
+    async def requested() -> list[EngineResult]:
         engine = LocalEngine(tmp_path, opener=opener)
         found = await asyncio.gather(*(engine.find("json.dumps", ANY) for _ in range(20)))
         await engine.close()
         return found
 
-    found = asyncio.run(asyncio.wait_for(asked(), 60))
+    found = asyncio.run(asyncio.wait_for(requested(), 60))
     assert len(opened) == 1
     assert all(item.passages == found[0].passages for item in found)
 
@@ -175,7 +179,7 @@ PROCESS = """
 import asyncio, sys
 from pathlib import Path
 from groundwire.engine.compose.answer import Composition
-from groundwire.engine.compose.telling import tell
+from groundwire.engine.compose.events import composition_events
 from groundwire.engine.engines.local import LocalEngine
 from groundwire.model import SearchOptions, Warned
 async def main():
@@ -200,7 +204,7 @@ def test_processes_that_start_together_on_an_empty_directory_all_answer(tmp_path
 LATER = """
 import sys
 import groundwire.engine.engines.local
-heavy = ("tantivy", "sqlite3", "importlib.metadata", "groundwire.engine.knowledge.building")
+heavy = ("tantivy", "sqlite3", "importlib.metadata", "groundwire.engine.knowledge.build")
 print(*[name for name in heavy if name in sys.modules])
 """
 

@@ -13,10 +13,9 @@ import pytest
 from ddgs.ddgs import DDGS
 from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
-from groundwire.engine.engines.hits import Hit
-from groundwire.engine.engines.opening import Opener
-from groundwire.engine.engines.web import Question, WebEngine, ask_ddgs, region_of
-from groundwire.engine.pages import Found
+from groundwire.engine.engines.results import PageOpener, SearchHit
+from groundwire.engine.engines.web import MetasearchQuery, WebEngine, region_of, search_ddgs
+from groundwire.engine.pages import EngineResult
 from groundwire.engine.read import read_page
 from groundwire.errors import (
     ConfigError,
@@ -29,37 +28,37 @@ from groundwire.errors import (
     UpstreamWireError,
 )
 from groundwire.model import Location, SearchOptions
-from tests.engine.engines.asking import ANY, NOW, Pages, admits, fetched, opener, read
+from tests.engine.engines.fakes import ANY, NOW, FakeFetcher, admits, fetched, opener, read
 from tests.transport.bounded import run
 from tests.transport.canaries import page, small_web
 
 SOURCE = Path(__file__).parents[3] / "src"
-QUESTION = Question("asyncio timeout", "us-en", "", 10)
+QUESTION = MetasearchQuery("asyncio timeout", "us-en", "", 10)
 A, B, C = "https://a.example.com/1", "https://b.example.org/2", "https://c.example.net/3"
 HITS = [
-    Hit(A, "A", "Snippet about asyncio timeout."),
-    Hit(B, "B", "Another snippet."),
-    Hit(C, "C", "A third one, with timeout."),
+    SearchHit(A, "A", "Snippet about asyncio timeout."),
+    SearchHit(B, "B", "Another snippet."),
+    SearchHit(C, "C", "A third one, with timeout."),
 ]
 
 
 def found(
-    options: SearchOptions = ANY, pages: Pages | None = None, hits: list[Hit] | None = None
-) -> tuple[Found, Question]:
-    asked: list[Question] = []
+    options: SearchOptions = ANY, pages: FakeFetcher | None = None, hits: list[SearchHit] | None = None
+) -> tuple[EngineResult, MetasearchQuery]:
+    requested: list[MetasearchQuery] = []
 
-    def search(question: Question) -> list[Hit]:
-        asked.append(question)
+    def search(question: MetasearchQuery) -> list[SearchHit]:
+        requested.append(question)
         return HITS if hits is None else hits
 
-    opening = opener() if pages is None else Opener(admits, fetcher=pages, read=read)
+    opening = opener() if pages is None else PageOpener(admits, fetcher=pages, read=read)
     engine = WebEngine(opening, search=search, clock=lambda: NOW)
-    return run(engine.find("asyncio timeout", options)), asked[0]
+    return run(engine.find("asyncio timeout", options)), requested[0]
 
 
 def test_a_page_gives_passages_and_one_that_does_not_come_keeps_its_snippet() -> None:
     text = "Nothing.\n\nAn asyncio timeout raises TimeoutError. See http://169.254.169.254/latest and " + C
-    pages = Pages({A: text, B: TimedOut("late"), C: fetched(C, "gone", 404)})
+    pages = FakeFetcher({A: text, B: TimedOut("late"), C: fetched(C, "gone", 404)})
     answer, _ = found(pages=pages)
     assert [passage.url for passage in answer.passages][:1] == [A]
     by_url = {passage.url: passage for passage in answer.passages}
@@ -68,25 +67,25 @@ def test_a_page_gives_passages_and_one_that_does_not_come_keeps_its_snippet() ->
     assert "raises TimeoutError" in first.text
     assert by_url[B].text == "Another snippet."
     assert by_url[C].text == "A third one, with timeout."
-    assert pages.asked == [A, B, C]  # and nothing that stands in a page
+    assert pages.requested == [A, B, C]  # and nothing that stands in a page
 
 
 def test_a_page_is_cited_under_the_address_it_came_from_not_the_one_it_claims() -> None:
     moved = "https://a.example.com/moved"
-    answer, _ = found(pages=Pages({A: fetched(moved, "asyncio timeout, moved")}), hits=HITS[:1])
+    answer, _ = found(pages=FakeFetcher({A: fetched(moved, "asyncio timeout, moved")}), hits=HITS[:1])
     assert [passage.url for passage in answer.passages] == [moved]
 
 
 def test_a_redirect_out_of_the_domain_lists_is_not_read() -> None:
     options = SearchOptions(allowed_domains=("example.com",))
     away = fetched("https://evil.example.org/", "asyncio timeout, elsewhere")
-    answer, _ = found(options, Pages({A: away}))
+    answer, _ = found(options, FakeFetcher({A: away}))
     assert [(passage.url, passage.text) for passage in answer.passages] == [(A, HITS[0].snippet)]
     assert {warning.code for warning in answer.warnings} == {"source_removed"}
 
 
 def test_a_page_without_a_word_of_the_query_keeps_the_snippet() -> None:
-    answer, _ = found(pages=Pages({A: "Cookies! Accept?"}), hits=HITS[:1])
+    answer, _ = found(pages=FakeFetcher({A: "Cookies! Accept?"}), hits=HITS[:1])
     assert [passage.text for passage in answer.passages] == [HITS[0].snippet]
 
 
@@ -100,10 +99,10 @@ def test_real_pages_are_fetched_under_the_guard_and_read() -> None:
     async def main() -> None:
         async with small_web(page(html)) as web:
             hits = [
-                Hit(f"http://127.0.0.2:{web.port}/", "Inside", "A snippet that leads inside."),
-                Hit(web.url("/doc"), "", "A snippet."),
+                SearchHit(f"http://127.0.0.2:{web.port}/", "Inside", "A snippet that leads inside."),
+                SearchHit(web.url("/doc"), "", "A snippet."),
             ]
-            opening = Opener(admits, fetcher=web.fetcher, read=read_page)
+            opening = PageOpener(admits, fetcher=web.fetcher, read=read_page)
             answer = await WebEngine(opening, search=lambda _: hits).find("asyncio timeout", ANY)
             by_url = {passage.url: passage for passage in answer.passages}
             assert "raises TimeoutError" in by_url[web.url("/doc")].text
@@ -115,10 +114,10 @@ def test_real_pages_are_fetched_under_the_guard_and_read() -> None:
 
 
 def test_only_the_first_pages_are_opened() -> None:
-    hits = [Hit(f"https://{n}.example.com/", "t", "asyncio") for n in range(15)]
-    pages = Pages({})
+    hits = [SearchHit(f"https://{n}.example.com/", "t", "asyncio") for n in range(15)]
+    pages = FakeFetcher({})
     found(pages=pages, hits=hits)
-    assert pages.asked == [hit.url for hit in hits[:6]]
+    assert pages.requested == [hit.url for hit in hits[:6]]
 
 
 def test_domain_lists_become_operators_and_are_checked_afterwards() -> None:
@@ -166,7 +165,7 @@ def test_what_the_live_web_cannot_do_is_refused() -> None:
 def test_a_search_that_does_not_come_back_is_given_up() -> None:
     ended = threading.Event()
 
-    def search(_: Question) -> list[Hit]:
+    def search(_: MetasearchQuery) -> list[SearchHit]:
         ended.wait(60)
         return []
 
@@ -199,7 +198,7 @@ def test_the_package_s_errors_become_ours(
 
     monkeypatch.setattr(DDGS, "text", text)
     with pytest.raises(kind) as caught:
-        ask_ddgs(QUESTION)
+        search_ddgs(QUESTION)
     assert type(caught.value) is kind
 
 
@@ -208,10 +207,10 @@ def test_no_results_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
         raise wrapped("No results found.")
 
     monkeypatch.setattr(DDGS, "text", text)
-    assert ask_ddgs(QUESTION) == []
+    assert search_ddgs(QUESTION) == []
 
 
-def test_results_of_the_package_become_hits_and_it_is_asked_in_its_own_words(
+def test_results_of_the_package_become_hits_and_the_query_has_its_parameters(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told: dict[str, object] = {}
@@ -226,8 +225,8 @@ def test_results_of_the_package_become_hits_and_it_is_asked_in_its_own_words(
         ]
 
     monkeypatch.setattr(DDGS, "text", text)
-    hits = ask_ddgs(Question("q", "at-de", "w", 7))
-    assert hits == [Hit(A, "A", "about"), Hit(B, "b.example.org")]
+    hits = search_ddgs(MetasearchQuery("q", "at-de", "w", 7))
+    assert hits == [SearchHit(A, "A", "about"), SearchHit(B, "b.example.org")]
     assert told == {"query": "q", "region": "at-de", "timelimit": "w", "max_results": 7}
 
 
@@ -235,12 +234,12 @@ CLOSED = """
 import sys
 sys.path.insert(0, {source!r})
 import asyncio, groundwire.engine.engines.web as web
-from groundwire.engine.engines.opening import Opener
+from groundwire.engine.engines.results import PageOpener
 from groundwire.errors import GroundwireError
 from groundwire.model import SearchOptions
 loaded = [name for name in ("ddgs", "primp", "lxml", "idna") if name in sys.modules]
 assert not loaded, loaded
-engine = web.WebEngine(Opener(lambda options, source: True))
+engine = web.WebEngine(PageOpener(lambda options, source: True))
 try:
     asyncio.run(engine.find("asyncio timeout", SearchOptions()))
 except GroundwireError as error:
@@ -265,4 +264,4 @@ def test_the_package_is_loaded_with_the_first_search_and_a_closed_network_notice
 def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ddgs", None)
     with pytest.raises(ConfigError, match="ddgs"):
-        ask_ddgs(QUESTION)
+        search_ddgs(QUESTION)

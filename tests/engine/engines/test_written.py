@@ -6,8 +6,8 @@ from pathlib import Path
 
 from groundwire.client import Groundwire
 from groundwire.config.load import load
-from groundwire.engine.index.open import open_index
-from groundwire.engine.knowledge.inventory import ASKED_FIRST, module_address
+from groundwire.engine.index.location import open_index
+from groundwire.engine.knowledge.inventory import CORE_MODULES, module_url
 from groundwire.engine.pages import Page
 from groundwire.model import Answer, Event, Finished, Started, TextDelta
 from groundwire.testing.script import Script, ScriptedResponse, answer, json_response
@@ -25,11 +25,11 @@ def says(text: str) -> ScriptedResponse:
     return answer("openai_chat", events)
 
 
-def asked(home: Path, response: ScriptedResponse, question: str = QUESTION) -> tuple[Answer, list[str]]:
+def requested(home: Path, response: ScriptedResponse, question: str = QUESTION) -> tuple[Answer, list[str]]:
     """The answer, and what the model was given."""
     data = home / "data"
     with open_index(data / "index") as index:
-        begun = Page(module_address(ASKED_FIRST[-1]), "decimal", "What was told last of the first things.")
+        begun = Page(module_url(CORE_MODULES[-1]), "decimal", "What was told last of the first things.")
         index.put([Page(URL, "Boiler", TEXT), begun])
 
     async def main() -> tuple[Answer, list[str]]:
@@ -56,7 +56,9 @@ def quotes(found: Answer) -> list[tuple[str, str]]:
 
 
 def test_a_model_writes_the_answer_and_only_what_its_passage_bears_out_is_cited(tmp_path: Path) -> None:
-    found, given = asked(tmp_path, says("The boiler runs at 3 bar [1]. It was built by elves in 1850 [1]."))
+    found, given = requested(
+        tmp_path, says("The boiler runs at 3 bar [1]. It was built by elves in 1850 [1].")
+    )
     assert found.text == "The boiler runs at 3 bar. It was built by elves in 1850."
     assert quotes(found) == [("The boiler runs at 3 bar.", "The boiler of the works runs at 3 bar.")]
     assert "unsupported_citation" in [warning.code for warning in found.warnings]
@@ -66,19 +68,21 @@ def test_a_model_writes_the_answer_and_only_what_its_passage_bears_out_is_cited(
 
 
 def test_a_model_whose_citations_all_fail_does_not_get_the_word(tmp_path: Path) -> None:
-    found, _ = asked(tmp_path, says("The boiler runs at 9 bar [1]."))
+    found, _ = requested(tmp_path, says("The boiler runs at 9 bar [1]."))
     assert found.text.startswith("The boiler of the works runs at 3 bar.")
     assert "9 bar" not in found.text
 
 
-def test_a_model_that_cannot_be_asked_is_told_and_the_pages_answer_themselves(tmp_path: Path) -> None:
-    found, _ = asked(tmp_path, json_response({"error": {"message": "no such model"}}, 404))
+def test_a_model_that_is_unavailable_is_reported_and_the_pages_answer_themselves(tmp_path: Path) -> None:
+    found, _ = requested(tmp_path, json_response({"error": {"message": "no such model"}}, 404))
     assert found.text.startswith("The boiler of the works runs at 3 bar.")
     assert "not_written" in [warning.code for warning in found.warnings]
 
 
 def test_a_model_may_see_an_answer_where_no_sentence_has_the_words_of_the_question(tmp_path: Path) -> None:
     said = "The whistle is tested on Monday [1]."
-    found, _ = asked(tmp_path, says(said), "When do they try out the thing of the boiler that makes a noise?")
+    found, _ = requested(
+        tmp_path, says(said), "When do they try out the thing of the boiler that makes a noise?"
+    )
     assert found.text == "The whistle is tested on Monday."
     assert quotes(found) == [("The whistle is tested on Monday.", "The whistle is tested on Monday.")]

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import pytest
 
 from groundwire.engine.index.base import Index
-from groundwire.engine.index.open import open_index
+from groundwire.engine.index.location import open_index
 from groundwire.engine.index.postgres import PostgresIndex
 from tests.servers.fixtures import postgres, postgres_server
 

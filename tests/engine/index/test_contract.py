@@ -82,7 +82,7 @@ def test_another_opener_sees_what_was_put_and_removed_meanwhile(opener: Callable
     assert reader.page(DUMPS.url) is None
 
 
-def test_a_passage_stands_in_its_page_word_for_word(index: Index) -> None:
+def test_a_passage_is_verbatim_page_text(index: Index) -> None:
     text = "\n\n".join(
         f"Paragraph {n} speaks of the 東京 tower, 🗼, and of number{n}. " * 9 for n in range(30)
     )
@@ -164,7 +164,7 @@ def test_quotation_marks_ask_for_a_phrase(filled: Index) -> None:
     assert urls(filled, '"old town" json') == [NEWS.url]
 
 
-def test_a_star_asks_for_a_prefix(filled: Index) -> None:
+def test_a_star_makes_a_prefix(filled: Index) -> None:
     assert urls(filled, "serializ*") == [DUMPS.url] == urls(filled, "seri*")
     assert urls(filled, "xyzzy*") == []
 
@@ -236,7 +236,7 @@ def test_dates_are_kept_to_and_pages_without_one_are_left_out(filled: Index) -> 
     assert urls(filled, query, SearchOptions(since="2024-05-01", until="2024-05-01")) == [HOUSES.url]
 
 
-def test_pages_in_the_language_asked_for_come_first(filled: Index) -> None:
+def test_pages_in_the_requested_language_come_first(filled: Index) -> None:
     filled.put(
         [replace(NEWS, url="https://b.example/", title="Haus", text="Haus ist ein Wort.", language="de")]
     )

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from groundwire.engine.index.base import Index
-from groundwire.engine.index.open import open_index
+from groundwire.engine.index.location import open_index
 from groundwire.engine.pages import Page
 
 WRITER = """
 import sys
 from pathlib import Path
 import groundwire.engine.index.embedded
-from groundwire.engine.index.open import open_index
+from groundwire.engine.index.location import open_index
 from tests.engine.index.test_crash import work
 
 print("up", flush=True)

@@ -16,11 +16,10 @@ from threading import Thread
 import pytest
 import tantivy
 
-from groundwire.engine.index import derived, embedded, records
-from groundwire.engine.index.analysis import ANALYSIS
-from groundwire.engine.index.formats import FORMAT, STEPS, bring_up, format_of
-from groundwire.engine.index.open import open_index
-from groundwire.engine.index.passages import Passages
+from groundwire.engine.index import embedded, page_table, rebuild
+from groundwire.engine.index.location import open_index
+from groundwire.engine.index.page_table import FORMAT, STEPS, format_version, upgrade
+from groundwire.engine.index.search_index import ANALYSIS_VERSION, SearchIndex
 from groundwire.engine.pages import Page
 from groundwire.errors import ConfigError, GroundwireError, TimedOut
 from groundwire.files.lock import locked
@@ -130,17 +129,17 @@ def test_an_open_index_follows_when_another_makes_the_passages_anew(folder: Path
         assert [found.url for found in reader.search("zealous")] == ["https://example.org/new"]
 
 
-def test_files_that_a_killed_writer_left_behind_are_no_obstacle(
+def test_files_that_a_killed_writer_left_are_no_obstacle(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catch_up, failures = derived.catch_up, ['FileAlreadyExists("x.del")']
+    catch_up, failures = rebuild.catch_up, ['FileAlreadyExists("x.del")']
 
-    def stumble(store: sqlite3.Connection, passages: Passages, unsure: int) -> None:
+    def stumble(store: sqlite3.Connection, passages: SearchIndex, unsure: int) -> None:
         if failures:
             raise ValueError(failures.pop())
         catch_up(store, passages, unsure)
 
-    monkeypatch.setattr(derived, "catch_up", stumble)
+    monkeypatch.setattr(rebuild, "catch_up", stumble)
     with open_index(folder) as index:
         index.put([Page("https://example.org/new", "New", "Something zealous.")])
         assert len(index.search("zealous")) == 1
@@ -156,7 +155,7 @@ def test_pages_stored_by_a_process_that_then_died_are_searchable_when_opened(
 
     with open_index(folder) as index:
         with monkeypatch.context() as patched:
-            patched.setattr(embedded, "brought_up", die)
+            patched.setattr(embedded, "bring_up_to_date", die)
             with pytest.raises(KeyboardInterrupt):
                 index.put([Page("https://example.org/new", "New", "Something zealous.")])
             with pytest.raises(KeyboardInterrupt):
@@ -169,9 +168,7 @@ def test_pages_stored_by_a_process_that_then_died_are_searchable_when_opened(
         assert index.stats().passages == 30
 
 
-def test_a_store_in_the_place_of_another_is_searched_before_long(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replaced_store_is_searched_before_long(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_index(folder) as index:
         assert len(index.search("number3")) == 1
         shutil.move(folder, folder.parent / "before")
@@ -183,11 +180,9 @@ def test_a_store_in_the_place_of_another_is_searched_before_long(
         assert index.search("number3") == []
 
 
-def test_a_search_asks_the_store_only_after_somebody_wrote(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_reads_the_store_only_after_a_write(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[sqlite3.Connection] = []
-    gone = records.gone
+    gone = page_table.removed_pages
 
     def noted(store: sqlite3.Connection) -> list[int]:
         asked.append(store)
@@ -195,7 +190,7 @@ def test_a_search_asks_the_store_only_after_somebody_wrote(
 
     with open_index(folder) as index, open_index(folder) as other:
         index.search("number3")
-        monkeypatch.setattr(records, "gone", noted)
+        monkeypatch.setattr(page_table, "removed_pages", noted)
         index.search("number4")
         assert asked == []
         other.remove(urls=[PAGES[3].url])
@@ -213,7 +208,7 @@ def test_what_a_writer_removed_that_then_died_is_not_shown_by_others(
     with open_index(folder) as index, open_index(folder) as other:
         assert len(index.search("number3")) == 1
         with monkeypatch.context() as patched:
-            patched.setattr(embedded, "brought_up", die)
+            patched.setattr(embedded, "bring_up_to_date", die)
             for page in PAGES[3:5]:
                 with pytest.raises(KeyboardInterrupt):
                     other.remove(urls=[page.url])
@@ -223,17 +218,17 @@ def test_what_a_writer_removed_that_then_died_is_not_shown_by_others(
         assert index.search("number3") == []
 
 
-def test_a_view_made_while_somebody_writes_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = records.gone
+def test_a_snapshot_made_during_a_write_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = page_table.removed_pages
 
     def removed_meanwhile(store: sqlite3.Connection) -> list[int]:
         found = gone(store)
-        monkeypatch.setattr(records, "gone", gone)
+        monkeypatch.setattr(page_table, "removed_pages", gone)
         other.remove(urls=[PAGES[3].url])
         return found
 
     with open_index(folder) as index, open_index(folder) as other:
-        monkeypatch.setattr(records, "gone", removed_meanwhile)
+        monkeypatch.setattr(page_table, "removed_pages", removed_meanwhile)
         index.search("number3")
         assert index.search("number3") == []
 
@@ -241,7 +236,7 @@ def test_a_view_made_while_somebody_writes_is_not_kept(folder: Path, monkeypatch
 def test_passages_of_an_earlier_analysis_are_made_again(folder: Path) -> None:
     # Schema and terms of the passages before this one: tokens were handed over one by one.
     with sqlite3.connect(folder / "pages.sqlite3") as store:
-        store.execute("UPDATE state SET analysis = ?", (ANALYSIS - 1,))
+        store.execute("UPDATE state SET analysis = ?", (ANALYSIS_VERSION - 1,))
     store.close()
     shutil.rmtree(passages_of(folder))
     builder = tantivy.SchemaBuilder().add_text_field("text", tokenizer_name="raw")
@@ -252,11 +247,11 @@ def test_passages_of_an_earlier_analysis_are_made_again(folder: Path) -> None:
     assert passages_of(folder) != earlier
 
 
-def test_what_is_renewed_or_removed_leaves_no_passage_behind(folder: Path) -> None:
+def test_what_is_renewed_or_removed_leaves_no_passage(folder: Path) -> None:
     with open_index(folder) as index:
         index.put([replace(page, text=f"Another {page.text}") for page in PAGES[:10]])
         index.remove(urls=[page.url for page in PAGES[5:20]])
-    assert Passages(passages_of(folder)).searcher().num_docs == 15
+    assert SearchIndex(passages_of(folder)).searcher().num_docs == 15
 
 
 def test_what_a_search_shows_needs_no_page_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,7 +259,7 @@ def test_what_a_search_shows_needs_no_page_store(folder: Path, monkeypatch: pyte
     with open_index(folder) as index:
         index.put([page])
         index.search("zealous")
-        monkeypatch.setattr(records, "gone", lambda _: [])
+        monkeypatch.setattr(page_table, "removed_pages", lambda _: [])
         index.close()
         (found,) = index.search("zealous")
     assert found.text == page.text
@@ -279,8 +274,8 @@ def test_a_new_index_has_the_latest_format(folder: Path) -> None:
 
 def first_format(path: Path) -> None:
     """An index as format 1 had it: no fingerprints."""
-    store = records.connect(path)
-    bring_up(store, STEPS[:1])
+    store = page_table.connect(path)
+    upgrade(store, STEPS[:1])
     rows = [(1, "a.example", "https://a.example/"), (2, "b.example", "https://b.example/")]
     for number, key, url in rows:
         about = (number, key, url, "Title", "", "en", "old", b"", 27, 2)
@@ -308,10 +303,10 @@ def test_a_step_that_fails_has_not_happened(tmp_path: Path) -> None:
 
     path = tmp_path / "pages.sqlite3"
     first_format(path)
-    store = records.connect(path)
+    store = page_table.connect(path)
     with pytest.raises(KeyboardInterrupt):
-        bring_up(store, (STEPS[0], fails))
-    assert format_of(store) == 1
+        upgrade(store, (STEPS[0], fails))
+    assert format_version(store) == 1
     assert "words" not in {row[1] for row in store.execute("PRAGMA table_info(pages)")}
     store.close()
     open_index(tmp_path).close()
@@ -321,7 +316,7 @@ def test_an_index_of_a_later_format_is_left_alone(folder: Path) -> None:
     with sqlite3.connect(folder / "pages.sqlite3") as store:
         store.execute(f"PRAGMA user_version = {FORMAT + 1}")
     store.close()
-    with pytest.raises(ConfigError, match="use a newer groundwire"):
+    with pytest.raises(ConfigError, match="Use a newer groundwire"):
         open_index(folder)
 
 
@@ -331,7 +326,7 @@ def test_no_index_is_made_where_none_is_wanted(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
+def test_a_file_instead_of_the_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "index").write_text("")
     with pytest.raises(ConfigError, match="cannot be opened for writing"):
         open_index(tmp_path / "index")
@@ -340,9 +335,9 @@ def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"not a database, not at all" * 100, b"SQLite format 3\x00" + b"\xff" * 5000]
 )
-def test_a_broken_page_store_is_told(tmp_path: Path, content: bytes) -> None:
+def test_a_broken_page_store_is_reported(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "pages.sqlite3").write_bytes(content)
-    with pytest.raises(ConfigError, match=r"is no index, or broken|cannot be opened"):
+    with pytest.raises(ConfigError, match=r"is not an index, or is damaged|cannot be opened"):
         open_index(tmp_path)
 
 
@@ -350,7 +345,7 @@ UNPRIVILEGED = """
 import os, sys
 from pathlib import Path
 import groundwire.engine.index.embedded
-from groundwire.engine.index.open import open_index
+from groundwire.engine.index.location import open_index
 from groundwire.errors import ConfigError
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
@@ -362,7 +357,7 @@ except ConfigError as error:
 
 
 @pytest.mark.parametrize("name", ["index", "new"])
-def test_a_folder_without_write_access_is_told(folder: Path, name: str) -> None:
+def test_a_folder_without_write_access_is_reported(folder: Path, name: str) -> None:
     for path in (folder.parent, *folder.rglob("*"), folder):
         path.chmod(0o555 if path.is_dir() else 0o444)
     for above in folder.parents:
@@ -377,7 +372,7 @@ def test_a_folder_without_write_access_is_told(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("kilobytes", [64, 200])
-def test_a_full_disk_is_told_and_keeps_what_was_stored(folder: Path, kilobytes: int) -> None:
+def test_a_full_disk_is_reported_and_keeps_what_was_stored(folder: Path, kilobytes: int) -> None:
     # A limit on the size of files stands in for a full disk: writing fails in the same places.
     many = [Page(f"https://example.org/big/{n}", "Big", f"big{n} " + f"word{n} " * 9000) for n in range(4)]
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -394,9 +389,9 @@ def test_a_full_disk_is_told_and_keeps_what_was_stored(folder: Path, kilobytes: 
     assert_whole(folder)
 
 
-def test_one_writer_at_a_time_and_the_other_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_writer_at_a_time_and_the_other_times_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_index(folder) as index, locked(folder / "write.lock", 0):
-        monkeypatch.setattr(embedded, "_PATIENCE", 0.05)
+        monkeypatch.setattr(embedded, "_LOCK_TIMEOUT", 0.05)
         with pytest.raises(TimedOut, match="another process has held"):
             index.put([PAGES[0]])
         assert len(index.search("tower", limit=50)) == 30
@@ -426,7 +421,7 @@ def test_threads_may_write_and_search_at_once(folder: Path) -> None:
 
 
 def test_tantivy_is_not_loaded_before_an_index_is_opened() -> None:
-    code = "import sys, groundwire.engine.index.open; print('tantivy' in sys.modules)"
+    code = "import sys, groundwire.engine.index.location; print('tantivy' in sys.modules)"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)  # noqa: S603
     assert done.stdout == "False\n"

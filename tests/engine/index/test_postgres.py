@@ -12,7 +12,7 @@ import pytest
 import groundwire
 from groundwire.engine.index.base import Stored
 from groundwire.engine.index.postgres import PostgresIndex
-from groundwire.engine.index.postgres_schema import COMPONENT, STEPS
+from groundwire.engine.index.postgres_tables import COMPONENT, STEPS
 from groundwire.engine.pages import Page
 from groundwire.errors import ConfigError, GroundwireError, RequestError
 from groundwire.model import SearchOptions
@@ -54,7 +54,7 @@ def test_many_who_open_a_new_database_at_once_migrate_it_once(postgres: str) -> 
     assert rows == [(COMPONENT, step.version) for step in STEPS]
 
 
-def test_a_migration_that_fails_leaves_nothing_behind(postgres: str) -> None:
+def test_a_migration_that_fails_leaves_nothing(postgres: str) -> None:
     good = Migration(1, ("CREATE TABLE one (id int)",))
     bad = Migration(2, ("CREATE TABLE two (id int)", "ALTER TABLE one ADD COLUMN extra int", "SELECT 1 / 0"))
     connections = PostgresPool(postgres)
@@ -76,7 +76,7 @@ def test_a_database_of_a_newer_groundwire_is_refused(postgres: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["postgresql://user:SECRET@[", "host=/nowhere password=SECRET dbname=x"])
-def test_an_address_that_does_not_work_is_told_without_its_password(address: str) -> None:
+def test_an_address_that_does_not_work_is_reported_without_its_password(address: str) -> None:
     with pytest.raises(GroundwireError) as caught:
         PostgresIndex(address)
     assert "SECRET" not in str(caught.value)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.engine.crawl.frontier import Frontier
-from groundwire.engine.index.open import open_index
+from groundwire.engine.crawl.web import Frontier
+from groundwire.engine.index.location import open_index
 from groundwire.engine.pages import Page
 
 

@@ -9,11 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.engine.knowledge import own
-from groundwire.engine.knowledge.docstrings import file_docstring, source_docstring
-from groundwire.engine.knowledge.own import own_pages, own_title
-from groundwire.engine.knowledge.packages import Installed, installed, package_pages, project_address
-from groundwire.engine.knowledge.readme import LONGEST, plain
+from groundwire.engine.knowledge import own_docs
+from groundwire.engine.knowledge.own_docs import own_pages, own_title
+from groundwire.engine.knowledge.packages import (
+    LONGEST,
+    InstalledPackage,
+    file_docstring,
+    installed,
+    package_pages,
+    plain_readme,
+    project_address,
+    source_docstring,
+)
 
 METADATA = """\
 Metadata-Version: 2.1
@@ -53,8 +60,8 @@ def acme(tmp_path: Path) -> Path:
     return info
 
 
-def test_a_distribution_is_told_from_its_metadata_and_its_modules_without_importing(acme: Path) -> None:
-    pages = list(package_pages(Installed("acme-tools", PathDistribution(acme)), set()))
+def test_a_distribution_is_described_by_its_metadata_and_its_modules_without_importing(acme: Path) -> None:
+    pages = list(package_pages(InstalledPackage("acme-tools", PathDistribution(acme)), set()))
     assert [(page.url, page.title) for page in pages] == [
         ("https://acme.example/home", "Acme.Tools 2.5 — Python package"),
         ("https://acme.example/home#acme", "acme — part of Acme.Tools"),
@@ -70,7 +77,7 @@ def test_a_distribution_is_told_from_its_metadata_and_its_modules_without_import
 
 def test_the_second_package_of_a_project_goes_by_its_own_page(acme: Path) -> None:
     taken = {"https://acme.example/home"}
-    pages = list(package_pages(Installed("acme-tools", PathDistribution(acme)), taken))
+    pages = list(package_pages(InstalledPackage("acme-tools", PathDistribution(acme)), taken))
     assert pages[0].url == "https://pypi.org/project/acme-tools/"
     assert pages[1].url == "https://pypi.org/project/acme-tools/#acme"
 
@@ -93,7 +100,7 @@ def test_documentation_comes_before_home_and_home_before_the_repository(
     assert project_address(PathDistribution(acme).metadata) == expected
 
 
-def test_each_installed_distribution_is_told_once_and_groundwire_by_itself() -> None:
+def test_each_installed_distribution_has_one_page_and_groundwire_its_own() -> None:
     keys = [package.key for package in installed()]
     assert keys == sorted(set(keys))
     assert "pytest" in keys
@@ -134,7 +141,7 @@ def test_odd_beginnings_are_read_without_a_warning(source: str, expected: str) -
     assert source_docstring(source) == expected
 
 
-def test_a_file_that_cannot_be_read_says_nothing(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_has_no_docstring(tmp_path: Path) -> None:
     (tmp_path / "latin.py").write_bytes(b"'\xff'")
     assert file_docstring(tmp_path / "latin.py") == ""
     assert file_docstring(tmp_path / "missing.py") == ""
@@ -160,15 +167,15 @@ See the `docs <https://d.example>`_ of :class:`acme.Thing` and ``code`` on async
 
 
 def test_markup_is_taken_out_and_words_stay() -> None:
-    assert " ".join(plain(REST, "text/x-rst").split()) == (
+    assert " ".join(plain_readme(REST, "text/x-rst").split()) == (
         "Title See the docs of acme.Thing and code on asyncio. run() Mind the gap."
     )
     assert (
-        plain("# Head\n\n```py\nrun()\n```\n<p>*a* | b</p>", "text/markdown; charset=UTF-8")
+        plain_readme("# Head\n\n```py\nrun()\n```\n<p>*a* | b</p>", "text/markdown; charset=UTF-8")
         == "Head\n\nrun()\n\n*a* | b"
     )
-    assert plain("as *it* is", "text/plain") == "as *it* is"
-    assert len(plain("x" * (2 * LONGEST), "text/plain")) == LONGEST
+    assert plain_readme("as *it* is", "text/plain") == "as *it* is"
+    assert len(plain_readme("x" * (2 * LONGEST), "text/plain")) == LONGEST
 
 
 def test_documents_that_came_with_the_package_are_taken_first(
@@ -178,19 +185,26 @@ def test_documents_that_came_with_the_package_are_taken_first(
     (tmp_path / "docs" / "project.md").write_text("# groundwire\n\nIt searches.\n")
     (tmp_path / "docs" / "README.md").write_text("# Documentation\n\nIt is read.\n")
     (tmp_path / "docs" / "cli.md").write_text("# The command line\n\nIt is typed.\n")
-    monkeypatch.setattr(own, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(own_docs, "_PACKAGE", tmp_path)
     assert [page.text for page in own_pages()] == [
         "groundwire\n\nIt searches.",
         "Documentation\n\nIt is read.",
         "The command line\n\nIt is typed.",
     ]
-    monkeypatch.setattr(own, "_PACKAGE", tmp_path / "site" / "packages" / "groundwire")
+    monkeypatch.setattr(own_docs, "_PACKAGE", tmp_path / "site" / "packages" / "groundwire")
     assert list(own_pages()) == []
 
 
-def test_own_documents_are_told_under_the_address_of_the_project() -> None:
+def test_own_documents_have_the_url_of_the_project() -> None:
     pages = {page.url: page for page in own_pages()}
     assert all(page.collection == "groundwire" and page.text for page in pages.values())
     assert own_title() in {page.title for page in pages.values()}
     assert "The command line — groundwire" in {page.title for page in pages.values()}
     assert all(url.startswith("https://") for url in pages)
+
+
+def test_what_a_program_printed_is_no_statement_of_the_page() -> None:
+    page = "Before.\n\n```\n$ run it\nThe moon is cheese.\n```\n\nAfter.\n\n```\ncode()\n```\n"
+    text = plain_readme(page, "text/markdown")
+    assert "moon" not in text
+    assert all(words in text for words in ("Before.", "After.", "code()"))

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.engine.index.open import open_index
+from groundwire.engine.index.location import open_index
 from groundwire.engine.pages import Page
 from groundwire.faces.cli.commands.completion import bash, fish, zsh
-from tests.engine.gathering.website import Site, page, website
+from tests.engine.crawl.website import Site, page, website
 from tests.faces.fakes import Bench
 
 
@@ -179,7 +179,7 @@ def test_no_network_has_its_exit_code(shell: Shell) -> None:
         (("stats", "--max-depth", "2"), "--max-depth does not go with `index stats`"),
         (("show", "x", "--as-html"), "--as-html does not go with `index show`"),
         (("add", "nothing.md"), "there is no file or folder 'nothing.md'"),
-        (("add", "https://"), "is no web address"),
+        (("add", "https://"), "is not a web address"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(shell: Shell, words: tuple[str, ...], reason: str) -> None:
@@ -229,8 +229,8 @@ def test_what_comes_with_python_is_renewed_on_request(shell: Shell, monkeypatch:
     from groundwire.engine import knowledge
     from groundwire.engine.index.base import Index, Stored
 
-    def refresh(index: Index, report: knowledge.Report) -> Stored:
-        report(knowledge.Progress(1, 2, "json"))
+    def refresh(index: Index, report: knowledge.ReportProgress) -> Stored:
+        report(knowledge.BuildProgress(1, 2, "json"))
         return index.put(
             [Page("https://docs.python.org/3/library/json.html", "json", "JSON encoder and decoder.")]
         )

@@ -9,8 +9,8 @@ import sys
 import threading
 from pathlib import Path
 
-from groundwire.engine.index.open import open_index
-from tests.engine.gathering.website import page, website
+from groundwire.engine.index.location import open_index
+from tests.engine.crawl.website import page, website
 
 BOUND = 60.0
 SOURCE = Path(__file__).parents[3] / "src"

@@ -14,7 +14,7 @@ from groundwire.commands.http_app import create_app
 from groundwire.config.schema import Config
 from groundwire.credentials.redact import Redactor
 from groundwire.credentials.secret import Credential
-from groundwire.engine.pages import Found, Passage
+from groundwire.engine.pages import EngineResult, Passage
 from groundwire.model import (
     Event,
     Finished,
@@ -67,10 +67,10 @@ class Engine:
     def __init__(self) -> None:
         self.asked: list[tuple[str, SearchOptions]] = []
 
-    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> Found:
+    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
         assert limit > 0
         self.asked.append((query, options))
-        return Found((PAGE,), (query,))
+        return EngineResult((PAGE,), (query,))
 
 
 class Asking:

@@ -9,8 +9,8 @@ import pytest
 
 from groundwire.chat.exporting import footnoted
 from groundwire.engine.compose.answer import compose
-from groundwire.engine.compose.telling import tell
-from groundwire.engine.pages import Found, Passage
+from groundwire.engine.compose.events import composition_events
+from groundwire.engine.pages import EngineResult, Passage
 from groundwire.faces.cli.forms import as_markdown, as_text
 from groundwire.faces.web.answers import view_of
 from groundwire.faces.web.markdown import write_prose
@@ -75,10 +75,12 @@ def test_an_extract_of_an_engine_says_that_it_is_plain() -> None:
     text = "object.__init__ is called after the instance has been created by __new__."
     passage = Passage(url="https://docs.example/", title="object.__init__", text=text, start=0)
     composition = compose("what does object.__init__ do", (passage,))
-    told = assemble(tell("what does object.__init__ do", Found((passage,)), composition))
+    told = assemble(composition_events("what does object.__init__ do", EngineResult((passage,)), composition))
     assert "object.__init__" in told.text
     assert any("object.__init__" in block for block in blocks_of(told))
-    nothing = assemble(tell("__what__ is *this*", Found(()), compose("__what__ is *this*", ())))
+    nothing = assemble(
+        composition_events("__what__ is *this*", EngineResult(()), compose("__what__ is *this*", ()))
+    )
     assert any("__what__ is *this*" in block for block in blocks_of(nothing))
 
 

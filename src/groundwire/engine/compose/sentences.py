@@ -1,8 +1,8 @@
-"""Cutting a text into sentences, each with its exact place.
+"""Sentence splitting, with exact offsets.
 
-The pieces stand in order and do not overlap, and between them is white space alone; so every sign that is
-seen belongs to one piece, and `text[piece.start:piece.end]` is the text, verbatim. What is not prose (code,
-signatures, headings, bullets and rules) is told apart, so that nobody takes it for a sentence.
+The segments are in order, do not overlap, and are separated by white space only: every visible character
+belongs to one segment, and `text[segment.start:segment.end]` is the text, verbatim. What is not prose (code,
+signatures, headings, bullets and rules) gets a kind of its own, so that it is not taken for a sentence.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
-from groundwire.engine.compose.vocabulary import ABBREVIATIONS, MONTHS
+from groundwire.engine.words import MONTHS, word_list
 
-Kind: TypeAlias = Literal["prose", "item", "heading", "code", "signature", "bullet", "rule"]
-"""item: a sentence of a list; bullet: the sign before it; rule: a line that only decorates or directs."""
+SegmentKind: TypeAlias = Literal["prose", "item", "heading", "code", "signature", "bullet", "rule"]
+"""item: a sentence of a list; bullet: the character before it; rule: a decoration or a directive."""
 
 
-class Piece(NamedTuple):
+class Segment(NamedTuple):
     """A range of the text, end exclusive."""
 
     start: int
     end: int
-    kind: Kind
+    kind: SegmentKind
 
 
-class _Line(NamedTuple):
+class _SourceLine(NamedTuple):
     start: int
     end: int
     text: str
     """Without the white space around it."""
-    kind: Kind | Literal["blank"]
+    kind: SegmentKind | Literal["blank"]
     bullet: int
-    """The length of the bullet and the space behind it."""
+    """The length of the bullet and the space after it."""
     is_item: bool
     """Does it begin an item of a list?"""
 
@@ -53,14 +53,14 @@ _CODE = re.compile(
     r"|[\w.\[\]'\"]+\s*(?:[-+*/|&]?=)\s*\S.*$|[\w.]+\(.*\)\s*(?:#.*)?$|[{}()\[\];]+$|.*[;{}]$|</?\w+.*>$"
     r"|\|.*\|$|\[[^()]*\)$|->\s|\"{3}|'{3})"
 )
-# A line for a shell: a program and its options, or one that everybody knows by name.
+# A shell command: a program with options, or a well-known program.
 _COMMAND = re.compile(
     r"[a-z][\w.-]*(?:\s\S+)*?\s--?[a-z][\w-]*(?:[=\s].*)?(?<![.:,])$"
     r"|(?:pip|pipx|uv|npm|npx|apt|brew|docker|git|curl|sudo)\s[a-z-]+\s\S.*(?<![.:,])$"
 )
-# `repeat(object) -> create an iterator which …`: behind the arrow begins a sentence, not a type.
-_TOLD = re.compile(r"\)\s*-+>\s*(?:\w+,\s+)?(?=[A-Za-z][a-z]*\s+(?:[a-z]+\s+){2}[a-z])")
-# Most lines are nothing but words: they need no closer look.
+# `repeat(object) -> create an iterator which …`: a sentence follows the arrow, not a type.
+_DESCRIPTION_AFTER_ARROW = re.compile(r"\)\s*-+>\s*(?:\w+,\s+)?(?=[A-Za-z][a-z]*\s+(?:[a-z]+\s+){2}[a-z])")
+# Most lines are plain words and need no further checks.
 _PLAIN = re.compile(r"(?!(?:import|from|return|raise)\b)[^\W\d_][^=(){}\[\];:|<>@$%`~^#*\\]+[\w.,]$")
 _SIGNATURE = re.compile(r"(?:class |def |async def )?([A-Za-z_][\w.]*)\((?![\"'\d])")
 _UNFINISHED = re.compile(r"\w=[^\s,()]+,$|\*, |\*\w+,$")
@@ -72,30 +72,30 @@ _PAIR = re.compile(r"\b[^\W\d_]\.\s?[^\W\d_]$")  # `d. h`, `u. a`
 _OPENING = "\"'“”‘’«»([{*_`„"
 
 
-def split_sentences(text: str) -> list[Piece]:
+def split_sentences(text: str) -> list[Segment]:
     """All pieces of a text."""
-    pieces: list[Piece] = []
-    block: list[_Line] = []
+    segments: list[Segment] = []
+    block: list[_SourceLine] = []
     lines = _lines(text)
-    for place, line in enumerate(lines):
+    for position, line in enumerate(lines):
         if block and (line.kind != "prose" or line.is_item):
-            pieces.extend(_block(text, block, followed=line))
+            segments.extend(_block(text, block, followed=line))
             block = []
         if line.kind == "prose":
-            underlined = place + 1 < len(lines) and _underlines(lines[place + 1], line)
+            underlined = position + 1 < len(lines) and _underlines(lines[position + 1], line)
             if underlined and not block:
-                pieces.append(Piece(line.start, line.end, "heading"))
+                segments.append(Segment(line.start, line.end, "heading"))
             else:
                 block.append(line)
         elif line.kind != "blank":
-            pieces.append(Piece(line.start, line.end, line.kind))
+            segments.append(Segment(line.start, line.end, line.kind))
     if block:
-        pieces.extend(_block(text, block, followed=None))
-    return pieces
+        segments.extend(_block(text, block, followed=None))
+    return segments
 
 
-class _Reader:
-    """Tells lines apart by what stands before them: fences, literal blocks, paragraphs that go on."""
+class _LineClassifier:
+    """Classifies lines in context: fences, literal blocks, continued paragraphs."""
 
     __slots__ = ("_answers", "_fence", "_literal", "_previous", "_previous_indent", "_stopped", "is_item")
 
@@ -103,7 +103,7 @@ class _Reader:
         self._answers = False
         self._fence = ""
         self._literal: int | None = None
-        self._previous: Kind | Literal["blank"] = "blank"
+        self._previous: SegmentKind | Literal["blank"] = "blank"
         self._previous_indent = 0
         self._stopped = False
         self.is_item = False
@@ -113,10 +113,10 @@ class _Reader:
         """May the next line begin an item of a list of definitions (`timeout: The seconds to wait`)?"""
         return self._previous != "prose" or self.is_item or indent > self._previous_indent
 
-    def kind(self, line: str, indent: int) -> Kind | Literal["blank"]:
+    def kind(self, line: str, indent: int) -> SegmentKind | Literal["blank"]:
         """The kind of the next line."""
         kind = self._kind(line, indent) if line else "blank"
-        # What an interpreter answered stands below its prompt, up to the next blank line.
+        # The output of an interpreter follows its prompt, up to the next blank line.
         self._answers = bool(line) and (self._answers or line.startswith(">>>"))
         self._previous = kind
         self.is_item = self.is_item and kind == "prose"
@@ -125,12 +125,12 @@ class _Reader:
             self._previous_indent = indent
         return kind
 
-    def tells(self) -> Kind:
-        """The line just seen turns into a sentence, which may go on."""
+    def continue_as_prose(self) -> SegmentKind:
+        """Marks the current line as prose, which the next line may continue."""
         self._previous = "prose"
         return "prose"
 
-    def _kind(self, line: str, indent: int) -> Kind:
+    def _kind(self, line: str, indent: int) -> SegmentKind:
         if _FENCE.match(line) and (not self._fence or line.startswith(self._fence)):
             self._fence = "" if self._fence else line[:3]
             return "rule"
@@ -146,15 +146,15 @@ class _Reader:
         return kind
 
     def _goes_on(self, line: str, indent: int) -> bool:
-        """Wrapped prose may look like code; what goes on a paragraph belongs to it."""
+        """Wrapped prose may look like code; a continuation line belongs to its paragraph."""
         goes_on = self._previous == "prose" and not self._stopped and indent <= self._previous_indent
         return goes_on and not _PROMPT.match(line)
 
 
-def _lines(text: str) -> list[_Line]:
+def _lines(text: str) -> list[_SourceLine]:
     """The lines with their kinds."""
-    lines: list[_Line] = []
-    reader = _Reader()
+    lines: list[_SourceLine] = []
+    reader = _LineClassifier()
     position = 0
     for raw in text.splitlines(keepends=True):
         line = raw.strip()
@@ -163,19 +163,27 @@ def _lines(text: str) -> list[_Line]:
         position += len(raw)
         defines = reader.is_listing(indent) and _DEFINITION.match(line) is not None
         kind = reader.kind(line, indent)
-        told = _TOLD.search(line) if kind == "signature" else None
-        if told is not None:
-            lines.append(_Line(start, start + len(line[: told.end()].rstrip()), line, kind, 0, is_item=False))
-            start, line, kind = start + told.end(), line[told.end() :], reader.tells()
+        description = _DESCRIPTION_AFTER_ARROW.search(line) if kind == "signature" else None
+        if description is not None:
+            lines.append(
+                _SourceLine(
+                    start, start + len(line[: description.end()].rstrip()), line, kind, 0, is_item=False
+                )
+            )
+            start, line, kind = (
+                start + description.end(),
+                line[description.end() :],
+                reader.continue_as_prose(),
+            )
         bullet = _BULLET.match(line) if kind == "prose" else None
         length = bullet.end() if bullet else 0
-        lines.append(_Line(start, start + len(line), line, kind, length, bool(length) or defines))
+        lines.append(_SourceLine(start, start + len(line), line, kind, length, bool(length) or defines))
         if kind == "prose":
             reader.is_item = bool(length) or defines or reader.is_item
     return lines
 
 
-def _kind(line: str) -> Kind:
+def _kind(line: str) -> SegmentKind:
     if _COMMAND.match(line):
         return "code"
     if _PLAIN.match(line):
@@ -197,54 +205,54 @@ def _is_signature(line: str) -> bool:
     if match is None:
         return False
     depth = 0
-    for place in range(match.end() - 1, len(line)):
-        depth += (line[place] in "([{") - (line[place] in ")]}")
+    for position in range(match.end() - 1, len(line)):
+        depth += (line[position] in "([{") - (line[position] in ")]}")
         if not depth:
-            return _ARROW.match(line, place + 1) is not None
+            return _ARROW.match(line, position + 1) is not None
     return _UNFINISHED.search(line) is not None
 
 
-def _underlines(line: _Line, above: _Line) -> bool:
+def _underlines(line: _SourceLine, above: _SourceLine) -> bool:
     return line.kind == "rule" and line.start > above.end and set(line.text) <= set("=-~^\"'`#*+")
 
 
-def _block(text: str, lines: list[_Line], followed: _Line | None) -> Iterator[Piece]:
+def _block(text: str, lines: list[_SourceLine], followed: _SourceLine | None) -> Iterator[Segment]:
     """The pieces of a paragraph or a list item."""
     first, last = lines[0], lines[-1]
     start = first.start + first.bullet
     if first.bullet:
-        yield Piece(first.start, first.start + len(first.text[: first.bullet].rstrip()), "bullet")
+        yield Segment(first.start, first.start + len(first.text[: first.bullet].rstrip()), "bullet")
     elif _is_term(text, lines):
         # `maxsplit`, and below it, indented, what that means.
-        yield Piece(start, first.end, "heading")
+        yield Segment(start, first.end, "heading")
         start, first = lines[1].start, first._replace(is_item=True)
     elif _is_alone(lines, followed) and _is_title(first.text):
-        yield Piece(start, first.end, "heading")
+        yield Segment(start, first.end, "heading")
         return
-    kind: Kind = "item" if first.is_item else "prose"
+    kind: SegmentKind = "item" if first.is_item else "prose"
     for begin, end in _cuts(text, start, last.end):
-        yield Piece(begin, end, kind)
+        yield Segment(begin, end, kind)
 
 
-def _is_term(text: str, lines: list[_Line]) -> bool:
+def _is_term(text: str, lines: list[_SourceLine]) -> bool:
     if len(lines) < 2 or not _TERM.match(lines[0].text):
         return False
     return _indent(text, lines[1]) > _indent(text, lines[0])
 
 
-def _indent(text: str, line: _Line) -> int:
-    place = line.start
-    while place and text[place - 1] in " \t":
-        place -= 1
-    return line.start - place
+def _indent(text: str, line: _SourceLine) -> int:
+    position = line.start
+    while position and text[position - 1] in " \t":
+        position -= 1
+    return line.start - position
 
 
-def _is_alone(lines: list[_Line], followed: _Line | None) -> bool:
+def _is_alone(lines: list[_SourceLine], followed: _SourceLine | None) -> bool:
     return len(lines) == 1 and not lines[0].is_item and (followed is None or followed.kind == "blank")
 
 
 def _is_title(line: str) -> bool:
-    """A short line that stands alone and does not end as sentences do."""
+    """A short separate line that does not end like a sentence."""
     return len(line) <= 60 and line[-1] not in ".!?:;,…。！？)”\"'`" and len(line.split()) <= 8
 
 
@@ -263,35 +271,35 @@ def _cuts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield begin, end
 
 
-def _past_space(text: str, place: int) -> int:
-    while place < len(text) and text[place].isspace():
-        place += 1
-    return place
+def _past_space(text: str, position: int) -> int:
+    while position < len(text) and text[position].isspace():
+        position += 1
+    return position
 
 
 def _ends(text: str, match: re.Match[str]) -> bool:
     """Does a sentence end at this stop, or is it an abbreviation, an initial, an ordinal, an ellipsis?"""
     if match[1] is None:
         return True
-    behind = text[match.end() : match.end() + 40].lstrip()
-    after = behind.lstrip(_OPENING)
+    following = text[match.end() : match.end() + 40].lstrip()
+    after = following.lstrip(_OPENING)
     if not after:
         return True
     if match[1] == "." and _is_shortened(text, match.start(), after):
         return False
-    if after[0].islower() and not behind.startswith("`"):
+    if after[0].islower() and not following.startswith("`"):
         return "." in match[1] and _is_name(after)
     return True
 
 
 def _is_shortened(text: str, stop: int, after: str) -> bool:
-    """Does the stop belong to the word before it?"""
-    said = text[max(0, stop - 24) : stop]
-    before = _WORD_BEFORE.search(said)
+    """Is the full stop part of an abbreviation, an initial or an ordinal?"""
+    before_stop = text[max(0, stop - 24) : stop]
+    before = _WORD_BEFORE.search(before_stop)
     word = before[0].lower() if before else ""
-    if _PAIR.search(said):
+    if _PAIR.search(before_stop):
         return True
-    if word in ABBREVIATIONS:
+    if word in word_list("abbreviations"):
         return not (word in _MAY_END and after[0].isupper())
     if word.isdigit() and len(word) <= 2:
         return after.split(maxsplit=1)[0].strip(".,").lower() in _AFTER_ORDINALS

@@ -1,15 +1,14 @@
-"""Statements: the sentences of all passages, with what they say, what they speak of, and where they stand."""
+"""Statements: the sentences of all passages, with their terms, their subject and their position."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from groundwire.engine.compose.polishing import one_line, plain, polish
-from groundwire.engine.compose.sentences import Piece, split_sentences
-from groundwire.engine.compose.vocabulary import DANGLING
-from groundwire.engine.compose.words import Words, read_words
+from groundwire.engine.compose.clean import clean_sentence, one_line, without_markup
+from groundwire.engine.compose.sentences import Segment, split_sentences
 from groundwire.engine.pages import Passage
+from groundwire.engine.words import TextTerms, analyse, word_list
 from groundwire.model.value import replace, value
 
 _SEPARATOR = re.compile(r"\s+[—–|·:»-]\s+|\s+\(|:\s+")
@@ -22,8 +21,8 @@ _CALLED = re.compile(r"(?:class |def |async def )?([A-Za-z_][\w.]*)\(")
 
 
 @value
-class Stretch:
-    """A connected part of a page: a passage, or several that adjoin."""
+class Excerpt:
+    """A contiguous part of a page: a passage, or several adjacent passages joined."""
 
     url: str
     title: str
@@ -40,67 +39,67 @@ class Statement:
     url: str
     quote: str
     """Verbatim."""
-    words: Words
-    place: int
-    """Where it stands in the page."""
+    words: TextTerms
+    offset: int
+    """Offset in the text of the page, in code points."""
     kind: str
-    stretch: int
+    excerpt: int
     number: int
-    """Among the statements of its stretch."""
+    """Position among the statements of its excerpt."""
     subject: str = ""
-    """What the page, or the section, is about, if that is a name; the sentence may not say it."""
+    """The name that the page or section documents, whether or not the sentence mentions it."""
     is_lead: bool = False
-    """Does it open its page or section?"""
-    leans: bool = False
-    """Does it need the sentence before it?"""
+    """Is it the first statement of its page or section?"""
+    depends_on_previous: bool = False
+    """Does it need the sentence before it, as `This returns …` does?"""
     is_cut: bool = False
     """May its beginning or its end be missing?"""
 
     @property
     def text(self) -> str:
-        """As it stands in an answer."""
-        return polish(self.quote)
+        """The sentence as it appears in an answer."""
+        return clean_sentence(self.quote)
 
 
-def join_passages(passages: Iterable[Passage]) -> list[Stretch]:
-    """The passages, with those of one page that adjoin or overlap joined; the order is that of the first."""
+def join_passages(passages: Iterable[Passage]) -> list[Excerpt]:
+    """Joins adjacent and overlapping passages of a page; the order is that of the first passage."""
     passages = list(passages)
     best = max((passage.score for passage in passages), default=0.0)
-    stretches: list[Stretch] = []
-    for place, passage in enumerate(passages):
-        score = passage.score / best if best > 0 else 1.0 / (1 + place)
-        new = Stretch(passage.url, passage.title, passage.text, passage.start, min(1.0, max(0.0, score)))
-        for index, known in enumerate(stretches):
+    excerpts: list[Excerpt] = []
+    for position, passage in enumerate(passages):
+        score = passage.score / best if best > 0 else 1.0 / (1 + position)
+        new = Excerpt(passage.url, passage.title, passage.text, passage.start, min(1.0, max(0.0, score)))
+        for index, known in enumerate(excerpts):
             joined = _joined(known, new)
             if joined is not None:
-                stretches[index] = joined
+                excerpts[index] = joined
                 break
         else:
-            stretches.append(new)
-    return stretches
+            excerpts.append(new)
+    return excerpts
 
 
-def read_statements(stretches: Sequence[Stretch]) -> list[Statement]:
-    """Every sentence, each place of a page once."""
+def read_statements(excerpts: Sequence[Excerpt]) -> list[Statement]:
+    """Every sentence; each position of a page once."""
     statements: list[Statement] = []
     seen: set[tuple[str, int]] = set()
-    for index, stretch in enumerate(stretches):
-        for statement in _statements(stretch, index):
-            if (stretch.url, statement.place) not in seen:
-                seen.add((stretch.url, statement.place))
+    for index, excerpt in enumerate(excerpts):
+        for statement in _statements(excerpt, index):
+            if (excerpt.url, statement.offset) not in seen:
+                seen.add((excerpt.url, statement.offset))
                 statements.append(statement)
     return statements
 
 
-def name_in(title: str) -> str:
-    """The name a title begins with (`json.dumps — Python documentation`), if it is one of code."""
+def leading_name(title: str) -> str:
+    """The code name at the beginning of a title (`json.dumps — Python documentation`), if there is one."""
     head = _SEPARATOR.split(one_line(title), maxsplit=1)[0].strip()
     is_word = head.isalpha() and (head.istitle() or head.isupper())
     return head if _NAME.fullmatch(head) and len(head) <= _LONGEST_NAME and not is_word else ""
 
 
-def names(text: str, name: str) -> bool:
-    """Does the text call the thing by its name, as a name? `copy` alone may just be a word."""
+def mentions(text: str, name: str) -> bool:
+    """Does the text mention the name as a name? `copy` alone may be an ordinary word."""
     last = name.removesuffix("()").rpartition(".")[2]
     own = re.escape(last)
     form = rf"\b{own}\b" if not last.isalpha() else rf"`[\w.]*\b{own}\b|\b{own}\("
@@ -108,53 +107,53 @@ def names(text: str, name: str) -> bool:
     return re.search(f"{whole}{form}", text) is not None
 
 
-def _joined(known: Stretch, new: Stretch) -> Stretch | None:
+def _joined(known: Excerpt, new: Excerpt) -> Excerpt | None:
     if known.url != new.url:
         return None
-    first, second = sorted((known, new), key=lambda stretch: stretch.start)
+    first, second = sorted((known, new), key=lambda excerpt: excerpt.start)
     overlap = first.start + len(first.text) - second.start
     if overlap < 0 or first.text[len(first.text) - overlap :][: len(second.text)] != second.text[:overlap]:
         return None
     return replace(first, text=first.text + second.text[overlap:], score=max(first.score, second.score))
 
 
-def _statements(stretch: Stretch, index: int) -> Iterator[Statement]:
-    subject = named = name_in(stretch.title)
-    pieces = split_sentences(stretch.text)
+def _statements(excerpt: Excerpt, index: int) -> Iterator[Statement]:
+    subject = named = leading_name(excerpt.title)
+    segments = split_sentences(excerpt.text)
     number = 0
-    is_lead = stretch.start == 0
-    for piece in pieces:
-        quote = stretch.text[piece.start : piece.end]
-        if piece.kind == "signature" and _begins_line(stretch.text, piece):
+    is_lead = excerpt.start == 0
+    for segment in segments:
+        quote = excerpt.text[segment.start : segment.end]
+        if segment.kind == "signature" and _begins_line(excerpt.text, segment):
             subject = _called(quote, named) or subject
             is_lead = True
-        if piece.kind not in ("prose", "item"):
+        if segment.kind not in ("prose", "item"):
             continue
         yield Statement(
-            stretch.url,
+            excerpt.url,
             quote,
-            read_words(plain(quote)),
-            stretch.start + piece.start,
-            piece.kind,
+            analyse(without_markup(quote)),
+            excerpt.start + segment.start,
+            segment.kind,
             index,
             number,
-            _listed(quote, piece) or subject,
+            _listed(quote, segment) or subject,
             is_lead,
-            _leans(quote),
-            _is_cut(stretch, piece, quote, is_last=piece is pieces[-1]),
+            _depends_on_previous(quote),
+            _is_cut(excerpt, segment, quote, is_last=segment is segments[-1]),
         )
         number += 1
         is_lead = False
 
 
-def _begins_line(text: str, piece: Piece) -> bool:
-    return piece.start == 0 or text[piece.start - 1] == "\n"
+def _begins_line(text: str, segment: Segment) -> bool:
+    return segment.start == 0 or text[segment.start - 1] == "\n"
 
 
 def _called(signature: str, named: str) -> str:
-    """The name in a signature, with the page's own before it where it is a part of that.
+    """The name in a signature, qualified with the name of the page.
 
-    On a page about no name, a plain `print(value)` is rather an example than something explained."""
+    On a page that documents no name, a plain `print(value)` is an example, not a definition."""
     match = _CALLED.match(signature)
     if match is None or not (named or _DECLARED.search(signature)):
         return ""
@@ -164,18 +163,18 @@ def _called(signature: str, named: str) -> str:
     return name if not named or "." in name or name == named else f"{named}.{name}"
 
 
-def _listed(quote: str, piece: Piece) -> str:
-    """The name that a line of a list explains: `os.walk: Directory tree generator`."""
-    match = _LISTED.match(quote) if piece.kind == "item" else None
+def _listed(quote: str, segment: Segment) -> str:
+    """The name that a list item explains: `os.walk: Directory tree generator`."""
+    match = _LISTED.match(quote) if segment.kind == "item" else None
     return match[1] if match else ""
 
 
-def _leans(quote: str) -> bool:
+def _depends_on_previous(quote: str) -> bool:
     first = _FIRST_WORD.search(quote)
-    return first is not None and first[0].lower() in DANGLING
+    return first is not None and first[0].lower() in word_list("back_references")
 
 
-def _is_cut(stretch: Stretch, piece: Piece, quote: str, *, is_last: bool) -> bool:
-    begins_late = piece.start == 0 and stretch.start > 0 and quote[:1].islower()
-    ends_early = is_last and quote[-1:].isalnum() and piece.kind == "prose"
+def _is_cut(excerpt: Excerpt, segment: Segment, quote: str, *, is_last: bool) -> bool:
+    begins_late = segment.start == 0 and excerpt.start > 0 and quote[:1].islower()
+    ends_early = is_last and quote[-1:].isalnum() and segment.kind == "prose"
     return begins_late or ends_early

@@ -1,31 +1,146 @@
-"""Files and folders: what can be read of them, without following a link out of the folder or in a circle."""
+"""Crawls files, folders and web archives (WARC). Links are not followed out of the folder or in circles."""
 
 from __future__ import annotations
 
 import os
 import stat
+import zlib
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urljoin
 
-from groundwire.engine.crawl.addresses import address_of
-from groundwire.engine.crawl.outcomes import Outcome, Scope, Skipped, outcome_of
-from groundwire.engine.crawl.warc import gather_warc, is_warc
-from groundwire.engine.read import Document
-from groundwire.engine.read.apart import read_apart
-from groundwire.engine.read.decoding import decode
-from groundwire.engine.read.formats import media_type_of
+from groundwire.engine.crawl.results import CrawlOptions, CrawlResult, SkippedSource, crawl_result
+from groundwire.engine.read import Document, document_of, missing_extra
+from groundwire.engine.read.document import MEDIA_TYPES, media_type_of
+from groundwire.engine.read.normalise import decode
+from groundwire.engine.read.sandbox import read_isolated
+from groundwire.text.urls import safe_address
+from groundwire.transport.fetch import Fetched, media_of
 from groundwire.transport.threads import run_in_thread
+
+if TYPE_CHECKING:
+    from warcio.recordloader import ArcWarcRecord
+
+_INDEXES = frozenset(("index.html", "index.htm", "index.xhtml"))
+_SOURCES = (".md", ".markdown", ".rst")
+_SOURCE_INDEXES = frozenset(("readme.md", "readme.rst", "index.md", "index.rst"))
+
+
+def file_url(path: Path, root: Path, base_url: str, *, as_html: bool = False) -> str:
+    """The URL of a file below a root. An index page has the URL of its folder.
+
+    With `as_html`, Markdown and reStructuredText get the URL of the page they are rendered to.
+    """
+    if not base_url:
+        return "file://" + quote(os.fsencode(path.absolute()))
+    base = base_url if base_url.endswith("/") else base_url + "/"
+    folder, name = os.path.split(path.relative_to(root))
+    if name.lower() in _INDEXES or (as_html and name.lower() in _SOURCE_INDEXES):
+        name = ""
+    elif as_html and name.lower().endswith(_SOURCES):
+        name = os.path.splitext(name)[0] + ".html"
+    relative = "/".join(filter(None, folder.split(os.sep))) + ("/" if folder else "") + name
+    # A colon in the first part would make it a scheme.
+    return urljoin(base, "./" + quote(os.fsencode(relative)))
+
+
+_LARGEST_RECORD = 20_000_000
+
+
+def is_warc(name: str) -> bool:
+    """By its name."""
+    return name.lower().endswith((".warc", ".warc.gz"))
+
+
+async def crawl_warc(path: Path) -> AsyncGenerator[CrawlResult, None]:
+    """Every page of a web archive; images and the like are left out without a report."""
+    outcomes = _outcomes(path)
+    while True:
+        outcome = await run_in_thread(lambda: next(outcomes, None))
+        if outcome is None:
+            return
+        yield outcome
+
+
+def _outcomes(path: Path) -> Iterator[CrawlResult]:
+    for found in _records(path):
+        yield (
+            found
+            if isinstance(found, SkippedSource)
+            else crawl_result(read_isolated(document_of(found)), found.url)
+        )
+
+
+def _records(path: Path) -> Iterator[Fetched | SkippedSource]:
+    """The recorded responses that may contain a page."""
+    where = os.fsencode(path).decode("utf-8", "replace")
+    try:
+        from warcio.archiveiterator import ArchiveIterator  # noqa: PLC0415  comes with an extra
+        from warcio.exceptions import ArchiveLoadFailed  # noqa: PLC0415
+        from warcio.statusandheaders import StatusAndHeadersParserException  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if not (why := missing_extra(error)):
+            raise
+        yield SkippedSource(where, why)
+        return
+    # On broken input, the parser raises almost any exception.
+    broken = (
+        *(ArchiveLoadFailed, StatusAndHeadersParserException, zlib.error, ValueError, EOFError),
+        *(AttributeError, TypeError, LookupError),
+    )
+    try:
+        with path.open("rb") as file:
+            any_record = False
+            for record in ArchiveIterator(file):
+                # The older ARC format has no magic number: warcio takes any line of five words for it.
+                if record.format != "warc":
+                    continue
+                any_record = True
+                if (fetched := _page_in(record)) is not None:
+                    yield fetched
+        if not any_record:
+            yield SkippedSource(where, "not a web archive, or an empty one")
+    except OSError as error:
+        yield SkippedSource(where, f"cannot be read: {error.strerror or error}")
+    except broken:
+        yield SkippedSource(where, "it is broken from there on")
+
+
+def _page_in(record: ArcWarcRecord) -> Fetched | None:
+    """The response of a record; None if it is not a page."""
+    url = safe_address(record.rec_headers.get_header("WARC-Target-URI") or "")
+    if record.rec_type not in ("response", "resource") or not url:
+        return None
+    fetched = _fetched(record, url)
+    usable = 200 <= fetched.status < 300 and fetched.content_type in MEDIA_TYPES
+    return fetched if usable else None
+
+
+def _fetched(record: ArcWarcRecord, url: str) -> Fetched:
+    """The record as a fetched response."""
+    http = record.http_headers
+    if http is None:
+        status, headers = 200, {"content-type": record.rec_headers.get_header("Content-Type") or ""}
+    else:
+        code = http.get_statuscode()
+        status = int(code) if code.isdecimal() else 0
+        headers = {name.lower(): text for name, text in http.headers}
+    media_type, charset = media_of(headers.get("content-type", ""))
+    body = record.content_stream().read(_LARGEST_RECORD) if media_type in MEDIA_TYPES else b""
+    return Fetched(url, status, media_type, charset, body, tuple(headers.items()))
+
 
 LARGEST_FILE = 20_000_000
 _IGNORED = frozenset(("CVS", "node_modules", "__pycache__"))
-"""Folders that hold no documents of their own; hidden ones, `.git` among them, are never entered."""
+"""Folders without documents. Hidden folders, such as `.git`, are never entered."""
 
 
-async def gather_path(path: Path, scope: Scope) -> AsyncGenerator[Outcome, None]:
-    """The pages of a file, or of all files below a folder."""
+async def crawl_path(path: Path, scope: CrawlOptions) -> AsyncGenerator[CrawlResult, None]:
+    """Crawls a file, or all files below a folder."""
     if path.is_dir():
         for found in _walk(path):
-            if isinstance(found, Skipped):
+            if isinstance(found, SkippedSource):
                 yield found
                 continue
             async for outcome in _gather_file(found, path, scope, named=False):
@@ -35,45 +150,47 @@ async def gather_path(path: Path, scope: Scope) -> AsyncGenerator[Outcome, None]
             yield outcome
 
 
-async def _gather_file(path: Path, root: Path, scope: Scope, *, named: bool) -> AsyncGenerator[Outcome, None]:
-    """A file that somebody named is looked into whatever its name; others only if it says what they are."""
+async def _gather_file(
+    path: Path, root: Path, scope: CrawlOptions, *, named: bool
+) -> AsyncGenerator[CrawlResult, None]:
+    """A file that the user named is read whatever its name; others only if their suffix is known."""
     if is_warc(path.name) and path.is_file():
-        async for outcome in gather_warc(path):
+        async for outcome in crawl_warc(path):
             yield outcome
         return
     media_type = media_type_of(path.name)
     if not media_type and not named:
-        yield Skipped(shown(path), f"not a document ({path.suffix.lower() or 'no ending'})")
+        yield SkippedSource(shown(path), f"not a document ({path.suffix.lower() or 'no ending'})")
         return
-    address = address_of(path, root, scope.base_url, as_html=scope.as_html)
+    address = file_url(path, root, scope.base_url, as_html=scope.as_html)
     yield await run_in_thread(lambda: _read_file(path, media_type, address))
 
 
-def _read_file(path: Path, media_type: str, address: str) -> Outcome:
+def _read_file(path: Path, media_type: str, address: str) -> CrawlResult:
     data = _bytes(path)
-    if isinstance(data, Skipped):
+    if isinstance(data, SkippedSource):
         return data
     title = decode(os.fsencode(path.name), "utf-8")
-    return outcome_of(read_apart(Document(data, media_type, address, title=title)), shown(path))
+    return crawl_result(read_isolated(Document(data, media_type, address, title=title)), shown(path))
 
 
-def _bytes(path: Path) -> bytes | Skipped:
+def _bytes(path: Path) -> bytes | SkippedSource:
     try:
-        # Opening a pipe must not wait for somebody to write into it.
+        # Opening a pipe must not block until a writer opens it.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return Skipped(shown(path), "not a regular file")
+                return SkippedSource(shown(path), "not a regular file")
             data = file.read(LARGEST_FILE + 1)
     except OSError as error:
-        return Skipped(shown(path), f"cannot be read: {error.strerror or 'input/output error'}")
+        return SkippedSource(shown(path), f"cannot be read: {error.strerror or 'input/output error'}")
     if len(data) > LARGEST_FILE:
-        return Skipped(shown(path), f"larger than {LARGEST_FILE // 1_000_000} MB")
+        return SkippedSource(shown(path), f"larger than {LARGEST_FILE // 1_000_000} MB")
     return data
 
 
-def _walk(root: Path) -> Iterator[Path | Skipped]:
-    """Files below a folder, by name; each folder once, however many links lead to it."""
+def _walk(root: Path) -> Iterator[Path | SkippedSource]:
+    """Files below a folder, sorted by name; each folder once, however many links point to it."""
     top = os.path.realpath(root)
     waiting = [root]
     entered: set[tuple[int, int]] = set()
@@ -83,7 +200,7 @@ def _walk(root: Path) -> Iterator[Path | Skipped]:
             status = os.stat(folder)
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
-            yield Skipped(shown(folder), f"cannot be read: {error.strerror}")
+            yield SkippedSource(shown(folder), f"cannot be read: {error.strerror}")
             continue
         if (status.st_dev, status.st_ino) in entered:
             continue
@@ -94,7 +211,7 @@ def _walk(root: Path) -> Iterator[Path | Skipped]:
                 continue
             path = Path(entry.path)
             if entry.is_symlink() and not _is_below(path, top):
-                yield Skipped(shown(path), "a link that leads out of the folder")
+                yield SkippedSource(shown(path), "a link out of the folder")
             elif entry.is_dir():
                 inner.append(path)
             else:
@@ -108,5 +225,5 @@ def _is_below(path: Path, top: str) -> bool:
 
 
 def shown(path: Path) -> str:
-    """The name of a file as text, whatever its bytes."""
+    """The path as text, whatever its bytes."""
     return os.fsencode(path).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""robots.txt as RFC 9309 has it: the group for us or else for everybody, in it the longest rule that fits."""
+"""robots.txt (RFC 9309): the group for our user agent or else for `*`; the longest matching rule decides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from groundwire.model.value import value
 
 AGENT = "groundwire"
 LARGEST = 500 * 1024
-"""Bytes that are read, as the RFC asks for at least."""
+"""Bytes that are read: the least that the RFC requires."""
 _MOST_RULES = 5000
 _LONGEST_DELAY = 30.0
 _LINES = re.compile(r"\r\n|[\r\n]")
@@ -20,7 +20,7 @@ _SAFE = "/?#[]@!$&'()*+,;=:-._~%"
 
 @value
 class Rule:
-    """Paths, with `*` for anything and `$` for the end."""
+    """A path pattern: `*` matches anything, `$` the end."""
 
     allows: bool
     pattern: str
@@ -28,19 +28,19 @@ class Rule:
 
 @value
 class Robots:
-    """What a site asks of us."""
+    """The rules of a site for our user agent."""
 
     rules: tuple[Rule, ...] = ()
     delay: float = 0.0
-    """Seconds between two requests; more than half a minute counts as half a minute."""
+    """Seconds between two requests, at most 30."""
 
     def allows(self, url: str) -> bool:
-        """May the address be visited? The longest pattern decides; of two equals the friendlier one."""
+        """May the URL be visited? The longest pattern decides; of two equal ones, the one that allows."""
         path = _path(url)
         if path == "/robots.txt":
             return True
-        fitting = [rule for rule in self.rules if _fits(rule.pattern, path)]
-        return max(((len(rule.pattern), rule.allows) for rule in fitting), default=(0, True))[1]
+        matching = [rule for rule in self.rules if _matches(rule.pattern, path)]
+        return max(((len(rule.pattern), rule.allows) for rule in matching), default=(0, True))[1]
 
 
 ALL = Robots()
@@ -48,44 +48,46 @@ NOTHING = Robots((Rule(allows=False, pattern="/"),))
 
 
 def parse_robots(text: str, agent: str = AGENT) -> Robots:
-    """The rules that hold for an agent."""
-    ours: list[tuple[str, str]] = []
-    everybody: list[tuple[str, str]] = []
+    """The rules for a user agent."""
+    own_rules: list[tuple[str, str]] = []
+    all_agents: list[tuple[str, str]] = []
     named = False
     for agents, lines in _groups(text):
         if agent in agents:
             named = True
-            ours += lines
+            own_rules += lines
         elif "*" in agents:
-            everybody += lines
-    lines = ours if named else everybody
+            all_agents += lines
+    lines = own_rules if named else all_agents
     rules = tuple(
-        Rule(name == "allow", _normal(said)) for name, said in lines if name in ("allow", "disallow") and said
+        Rule(name == "allow", _normal(field))
+        for name, field in lines
+        if name in ("allow", "disallow") and field
     )
-    delays = [float(said) for name, said in lines if name == "crawl-delay" and _DELAY.fullmatch(said)]
+    delays = [float(field) for name, field in lines if name == "crawl-delay" and _DELAY.fullmatch(field)]
     return Robots(rules[:_MOST_RULES], min(max(delays, default=0.0), _LONGEST_DELAY))
 
 
 def _groups(text: str) -> Iterator[tuple[set[str], list[tuple[str, str]]]]:
-    """Agents, and the lines for them; several agents in a row share what follows."""
+    """User agents and their rules; several agents in a row share the rules that follow."""
     agents: set[str] = set()
     lines: list[tuple[str, str]] = []
-    for name, said in _fields(text):
+    for name, field in _fields(text):
         if name == "user-agent":
             if lines:
                 yield agents, lines
                 agents, lines = set(), []
-            agents.add(re.split(r"[/\s]", said.lower(), maxsplit=1)[0])
+            agents.add(re.split(r"[/\s]", field.lower(), maxsplit=1)[0])
         elif agents and name in ("allow", "disallow", "crawl-delay"):
-            lines.append((name, said))
+            lines.append((name, field))
     yield agents, lines
 
 
 def _fields(text: str) -> Iterator[tuple[str, str]]:
     for line in _LINES.split(text.removeprefix("\ufeff")):
-        name, colon, said = line.partition("#")[0].partition(":")
+        name, colon, field = line.partition("#")[0].partition(":")
         if colon:
-            yield name.strip().lower(), said.strip()
+            yield name.strip().lower(), field.strip()
 
 
 def _path(url: str) -> str:
@@ -94,29 +96,31 @@ def _path(url: str) -> str:
 
 
 def _normal(path: str) -> str:
-    """Percent-encoding in one spelling: what may stand plainly does, the rest in capitals."""
-    return re.sub(r"%[0-9a-fA-F]{2}", _respelt, quote(path, safe=_SAFE))
+    """Normalised percent-encoding: unreserved characters decoded, the rest in upper case."""
+    return re.sub(r"%[0-9a-fA-F]{2}", _normal_escape, quote(path, safe=_SAFE))
 
 
-def _respelt(match: re.Match[str]) -> str:
-    sign = unquote_to_bytes(match[0])
-    plain = sign.decode("ascii", "replace")
+def _normal_escape(match: re.Match[str]) -> str:
+    character = unquote_to_bytes(match[0])
+    plain = character.decode("ascii", "replace")
     return plain if plain.isalnum() or plain in "-._~" else match[0].upper()
 
 
-def _fits(pattern: str, path: str) -> bool:
-    """Piece by piece from left to right, so that no pattern costs more than its length times the path's."""
+def _matches(pattern: str, path: str) -> bool:
+    """Matches part by part from left to right: linear in pattern times path, no backtracking."""
     ends = pattern.endswith("$")
-    first, *others = pattern.removesuffix("$").split("*")
+    first, *rest = pattern.removesuffix("$").split("*")
     if not path.startswith(first):
         return False
-    place = len(first)
-    if not others:
-        return not ends or place == len(path)
-    *middle, last = others
+    position = len(first)
+    if not rest:
+        return not ends or position == len(path)
+    *middle, last = rest
     for piece in middle:
-        place = path.find(piece, place)
-        if place < 0:
+        position = path.find(piece, position)
+        if position < 0:
             return False
-        place += len(piece)
-    return path.endswith(last) and len(path) - len(last) >= place if ends else path.find(last, place) >= 0
+        position += len(piece)
+    return (
+        path.endswith(last) and len(path) - len(last) >= position if ends else path.find(last, position) >= 0
+    )

@@ -1,1 +1,1 @@
-"""Who finds pages: the embedded index, and services on the web."""
+"""Search engines: the embedded index, and search services on the web."""

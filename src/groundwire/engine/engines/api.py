@@ -1,9 +1,12 @@
-"""Search services with an interface for programs: a row of data and two pure functions each."""
+"""Search services with an API: each is a specification with two pure functions.
+
+Also the query syntax that services share: site operators, query lengths, time spans.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from time import time
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,9 +16,8 @@ from groundwire.credentials.secret import NO_SECRET, Credential, Secret
 from groundwire.dialects.error_tables import request_id, retry_after
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import load_json
-from groundwire.engine.engines.hits import Hit
-from groundwire.engine.engines.opening import Opener
-from groundwire.engine.pages import Found
+from groundwire.engine.engines.results import PageOpener, SearchHit
+from groundwire.engine.pages import EngineResult
 from groundwire.errors import (
     ConfigError,
     GroundwireError,
@@ -35,7 +37,6 @@ from groundwire.transport.http import Deadlines, Http, HttpRequest
 if TYPE_CHECKING:
     from groundwire.transport.response import Response
 
-
 DOMAIN_LISTS = frozenset({"allowed_domains", "blocked_domains"})
 _LARGEST = 8_000_000
 _LONGEST = 500
@@ -43,59 +44,59 @@ _DEADLINES = Deadlines(connect=5.0, first_byte=15.0, idle=10.0, total=20.0)
 
 
 @value
-class Ask:
-    """What one call is about."""
+class ServiceQuery:
+    """The input of one API request."""
 
     query: str
     options: SearchOptions
     base_url: str
-    """Without a slash at its end."""
+    """Without a trailing slash."""
     key: Secret
     limit: int
     today: str
-    """The day, as in RFC 3339."""
+    """The current date, as in RFC 3339."""
 
 
 @value
-class Problem:
-    """What a service says about an error, in its own name for it and in words."""
+class ServiceError:
+    """The error of a service: its error code and message."""
 
     code: str = ""
     message: str = ""
 
 
-Request: TypeAlias = Callable[[Ask], HttpRequest]
-ParseResponse: TypeAlias = Callable[[Fields], tuple[Hit, ...]]
-Explain: TypeAlias = Callable[[Fields], Problem]
-Wait: TypeAlias = Callable[[Mapping[str, str]], "float | None"]
+BuildRequest: TypeAlias = Callable[[ServiceQuery], HttpRequest]
+ParseResponse: TypeAlias = Callable[[Fields], tuple[SearchHit, ...]]
+Explain: TypeAlias = Callable[[Fields], ServiceError]
+ReadRetryAfter: TypeAlias = Callable[[Mapping[str, str]], "float | None"]
 
 
-def _unexplained(_: Fields) -> Problem:
-    return Problem()
+def _no_error_details(_: Fields) -> ServiceError:
+    return ServiceError()
 
 
 @value
-class ApiEngineRow:
-    """A search service."""
+class ApiEngineSpec:
+    """Specification of a search service."""
 
     name: str
     title: str
     base_url: str
-    """Empty where there is none until the user names one."""
-    request: Request
+    """Empty if the user must configure one."""
+    request: BuildRequest
     response: ParseResponse
-    explain: Explain = _unexplained
-    wait: Wait = retry_after
-    """Seconds to wait after a refusal, as its headers say."""
+    explain: Explain = _no_error_details
+    wait: ReadRetryAfter = retry_after
+    """Reads the seconds to wait from the headers of an error response."""
     statuses: Mapping[int, type[UpstreamError]] = {}
-    """Where the service uses a status in a way of its own."""
+    """Statuses that the service uses in its own way."""
     codes: Mapping[str, type[UpstreamError]] = {}
-    """Its own names for errors, where they say more than the status."""
+    """Error codes that are more specific than the status."""
     remedies: Mapping[int, str] = {}
-    """Statuses that mean a service set up in the wrong way, and what to do."""
+    """Statuses that mean a wrong setup, and what to do."""
     lookups: tuple[Lookup, ...] = ()
     missing: str = ""
-    """The code of the error when no credential, or no address, is found."""
+    """The error code if no credential, or no URL, is configured."""
     advice: str = ""
     honours: frozenset[str] = DOMAIN_LISTS
     deadlines: Deadlines = _DEADLINES
@@ -104,15 +105,15 @@ class ApiEngineRow:
 
 
 class ApiEngine:
-    """A row that is alive: with an address, a credential, connections, and somebody who opens pages."""
+    """A search engine for a specification, with credentials, an HTTP client and a page opener."""
 
     def __init__(
         self,
-        row: ApiEngineRow,
+        row: ApiEngineSpec,
         http: Http,
         credential: Callable[[], Awaitable[Credential | None]],
         redactor: Redactor,
-        opener: Opener,
+        opener: PageOpener,
         clock: Callable[[], float] = time,
     ) -> None:
         self._row = row
@@ -130,25 +131,25 @@ class ApiEngine:
     def honours(self) -> frozenset[str]:
         return self._row.honours | {"max_sources"}
 
-    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> Found:
-        """What the service finds, checked against the options, with passages of the pages themselves."""
-        check(self._row.title, query, options)
+    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
+        """Searches, applies the options to the results, and returns passages of the pages themselves."""
+        check_query(self._row.title, query, options)
         try:
-            hits = await self._ask(query, options, limit)
+            hits = await self._request_hits(query, options, limit)
         except GroundwireError as error:
             raise self._redactor.cleaned(error, _LONGEST) from None
         return await self._opener.found(query, query, hits, options, limit)
 
-    async def _ask(self, query: str, options: SearchOptions, limit: int) -> tuple[Hit, ...]:
+    async def _request_hits(self, query: str, options: SearchOptions, limit: int) -> tuple[SearchHit, ...]:
         row = self._row
         key = await self._key()
         today = datetime.fromtimestamp(self._clock(), UTC).date().isoformat()
         wanted = min(limit, options.max_sources or limit)
-        call = row.request(Ask(query, options, row.base_url.rstrip("/"), key, wanted, today))
-        async with self._http.open(call, row.deadlines) as exchange:
-            if not 200 <= exchange.status < 300:
-                raise await _refusal(row, exchange)
-            body = load_json(await exchange.body(_LARGEST), UpstreamWireError)
+        call = row.request(ServiceQuery(query, options, row.base_url.rstrip("/"), key, wanted, today))
+        async with self._http.open(call, row.deadlines) as response:
+            if not 200 <= response.status < 300:
+                raise await _response_error(row, response)
+            body = load_json(await response.body(_LARGEST), UpstreamWireError)
         return row.response(Fields.of(body, UpstreamWireError))
 
     async def _key(self) -> Secret:
@@ -164,43 +165,80 @@ class ApiEngine:
         return credential.secret
 
 
-def check(title: str, query: str, options: SearchOptions) -> None:
-    """Refuse what no search of the live web can do."""
+def check_query(title: str, query: str, options: SearchOptions) -> None:
+    """Rejects empty queries, and options that no search of the live web supports."""
     if not query.strip():
-        raise InvalidQuery("the query is empty")
+        raise InvalidQuery("The query is empty.")
     if options.live is False:
-        raise UnsupportedFeature(f"{title} searches the live web; without live access it cannot be asked")
+        raise UnsupportedFeature(f"{title} searches the live web and cannot be used without live access.")
 
 
-def _missing(row: ApiEngineRow, message: str) -> MissingCredential:
+def _missing(row: ApiEngineSpec, message: str) -> MissingCredential:
     error = MissingCredential(message)
     error.code = row.missing or error.code
     return error
 
 
-async def _refusal(row: ApiEngineRow, exchange: Response) -> GroundwireError:
-    """The error that a status other than success means."""
-    status = exchange.status
+async def _response_error(row: ApiEngineSpec, response: Response) -> GroundwireError:
+    """Turns an HTTP error response into an error."""
+    status = response.status
     if status < 400:
         return Refused(
-            f"{row.title} points elsewhere (HTTP {status}), which is not followed; check its base_url",
+            f"{row.title} redirects (HTTP {status}), which is not followed. Check its base_url.",
             status=status,
         )
     if status in row.remedies:
         return ConfigError(row.remedies[status])
-    problem = _explained(row, await exchange.error_body())
+    problem = _parse_error(row, await response.error_body())
     kind = row.codes.get(problem.code) or row.statuses.get(status) or upstream_error_class(status)
     return kind(
         f"{row.title}: {problem.message or f'HTTP {status}'}",
         status=status,
         upstream_code=problem.code,
-        retry_after=row.wait(exchange.headers),
-        request_id=request_id(exchange.headers),
+        retry_after=row.wait(response.headers),
+        request_id=request_id(response.headers),
     )
 
 
-def _explained(row: ApiEngineRow, body: bytes) -> Problem:
+def _parse_error(row: ApiEngineSpec, body: bytes) -> ServiceError:
     try:
         return row.explain(Fields.of(load_json(body, WireError), WireError))
     except WireError:
-        return Problem()
+        return ServiceError()
+
+
+_MOST_SITES = 12
+_SPANS = ((1, "day"), (7, "week"), (31, "month"), (366, "year"))
+
+
+def plain_domains(entries: tuple[str, ...]) -> list[str]:
+    """Domain entries without wildcards, as services accept them; the results are checked against the full
+    list."""
+    return [entry.removeprefix("*.").partition("*")[0].rstrip("/") for entry in entries]
+
+
+def with_site_operators(query: str, options: SearchOptions) -> str:
+    """The query with its domain lists as `site:` operators. Lists that are too long are applied to the
+    results only."""
+    allowed, blocked = plain_domains(options.allowed_domains), plain_domains(options.blocked_domains)
+    sites = " OR ".join(f"site:{entry}" for entry in allowed) if len(allowed) <= _MOST_SITES else ""
+    words = [query, f"({sites})" if " OR " in sites else sites]
+    words += (f"-site:{entry}" for entry in blocked[:_MOST_SITES])
+    return " ".join(word for word in words if word)
+
+
+def truncate_query(query: str, characters: int, words: int) -> str:
+    """Cuts a query that is longer than a service accepts, between words."""
+    short = " ".join(query.split()[:words])
+    if len(short) <= characters:
+        return short
+    return short[: characters + 1].rpartition(" ")[0] or short[:characters]
+
+
+def time_span(since: str, today: str) -> str:
+    """The shortest of day, week, month and year that includes a date; empty if none does."""
+    try:
+        days = (date.fromisoformat(today[:10]) - date.fromisoformat(since[:10])).days
+    except ValueError:
+        return ""
+    return next((name for most, name in _SPANS if days <= most), "")

@@ -9,9 +9,15 @@ from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.redact import UnshownHeaders
 from groundwire.dialects.error_tables import retry_after
 from groundwire.dialects.fields import Fields
-from groundwire.engine.engines.api import DOMAIN_LISTS, ApiEngineRow, Ask, Problem
-from groundwire.engine.engines.hits import Hit, hit_of, plain
-from groundwire.engine.engines.wording import shortened, with_sites
+from groundwire.engine.engines.api import (
+    DOMAIN_LISTS,
+    ApiEngineSpec,
+    ServiceError,
+    ServiceQuery,
+    truncate_query,
+    with_site_operators,
+)
+from groundwire.engine.engines.results import SearchHit, make_hit, strip_markup
 from groundwire.errors import AuthRejected, QuotaExhausted
 from groundwire.model import Location
 from groundwire.transport.http import HttpRequest
@@ -21,33 +27,33 @@ _LONGEST_QUERY = 400
 _MOST_WORDS = 50
 
 
-def _request(ask: Ask) -> HttpRequest:
-    options = ask.options
-    query = with_sites(ask.query, options)
+def _request(search: ServiceQuery) -> HttpRequest:
+    options = search.options
+    query = with_site_operators(search.query, options)
     if len(query) > _LONGEST_QUERY or len(query.split()) > _MOST_WORDS:
-        query = shortened(ask.query, _LONGEST_QUERY, _MOST_WORDS)
+        query = truncate_query(search.query, _LONGEST_QUERY, _MOST_WORDS)
     location = options.location or Location()
     since, until = options.since[:10], options.until[:10]
     fields = {
         "q": query,
-        "count": str(min(ask.limit, _MOST)),
+        "count": str(min(search.limit, _MOST)),
         "country": location.country.upper(),
         "search_lang": options.language,
-        "freshness": f"{since or '1990-01-01'}to{until or ask.today}" if since or until else "",
+        "freshness": f"{since or '1990-01-01'}to{until or search.today}" if since or until else "",
         "extra_snippets": "true",
         "text_decorations": "false",
         "result_filter": "web",
     }
     headers = {
         "accept": "application/json",
-        "x-subscription-token": ask.key.reveal(),
-        **{name: text for name, text in _place(location).items() if text and text.isascii()},
+        "x-subscription-token": search.key.reveal(),
+        **{name: text for name, text in _location_headers(location).items() if text and text.isascii()},
     }
     query_text = urlencode({name: text for name, text in fields.items() if text})
-    return HttpRequest("GET", f"{ask.base_url}/res/v1/web/search?{query_text}", UnshownHeaders(headers))
+    return HttpRequest("GET", f"{search.base_url}/res/v1/web/search?{query_text}", UnshownHeaders(headers))
 
 
-def _place(location: Location) -> Mapping[str, str]:
+def _location_headers(location: Location) -> Mapping[str, str]:
     return {
         "x-loc-country": location.country.upper(),
         "x-loc-state-name": location.region,
@@ -58,12 +64,12 @@ def _place(location: Location) -> Mapping[str, str]:
     }
 
 
-def _response(body: Fields) -> tuple[Hit, ...]:
+def _response(body: Fields) -> tuple[SearchHit, ...]:
     found = (
-        hit_of(
+        make_hit(
             item.text("url"),
-            plain(item.text("title")),
-            snippet="\n\n".join(map(plain, (item.text("description"), *item.texts("extra_snippets")))),
+            strip_markup(item.text("title")),
+            snippet="\n\n".join(map(strip_markup, (item.text("description"), *item.texts("extra_snippets")))),
             published=item.text("page_age"),
             language=item.text("language"),
         )
@@ -72,19 +78,19 @@ def _response(body: Fields) -> tuple[Hit, ...]:
     return tuple(hit for hit in found if hit)
 
 
-def _explain(body: Fields) -> Problem:
+def _explain(body: Fields) -> ServiceError:
     error = body.obj("error")
-    return Problem(error.text("code"), error.text("detail"))
+    return ServiceError(error.text("code"), error.text("detail"))
 
 
 def _wait(headers: Mapping[str, str]) -> float | None:
-    """`x-ratelimit-reset: 1, 1419704`: seconds to the next second's and to the next month's allowance."""
-    told = retry_after(headers)
+    """`x-ratelimit-reset: 1, 1419704`: seconds until the limits of the second and of the month reset."""
+    retry = retry_after(headers)
     first = headers.get("x-ratelimit-reset", "").partition(",")[0].strip()
-    return float(first) if told is None and first.isascii() and first.isdigit() else told
+    return float(first) if retry is None and first.isascii() and first.isdigit() else retry
 
 
-ROW = ApiEngineRow(
+ROW = ApiEngineSpec(
     name="brave",
     title="Brave Search",
     base_url="https://api.search.brave.com",

@@ -6,9 +6,14 @@ from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.redact import UnshownHeaders
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import dump_json
-from groundwire.engine.engines.api import DOMAIN_LISTS, ApiEngineRow, Ask, Problem
-from groundwire.engine.engines.hits import Hit, hit_of
-from groundwire.engine.engines.wording import domains
+from groundwire.engine.engines.api import (
+    DOMAIN_LISTS,
+    ApiEngineSpec,
+    ServiceError,
+    ServiceQuery,
+    plain_domains,
+)
+from groundwire.engine.engines.results import SearchHit, make_hit
 from groundwire.errors import AuthRejected, QuotaExhausted
 from groundwire.model import JsonObject, Location
 from groundwire.transport.http import HttpRequest
@@ -17,36 +22,38 @@ _MOST = 25
 _LONGEST_PAGE = 20_000
 
 
-def _request(ask: Ask) -> HttpRequest:
-    options = ask.options
-    allowed = domains(options.allowed_domains)
+def _request(search: ServiceQuery) -> HttpRequest:
+    options = search.options
+    allowed = plain_domains(options.allowed_domains)
     body: JsonObject = {
-        "query": ask.query,
-        "numResults": min(ask.limit, _MOST),
+        "query": search.query,
+        "numResults": min(search.limit, _MOST),
         "contents": {"text": {"maxCharacters": _LONGEST_PAGE}},
         "includeDomains": [*allowed],
         # One list is enough: what an allow list lets in is checked against the other one anyway.
-        "excludeDomains": [] if allowed else [*domains(options.blocked_domains)],
-        "startPublishedDate": _moment(options.since),
-        "endPublishedDate": _moment(options.until),
+        "excludeDomains": [] if allowed else [*plain_domains(options.blocked_domains)],
+        "startPublishedDate": _timestamp(options.since),
+        "endPublishedDate": _timestamp(options.until),
         "userLocation": (options.location or Location()).country.upper(),
     }
     headers = {
         "accept": "application/json",
         "content-type": "application/json",
-        "x-api-key": ask.key.reveal(),
+        "x-api-key": search.key.reveal(),
     }
-    said: JsonObject = {name: item for name, item in body.items() if item}
-    return HttpRequest("POST", f"{ask.base_url}/search", UnshownHeaders(headers), dump_json(said).encode())
+    non_empty: JsonObject = {name: item for name, item in body.items() if item}
+    return HttpRequest(
+        "POST", f"{search.base_url}/search", UnshownHeaders(headers), dump_json(non_empty).encode()
+    )
 
 
-def _moment(text: str) -> str:
+def _timestamp(text: str) -> str:
     return f"{text[:10]}T00:00:00.000Z" if text and len(text) <= 10 else text
 
 
-def _response(body: Fields) -> tuple[Hit, ...]:
+def _response(body: Fields) -> tuple[SearchHit, ...]:
     found = (
-        hit_of(
+        make_hit(
             item.text("url"),
             item.text("title"),
             snippet="\n\n".join(item.texts("highlights")) or item.text("summary"),
@@ -58,11 +65,11 @@ def _response(body: Fields) -> tuple[Hit, ...]:
     return tuple(hit for hit in found if hit)
 
 
-def _explain(body: Fields) -> Problem:
-    return Problem(body.text("tag"), body.text("error"))
+def _explain(body: Fields) -> ServiceError:
+    return ServiceError(body.text("tag"), body.text("error"))
 
 
-ROW = ApiEngineRow(
+ROW = ApiEngineSpec(
     name="exa",
     title="Exa",
     base_url="https://api.exa.ai",

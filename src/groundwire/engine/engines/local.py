@@ -1,4 +1,4 @@
-"""The embedded engine: searches the index in the data directory, and knows something from the start."""
+"""The embedded engine: searches the index in the data directory, which starts with built-in knowledge."""
 
 from __future__ import annotations
 
@@ -11,42 +11,44 @@ from typing import TypeAlias
 
 from groundwire.engine.index.base import Index, Stored
 from groundwire.engine.knowledge import (
-    Report,
-    first,
-    has_begun,
+    ReportProgress,
+    add_core,
+    has_core,
+    has_everything,
+    ignore_progress,
     is_complete,
-    knows_all,
+    prior,
     refresh,
-    silent,
-    standing,
 )
-from groundwire.engine.pages import Found, Page
+from groundwire.engine.pages import EngineResult, Page
 from groundwire.errors import GroundwireError
 from groundwire.model import SearchOptions, Warned
 
-Opener: TypeAlias = Callable[[Path], Index]
+OpenIndex: TypeAlias = Callable[[Path], Index]
 
 
-_PARTLY = Warned(
+_PARTIAL_INDEX = Warned(
     "index_partial",
-    "So far the index knows the most used modules of Python only; "
-    "`groundwire index refresh` reads the rest, and what is installed.",
+    "So far the index has only the most used modules of Python. "
+    "`groundwire index refresh` adds the rest, and the installed packages.",
 )
 
 
 def _open(folder: Path) -> Index:
-    from groundwire.engine.index.open import open_index  # noqa: PLC0415  brings tantivy and SQLite along
+    from groundwire.engine.index.location import open_index  # noqa: PLC0415  brings tantivy and SQLite along
 
     return open_index(folder)
 
 
 class LocalEngine:
-    """Finds pages in an index that is opened when first asked. Whatever blocks runs in threads."""
+    """Searches an index that is opened with the first search. Blocking calls run in threads."""
 
     name = "local"
     honours = frozenset(("allowed_domains", "blocked_domains", "since", "until", "language", "live"))
 
-    def __init__(self, folder: Path, *, report: Report = silent, opener: Opener = _open) -> None:
+    def __init__(
+        self, folder: Path, *, report: ReportProgress = ignore_progress, opener: OpenIndex = _open
+    ) -> None:
         self._folder = folder
         self._report = report
         self._opener = opener
@@ -55,28 +57,28 @@ class LocalEngine:
         self._temporary: TemporaryDirectory[str] | None = None
         self._warnings: tuple[Warned, ...] = ()
 
-    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> Found:
-        """The passages that answer best, at most `limit`."""
+    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
+        """Searches: the best passages, at most `limit`."""
         index = await asyncio.to_thread(self._opened)
-        passages = await asyncio.to_thread(standing.find, index, query, options, limit)
-        return Found(
+        passages = await asyncio.to_thread(prior.search_with_prior, index, query, options, limit)
+        return EngineResult(
             passages=tuple(passages),
             queries=(query,),
             warnings=self._warnings + _not_live(options),
-            advice=() if await asyncio.to_thread(knows_all, index) else (_PARTLY,),
+            advice=() if await asyncio.to_thread(has_everything, index) else (_PARTIAL_INDEX,),
         )
 
     async def page(self, url: str) -> Page | None:
-        """A page as it is stored."""
+        """The stored page; None if there is none."""
         index = await asyncio.to_thread(self._opened)
         return await asyncio.to_thread(index.page, url)
 
     async def complete(self) -> Stored:
-        """Learn whatever is not known yet; for owners that live long enough to do it beside their work."""
+        """Adds the missing built-in knowledge; for long-running processes, in the background."""
         return await asyncio.to_thread(self._complete)
 
     async def close(self) -> None:
-        """Let go of the index."""
+        """Closes the index."""
         await asyncio.to_thread(self._close)
 
     def _opened(self) -> Index:
@@ -86,7 +88,7 @@ class LocalEngine:
             return self._index
 
     def _opened_somewhere(self) -> Index:
-        """The index of the data directory; one for this process alone if nothing can be kept there."""
+        """The index of the data directory; a temporary one if that cannot be written."""
         try:
             return self._knowing(self._opener(self._folder))
         except GroundwireError as error:
@@ -96,13 +98,13 @@ class LocalEngine:
             return self._knowing(self._opener(Path(self._temporary.name)))
 
     def _knowing(self, index: Index) -> Index:
-        """An index that knows the first things, from us or from another process that is telling it now."""
+        """Adds the core modules, unless they are there or another process is adding them."""
         try:
-            if not has_begun(index):
-                first(index, self._report)
+            if not has_core(index):
+                add_core(index, self._report)
         except GroundwireError:
-            # Whoever holds the index for writing may have told it meanwhile.
-            if not has_begun(index):
+            # The process that holds the write lock may have added them meanwhile.
+            if not has_core(index):
                 index.close()
                 raise
         return index

@@ -1,4 +1,4 @@
-"""The engines by name. Each is imported when it is asked for."""
+"""Registry of search services by name. Each is imported when it is used."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from groundwire.engine.engines.api import ApiEngineRow
+    from groundwire.engine.engines.api import ApiEngineSpec
 
 API_ENGINES = ("searxng", "brave", "tavily", "exa")
 
 
-def api_engine(name: str) -> ApiEngineRow:
-    """The row of a search service."""
-    return cast("ApiEngineRow", import_module(f"groundwire.engine.engines.{name}").ROW)
+def api_engine(name: str) -> ApiEngineSpec:
+    """The specification of a search service."""
+    return cast("ApiEngineSpec", import_module(f"groundwire.engine.engines.{name}").ROW)

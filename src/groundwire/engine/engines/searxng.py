@@ -1,36 +1,41 @@
-"""SearXNG, on a server of the user's own or of somebody they know."""
+"""SearXNG, on a server that the user configures."""
 
 from __future__ import annotations
 
 from urllib.parse import urlencode
 
 from groundwire.dialects.fields import Fields
-from groundwire.engine.engines.api import DOMAIN_LISTS, ApiEngineRow, Ask
-from groundwire.engine.engines.hits import Hit, hit_of
-from groundwire.engine.engines.wording import span_since, with_sites
+from groundwire.engine.engines.api import (
+    DOMAIN_LISTS,
+    ApiEngineSpec,
+    ServiceQuery,
+    time_span,
+    with_site_operators,
+)
+from groundwire.engine.engines.results import SearchHit, make_hit
 from groundwire.transport.http import HttpRequest
 
 _SETTINGS = (
-    "this SearXNG does not answer programs (HTTP 403): add json to search.formats in its settings.yml, "
-    "and see that its limiter lets you in"
+    "This SearXNG does not allow the JSON format (HTTP 403). Add json to search.formats in its settings.yml, "
+    "and check that its limiter lets you in."
 )
 
 
-def _request(ask: Ask) -> HttpRequest:
-    options = ask.options
+def _request(search: ServiceQuery) -> HttpRequest:
+    options = search.options
     fields = {
-        "q": with_sites(ask.query, options),
+        "q": with_site_operators(search.query, options),
         "format": "json",
         "language": options.language,
-        "time_range": span_since(options.since, ask.today) if options.since else "",
+        "time_range": time_span(options.since, search.today) if options.since else "",
     }
     query = urlencode({name: text for name, text in fields.items() if text})
-    return HttpRequest("GET", f"{ask.base_url}/search?{query}", {"accept": "application/json"})
+    return HttpRequest("GET", f"{search.base_url}/search?{query}", {"accept": "application/json"})
 
 
-def _response(body: Fields) -> tuple[Hit, ...]:
+def _response(body: Fields) -> tuple[SearchHit, ...]:
     found = (
-        hit_of(
+        make_hit(
             item.text("url"),
             item.text("title"),
             snippet=item.text("content"),
@@ -41,7 +46,7 @@ def _response(body: Fields) -> tuple[Hit, ...]:
     return tuple(hit for hit in found if hit)
 
 
-ROW = ApiEngineRow(
+ROW = ApiEngineSpec(
     name="searxng",
     title="SearXNG",
     base_url="",

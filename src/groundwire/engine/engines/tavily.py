@@ -6,9 +6,15 @@ from groundwire.credentials.lookup import Lookup
 from groundwire.credentials.redact import UnshownHeaders
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import dump_json
-from groundwire.engine.engines.api import DOMAIN_LISTS, ApiEngineRow, Ask, Problem
-from groundwire.engine.engines.hits import Hit, hit_of
-from groundwire.engine.engines.wording import domains, shortened
+from groundwire.engine.engines.api import (
+    DOMAIN_LISTS,
+    ApiEngineSpec,
+    ServiceError,
+    ServiceQuery,
+    plain_domains,
+    truncate_query,
+)
+from groundwire.engine.engines.results import SearchHit, make_hit
 from groundwire.errors import QuotaExhausted
 from groundwire.model import JsonObject
 from groundwire.transport.http import HttpRequest
@@ -17,29 +23,31 @@ _MOST = 20
 _LONGEST_QUERY = 400
 
 
-def _request(ask: Ask) -> HttpRequest:
-    options = ask.options
+def _request(search: ServiceQuery) -> HttpRequest:
+    options = search.options
     body: JsonObject = {
-        "query": shortened(ask.query, _LONGEST_QUERY, _LONGEST_QUERY),
-        "max_results": min(ask.limit, _MOST),
+        "query": truncate_query(search.query, _LONGEST_QUERY, _LONGEST_QUERY),
+        "max_results": min(search.limit, _MOST),
         "include_raw_content": "text",
-        "include_domains": [*domains(options.allowed_domains)],
-        "exclude_domains": [*domains(options.blocked_domains)],
+        "include_domains": [*plain_domains(options.allowed_domains)],
+        "exclude_domains": [*plain_domains(options.blocked_domains)],
         "start_date": options.since[:10],
         "end_date": options.until[:10],
     }
     headers = {
         "accept": "application/json",
         "content-type": "application/json",
-        "authorization": f"Bearer {ask.key.reveal()}",
+        "authorization": f"Bearer {search.key.reveal()}",
     }
-    said: JsonObject = {name: item for name, item in body.items() if item}
-    return HttpRequest("POST", f"{ask.base_url}/search", UnshownHeaders(headers), dump_json(said).encode())
+    non_empty: JsonObject = {name: item for name, item in body.items() if item}
+    return HttpRequest(
+        "POST", f"{search.base_url}/search", UnshownHeaders(headers), dump_json(non_empty).encode()
+    )
 
 
-def _response(body: Fields) -> tuple[Hit, ...]:
+def _response(body: Fields) -> tuple[SearchHit, ...]:
     found = (
-        hit_of(
+        make_hit(
             item.text("url"),
             item.text("title"),
             snippet=item.text("content"),
@@ -51,11 +59,11 @@ def _response(body: Fields) -> tuple[Hit, ...]:
     return tuple(hit for hit in found if hit)
 
 
-def _explain(body: Fields) -> Problem:
-    return Problem(message=body.obj("detail").text("error"))
+def _explain(body: Fields) -> ServiceError:
+    return ServiceError(message=body.obj("detail").text("error"))
 
 
-ROW = ApiEngineRow(
+ROW = ApiEngineSpec(
     name="tavily",
     title="Tavily",
     base_url="https://api.tavily.com",

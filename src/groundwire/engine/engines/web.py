@@ -1,7 +1,7 @@
 """The live web without a key: metasearch through `ddgs`, and the pages themselves.
 
-The package asks several public search services and blocks while it does, so it runs in a thread, under a
-deadline. It is imported with the first search.
+The package queries several public search services and blocks, so it runs in a thread, with a timeout. It is
+imported with the first search.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from datetime import UTC, datetime
 from time import time
 from typing import TypeAlias
 
-from groundwire.engine.engines.api import DOMAIN_LISTS, check
-from groundwire.engine.engines.hits import Hit, hit_of
-from groundwire.engine.engines.opening import Opener
-from groundwire.engine.engines.wording import span_since, with_sites
-from groundwire.engine.pages import Found
+from groundwire.engine.engines.api import DOMAIN_LISTS, check_query, time_span, with_site_operators
+from groundwire.engine.engines.results import PageOpener, SearchHit, make_hit
+from groundwire.engine.pages import EngineResult
 from groundwire.errors import (
     ConfigError,
     GroundwireError,
@@ -36,12 +34,12 @@ _EACH = 5
 """Seconds for one service."""
 _TIME_LIMITS = {"day": "d", "week": "w", "month": "m", "year": "y"}
 _COUNTRIES = {"en": "us", "ja": "jp", "ko": "kr", "zh": "cn", "da": "dk", "sv": "se", "cs": "cz", "uk": "ua"}
-"""Where most of a language's pages are, unless the language and the country share their letters."""
+"""The main country of a language, if its code differs from that of the language."""
 
 
 @value
-class Question:
-    """What the metasearch is asked."""
+class MetasearchQuery:
+    """A query to the metasearch."""
 
     query: str
     region: str
@@ -49,18 +47,18 @@ class Question:
     limit: int
 
 
-Search: TypeAlias = Callable[[Question], Iterable[Hit]]
+Search: TypeAlias = Callable[[MetasearchQuery], Iterable[SearchHit]]
 """Blocks; raises only `GroundwireError`."""
 
 
-def ask_ddgs(question: Question) -> list[Hit]:
-    """The results of whichever services answer."""
+def search_ddgs(question: MetasearchQuery) -> list[SearchHit]:
+    """Searches with `ddgs`: the results of all services that respond."""
     try:
         import primp  # noqa: PLC0415
         from ddgs import DDGS  # noqa: PLC0415
         from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException  # noqa: PLC0415
     except ImportError:
-        raise ConfigError("the search of the live web needs the package ddgs; install it") from None
+        raise ConfigError("Searching the live web needs the package ddgs. Install it.") from None
     try:
         found = DDGS(timeout=_EACH).text(
             question.query,
@@ -69,21 +67,22 @@ def ask_ddgs(question: Question) -> list[Hit]:
             max_results=question.limit,
         )
     except RatelimitException:
-        raise RateLimited("the search services want fewer questions; wait a little") from None
+        raise RateLimited("The search services limit the request rate. Wait a little.") from None
     except TimeoutException:
         raise TimedOut("the search services did not answer in time") from None
     except primp.PrimpError:
         raise Unreachable("the search services cannot be reached") from None
     except DDGSException as error:
-        trouble = _trouble(error, (DDGSException, primp.PrimpError))
-        if trouble is not None:
-            raise trouble from None
+        failure = _network_error(error, (DDGSException, primp.PrimpError))
+        if failure is not None:
+            raise failure from None
         return []
     return _hits(found)
 
 
-def _trouble(error: Exception, network: tuple[type[Exception], ...]) -> GroundwireError | None:
-    """What went wrong. The package wraps the last error of a service; nothing found is only words."""
+def _network_error(error: Exception, network: tuple[type[Exception], ...]) -> GroundwireError | None:
+    """The error of a search. The package wraps the last error of a service; without one, nothing was
+    found."""
     inner = error.args[0] if error.args else None
     if isinstance(inner, network):
         return Unreachable("the search services cannot be reached; is there a network?")
@@ -92,8 +91,10 @@ def _trouble(error: Exception, network: tuple[type[Exception], ...]) -> Groundwi
     return None
 
 
-def _hits(found: Iterable[Mapping[str, object]]) -> list[Hit]:
-    hits = (hit_of(_text(item, "href"), _text(item, "title"), snippet=_text(item, "body")) for item in found)
+def _hits(found: Iterable[Mapping[str, object]]) -> list[SearchHit]:
+    hits = (
+        make_hit(_text(item, "href"), _text(item, "title"), snippet=_text(item, "body")) for item in found
+    )
     return [hit for hit in hits if hit]
 
 
@@ -103,13 +104,13 @@ def _text(item: Mapping[str, object], name: str) -> str:
 
 
 class WebEngine:
-    """Finds pages of the live web, opens the first ones, and answers with their passages."""
+    """Searches the live web, fetches the first pages, and returns their passages."""
 
     def __init__(
         self,
-        opener: Opener,
+        opener: PageOpener,
         *,
-        search: Search = ask_ddgs,
+        search: Search = search_ddgs,
         seconds: float = SECONDS,
         clock: Callable[[], float] = time,
     ) -> None:
@@ -126,9 +127,9 @@ class WebEngine:
     def honours(self) -> frozenset[str]:
         return DOMAIN_LISTS | {"location", "language", "since", "max_sources"}
 
-    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> Found:
-        """The passages that answer best, at most `limit`."""
-        check("the web engine", query, options)
+    async def find(self, query: str, options: SearchOptions, limit: int = 20) -> EngineResult:
+        """Searches: the best passages, at most `limit`."""
+        check_query("the web engine", query, options)
         question = self._question(query, options, limit)
         try:
             async with asyncio.timeout(self._seconds):
@@ -137,18 +138,18 @@ class WebEngine:
             raise TimedOut("the search services did not answer in time") from None
         return await self._opener.found(query, question.query, hits, options, limit)
 
-    def _question(self, query: str, options: SearchOptions, limit: int) -> Question:
+    def _question(self, query: str, options: SearchOptions, limit: int) -> MetasearchQuery:
         today = datetime.fromtimestamp(self._clock(), UTC).date().isoformat()
-        return Question(
-            with_sites(query.strip(), options),
+        return MetasearchQuery(
+            with_site_operators(query.strip(), options),
             region_of(options),
-            _TIME_LIMITS.get(span_since(options.since, today), ""),
+            _TIME_LIMITS.get(time_span(options.since, today), ""),
             min(limit, _MOST),
         )
 
 
 def region_of(options: SearchOptions) -> str:
-    """Country and language, as the package wants them."""
+    """Country and language in the format of the package."""
     language = options.language[:2].lower() or "en"
     country = (options.location or Location()).country[:2].lower()
     return f"{country or _COUNTRIES.get(language, language)}-{language}"

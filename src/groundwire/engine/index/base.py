@@ -1,4 +1,4 @@
-"""What an index is, whatever it is built on. Calls block: callers with an event loop use a thread."""
+"""The protocol of an index. Calls block: callers with an event loop use a thread."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from groundwire.model.value import value
 
 @value
 class Stored:
-    """What became of the pages that were put."""
+    """Counts of the pages that `put` stored."""
 
     added: int = 0
     updated: int = 0
     unchanged: int = 0
     duplicates: int = 0
-    """Same words under another address: kept once."""
+    """Pages with the words of a page under another URL; searches show one of them."""
 
 
 @value
@@ -36,7 +36,7 @@ class PageInfo:
 
 @value
 class Stats:
-    """How much there is."""
+    """Size of an index."""
 
     pages: int
     passages: int
@@ -47,7 +47,7 @@ class Stats:
 
 
 class Index(Protocol):
-    """Pages by address, passages by what they say. One writer at a time, any number of readers."""
+    """Stores pages by URL and searches their passages. One writer at a time, any number of readers."""
 
     def __enter__(self) -> Self: ...
 
@@ -56,19 +56,19 @@ class Index(Protocol):
     ) -> None: ...
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Closes files and connections."""
         ...
 
     def put(self, pages: Iterable[Page]) -> Stored:
-        """Add or renew pages. When this returns they survive a crash, and every later search sees them."""
+        """Adds or updates pages. When this returns they survive a crash, and every later search sees them."""
         ...
 
     def remove(self, *, urls: Iterable[str] = (), collection: str = "") -> int:
-        """Forget pages by address, or a whole collection; says how many there were."""
+        """Removes pages by URL, or a whole collection; returns their number."""
         ...
 
     def page(self, url: str) -> Page | None:
-        """The page as it was stored."""
+        """The page as it was stored; None if there is none."""
         ...
 
     def search(self, query: str, options: SearchOptions = ..., limit: int = 20) -> list[Passage]:
@@ -77,9 +77,9 @@ class Index(Protocol):
         ...
 
     def pages(self, collection: str = "", prefix: str = "") -> Iterator[PageInfo]:
-        """What is stored, by address."""
+        """Lists the stored pages, sorted by URL."""
         ...
 
     def stats(self) -> Stats:
-        """How much is stored."""
+        """Counts pages, passages and bytes."""
         ...

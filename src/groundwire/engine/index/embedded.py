@@ -1,40 +1,90 @@
-"""The index in a folder: a page store that is the truth, and passages that are made from it.
+"""The index in a folder: a page table (SQLite) as the source of truth, and a tantivy index derived from it.
 
-Pages are stored first, in a transaction; then what is stored and not yet searchable is made searchable, and
-the store notes how far that went. Whatever ends a process in between, the next writer or opener goes on from
-the note. Doing a page again is harmless: what a crash may have left of it is removed first.
+Pages are stored first, in a transaction; then the search index catches up, and the page table records how far
+it got. If a process dies in between, the next writer or opener continues from that record. Indexing a page
+twice is harmless: what a crash may have left of it is removed first.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 
 from tantivy import DocAddress, Query, Searcher
 
-from groundwire.engine.index import records
+from groundwire.engine.index import page_table
 from groundwire.engine.index.base import PageInfo, Stats, Stored
-from groundwire.engine.index.changes import counted
-from groundwire.engine.index.derived import brought_up, is_behind, make_passages, open_passages
-from groundwire.engine.index.failures import told
-from groundwire.engine.index.formats import bring_up, format_of
-from groundwire.engine.index.passages import BROKEN, KEPT, Passages
-from groundwire.engine.index.selection import Hit, selected
-from groundwire.engine.index.view import Views
+from groundwire.engine.index.errors import translate_errors
+from groundwire.engine.index.page_table import format_version, upgrade
+from groundwire.engine.index.rebuild import (
+    bring_up_to_date,
+    create_search_index,
+    is_behind,
+    open_search_index,
+)
+from groundwire.engine.index.search_index import SEPARATOR, STORED_FIELD, TANTIVY_ERRORS, SearchIndex
+from groundwire.engine.index.snapshot import SnapshotCache, count_write
 from groundwire.engine.pages import Page, Passage
 from groundwire.errors import TimedOut
 from groundwire.files.lock import locked
-from groundwire.model import SearchOptions
+from groundwire.model import SearchOptions, Source
 from groundwire.model.value import field_names
+from groundwire.text.domains import admits
+
+ScoredDocument: TypeAlias = tuple[float, str]
+"""A score, and the stored fields of the passage."""
+
+PER_PAGE = 3
+_PARTINGS = 8
+
+
+def select_hits(
+    portions: Iterable[list[ScoredDocument]], options: SearchOptions, limit: int, gone: Container[str]
+) -> list[Passage]:
+    """Picks the passages to return: allowed URLs, a few for each page, no duplicates.
+
+    Scores are not adjusted: a passage with all the words may score below a later one with some.
+    """
+    passages: list[Passage] = []
+    shown: dict[str, list[str]] = {}  # by the words of a page: the page that is shown, as often as it is
+    words_shown: set[str] = set()
+    may_show = _admission(options)
+    for score, kept in chain.from_iterable(portions):
+        page, page_words, words, start, url, title, published, language, text = kept.split(
+            SEPARATOR, _PARTINGS
+        )
+        if words in words_shown or page in gone or not (may_show is None or may_show(Source(url))):
+            continue
+        shown_here = shown.get(page_words)
+        if shown_here is None:
+            shown[page_words] = [page]
+        elif page in shown_here and len(shown_here) < PER_PAGE:
+            shown_here.append(page)
+        else:
+            continue
+        words_shown.add(words)
+        passages.append(Passage(url, title, text, int(start), score, published, language))
+        if len(passages) >= limit:
+            break
+    return passages
+
+
+def _admission(options: SearchOptions) -> Callable[[Source], bool] | None:
+    """A check for domain entries with a path: hosts are matched by the query, paths are not indexed."""
+    entries = options.allowed_domains + options.blocked_domains
+    return partial(admits, options) if entries and any("/" in entry for entry in entries) else None
+
 
 STORE = "pages.sqlite3"
 _LOCK = "write.lock"
-_PATIENCE = 60.0
+_LOCK_TIMEOUT = 60.0
 _BATCH_PAGES = 10_000
 _BATCH_CHARACTERS = 8_000_000
 _DEEPEST = 4096
@@ -43,16 +93,16 @@ _NO_OPTIONS = SearchOptions()
 
 
 class EmbeddedIndex:
-    """An index in a folder. May be used from several threads, and by several processes at once."""
+    """Implements `Index` in a folder, for several threads and processes at once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._reading = Lock()
-        with told(folder), ExitStack() as undo:
-            self._store = records.connect(folder / STORE)
+        with translate_errors(folder), ExitStack() as undo:
+            self._store = page_table.connect(folder / STORE)
             undo.callback(self._store.close)
-            bring_up(self._store)
-            self._views = Views(folder / _LOCK, self._store, self._reading)
+            upgrade(self._store)
+            self._views = SnapshotCache(folder / _LOCK, self._store, self._reading)
             undo.callback(self._views.close)
             self._passages = self._opened()
             undo.pop_all()
@@ -66,127 +116,131 @@ class EmbeddedIndex:
         self.close()
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Closes the files."""
         self._views.close()
         self._store.close()
 
     def put(self, pages: Iterable[Page]) -> Stored:
-        """Add or renew pages. When this returns they survive a crash, and every later search sees them."""
+        """Adds or updates pages. When this returns they survive a crash, and every later search sees them."""
         total = Stored()
         for batch in _batches(pages):
-            with told(self._folder), self._writing(_PATIENCE) as (store, passages):
-                unsure = records.last_id(store)
-                with records.transaction(store):
-                    total = _sum(total, records.add_pages(store, batch))
-                self._passages = brought_up(self._folder, store, passages, unsure)
+            with translate_errors(self._folder), self._writing(_LOCK_TIMEOUT) as (store, passages):
+                unsure = page_table.last_id(store)
+                with page_table.transaction(store):
+                    total = _sum(total, page_table.add_pages(store, batch))
+                self._passages = bring_up_to_date(self._folder, store, passages, unsure)
         return total
 
     def remove(self, *, urls: Iterable[str] = (), collection: str = "") -> int:
-        """Forget pages by address, or a whole collection; says how many there were."""
-        keys = [records.key_of(url) for url in urls]
-        with told(self._folder), self._writing(_PATIENCE) as (store, passages):
-            unsure = records.last_id(store)
-            with records.transaction(store):
-                count = records.remove_pages(store, keys, collection)
-            self._passages = brought_up(self._folder, store, passages, unsure)
+        """Removes pages by URL, or a whole collection; returns their number."""
+        keys = [page_table.canonical_key(url) for url in urls]
+        with translate_errors(self._folder), self._writing(_LOCK_TIMEOUT) as (store, passages):
+            unsure = page_table.last_id(store)
+            with page_table.transaction(store):
+                count = page_table.remove_pages(store, keys, collection)
+            self._passages = bring_up_to_date(self._folder, store, passages, unsure)
         return count
 
     def page(self, url: str) -> Page | None:
         """The page as it was stored."""
-        with told(self._folder), self._reading:
-            return records.page_of(self._store, records.key_of(url))
+        with translate_errors(self._folder), self._reading:
+            return page_table.load_page(self._store, page_table.canonical_key(url))
 
     def search(self, query: str, options: SearchOptions = _NO_OPTIONS, limit: int = 20) -> list[Passage]:
         """Best passages first: those with all the words, then those with some.
 
-        At most three of a page are shown, and the same words only once. Pages without a date are left out
-        when dates are asked for; pages in the language asked for come first.
+        At most three passages of a page are returned, and equal passages once. Pages without a date do not
+        match a date filter; pages in the requested language come first.
         """
         if limit <= 0:
             return []
         passages = self._passages
         try:
             return self._found(passages, query, options, limit)
-        except BROKEN:
-            # Damaged, or made anew by another process and removed here.
-            with told(self._folder):
+        except TANTIVY_ERRORS:
+            # Damaged, or replaced by another process.
+            with translate_errors(self._folder):
                 self._passages = self._replaced(passages)
                 return self._found(self._passages, query, options, limit)
 
     def pages(self, collection: str = "", prefix: str = "") -> Iterator[PageInfo]:
-        """What is stored, by address. Read bit by bit, so that no writer waits for a slow reader."""
+        """Lists the stored pages by URL, in chunks, so that no writer waits for a slow reader."""
         after = ("", 0)
         while True:
-            with told(self._folder), self._reading:
-                some = records.listed(self._store, collection, prefix, after)
+            with translate_errors(self._folder), self._reading:
+                some = page_table.list_pages(self._store, collection, prefix, after)
             if not some:
                 return
             yield from (info for _, info in some)
             after = (some[-1][1].url, some[-1][0])
 
     def stats(self) -> Stats:
-        """How much is stored."""
-        with told(self._folder), self._reading:
-            pages, passages, collections = records.counted(self._store)
-            return Stats(pages, passages, _size(self._folder), collections, format_of(self._store))
+        """Counts pages, passages and bytes."""
+        with translate_errors(self._folder), self._reading:
+            pages, passages, collections = page_table.count_pages(self._store)
+            return Stats(pages, passages, _size(self._folder), collections, format_version(self._store))
 
-    def _found(self, passages: Passages, query: str, options: SearchOptions, limit: int) -> list[Passage]:
+    def _found(self, passages: SearchIndex, query: str, options: SearchOptions, limit: int) -> list[Passage]:
         view = self._views.now(passages)
         found = _ranked(view.searcher, view.queries(query, options), limit)
-        return selected(found, options, limit, view.gone)
+        return select_hits(found, options, limit, view.gone)
 
-    def _opened(self) -> Passages:
-        """The passages as they are; up to date, unless somebody is just writing and will see to it."""
+    def _opened(self) -> SearchIndex:
+        """The search index: up to date, unless another process is writing and will bring it up to date."""
         with self._reading:
-            passages = open_passages(self._folder, self._store)
+            passages = open_search_index(self._folder, self._store)
             if passages is not None and not is_behind(self._store):
                 return passages
         try:
-            with self._writing(0 if passages else _PATIENCE) as (store, renewed):
-                return brought_up(self._folder, store, renewed, records.last_id(store))
+            with self._writing(0 if passages else _LOCK_TIMEOUT) as (store, renewed):
+                return bring_up_to_date(self._folder, store, renewed, page_table.last_id(store))
         except TimedOut:
             if passages is None:
                 raise
             return passages
 
-    def _replaced(self, broken: Passages) -> Passages:
-        """Passages made anew from the pages."""
-        with self._writing(_PATIENCE) as (store, found):
-            renewed = make_passages(self._folder, store) if found.folder == broken.folder else found
-            return brought_up(self._folder, store, renewed, records.last_id(store))
+    def _replaced(self, broken: SearchIndex) -> SearchIndex:
+        """A search index rebuilt from the pages."""
+        with self._writing(_LOCK_TIMEOUT) as (store, found):
+            renewed = create_search_index(self._folder, store) if found.folder == broken.folder else found
+            return bring_up_to_date(self._folder, store, renewed, page_table.last_id(store))
 
     @contextmanager
-    def _writing(self, patience: float) -> Iterator[tuple[sqlite3.Connection, Passages]]:
-        """The page store and the passages, for nobody else to write to meanwhile."""
+    def _writing(self, timeout: float) -> Iterator[tuple[sqlite3.Connection, SearchIndex]]:
+        """The page table and the search index, with the write lock held."""
         lock = self._folder / _LOCK
-        with locked(lock, patience), counted(lock), closing(records.connect(self._folder / STORE)) as store:
-            passages = open_passages(self._folder, store) or make_passages(self._folder, store)
+        with (
+            locked(lock, timeout),
+            count_write(lock),
+            closing(page_table.connect(self._folder / STORE)) as store,
+        ):
+            passages = open_search_index(self._folder, store) or create_search_index(self._folder, store)
             yield store, passages
 
 
-def _ranked(searcher: Searcher, queries: Iterable[Query], limit: int) -> Iterator[list[Hit]]:
-    """What is found, best first, and what answers to several queries once.
+def _ranked(searcher: Searcher, queries: Iterable[Query], limit: int) -> Iterator[list[ScoredDocument]]:
+    """Hits, best first; a document that matches several queries once.
 
-    Asked for in portions that grow, and read no sooner than needed: reading costs more than searching, and
-    mostly the first `limit` are enough.
+    They are fetched in growing batches and read lazily: reading a document costs more than searching, and the
+    first `limit` hits are usually enough.
     """
     read = searcher.doc
-    told: list[tuple[float, DocAddress]] = []
+    translate_errors: list[tuple[float, DocAddress]] = []
     for query in queries:
-        known = {(address.segment_ord, address.doc) for _, address in told}
+        known = {(address.segment_ord, address.doc) for _, address in translate_errors}
         at, size, more = 0, limit + _SPARE, True
         while more and at < _DEEPEST:
             found = searcher.search(query, size, count=False, offset=at).hits
             at, size, more = at + size, 4 * size, len(found) == size
             if known:
                 found = [hit for hit in found if (hit[1].segment_ord, hit[1].doc) not in known]
-            told += found
+            translate_errors += found
             for some in (found[:limit], found[limit:]):
-                yield [(score, read(address).get_first(KEPT) or "") for score, address in some]
+                yield [(score, read(address).get_first(STORED_FIELD) or "") for score, address in some]
 
 
 def _batches(pages: Iterable[Page]) -> Iterator[list[Page]]:
-    """As many pages at once as are well stored together."""
+    """Splits pages into batches of bounded size."""
     batch: list[Page] = []
     characters = 0
     for page in pages:
@@ -204,7 +258,7 @@ def _sum(one: Stored, other: Stored) -> Stored:
 
 
 def _size(folder: Path) -> int:
-    """What the files of the index take; files may go while they are counted."""
+    """Bytes of all files of the index; files may disappear while they are counted."""
     total = 0
     for path in folder.rglob("*"):
         with suppress(FileNotFoundError):

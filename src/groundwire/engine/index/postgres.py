@@ -1,7 +1,7 @@
 """The index in PostgreSQL, for any number of gateways at once.
 
-Readers never wait. Writers take turns batch by batch, so that two who put the same pages cannot disagree;
-each batch is one transaction. What PostgreSQL cannot keep in a text (NUL, half surrogates) becomes U+FFFD.
+Readers never wait. Writers take turns batch by batch, so that two writers of the same pages stay consistent;
+each batch is one transaction. What PostgreSQL cannot store in a text (NUL, lone surrogates) becomes U+FFFD.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import LiteralString, Self, cast
 
 from groundwire.engine.index.base import PageInfo, Stats, Stored
-from groundwire.engine.index.cut import SHORTEST
 from groundwire.engine.index.postgres_query import (
     FIELDS,
     FREQUENCIES,
@@ -22,20 +21,130 @@ from groundwire.engine.index.postgres_query import (
     PHRASES,
     SEARCH,
     STEMS,
-    Asked,
-    asked,
+    PostgresQuery,
+    build_query,
     lexemes,
     phrase_words,
     restrictions,
     words_to_stem,
 )
-from groundwire.engine.index.postgres_rows import page_key, page_row, sound
-from groundwire.engine.index.postgres_schema import COMPONENT, STEPS
-from groundwire.engine.index.postgres_write import write_pages
-from groundwire.engine.index.question import Question, read_question
-from groundwire.engine.pages import Page, Passage
+from groundwire.engine.index.postgres_tables import (
+    COMPONENT,
+    STEPS,
+    PageRow,
+    page_fields,
+    page_key,
+    page_row,
+    passage_rows,
+    storable_text,
+)
+from groundwire.engine.pages import SHORTEST_PASSAGE, Page, Passage
+from groundwire.engine.retrieve.query import ParsedQuery, parse_query
 from groundwire.model import SearchOptions
 from groundwire.transport.postgres import PostgresConnection, PostgresPool, closed_on_error, migrate
+
+# Advisory lock of one batch: "gw index" in bytes.
+_WRITER_LOCK = int.from_bytes(b"gw index")
+
+
+def write_pages(connection: PostgresConnection, rows: Sequence[PageRow]) -> Stored:
+    """Adds or updates pages within a transaction; of several versions of a page the last one is stored."""
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", [_WRITER_LOCK])
+    latest = {row.key: row for row in rows}
+    known = {
+        cast("bytes", key): cast("bytes", mark)
+        for key, mark in connection.execute(_KNOWN, [list(latest)]).fetchall()
+    }
+    changed = [row for row in latest.values() if known.get(row.key) != row.hash]
+    new = [row for row in changed if row.key not in known]
+    connection.execute("DELETE FROM groundwire_pages WHERE key = ANY(%s)", [[row.key for row in changed]])
+    copies = _copies(connection, new)
+    _insert(connection, changed)
+    return Stored(len(new) - copies, len(changed) - len(new), len(rows) - len(changed), copies)
+
+
+def _copies(connection: PostgresConnection, new: Sequence[PageRow]) -> int:
+    """How many of the new pages have the same words as another page."""
+    worded = [row.fingerprint for row in new if row.page.text.strip()]
+    found = connection.execute(_SAME_WORDS, [worded]).fetchall()
+    known = {cast("int", number) for (number,) in found}
+    return sum(number in known for number in worded) + sum(
+        1 for at, number in enumerate(worded) if number not in known and number in worded[:at]
+    )
+
+
+def _insert(connection: PostgresConnection, rows: Sequence[PageRow]) -> None:
+    if not rows:
+        return
+    known = [(row, page_fields(row.page)) for row in rows]
+    fields = [
+        (
+            row.key,
+            row.hash,
+            row.fingerprint,
+            *(getattr(row.page, name) for name in _FIELDS),
+            shared.configuration,
+            shared.title,
+        )
+        for row, shared in known
+    ]
+    inserted = connection.execute(_INSERT_PAGES, [list(column) for column in zip(*fields, strict=True)])
+    ids = {cast("bytes", key): cast("int", number) for key, number in inserted.fetchall()}
+    passages = [
+        (
+            ids[row.key],
+            passage.start,
+            passage.length,
+            row.fingerprint,
+            shared.configuration,
+            shared.title,
+            shared.address,
+            passage.parts,
+            passage.body,
+            passage.names,
+            " ".join(shared.hosts),
+            shared.place,
+            shared.language,
+            shared.published_timestamp,
+        )
+        for row, shared in known
+        for passage in passage_rows(row.page)
+    ]
+    if passages:
+        connection.execute(_INSERT_PASSAGES, [list(column) for column in zip(*passages, strict=True)])
+
+
+_FIELDS = ("url", "title", "text", "published", "language", "collection")
+_KNOWN: LiteralString = "SELECT key, hash FROM groundwire_pages WHERE key = ANY(%s)"
+_SAME_WORDS: LiteralString = """
+SELECT DISTINCT fingerprint FROM groundwire_pages WHERE fingerprint = ANY(%s::bigint[])
+"""
+_INSERT_PAGES: LiteralString = """
+INSERT INTO groundwire_pages
+    (key, hash, fingerprint, url, title, text, published, language, collection, titled)
+SELECT key, hash, fingerprint, url, title, text, published, language, collection,
+    strip(to_tsvector(configuration, words))
+FROM unnest(%s::bytea[], %s::bytea[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::text[],
+    %s::text[], %s::text[], %s::regconfig[], %s::text[])
+    AS page(key, hash, fingerprint, url, title, text, published, language, collection, configuration, words)
+RETURNING key, id
+"""
+_INSERT_PASSAGES: LiteralString = """
+INSERT INTO groundwire_passages
+    (page, start, length, fingerprint, words, forms, hosts, place, language, published_at)
+SELECT page, start, length, fingerprint,
+    setweight(to_tsvector(configuration, title), 'A') || setweight(to_tsvector(configuration, address), 'B')
+        || setweight(to_tsvector(configuration, body), 'D')
+        || setweight(to_tsvector(configuration, parts), 'C')
+        || array_to_tsvector(string_to_array(names, ' ')),
+    strip(to_tsvector('pg_catalog.simple', concat_ws(' ', title, address, body))),
+    string_to_array(hosts, ' '), place, language, published_at
+FROM unnest(%s::bigint[], %s::integer[], %s::integer[], %s::bigint[], %s::regconfig[], %s::text[], %s::text[],
+    %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[])
+    AS passage(page, start, length, fingerprint, configuration, title, address, parts, body, names, hosts,
+        place, language, published_at)
+"""
+
 
 BATCH = 100
 _POOL = 20
@@ -44,7 +153,7 @@ _STATISTICS_SECONDS = 60.0
 
 
 class PostgresIndex:
-    """Implements `Index` on the database at an address (`postgresql://…`)."""
+    """Implements `Index` in a database (`postgresql://…`)."""
 
     def __init__(self, address: str) -> None:
         self._connections = PostgresPool(address)
@@ -66,7 +175,7 @@ class PostgresIndex:
         self._connections.close()
 
     def put(self, pages: Iterable[Page]) -> Stored:
-        """Add or renew pages. Each batch is durable and found when it is done."""
+        """Adds or updates pages. Each batch is durable and searchable when it is committed."""
         total = Stored()
         source = iter(pages)
         while batch := list(islice(source, BATCH)):
@@ -78,9 +187,11 @@ class PostgresIndex:
         return total
 
     def remove(self, *, urls: Iterable[str] = (), collection: str = "") -> int:
-        """Forget pages by address, or a whole collection; says how many there were."""
+        """Removes pages by URL, or a whole collection; returns their number."""
         with self._connections.transaction() as connection:
-            return connection.execute(_REMOVE, [[page_key(url) for url in urls], sound(collection)]).rowcount
+            return connection.execute(
+                _REMOVE, [[page_key(url) for url in urls], storable_text(collection)]
+            ).rowcount
 
     def page(self, url: str) -> Page | None:
         """The page as it was stored."""
@@ -90,12 +201,12 @@ class PostgresIndex:
 
     def search(self, query: str, options: SearchOptions | None = None, limit: int = 20) -> list[Passage]:
         """Best passages first: those with every word, then those with the rarer ones."""
-        question, options = read_question(query), options or SearchOptions()
-        if not question or limit <= 0:
+        parsed, options = parse_query(query), options or SearchOptions()
+        if not parsed or limit <= 0:
             return []
         values = {**restrictions(options), "limit": limit, "pool": max(_LEAST_POOL, limit * _POOL)}
         with self._connections.statements() as connection:
-            wanted = _asked(connection, question, self._known_shares(connection))
+            wanted = _postgres_query(connection, parsed, self._known_shares(connection))
             if wanted is None:
                 return []
             found: list[Passage] = []
@@ -106,14 +217,16 @@ class PostgresIndex:
         return found
 
     def pages(self, collection: str = "", prefix: str = "") -> Iterator[PageInfo]:
-        """What is stored, by address; read as it is asked for."""
+        """Lists the stored pages by URL, with a server-side cursor."""
         with self._connections.transaction() as connection, connection.cursor("groundwire_listing") as cursor:
-            cursor.execute(_LISTING, [sound(collection), sound(collection), sound(prefix)])
+            cursor.execute(
+                _LISTING, [storable_text(collection), storable_text(collection), storable_text(prefix)]
+            )
             for row in cursor:
                 yield PageInfo(*cast("tuple[str, str, str, int, str, str]", row))
 
     def stats(self) -> Stats:
-        """How much is stored."""
+        """Counts pages, passages and bytes."""
         with self._connections.transaction() as connection:
             counted = connection.execute(_SIZES).fetchone() or (0, 0)
             collections = connection.execute(_COLLECTIONS).fetchall()
@@ -122,7 +235,7 @@ class PostgresIndex:
         return Stats(sum(number for _, number in groups), passages, size, groups, self._format)
 
     def _known_shares(self, connection: PostgresConnection) -> Mapping[str, float]:
-        """How common the commonest words are, as of a minute ago at most."""
+        """Frequencies of the most common words, at most a minute old."""
         now = monotonic()
         if now > self._shares_until:
             rows = connection.execute(FREQUENCIES).fetchall()
@@ -131,7 +244,8 @@ class PostgresIndex:
         return self._shares
 
     def _renew_statistics(self, stored: Stored) -> None:
-        """Ranking reads the planner's statistics, which PostgreSQL renews in its own time."""
+        """Updates the planner's statistics, which ranking reads and PostgreSQL updates only from time to
+        time."""
         with self._connections.transaction() as connection:
             row = connection.execute(_KNOWN_PAGES).fetchone()
             known = cast("float", row[0]) if row else -1.0
@@ -142,30 +256,33 @@ class PostgresIndex:
                 self._shares_until = 0.0
 
 
-def _asked(connection: PostgresConnection, question: Question, shares: Mapping[str, float]) -> Asked | None:
-    """The question with stems and weights; None where nothing is left of it."""
+def _postgres_query(
+    connection: PostgresConnection, parsed: ParsedQuery, shares: Mapping[str, float]
+) -> PostgresQuery | None:
+    """The query with stems and weights; None if nothing is left of it."""
     phrases = ""
-    if question.phrases:
-        row = connection.execute(PHRASES, [phrase_words(question)]).fetchone()
+    if parsed.phrases:
+        row = connection.execute(PHRASES, [phrase_words(parsed)]).fetchone()
         phrases = str(row[0] or "") if row else ""
         if not phrases:
             return None
-    words = words_to_stem(question)
+    words = words_to_stem(parsed)
     stems = connection.execute(STEMS, [words]).fetchall() if words else []
     known = [lexemes(str(word), cast("Sequence[list[str] | None]", forms)) for word, *forms in stems]
-    return asked(question, known, shares, phrases)
+    return build_query(parsed, known, shares, phrases)
 
 
-def _attempts(wanted: Asked, options: SearchOptions) -> list[tuple[str | None, str | None]]:
-    """What to look for, and in which titles, until enough is found.
+def _attempts(wanted: PostgresQuery, options: SearchOptions) -> list[tuple[str | None, str | None]]:
+    """The queries to run, and the titles to restrict them to, until enough is found.
 
-    What has every word is best, unless a language goes before; and of that, what has one in its title.
+    Passages with every word are best, unless a language takes precedence; of these, pages with one in the
+    title.
     """
     narrow = [(wanted.all, wanted.titled), (wanted.all, None)] if wanted.all and not options.language else []
     return list(dict.fromkeys([*narrow, (wanted.any, None)]))
 
 
-def _found(connection: PostgresConnection, wanted: Asked, values: dict[str, object]) -> list[Passage]:
+def _found(connection: PostgresConnection, wanted: PostgresQuery, values: dict[str, object]) -> list[Passage]:
     parameters = {
         **values,
         "fields": FIELDS,
@@ -175,7 +292,7 @@ def _found(connection: PostgresConnection, wanted: Asked, values: dict[str, obje
         "all": wanted.all,
         "prefixes": wanted.prefixes,
         "per_page": PER_PAGE,
-        "short": SHORTEST,
+        "short": SHORTEST_PASSAGE,
         "most": MOST_RANKED,
     }
     rows = connection.execute(SEARCH, parameters).fetchall()

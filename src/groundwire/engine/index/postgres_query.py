@@ -1,7 +1,7 @@
-"""From a question to what PostgreSQL is asked.
+"""Builds the PostgreSQL queries for a parsed query.
 
-PostgreSQL ranks without knowing how rare a word is. Here each word weighs as much as it is rare, as far as
-the statistics of the planner tell, and repetition counts less and less; that is BM25 but for small print.
+PostgreSQL ranks without inverse document frequency. Here each word is weighted by its rarity, as far as the
+planner's statistics have it, and repetition saturates: an approximation of BM25.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from collections.abc import Mapping, Sequence
 from math import log, prod
 from typing import LiteralString
 
-from groundwire.engine.index.domains import Entries, read_entries
-from groundwire.engine.index.moments import bounds
-from groundwire.engine.index.postgres_rows import lookup_text, lookup_words, sound
-from groundwire.engine.index.question import Question
+from groundwire.engine.index.postgres_tables import lookup_text, lookup_words, storable_text
+from groundwire.engine.retrieve.filters import DomainEntries, date_range, parse_domain_entries
+from groundwire.engine.retrieve.query import ParsedQuery
 from groundwire.model import SearchOptions
 from groundwire.model.value import value
 
 FIELDS = [0.4, 0.3, 0.5, 1.0]
-"""What a word weighs in the text, in a name, in the address and in the title."""
+"""Weights of a word in the text, in a name, in the URL and in the title. Chosen by hand, as all weights
+below; `bench/postgres.py` measures the result."""
 PER_PAGE = 3
 MOST_RANKED = 20_000
-"""Of a word that stands in more passages than this, so many are ranked."""
+"""The most passages that are ranked for one query: bounds the time for very common words."""
 _NAME_WEIGHT = 6.0
 _PART_WEIGHT = 1.0
 _PHRASE_WEIGHT = 4.0
 _COMMON, _RARE = 0.1, 0.02
 _EVERYWHERE = 0.03
-"""The share of passages from which on reading them all takes too long."""
+"""The share of passages from which on ranking all of them takes too long."""
 
 STEMS: LiteralString = """
 SELECT word, pg_catalog.ts_lexize('pg_catalog.english_stem', word),
@@ -43,8 +43,8 @@ SELECT string_agg(format('(%%s)', phraseto_tsquery('pg_catalog.english', phrase)
 FROM unnest(%s::text[]) AS phrase
 """
 
-# The planner's own statistics: the share of passages that the commonest words stand in. The number behind
-# the last of them is the smallest; a word that is not listed is rarer than that.
+# The planner's statistics: the share of passages that contain each of the most common words. The number after
+# the last one is the smallest; a word that is not listed is rarer than that.
 FREQUENCIES: LiteralString = """
 WITH known AS MATERIALIZED (
     SELECT most_common_elems::text::text[] AS words, most_common_elem_freqs AS shares
@@ -58,7 +58,7 @@ SELECT common.word, common.share FROM known, unnest(known.words, known.shares) A
 WHERE common.word IS NOT NULL
 """
 
-# Ranking reads every candidate; of words that stand nearly everywhere, not all are ranked.
+# Ranking reads every candidate; for very common words, not all are ranked.
 SEARCH: LiteralString = """
 WITH candidates AS (
     SELECT passage.* FROM groundwire_passages AS passage
@@ -105,57 +105,59 @@ ORDER BY best.score DESC, best.page, best.start
 
 @value
 class Lexemes:
-    """A word of the question in all the forms in which passages may have it."""
+    """A query word in all forms that passages may contain."""
 
     forms: tuple[str, ...]
     stop: bool
-    """Is it left out of the passages of some language?"""
+    """Is it a stop word in some language, and so not indexed?"""
 
 
 @value
-class Asked:
-    """A question in the words of PostgreSQL. All values are texts of the types they are cast to."""
+class PostgresQuery:
+    """A query for PostgreSQL. All values are text of the types they are cast to."""
 
     all: str | None
-    """What has every word, and is better than anything that has not."""
+    """Matches passages with every word, which rank above the rest."""
     titled: str | None
-    """What the titles of the best pages have, where too many passages have every word."""
+    """Restricts the titles if too many passages have every word."""
     any: str | None
     prefixes: str | None
     queries: list[str]
     weights: list[float]
 
 
-def words_to_stem(question: Question) -> list[str]:
-    """The words whose stems are needed."""
-    return list(dict.fromkeys(piece for word in question.words for piece in lookup_words(word)))
+def words_to_stem(parsed: ParsedQuery) -> list[str]:
+    """The words to stem."""
+    return list(dict.fromkeys(piece for word in parsed.words for piece in lookup_words(word)))
 
 
 def lexemes(word: str, stems: Sequence[list[str] | None]) -> Lexemes:
-    """A word and its stems; where a language has no stem for it, it is a stop word there."""
+    """A word and its stems; without a stem in a language, it is a stop word there."""
     forms = dict.fromkeys([form for stem in stems for form in stem or []] + [word])
     return Lexemes(tuple(forms), any(stem == [] for stem in stems))
 
 
-def asked(question: Question, words: Sequence[Lexemes], shares: Mapping[str, float], phrases: str) -> Asked:
-    """What to look for and how to weigh it. `shares` tells how common words are, and under `""` how common
-    at most the others; `phrases` is what must be there in any case."""
-    weighed = [(_either(word.forms), _share(word, shares)) for word in words]
+def build_query(
+    parsed: ParsedQuery, words: Sequence[Lexemes], shares: Mapping[str, float], phrases: str
+) -> PostgresQuery:
+    """Builds the query and its weights. `shares` has the frequency of common words, and under `""` the
+    most of all other words; `phrases` is required."""
+    weighted = [(_either(word.forms), _share(word, shares)) for word in words]
     needed = [_either(word.forms) for word in words if not word.stop]
-    rare = [query for query, share in weighed if share < _COMMON]
-    found_by = rare if any(share < _RARE for _, share in weighed) else [query for query, _ in weighed]
+    rare = [query for query, share in weighted if share < _COMMON]
+    found_by = rare if any(share < _RARE for _, share in weighted) else [query for query, _ in weighted]
     # A query of several forms is ranked by their mean; a passage has one of them.
     terms = [
-        (query, -log(share) * len(word.forms)) for word, (query, share) in zip(words, weighed, strict=True)
+        (query, -log(share) * len(word.forms)) for word, (query, share) in zip(words, weighted, strict=True)
     ]
-    terms += [(_either([name]), _NAME_WEIGHT) for name in question.names]
-    terms += [(_either(lookup_words(part)), _PART_WEIGHT) for part in question.parts]
+    terms += [(_either([name]), _NAME_WEIGHT) for name in parsed.names]
+    terms += [(_either(lookup_words(part)), _PART_WEIGHT) for part in parsed.parts]
     terms += [(phrases, _PHRASE_WEIGHT)] if phrases else []
-    prefixes = [f"{quoted(word)}:*" for prefix in question.prefixes for word in lookup_words(prefix)]
+    prefixes = [f"{quoted(word)}:*" for prefix in parsed.prefixes for word in lookup_words(prefix)]
     must = [f"({phrases})"] if phrases else []
-    return Asked(
+    return PostgresQuery(
         " & ".join([*must, *needed]) if needed else None,
-        " | ".join(needed) if _is_everywhere(question, words, shares) else None,
+        " | ".join(needed) if _is_everywhere(parsed, words, shares) else None,
         " & ".join(must) or " | ".join(found_by) or None,
         " & ".join(prefixes) or None,
         [query for query, _ in terms],
@@ -164,20 +166,20 @@ def asked(question: Question, words: Sequence[Lexemes], shares: Mapping[str, flo
 
 
 def quoted(lexeme: str) -> str:
-    """A lexeme as a text search query has it."""
+    """A lexeme quoted for a text search query."""
     return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-def phrase_words(question: Question) -> list[str]:
-    """The phrases as words parted by spaces."""
-    return [lookup_text(phrase) for phrase in question.phrases]
+def phrase_words(parsed: ParsedQuery) -> list[str]:
+    """The phrases as words separated by spaces."""
+    return [lookup_text(phrase) for phrase in parsed.phrases]
 
 
 def restrictions(options: SearchOptions) -> dict[str, object]:
-    """The domain lists and dates of the options, as the statement wants them."""
-    allowed = read_entries(map(sound, options.allowed_domains))
-    blocked = read_entries(map(sound, options.blocked_domains))
-    since, until = bounds(options.since, options.until)
+    """The domain lists and dates of the options as query parameters."""
+    allowed = parse_domain_entries(map(storable_text, options.allowed_domains))
+    blocked = parse_domain_entries(map(storable_text, options.blocked_domains))
+    since, until = date_range(options.since, options.until)
     return {
         "allowed": list(allowed.all_hosts) if options.allowed_domains else None,
         "allowed_hosts": list(allowed.hosts),
@@ -186,14 +188,15 @@ def restrictions(options: SearchOptions) -> dict[str, object]:
         "blocked_paths": _patterns(blocked),
         "since": since,
         "until": until,
-        "language": sound(options.language[:2].casefold()) or None,
+        "language": storable_text(options.language[:2].casefold()) or None,
     }
 
 
-def _is_everywhere(question: Question, words: Sequence[Lexemes], shares: Mapping[str, float]) -> bool:
-    """Do so many passages have every word that only titles tell them apart? A name would tell more."""
+def _is_everywhere(parsed: ParsedQuery, words: Sequence[Lexemes], shares: Mapping[str, float]) -> bool:
+    """Do so many passages have every word that only titles distinguish them? Names would be more
+    selective."""
     needed = [_share(word, shares) for word in words if not word.stop]
-    more = question.names or question.parts or question.phrases or question.prefixes
+    more = parsed.names or parsed.parts or parsed.phrases or parsed.prefixes
     return bool(needed) and not more and prod(needed) >= _EVERYWHERE
 
 
@@ -202,11 +205,11 @@ def _either(forms: Sequence[str]) -> str:
 
 
 def _share(word: Lexemes, shares: Mapping[str, float]) -> float:
-    """How much of the passages have a word, guessed where it is not known."""
+    """The share of passages with a word, estimated if it is not known."""
     known = [shares[form] for form in word.forms if form in shares]
     return min(sum(known) or shares.get("", 0.002) / 2, 0.95)
 
 
-def _patterns(entries: Entries) -> list[str]:
+def _patterns(entries: DomainEntries) -> list[str]:
     """Host and path of the entries that have a path, as regular expressions for both."""
     return [rf"^(?:[^/]*\.)?{re.escape(host)}/{form.pattern}" for host, form in entries.paths]

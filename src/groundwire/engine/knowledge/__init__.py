@@ -1,6 +1,6 @@
-"""What the engine knows out of the box: Python's library and language, installed packages, groundwire itself.
+"""Built-in knowledge: Python's library and language, installed packages, and groundwire's own documentation.
 
-Reading all that needs modules which a search does without, so they are imported by whoever builds.
+Building it needs modules that a search does not, so they are imported by the functions that build.
 """
 
 from __future__ import annotations
@@ -9,57 +9,57 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from groundwire.engine.index.base import Index, Stored
-from groundwire.engine.knowledge.inventory import ASKED_FIRST, CONTENTS, module_address
+from groundwire.engine.knowledge.inventory import CONTENTS_URL, CORE_MODULES, module_url
 from groundwire.model.value import value
 
 RESERVED = frozenset(("python", "packages", "groundwire"))
-"""Collections that are kept here: `refresh` removes from them whatever is not known any more."""
+"""Collections of the built-in knowledge: `refresh` removes pages from them that no longer exist."""
 
 
 @value
-class Progress:
-    """How far a build is, for a progress bar."""
+class BuildProgress:
+    """Progress of a build, for a progress bar."""
 
     done: int
     total: int
     what: str
-    """What was just read."""
+    """The module or package that was just read."""
 
 
-Report: TypeAlias = Callable[[Progress], None]
+ReportProgress: TypeAlias = Callable[[BuildProgress], None]
 
 
-def silent(progress: Progress) -> None:
-    """Nobody is told."""
+def ignore_progress(progress: BuildProgress) -> None:
+    """Does not report progress."""
 
 
-def first(index: Index, report: Report = silent) -> Stored:
-    """Tell an index what most questions are about, in one go: a matter of a second or two."""
-    from groundwire.engine.knowledge import building  # noqa: PLC0415
+def add_core(index: Index, report: ReportProgress = ignore_progress) -> Stored:
+    """Adds the modules that most questions are about, in one put: takes a second or two."""
+    from groundwire.engine.knowledge import build  # noqa: PLC0415
 
-    return building.build_first(index, report)
-
-
-def refresh(index: Index, report: Report = silent) -> Stored:
-    """Tell an index everything, and let it forget what is gone. It may be interrupted and begun again."""
-    from groundwire.engine.knowledge import building  # noqa: PLC0415
-
-    return building.build_all(index, report)
+    return build.build_core(index, report)
 
 
-def has_begun(index: Index) -> bool:
-    """Does it know the first things? The page that is told last of them stands for all."""
-    return index.page(module_address(ASKED_FIRST[-1])) is not None
+def refresh(index: Index, report: ReportProgress = ignore_progress) -> Stored:
+    """Adds everything and removes what no longer exists. It may be interrupted and started again."""
+    from groundwire.engine.knowledge import build  # noqa: PLC0415
+
+    return build.build_all(index, report)
 
 
-def knows_all(index: Index) -> bool:
-    """Has it been told everything once? The table of contents comes last. Cheaper than `is_complete`, which
-    looks for what has changed since."""
-    return index.page(CONTENTS) is not None
+def has_core(index: Index) -> bool:
+    """Does the index have the core modules? The page that is added last is checked."""
+    return index.page(module_url(CORE_MODULES[-1])) is not None
+
+
+def has_everything(index: Index) -> bool:
+    """Was the whole knowledge added once? The table of contents is added last. Cheaper than `is_complete`,
+    which also checks what has changed since."""
+    return index.page(CONTENTS_URL) is not None
 
 
 def is_complete(index: Index) -> bool:
-    """Does it know everything about this Python, and the packages that are installed now?"""
-    from groundwire.engine.knowledge import building  # noqa: PLC0415
+    """Is everything about this Python and the installed packages in the index?"""
+    from groundwire.engine.knowledge import build  # noqa: PLC0415
 
-    return building.is_current(index)
+    return build.is_current(index)

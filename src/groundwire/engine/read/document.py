@@ -1,4 +1,4 @@
-"""What reading begins and ends with: bytes from somewhere, and a page or the reason for none."""
+"""Documents to read, their kinds (by media type, file name or content), and the results of reading."""
 
 from __future__ import annotations
 
@@ -13,38 +13,125 @@ LONGEST_TEXT = 4_000_000
 
 @value
 class Document:
-    """Bytes, and what is known about them."""
+    """Bytes with their metadata."""
 
     data: bytes
     media_type: str
     url: str = ""
     charset: str = ""
     title: str = ""
-    """What it is called where it does not say so itself: a file's name."""
+    """The title if the document has none: a file name."""
     headers: Mapping[str, str] = {}
-    """Of the response it came in; lower-case names."""
+    """Headers of the HTTP response, names in lower case."""
 
 
 @value
-class Content:
-    """What stands in a document."""
+class DocumentContent:
+    """Text and metadata of a document."""
 
     text: str
     title: str = ""
     published: str = ""
     language: str = ""
     address: str = ""
-    """Where it says it belongs, if that is the same host."""
+    """The canonical URL it declares, if that is on the same host."""
     links: tuple[str, ...] = ()
-    """Web addresses it leads to, without those it asks not to follow."""
+    """URLs of its links, without those marked `nofollow`."""
     refusal: str = ""
-    """Why it must not be kept."""
+    """Why it must not be indexed; empty if it may be."""
 
 
 @value
-class Reading:
-    """A page, or why there is none; and where its links lead."""
+class ReadResult:
+    """A page, or the reason why there is none; and the links of the document."""
 
     page: Page | None = None
     why: str = ""
     links: tuple[str, ...] = ()
+
+
+HTML, MARKDOWN, REST, TEXT, PDF = "html", "markdown", "rest", "plain", "pdf"
+"""Kinds of documents."""
+
+MEDIA_TYPES: Mapping[str, str] = {
+    "text/html": HTML,
+    "application/xhtml+xml": HTML,
+    "text/markdown": MARKDOWN,
+    "text/x-markdown": MARKDOWN,
+    "text/x-rst": REST,
+    "text/prs.fallenstein.rst": REST,
+    "text/plain": TEXT,
+    "application/pdf": PDF,
+    "application/x-pdf": PDF,
+}
+
+SUFFIXES: Mapping[str, str] = {
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".xhtml": "application/xhtml+xml",
+    ".md": "text/markdown",
+    ".markdown": "text/markdown",
+    ".rst": "text/x-rst",
+    ".txt": "text/plain",
+    ".text": "text/plain",
+    ".pdf": "application/pdf",
+}
+
+ACCEPT = ", ".join(("text/html", *(name for name in MEDIA_TYPES if name != "text/html")))
+"""The `Accept` header of page requests."""
+
+_BARE_NAMES = frozenset(
+    ("readme", "license", "licence", "copying", "notice", "changelog", "changes", "news", "authors", "todo")
+)
+_SNIFFED_BYTES = 1024
+
+
+def media_type_of(name: str) -> str:
+    """The media type for a file name; empty if such files cannot be read."""
+    name = name.lower()
+    if name in _BARE_NAMES:
+        return "text/plain"
+    dot = name.rfind(".")
+    return SUFFIXES.get(name[dot:], "") if dot > 0 else ""
+
+
+def kind_of(data: bytes, media_type: str, url: str = "") -> str:
+    """The kind of a document; empty if it cannot be read.
+
+    What servers declare as plain text, or not at all, is often Markdown or PDF: then name and bytes decide.
+    """
+    if data[:_SNIFFED_BYTES].lstrip().startswith(b"%PDF-"):
+        return PDF
+    kind = MEDIA_TYPES.get(media_type, "")
+    if kind == TEXT or media_type in ("", "application/octet-stream"):
+        named = MEDIA_TYPES.get(media_type_of(_file_name(url)), "")
+        return named if named in (MARKDOWN, REST) else kind or _sniff_kind(data)
+    return kind
+
+
+def _sniff_kind(data: bytes) -> str:
+    head = data[:_SNIFFED_BYTES].lstrip().lower()
+    if head.startswith((b"<!doctype html", b"<html")):
+        return HTML
+    return "" if b"\0" in data[:_SNIFFED_BYTES] or not is_text(data) else TEXT
+
+
+def is_text(data: bytes) -> bool:
+    """Is it UTF-8 without zero bytes?"""
+    if b"\0" in data:
+        return False
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def is_other_data(data: bytes, charset: str = "") -> bool:
+    """Is it binary data declared as text: too many zero bytes, and not UTF-16?"""
+    is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff")) or charset.lower().startswith("utf-16")
+    return not is_wide and data.count(0) * 1000 > len(data)
+
+
+def _file_name(url: str) -> str:
+    return url.partition("?")[0].partition("#")[0].rpartition("/")[2]

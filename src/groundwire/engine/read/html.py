@@ -1,39 +1,425 @@
-"""HTML: what its head says, and the readable part of its body."""
+"""Reads HTML: metadata of the head, and the readable part of the body as blocks of text.
+
+The tree is walked without recursion. Navigation, scripts and hidden elements are left out; menus without
+markup of their own are recognised by their share of links.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from urllib.parse import urldefrag, urljoin, urlsplit
+
 from lxml import etree
 
-from groundwire.engine.read import html_head
-from groundwire.engine.read.decoding import clean, decode
-from groundwire.engine.read.document import Content, Document
-from groundwire.engine.read.html_blocks import LEFT_OUT, blocks_of, joined, without_menus
+from groundwire.engine.read.document import Document, DocumentContent
+from groundwire.engine.read.normalise import clean, decode, normal_date
+from groundwire.model.value import value
+from groundwire.text.urls import domain_of, safe_address
+
+_AGENT = "groundwire"
+_PARTS = re.compile(r"[-_,;\s]")
+_MOST_LINKS = 5000
+_LONGEST_ADDRESS = 2000
+_LONGEST_LD = 1_000_000
+_DATES = (
+    "article:published_time",
+    "datepublished",
+    "date",
+    "dc.date",
+    "dc.date.issued",
+    "dcterms.created",
+    "citation_publication_date",
+    "publish-date",
+)
+
+
+def title_of(root: etree._Element) -> str:
+    """`og:title`, else the title, else the first heading."""
+    named = _metas(root).get("og:title", "")
+    return named or _words(root.find(".//title")) or _words(next(root.iter("h1"), None))
+
+
+def published_of(root: etree._Element) -> str:
+    """The publication date."""
+    metas = _metas(root)
+    for name in _DATES:
+        if date := normal_date(metas.get(name, "")):
+            return date
+    for text in _linked_data(root):
+        if date := normal_date(text):
+            return date
+    times = sorted(root.iter("time"), key=lambda time: time.get("pubdate") is None)
+    return next(filter(None, (normal_date(time.get("datetime", "")) for time in times)), "")
+
+
+def language_of(root: etree._Element, headers: Mapping[str, str]) -> str:
+    """The declared language, two letters."""
+    html = root if root.tag == "html" else root.find("html")
+    declared = "" if html is None else html.get("lang") or html.get("xml:lang") or ""
+    metas = _metas(root)
+    for text in (declared, metas.get("content-language", ""), headers.get("content-language", "")):
+        if code := two_letters(text):
+            return code
+    return ""
+
+
+def two_letters(text: str) -> str:
+    """`de` of `de-AT`; empty if it does not start with two letters."""
+    code = _PARTS.split(text.strip().lower(), maxsplit=1)[0]
+    return code if len(code) == 2 and code.isascii() and code.isalpha() else ""
+
+
+def base_of(root: etree._Element, url: str) -> str:
+    """The base URL of relative links."""
+    base = root.find(".//base[@href]")
+    return url if base is None else _joined(url, base.get("href"))
+
+
+def canonical_of(root: etree._Element, url: str, base: str) -> str:
+    """The canonical URL, if it is on the same host."""
+    for link in root.iter("link"):
+        if "canonical" in (link.get("rel") or "").lower().split():
+            address = safe_address(urldefrag(_joined(base, link.get("href"))).url)
+            if address and len(address) <= _LONGEST_ADDRESS and domain_of(address) == domain_of(url):
+                return address
+    return ""
+
+
+def links_of(root: etree._Element, base: str) -> tuple[str, ...]:
+    """The URLs of its links, each once, without fragments."""
+    found: dict[str, None] = {}
+    for link in root.iter("a", "area"):
+        href = link.get("href")
+        if not href or "nofollow" in (link.get("rel") or "").lower().split():
+            continue
+        address = safe_address(urldefrag(_joined(base, href)).url)
+        if address and len(address) <= _LONGEST_ADDRESS:
+            found[address] = None
+            if len(found) >= _MOST_LINKS:
+                break
+    return tuple(found)
+
+
+def robots_of(root: etree._Element, headers: Mapping[str, str]) -> set[str]:
+    """Robots directives (`noindex`, `nofollow`, `none`) of the head and of the `X-Robots-Tag` header."""
+    directives = headers.get("x-robots-tag", "").lower()
+    # `googlebot: noindex` is for another agent, and so is everything after it.
+    agent, colon, own_directives = directives.partition(":")
+    if colon and agent.strip() in (_AGENT, "*"):
+        directives = own_directives
+    elif colon:
+        directives = agent.rpartition(",")[0]
+    metas = _metas(root)
+    directives = ",".join((directives, metas.get("robots", ""), metas.get(_AGENT, ""))).lower()
+    return {word.strip() for word in directives.split(",") if word.strip()}
+
+
+def _metas(root: etree._Element) -> dict[str, str]:
+    """The `meta` elements; of each name the first."""
+    found: dict[str, str] = {}
+    for meta in root.iter("meta"):
+        name = meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv")
+        text = " ".join((meta.get("content") or "").split())
+        if name and text:
+            found.setdefault(name.strip().lower(), text)
+    return found
+
+
+def _linked_data(root: etree._Element) -> Iterator[str]:
+    """All `datePublished` values in JSON-LD."""
+    for script in root.iter("script"):
+        if (script.get("type") or "").strip().lower() != "application/ld+json":
+            continue
+        text = script.text or ""
+        if len(text) > _LONGEST_LD:
+            continue
+        try:
+            waiting: deque[object] = deque([json.loads(text)])
+        except (ValueError, RecursionError):
+            continue
+        while waiting:
+            item = waiting.popleft()
+            if isinstance(item, dict):
+                date = item.get("datePublished")
+                if isinstance(date, str):
+                    yield date
+                waiting += item.values()
+            elif isinstance(item, list):
+                waiting += item
+
+
+def _joined(base: str, href: str | None) -> str:
+    try:
+        joined = urljoin(base, (href or "").strip())
+        urlsplit(joined)
+    except ValueError:  # brackets that are not an IPv6 address
+        return ""
+    return joined
+
+
+def _words(element: etree._Element | None) -> str:
+    return "" if element is None else " ".join("".join(element.itertext()).split())
+
+
+_MOST_ELEMENTS = 400_000
+# Not the whole head: if it is not closed, libxml2 leaves <main> and other elements inside.
+LEFT_OUT = frozenset(
+    (
+        *("title", "script", "style", "noscript", "template", "nav", "aside", "footer", "select"),
+        *("button", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map", "input"),
+        *("textarea", "datalist", "dialog"),
+    )
+)
+_LEFT_OUT_ROLES = frozenset(
+    (
+        *("navigation", "banner", "contentinfo", "complementary", "search", "dialog", "menu"),
+        *("menubar", "toolbar"),
+    )
+)
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_ITEMS = frozenset(("li", "dt", "dd"))
+_CELLS = frozenset(("td", "th"))
+_BLOCKS = frozenset(
+    (
+        *("p", "div", "section", "article", "main", "body", "blockquote", "ul", "ol", "dl", "figure"),
+        *("figcaption", "address", "hr", "details", "summary", "fieldset", "form", "caption"),
+        *("center", "header", "hgroup", "legend", "table", "thead", "tbody", "tfoot"),
+    )
+)
+_HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_PERMALINKS = frozenset(("¶", "#", "§", "🔗", ""))
+_SPACES = re.compile(r"\s+")
+_BREAKS = re.compile(r" *\n[ \n]*")
+_DOUBLED = re.compile(r" {2,}")
+
+_MENU_DENSITY = 0.6
+_FEW_WORDS = 12
+
+
+@value
+class HtmlBlock:
+    """A block of text."""
+
+    kind: str
+    """paragraph, heading, item, row or pre."""
+    text: str
+    linked: int = 0
+    """The number of its characters inside links."""
+
+
+def blocks_of(root: etree._Element, left_out: frozenset[str] = LEFT_OUT) -> list[HtmlBlock]:
+    """The blocks under an element, in order."""
+    flow = _Flow()
+    walk = etree.iterwalk(root, events=("start", "end"))
+    for count, (event, element) in enumerate(walk):
+        if count > 2 * _MOST_ELEMENTS:
+            break
+        if event == "end":
+            flow.leave(element)
+            if element is not root:
+                flow.write(element.tail)
+        elif element is not root and _is_left_out(element, left_out):
+            flow.skipped = element
+            walk.skip_subtree()
+        elif element.tag == "pre":
+            flow.preformatted("".join(element.itertext()))
+            flow.skipped = element
+            walk.skip_subtree()
+        else:
+            flow.enter(element)
+            flow.write(element.text)
+    flow.flush()
+    return flow.blocks
+
+
+def without_menus(blocks: Sequence[HtmlBlock]) -> list[HtmlBlock]:
+    """Drops blocks that are mostly links, and short blocks between two of them; all blocks if none is
+    left."""
+    menu = [_is_menu(block) for block in blocks]
+    kept = [
+        block
+        for position, block in enumerate(blocks)
+        if not menu[position] and not (_is_short(block) and all(_around(menu, position)))
+    ]
+    return kept if any(block.kind != "heading" for block in kept) else list(blocks)
+
+
+def joined(blocks: Iterable[HtmlBlock]) -> str:
+    """Joins blocks: blank lines between them, except within a list or a table."""
+    pieces: list[str] = []
+    before = ""
+    for block in blocks:
+        if pieces:
+            pieces.append("\n" if block.kind == before and block.kind in ("item", "row") else "\n\n")
+        pieces.append(block.text)
+        before = block.kind
+    return "".join(pieces)
+
+
+def _is_menu(block: HtmlBlock) -> bool:
+    return block.kind not in ("heading", "pre") and block.linked > _MENU_DENSITY * len(block.text)
+
+
+def _is_short(block: HtmlBlock) -> bool:
+    return block.kind in ("paragraph", "item") and len(block.text.split()) < _FEW_WORDS
+
+
+def _around(menu: Sequence[bool], position: int) -> tuple[bool, bool]:
+    before = menu[position - 1] if position else False
+    return before, menu[position + 1] if position + 1 < len(menu) else before
+
+
+def _is_left_out(element: etree._Element, names: frozenset[str]) -> bool:
+    tag = element.tag
+    if tag in names or not isinstance(tag, str):
+        return True
+    if tag == "header":
+        return next(element.iterancestors("main", "article"), None) is None
+    if tag == "a" and len(element) == 0 and (element.text or "").strip() in _PERMALINKS:
+        return True
+    return bool(element.attrib) and (
+        element.get("hidden") is not None
+        or element.get("aria-hidden") == "true"
+        or element.get("role") in _LEFT_OUT_ROLES
+        or _HIDING.search(element.get("style", "")) is not None
+    )
+
+
+class _Flow:
+    """Collects the text of elements into blocks."""
+
+    def __init__(self) -> None:
+        self.blocks: list[HtmlBlock] = []
+        self.skipped: etree._Element | None = None
+        """The element that is left out: its end event is ignored."""
+        self._pieces: list[str] = []
+        self._begun = False
+        """Is there more than white space among the pieces?"""
+        self._linked = 0
+        self._links = 0
+        self._kind = "paragraph"
+        self._rows = 0
+        self._layouts: list[bool] = []
+        """For every open table: is it a layout table?"""
+
+    def enter(self, element: etree._Element) -> None:
+        """Starts an element."""
+        tag = element.tag
+        if tag == "a" and element.get("href") is not None:
+            self._links += 1
+        elif tag == "br":
+            self._pieces.append("\n")
+        elif tag == "table":
+            self.flush()
+            self._layouts.append(_is_layout(element))
+        elif tag == "tr":
+            self.flush()
+            self._rows += not self._in_layout
+            self._kind = "paragraph" if self._in_layout else "row"
+        elif tag in _CELLS and not self._in_layout:
+            self._pieces.append(" | " if self._begun else "")
+        else:
+            self._border(tag, begins=True)
+
+    def leave(self, element: etree._Element) -> None:
+        """Ends an element."""
+        if element is self.skipped:
+            self.skipped = None
+            return
+        tag = element.tag
+        if tag == "a" and element.get("href") is not None:
+            self._links -= 1
+        elif tag == "tr":
+            self._rows -= not self._in_layout
+            self.flush()
+        elif tag == "table":
+            self.flush()
+            self._layouts.pop()
+        else:
+            self._border(tag, begins=False)
+
+    def write(self, text: str | None) -> None:
+        """Adds text to the block."""
+        if text:
+            text = _SPACES.sub(" ", text)
+            self._pieces.append(text)
+            self._begun = self._begun or text != " "
+            if self._links:
+                self._linked += len(text)
+
+    def preformatted(self, text: str) -> None:
+        """Adds a block of preformatted text."""
+        self.flush()
+        text = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
+        if text.strip():
+            self.blocks.append(HtmlBlock("pre", text))
+
+    def flush(self) -> None:
+        """Ends the block."""
+        text = _DOUBLED.sub(" ", _BREAKS.sub("\n", "".join(self._pieces))).strip()
+        if self._kind == "row":
+            text = text.strip(" |")
+        if text:
+            self.blocks.append(HtmlBlock(self._kind, text, min(self._linked, len(text))))
+            self._kind = "row" if self._rows else "paragraph"
+        self._pieces.clear()
+        self._begun = False
+        self._linked = 0
+
+    @property
+    def _in_layout(self) -> bool:
+        return bool(self._layouts) and self._layouts[-1]
+
+    def _border(self, tag: str, *, begins: bool) -> None:
+        if tag in _HEADINGS:
+            self.flush()
+            self._kind = "heading" if begins else "paragraph"
+        elif tag in _ITEMS and not self._rows:
+            self.flush()
+            self._kind = "item" if begins else "paragraph"
+        elif self._rows and (tag in _BLOCKS or tag in _ITEMS):
+            self._pieces.append(" ")
+        elif tag in _BLOCKS or (tag in _CELLS and not self._rows):
+            self.flush()
+
+
+def _is_layout(table: etree._Element) -> bool:
+    """Nested tables and tables with headings are used for page layout."""
+    if table.get("role") == "presentation":
+        return True
+    inside = table.iter("table", *_HEADINGS)
+    next(inside)
+    return next(inside, None) is not None
+
 
 _LONGEST = 10_000_000
 _SHORT = 250
-"""A main part with fewer characters may be an empty frame: then the whole page is looked at."""
+"""Characters; a shorter main part may be an empty frame, then the whole page is read."""
 
 
-def read(document: Document) -> Content:
-    """What stands in it. The page decides about its own address only within its host."""
+def read_html(document: Document) -> DocumentContent:
+    """Reads an HTML document. Its canonical URL is used only on the same host."""
     root = parse(decode(document.data[:_LONGEST], document.charset, markup=True))
     if root is None:
-        return Content("")
-    base = html_head.base_of(root, document.url)
-    asks = html_head.robots_of(root, document.headers)
-    return Content(
+        return DocumentContent("")
+    base = base_of(root, document.url)
+    directives = robots_of(root, document.headers)
+    return DocumentContent(
         text=_readable(root),
-        title=html_head.title_of(root),
-        published=html_head.published_of(root),
-        language=html_head.language_of(root, document.headers),
-        address=html_head.canonical_of(root, document.url, base),
-        links=() if asks & {"nofollow", "none"} else html_head.links_of(root, base),
-        refusal="it asks not to be indexed" if asks & {"noindex", "none"} else "",
+        title=title_of(root),
+        published=published_of(root),
+        language=language_of(root, document.headers),
+        address=canonical_of(root, document.url, base),
+        links=() if directives & {"nofollow", "none"} else links_of(root, base),
+        refusal="it asks not to be indexed" if directives & {"noindex", "none"} else "",
     )
 
 
 def read_fragment(markup: str) -> tuple[str, str]:
-    """Text and first heading of markup that is all content: what Markdown and reStructuredText become."""
+    """Text and first heading of markup without navigation: rendered Markdown and reStructuredText."""
     root = parse(markup)
     if root is None:
         return "", ""
@@ -44,7 +430,7 @@ def read_fragment(markup: str) -> tuple[str, str]:
 
 
 def parse(markup: str) -> etree._Element | None:
-    """The tree, at most 256 levels deep (libxml2's own bound), with nothing loaded and nothing expanded."""
+    """Parses HTML: at most 256 levels deep (libxml2's limit), nothing is loaded or expanded."""
     parser = etree.HTMLParser(
         encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=False
     )
@@ -64,7 +450,7 @@ def _readable(root: etree._Element) -> str:
 
 
 def _main_part(root: etree._Element) -> etree._Element | None:
-    """The element that says it is the main one; one of several articles is not."""
+    """The element marked as main content; an article only if it is the only one."""
     for element in root.iter("main", "div", "section", "article"):
         if element.tag == "main" or element.get("role") == "main":
             return element

@@ -1,4 +1,4 @@
-"""PDF: the text of its pages, one after the other."""
+"""Reads PDF: the text of its pages."""
 
 from __future__ import annotations
 
@@ -10,38 +10,37 @@ from collections.abc import Iterator
 from pypdf import PdfReader
 from pypdf.errors import DependencyError, PyPdfError
 
-from groundwire.engine.read.dates import normal_date
-from groundwire.engine.read.decoding import clean
-from groundwire.engine.read.document import LONGEST_TEXT, Content, Document
+from groundwire.engine.read.document import LONGEST_TEXT, Document, DocumentContent
+from groundwire.engine.read.normalise import clean, normal_date
 
 _MOST_PAGES = 2000
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 """Seconds after which no further page is begun."""
 _ENCRYPTED = "it is encrypted"
-_BROKEN = "it is no PDF that can be read"
-# Its parser meets whatever bytes there are with whatever Python raises for them.
-_STUMBLES = (
+_BROKEN = "it is not a readable PDF"
+# On broken input, the parser raises almost any exception.
+_PARSER_ERRORS = (
     *(PyPdfError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError),
     *(AssertionError, NotImplementedError, RecursionError, OSError),
 )
 
 
-def read(document: Document) -> Content:
-    """What stands in it. Pages that cannot be read are left out; a password is not asked for."""
-    # It reports each oddity of a file to whoever listens, which by default is the terminal.
+def read_pdf(document: Document) -> DocumentContent:
+    """Reads a PDF. Pages that cannot be read are left out; password-protected files are refused."""
+    # pypdf logs every oddity of a file, by default to the terminal.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL + 1)
     try:
         reader = PdfReader(io.BytesIO(document.data), strict=False)
         if reader.is_encrypted and not reader.decrypt(""):
-            return Content("", refusal=_ENCRYPTED)
+            return DocumentContent("", refusal=_ENCRYPTED)
         count = min(len(reader.pages), _MOST_PAGES)
     except DependencyError:
-        return Content("", refusal=_ENCRYPTED)
-    except _STUMBLES:
-        return Content("", refusal=_BROKEN)
+        return DocumentContent("", refusal=_ENCRYPTED)
+    except _PARSER_ERRORS:
+        return DocumentContent("", refusal=_BROKEN)
     text = "\n\n".join(filter(None, _pages(reader, count)))
     title, published = _about(reader)
-    return Content(
+    return DocumentContent(
         text,
         title=title,
         published=published,
@@ -50,12 +49,12 @@ def read(document: Document) -> Content:
 
 
 def _pages(reader: PdfReader, count: int) -> Iterator[str]:
-    ends = time.monotonic() + _PATIENCE
+    ends = time.monotonic() + _TIMEOUT
     length = 0
     for number in range(count):
         try:
             text = clean(reader.pages[number].extract_text()).strip()
-        except _STUMBLES:
+        except _PARSER_ERRORS:
             continue
         yield text
         length += len(text)
@@ -64,12 +63,12 @@ def _pages(reader: PdfReader, count: int) -> Iterator[str]:
 
 
 def _about(reader: PdfReader) -> tuple[str, str]:
-    """Title and date, where it gives them."""
+    """Title and date, if the PDF has them."""
     try:
         about = reader.metadata
         if about is None:
             return "", ""
         made = about.creation_date
         return clean(about.title or ""), normal_date(made.date().isoformat()) if made else ""
-    except _STUMBLES:
+    except _PARSER_ERRORS:
         return "", ""

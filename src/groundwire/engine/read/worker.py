@@ -12,19 +12,19 @@ import sys
 from typing import BinaryIO
 
 from groundwire.engine.read import read
-from groundwire.engine.read.apart import decode_document, encode_reading
-from groundwire.engine.read.document import Reading
+from groundwire.engine.read.document import ReadResult
+from groundwire.engine.read.sandbox import decode_document, encode_reading
 from groundwire.errors import GroundwireError
 
 MEMORY = 1024 * 1024 * 1024
 _LENGTH = 4
 _IDLE_SECONDS = 60.0
 _MOST_DOCUMENTS = 500
-"""After so many another worker takes over, with memory that nothing has leaked into."""
+"""Documents after which a new worker takes over, so that leaked memory is freed."""
 
 
 def main() -> None:
-    """Read documents until there are no more."""
+    """Reads documents until the input ends."""
     limit_memory()
     source, target = sys.stdin.buffer, sys.stdout.buffer
     for _ in range(_MOST_DOCUMENTS):
@@ -37,20 +37,20 @@ def main() -> None:
         target.flush()
 
 
-def respond(request: bytes) -> Reading:
-    """The reading of one document. Whatever a parser raises for it is said of this document alone."""
+def respond(request: bytes) -> ReadResult:
+    """Reads one document. Exceptions of a parser become the reason why there is no page."""
     try:
         document, seconds = decode_document(request)
         limit_processor(seconds)
         return read(document)
     except MemoryError:
-        return Reading(why="it cannot be read within the memory it may use")
+        return ReadResult(why="it cannot be read within the memory it may use")
     except (RecursionError, GroundwireError, ValueError, LookupError, TypeError, AttributeError) as error:
-        return Reading(why=f"it cannot be read ({type(error).__name__})")
+        return ReadResult(why=f"it cannot be read ({type(error).__name__})")
 
 
 def limit_memory() -> None:
-    """For all that this process will do; where the system knows such limits."""
+    """Limits the memory of this process, if the system supports it."""
     try:
         import resource  # noqa: PLC0415  POSIX only
     except ImportError:
@@ -63,7 +63,8 @@ def limit_memory() -> None:
 
 
 def limit_processor(seconds: float) -> None:
-    """From now on: whoever waits for us may be gone, and then nobody kills us at the deadline."""
+    """Limits the CPU time from now on: the parent may be gone and cannot kill this process at the
+    deadline."""
     try:
         import resource  # noqa: PLC0415  POSIX only
     except ImportError:

@@ -10,9 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from groundwire.dialects.json import dump_json
-from groundwire.engine.crawl.outcomes import Gathered, Outcome, Scope
-from groundwire.engine.crawl.sources import Gathering, What, recognise
-from groundwire.engine.crawl.storing import Storing, Tally
+from groundwire.engine.crawl.crawler import BatchIndexer, Crawler, CrawlSource, CrawlTally, parse_source
+from groundwire.engine.crawl.results import CrawledPage, CrawlOptions, CrawlResult
 from groundwire.engine.index.base import Index, Stored
 from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import YELLOW, Console
@@ -31,12 +30,12 @@ _WITHOUT_ADDRESS = (
 
 def open_store(folder: Path, store: str = "") -> Index:
     """The index of this run."""
-    from groundwire.engine.index.place import open_placed  # noqa: PLC0415  brings the engine along
+    from groundwire.engine.index.location import open_configured_index  # noqa: PLC0415  slow
 
-    return open_placed(folder, store)
+    return open_configured_index(folder, store)
 
 
-def open_fetcher(whats: Iterable[What], *, private: bool) -> Fetcher:
+def open_fetcher(whats: Iterable[CrawlSource], *, private: bool) -> Fetcher:
     """Fetches public pages; and the very hosts that were named, if they may be private."""
     from groundwire.transport.safe_fetch import SafeFetcher  # noqa: PLC0415  brings the HTTP client along
     from groundwire.transport.weburl import InvalidUrl, parse  # noqa: PLC0415
@@ -54,7 +53,7 @@ def open_fetcher(whats: Iterable[What], *, private: bool) -> Fetcher:
 
 def add(arguments: Namespace, console: Console, folder: Path, store: str) -> int:
     """Add everything that is named."""
-    whats = [recognise(text, console.cwd) for text in arguments.what]
+    whats = [parse_source(text, console.cwd) for text in arguments.what]
     with open_store(folder, store) as index:
         adding = _Adding(arguments, console, index, folder.parent / "crawls")
         try:
@@ -80,18 +79,18 @@ class _Adding:
         self._kept = kept
         self._status = Status(console, time.monotonic)
         self._said = self._drawn = time.monotonic()
-        self._tally = Tally()
+        self._tally = CrawlTally()
         self._unaddressed = False
 
-    async def run(self, whats: list[What]) -> Tally:
+    async def run(self, whats: list[CrawlSource]) -> CrawlTally:
         """Gather and store."""
         arguments = self._arguments
         fetcher = open_fetcher(whats, private=arguments.private)
-        gathering = Gathering(fetcher, _scope(arguments), kept=self._kept)
+        gathering = Crawler(fetcher, _scope(arguments), kept=self._kept)
         outcomes = gathering.outcomes(
             whats, collection=arguments.collection or "", language=arguments.language or ""
         )
-        storing = Storing(self._index, gathering.checkpoint, self._tell)
+        storing = BatchIndexer(self._index, gathering.checkpoint, self._tell)
         spinning = asyncio.create_task(self._status.spin())
         self._status.show("Reading…")
         try:
@@ -117,10 +116,10 @@ class _Adding:
         if not self._arguments.private and any(entry.why == REFUSED for entry in self._tally.skipped):
             self._console.note("Is it in your own network? Then add --private.")
 
-    def _tell(self, tally: Tally, outcome: Outcome | None) -> None:
+    def _tell(self, tally: CrawlTally, outcome: CrawlResult | None) -> None:
         now = time.monotonic()
         where = ""
-        if isinstance(outcome, Gathered):
+        if isinstance(outcome, CrawledPage):
             where = outcome.page.url
             self._unaddressed |= where.startswith("file:")
         if self._console.notes_live:
@@ -132,13 +131,13 @@ class _Adding:
             self._console.note(f"{tally.pages} pages so far")
 
 
-def _scope(arguments: Namespace) -> Scope:
+def _scope(arguments: Namespace) -> CrawlOptions:
     pages = arguments.max_pages
-    return Scope(
+    return CrawlOptions(
         base_url=arguments.base_url or "",
         as_html=arguments.as_html,
         follow=bool(arguments.max_depth or pages),
-        pages=pages or Scope().pages,
+        pages=pages or CrawlOptions().pages,
         depth=arguments.max_depth,
     )
 
@@ -154,7 +153,7 @@ def stored_line(stored: Stored) -> str:
     return ", ".join(parts)
 
 
-def tally_lines(tally: Tally) -> list[str]:
+def tally_lines(tally: CrawlTally) -> list[str]:
     """The same with what was skipped, and why."""
     lines = [stored_line(tally.stored)]
     if tally.skipped:
@@ -166,7 +165,7 @@ def tally_lines(tally: Tally) -> list[str]:
     return lines
 
 
-def encode_tally(tally: Tally) -> JsonObject:
+def encode_tally(tally: CrawlTally) -> JsonObject:
     """The same for programs."""
     return {
         **encode_stored(tally.stored),

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from groundwire.client import ProviderStatus
     from groundwire.credentials.lookup import LookupResult
     from groundwire.credentials.secret import Secret
-    from groundwire.engine.knowledge import Progress
+    from groundwire.engine.knowledge import BuildProgress
     from groundwire.providers.spec import ProviderSpec
+
 
 _SETTINGS: Mapping[str, str] = {
     "allow": "search.allowed_domains",
@@ -67,7 +68,7 @@ class Asker(Protocol):
 
     def add(self, row: ProviderSpec, key: Secret | None = None) -> None: ...
 
-    def watch_index(self, report: Callable[[Progress], None]) -> None: ...
+    def watch_index(self, report: Callable[[BuildProgress], None]) -> None: ...
 
     async def aclose(self) -> None: ...
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 
 from groundwire.dialects.json import dump_json, load_json
-from groundwire.engine.compose.polishing import one_line, visible
+from groundwire.engine.compose.clean import one_line, visible
 from groundwire.engine.pages import Passage
 from groundwire.errors import (
     ClientWireError,
@@ -20,16 +20,7 @@ from groundwire.errors import (
     QuotaExhausted,
     RateLimited,
 )
-from groundwire.model import (
-    FunctionTool,
-    JsonObject,
-    OpaqueTool,
-    Request,
-    Text,
-    Tool,
-    ToolCall,
-    ToolChoice,
-)
+from groundwire.model import FunctionTool, JsonObject, OpaqueTool, Request, Text, Tool, ToolCall, ToolChoice
 from groundwire.model.value import replace, value
 
 NAME = "web_search"

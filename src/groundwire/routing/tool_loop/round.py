@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from groundwire.dialects.text_buffer import TextBuffer
 from groundwire.engine.compose.answer import sources_in
 from groundwire.engine.compose.sentences import split_sentences
-from groundwire.engine.compose.writing import supporting_quote
+from groundwire.engine.compose.synthesis import supporting_quote
 from groundwire.engine.pages import Passage
 from groundwire.model import (
     Citation,

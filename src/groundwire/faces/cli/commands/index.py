@@ -138,11 +138,11 @@ def _stats(index: Index, arguments: Namespace, console: Console) -> int:
 
 
 def _refresh(index: Index, arguments: Namespace, console: Console) -> int:
-    from groundwire.engine.knowledge import Progress, refresh  # noqa: PLC0415  reads the whole library
+    from groundwire.engine.knowledge import BuildProgress, refresh  # noqa: PLC0415  reads the whole library
 
     status = Status(console, time.monotonic)
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: BuildProgress) -> None:
         status.show(f"{progress.done} of {progress.total}: {progress.what}")
 
     try:

@@ -1,0 +1,77 @@
+"""Turns a composition into the event stream of an answer, as any provider emits it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from groundwire.engine.compose.answer import THIN_EVIDENCE, Composition, phrase, sources_in
+from groundwire.engine.compose.clean import one_line
+from groundwire.engine.pages import EngineResult
+from groundwire.model import (
+    NOTHING_FOUND,
+    Citation,
+    Cited,
+    Event,
+    ExtrasSeen,
+    Finished,
+    SearchCall,
+    SearchCalled,
+    SearchResult,
+    SearchReturned,
+    SearchStarted,
+    Started,
+    TextDelta,
+    TextSettled,
+    Usage,
+    UsageSeen,
+    Warned,
+)
+from groundwire.text.plain import PLAIN
+
+SEARCH_ID = "search_0"
+_TEXT_PART = 2
+
+
+def composition_events(query: str, found: EngineResult, composition: Composition) -> Iterator[Event]:
+    """The events of one search and its answer. If nothing was found, text and warning code say so."""
+    yield Started()
+    yield SearchStarted(0, SEARCH_ID)
+    yield SearchCalled(0, SearchCall(SEARCH_ID, found.queries or (query,)))
+    # Pages that answer nothing are not reported as sources: they would contradict "nothing was found".
+    sources = tuple(sources_in(found.passages).values()) if composition.found else ()
+    yield SearchReturned(1, SearchResult(SEARCH_ID, sources))
+    text = composition.text or nothing_found(query)
+    if composition.is_plain or not composition.text:
+        yield ExtrasSeen(_TEXT_PART, PLAIN)
+    yield from _text(text, composition.citations)
+    yield TextSettled(_TEXT_PART)
+    yield from found.warnings
+    yield from composition.notes
+    if not composition.found or any(note.code == THIN_EVIDENCE for note in composition.notes):
+        yield from found.advice
+    if not composition.found:
+        yield Warned(NOTHING_FOUND, "No page answers the question. Try other words or fewer restrictions.")
+    yield UsageSeen(Usage(searches=1))
+    yield Finished("stop", "" if composition.found else NOTHING_FOUND)
+
+
+def nothing_found(query: str) -> str:
+    """The sentence that reports that no page answers."""
+    return phrase("nothing", query).format(query=one_line(query))
+
+
+def _text(text: str, citations: tuple[Citation, ...]) -> Iterator[Event]:
+    """Text deltas, each followed by the citation that ends there."""
+    position = 0
+    for citation in sorted(citations, key=_end):
+        end = _end(citation)
+        if end > position:
+            yield TextDelta(_TEXT_PART, text[position:end])
+            position = end
+        yield Cited(citation)
+    if position < len(text):
+        yield TextDelta(_TEXT_PART, text[position:])
+
+
+def _end(citation: Citation) -> int:
+    return citation.span.end if citation.span is not None else 0

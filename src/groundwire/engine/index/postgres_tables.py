@@ -1,0 +1,191 @@
+"""Tables of the index in PostgreSQL, and pages as rows of them.
+
+A page is stored whole. A passage is a range of its text in code points, with its words: of the title with
+weight A, of the URL B, parts of names C, of the text D. `forms` has them unstemmed, for prefixes. `titled`
+has the words of a title once for the whole page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from hashlib import sha256
+
+from groundwire.engine.index.page_table import canonical_key
+from groundwire.engine.pages import Page, split_passages, strip_passage
+from groundwire.engine.retrieve.filters import host_and_parents, published_timestamp
+from groundwire.engine.words import (
+    camel_parts,
+    code_names,
+    fingerprint,
+    guess_language,
+    name_parts,
+    split_cjk,
+    tokenize,
+    url_words,
+)
+from groundwire.model.value import field_names, replace, value
+from groundwire.text.urls import canonical_address
+from groundwire.transport.migrations import Migration
+
+COMPONENT = "index"
+
+STEPS = (
+    Migration(
+        1,
+        (
+            """
+            CREATE TABLE groundwire_pages (
+                id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+                key bytea NOT NULL UNIQUE,
+                hash bytea NOT NULL,
+                fingerprint bigint NOT NULL,
+                url text NOT NULL,
+                title text NOT NULL,
+                text text NOT NULL,
+                published text NOT NULL,
+                language text NOT NULL,
+                collection text NOT NULL
+            )
+            """,
+            "CREATE INDEX groundwire_pages_collection ON groundwire_pages (collection)",
+            "CREATE INDEX groundwire_pages_fingerprint ON groundwire_pages (fingerprint)",
+            """
+            CREATE TABLE groundwire_passages (
+                page bigint NOT NULL REFERENCES groundwire_pages ON DELETE CASCADE,
+                start integer NOT NULL,
+                length integer NOT NULL,
+                words tsvector NOT NULL,
+                forms tsvector NOT NULL,
+                hosts text[] NOT NULL,
+                place text NOT NULL,
+                fingerprint bigint NOT NULL,
+                language text NOT NULL,
+                published_at bigint,
+                PRIMARY KEY (page, start)
+            )
+            """,
+            # Ranking reads the words, so they stay in the row and the forms are stored out of line.
+            "ALTER TABLE groundwire_passages ALTER COLUMN words SET STORAGE MAIN",
+            "ALTER TABLE groundwire_passages ALTER COLUMN forms SET STORAGE EXTERNAL",
+            "CREATE INDEX groundwire_passages_words ON groundwire_passages USING gin (words, forms, hosts)",
+        ),
+    ),
+    Migration(
+        2,
+        (
+            "ALTER TABLE groundwire_pages ADD COLUMN titled tsvector NOT NULL DEFAULT ''",
+            """
+            UPDATE groundwire_pages SET titled = strip(ts_filter(opening.words, '{a}'))
+            FROM (
+                SELECT DISTINCT ON (page) page, words FROM groundwire_passages ORDER BY page, start
+            ) AS opening
+            WHERE opening.page = id
+            """,
+            "CREATE INDEX groundwire_pages_titled ON groundwire_pages USING gin (titled)",
+        ),
+    ),
+)
+
+
+# What PostgreSQL cannot store in a text. Replaced one for one, so that offsets stay valid.
+_NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
+_LONGEST_WORD = 200
+_CONFIGURATIONS = {"en": "english", "de": "german"}
+
+
+@value
+class PageRow:
+    """A page with its key, hash and fingerprint."""
+
+    page: Page
+    key: bytes
+    hash: bytes
+    fingerprint: int
+
+
+@value
+class PassageRow:
+    """A passage: its range, and its words by field, separated by spaces."""
+
+    start: int
+    length: int
+    body: str
+    parts: str
+    names: str
+
+
+@value
+class PageFields:
+    """Fields that all passages of a page share."""
+
+    configuration: str
+    title: str
+    address: str
+    hosts: list[str]
+    place: str
+    """Host and path."""
+    language: str
+    published_timestamp: int | None
+
+
+def page_row(page: Page) -> PageRow:
+    """The row of a page, in characters that can be stored."""
+    kept = replace(page, **{name: storable_text(getattr(page, name)) for name in field_names(Page)})
+    joined = "\x00".join(getattr(kept, name) for name in field_names(Page))
+    return PageRow(kept, page_key(page.url), sha256(joined.encode()).digest(), fingerprint(kept.text))
+
+
+def storable_text(text: str) -> str:
+    """The text in characters that PostgreSQL can store."""
+    return _NOT_STORABLE.sub("\ufffd", text)
+
+
+def page_key(url: str) -> bytes:
+    """Equal for URLs of the same page, with a fixed length."""
+    return sha256(canonical_key(url).encode()).digest()
+
+
+def page_fields(page: Page) -> PageFields:
+    """The fields that all passages of a page share."""
+    language = page.language[:2].casefold() or guess_language(page.text)
+    hosts = host_and_parents(page.url)
+    path = canonical_address(page.url).partition("?")[0].partition("/")[2]
+    return PageFields(
+        _CONFIGURATIONS.get(language, "simple"),
+        lookup_text(f"{page.title} {camel_parts(page.title)}"),
+        lookup_text(url_words(page.url)),
+        hosts,
+        f"{hosts[0] if hosts else ''}/{path}",
+        language,
+        published_timestamp(page.published),
+    )
+
+
+def passage_rows(page: Page) -> Iterator[PassageRow]:
+    """The passages of a page; those without words are left out."""
+    in_title = code_names(page.title)
+    for start, end in split_passages(page.text):
+        before, words = strip_passage(page.text[start:end])
+        if words:
+            names = code_names(words)
+            yield PassageRow(
+                start + before,
+                len(words),
+                lookup_text(words),
+                lookup_text(
+                    " ".join(part for name in names if not name.islower() for part in name_parts(name))
+                ),
+                " ".join({name.casefold()[:_LONGEST_WORD] for name in (*in_title, *names)}),
+            )
+
+
+def lookup_text(text: str) -> str:
+    """The tokens of a text separated by spaces, so that the parser of PostgreSQL finds nothing else in
+    them."""
+    return " ".join(piece for word in tokenize(text) for piece in lookup_words(word))
+
+
+def lookup_words(word: str) -> list[str]:
+    """The lookup forms of a token: itself, cut to the longest length, or the bigrams of a CJK run."""
+    return split_cjk(word[:_LONGEST_WORD])

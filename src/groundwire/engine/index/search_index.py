@@ -1,0 +1,226 @@
+"""The search index: passages in a tantivy index in a folder, derived from the page table.
+
+Title, names and text of a passage are one field, the title and the names repeated: weighted term frequencies
+then add up before BM25 saturates them (as in BM25F), and a query reads one posting list for each word. A
+second field has the unstemmed words, for prefixes. What a search returns is stored too, so that searching
+reads no other file.
+
+Pages are stemmed by their language, queries by all languages, since a query seldom declares one. Every
+Chinese and Japanese character is a word of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from pathlib import Path
+from threading import Lock
+
+import tantivy
+from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
+
+from groundwire.engine.index.page_table import StoredPassage
+from groundwire.engine.pages import Page, strip_passage
+from groundwire.engine.retrieve.filters import host_and_parents, published_timestamp
+from groundwire.engine.words import camel_parts, dotted_names, guess_language, url_words
+from groundwire.files.text_file import make_private_files, make_private_folder
+from groundwire.model.value import value
+
+ANALYSIS_VERSION = 3
+"""Incremented with every change of the terms or the stored fields: the search index is then rebuilt."""
+
+_STEMMERS = {"en": "english", "de": "german"}
+_LONGEST_WORD = 80
+_REMEMBERED = 4096
+_UNSPACED = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+
+
+def _analyzer(stemmer: str = "") -> TextAnalyzer:
+    builder = TextAnalyzerBuilder(Tokenizer.simple())
+    builder = builder.filter(Filter.remove_long(_LONGEST_WORD)).filter(Filter.lowercase())
+    if stemmer:
+        builder = builder.filter(Filter.stemmer(stemmer))
+    return builder.filter(Filter.ascii_fold()).build()
+
+
+def plain_analyzer() -> TextAnalyzer:
+    """Unstemmed words, without case and accents."""
+    return _analyzer()
+
+
+def whitespace_analyzer() -> TextAnalyzer:
+    """Splits terms that are already analysed at spaces: cheaper than passing tokens one by one."""
+    return TextAnalyzerBuilder(Tokenizer.whitespace()).build()
+
+
+def stored_only_analyzer() -> TextAnalyzer:
+    """No terms at all, for fields that are only stored."""
+    return TextAnalyzerBuilder(Tokenizer.raw()).filter(Filter.remove_long(1)).build()
+
+
+class Analyzers:
+    """tantivy's tokeniser and stemmers for all languages, the same for pages and queries."""
+
+    def __init__(self) -> None:
+        self._plain = _analyzer()
+        self._stemming = {code: _analyzer(stemmer) for code, stemmer in _STEMMERS.items()}
+        whole = TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.remove_long(_LONGEST_WORD))
+        self._all = tuple(one.analyze for one in (*self._stemming.values(), self._plain))
+        self._whole = whole.filter(Filter.lowercase()).filter(Filter.ascii_fold()).build()
+        # Queries share most of their words.
+        self.forms = lru_cache(_REMEMBERED)(self._forms)
+
+    def for_page(self, language: str, text: str) -> Callable[[str], str]:
+        """The analyzer for a page: by its declared language, or by the guessed one."""
+        code = language.partition("-")[0].lower() or guess_language(text)
+        return partial(_terms, self._stemming.get(code, self._plain))
+
+    def whole(self, names: str) -> str:
+        """Names separated by spaces, each as one term."""
+        return " ".join(self._whole.analyze(names))
+
+    def plain(self, words: str) -> list[str]:
+        """The unstemmed words, without case and accents."""
+        return self._plain.analyze(space_cjk(words))
+
+    def name(self, name: str) -> list[str]:
+        """The term of a name."""
+        return self._whole.analyze(name)
+
+    def _forms(self, words: str) -> tuple[tuple[str, ...], ...]:
+        """The terms of a word or phrase, in every language in which they differ."""
+        spaced_words = space_cjk(words)
+        found = dict.fromkeys([tuple(terms) for analyze in self._all if (terms := analyze(spaced_words))])
+        return tuple(found)
+
+
+def _terms(analyzer: TextAnalyzer, text: str) -> str:
+    return " ".join(analyzer.analyze(space_cjk(text)))
+
+
+def space_cjk(text: str) -> str:
+    """The text with spaces around Chinese and Japanese characters."""
+    return text if text.isascii() else _UNSPACED.sub(r" \g<0> ", text)
+
+
+_HEAP = 50_000_000
+_TITLE_WEIGHT = 3
+_NAME_WEIGHT = 2
+"""How often the title and the names are repeated. Chosen by hand; `bench/ranking.py` measures the result."""
+
+_ANALYZERS = {"parting": whitespace_analyzer, "plain": plain_analyzer, "silent": stored_only_analyzer}
+
+STORED_FIELD = "kept"
+"""The stored field with what a search returns."""
+SEPARATOR = "\x1f"
+"""Separates the stored values: page id, page fingerprint, passage fingerprint, start, URL, title, date,
+language, text."""
+
+TANTIVY_ERRORS = (ValueError, OSError)
+"""What tantivy raises for damaged or missing files."""
+
+
+@value
+class IndexedPage:
+    """A page to index: without its text, with its fingerprint and its passages."""
+
+    id: int
+    words: int
+    page: Page
+    pieces: tuple[StoredPassage, ...]
+
+
+def schema() -> tantivy.Schema:
+    """The fields of a passage."""
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("text", tokenizer_name="parting", index_option="position")
+    builder.add_text_field("words", tokenizer_name="plain", index_option="basic")
+    builder.add_text_field("host", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("language", tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field("published", indexed=True, fast=True)
+    # Signed: tantivy-py 0.27 finds nothing to delete by the term of an unsigned field.
+    builder.add_integer_field("page", indexed=True)
+    builder.add_text_field(STORED_FIELD, stored=True, tokenizer_name="silent", index_option="basic")
+    return builder.build()
+
+
+class SearchIndex:
+    """An open tantivy index. Searchers are renewed after a commit of this or another process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.schema = schema()
+        self.analysis = Analyzers()
+        make_private_folder(folder)
+        self._index = tantivy.Index(self.schema, str(folder))
+        make_private_files(folder)
+        for name, analyzer in _ANALYZERS.items():
+            self._index.register_tokenizer(name, analyzer())
+        self._index.config_reader("manual")
+        self._meta = folder / "meta.json"
+        self._seen = self._stamp()
+        self._index.reload()
+        self._lock = Lock()
+
+    def searcher(self) -> tantivy.Searcher:
+        """A searcher of the latest commit."""
+        stamp = self._stamp()
+        if stamp != self._seen:
+            with self._lock:
+                self._index.reload()
+                self._seen = stamp
+        return self._index.searcher()
+
+    @contextmanager
+    def writing(self) -> Iterator[tantivy.IndexWriter]:
+        """A writer that commits at the end, or not at all after an error."""
+        writer = self._index.writer(_HEAP, 1)
+        yield writer
+        writer.commit()
+        writer.wait_merging_threads()
+        make_private_files(self.folder)
+
+    def add(self, writer: tantivy.IndexWriter, page: IndexedPage) -> None:
+        """Adds the passages of a page."""
+        about = page.page
+        terms = self.analysis.for_page(about.language, "".join(text for _, text, _ in page.pieces[:4]))
+        weighted = [
+            *(terms(about.title),) * _TITLE_WEIGHT,
+            *(terms(f"{url_words(about.url)} {camel_parts(about.title)}"),) * _NAME_WEIGHT,
+            *(self.analysis.whole(name) for name in dotted_names(about.title)),
+        ]
+        shown = [
+            part.replace(SEPARATOR, " ") for part in (about.url, about.title, about.published, about.language)
+        ]
+        hosts, timestamp = host_and_parents(about.url), published_timestamp(about.published)
+        language = about.language.partition("-")[0].lower()
+        for start, piece, words in page.pieces:
+            before, text = strip_passage(piece)
+            if not text:
+                continue
+            document = tantivy.Document()
+            for field in (*weighted, terms(text), terms(camel_parts(text))):
+                if field:
+                    document.add_text("text", field)
+            document.add_text("words", f"{about.title} {text}")
+            for host in hosts:
+                document.add_text("host", host)
+            document.add_text("language", language)
+            if timestamp is not None:
+                document.add_integer("published", timestamp)
+            document.add_integer("page", page.id)
+            about_hit = (page.id, page.words, words, start + before, *shown)
+            document.add_text(STORED_FIELD, SEPARATOR.join((*map(str, about_hit), text)))
+            writer.add_document(document)
+
+    def remove(self, writer: tantivy.IndexWriter, pages: Iterable[int]) -> None:
+        """Deletes the passages of pages."""
+        for page in pages:
+            writer.delete_documents_by_term("page", page)
+
+    def _stamp(self) -> tuple[int, int, int]:
+        found = os.stat(self._meta)
+        return found.st_ino, found.st_mtime_ns, found.st_size

@@ -1,0 +1,93 @@
+"""A web site on this machine: answers from a table, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from groundwire.model.value import value
+from groundwire.transport.safe_fetch import SafeFetcher
+from groundwire.transport.ssrf import SsrfPolicy
+
+
+@value
+class CannedResponse:
+    """What stands at a path."""
+
+    body: bytes
+    media_type: str = "text/html; charset=utf-8"
+    status: int = 200
+    headers: Mapping[str, str] = {}
+
+
+class Site:
+    """The paths, with what stands there; all else is 404."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.address = f"http://127.0.0.1:{port}"
+        self.answers: dict[str, CannedResponse] = {}
+        self.asked: list[tuple[float, str]] = []
+        self.before: Callable[[str], None] = lambda _: None
+        """Called before a path is answered."""
+
+    @property
+    def paths(self) -> list[str]:
+        """What was asked for, in order."""
+        return [path for _, path in self.asked]
+
+    def put(self, path: str, body: str, media_type: str = "text/html; charset=utf-8") -> None:
+        """Let a text stand at a path."""
+        self.answers[path] = CannedResponse(body.replace("{site}", self.address).encode(), media_type)
+
+    def fetcher(self) -> SafeFetcher:
+        """A fetcher that may come here."""
+        return SafeFetcher(SsrfPolicy(trusted=frozenset({("127.0.0.1", self.port)})))
+
+
+def page(title: str, *links: str, head: str = "") -> str:
+    """A page with enough to read on it."""
+    menu = "".join(f"<li><a href='{link}'>{link}</a></li>" for link in links)
+    words = f"This page is about {title} and tells everything there is to know about {title}. " * 4
+    return (
+        f"<html lang=en><head><title>{title}</title>{head}</head><main><p>{words}</p><ul>{menu}</ul></main>"
+    )
+
+
+@contextmanager
+def website() -> Iterator[Site]:
+    """A site, as long as it is needed."""
+
+    class SiteHandler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            site.asked.append((time.monotonic(), self.path))
+            site.before(self.path)
+            answer = site.answers.get(self.path, CannedResponse(b"nothing here", status=404))
+            self.send_response(answer.status)
+            self.send_header("content-type", answer.media_type)
+            self.send_header("content-length", str(len(answer.body)))
+            for name, text in answer.headers.items():
+                self.send_header(name, text)
+            with suppress(ConnectionError):  # whoever asked may have left
+                self.end_headers()
+                self.wfile.write(answer.body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), SiteHandler)
+    server.daemon_threads = True
+    site = Site(server.server_address[1])
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield site
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)

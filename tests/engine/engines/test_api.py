@@ -1,0 +1,464 @@
+"""Search services: what they are asked, what their documented answers come to, what their errors mean."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from groundwire.engine.engines.api import ApiEngineSpec
+from groundwire.engine.engines.registry import API_ENGINES, api_engine
+from groundwire.engine.pages import EngineResult
+from groundwire.errors import (
+    AuthRejected,
+    ConfigError,
+    GroundwireError,
+    InvalidQuery,
+    MissingCredential,
+    Overloaded,
+    QuotaExhausted,
+    RateLimited,
+    Refused,
+    TimedOut,
+    UnsupportedFeature,
+    UpstreamError,
+    UpstreamWireError,
+)
+from groundwire.model import Json, JsonObject, Location, SearchOptions
+from groundwire.model.value import replace
+from groundwire.testing.playing import Received
+from groundwire.testing.script import ScriptedResponse, json_response
+from groundwire.transport.http import Deadlines
+from tests.engine.engines.fakes import ANY, KEY, service
+from tests.transport.bounded import run
+
+ROWS = {name: api_engine(name) for name in API_ENGINES}
+PAGE = "https://docs.example.com/timeouts"
+WORDS = "asyncio.timeout() limits the time spent waiting on something."
+
+ANSWERS: dict[str, JsonObject] = {
+    "searxng": {
+        "query": "q",
+        "number_of_results": 0,
+        "results": [
+            {
+                "url": PAGE,
+                "title": "Timeouts",
+                "content": WORDS,
+                "publishedDate": "2025-03-04T00:00:00",
+                "engine": "duckduckgo",
+                "engines": ["duckduckgo", "brave"],
+                "score": 4.0,
+                "category": "general",
+            }
+        ],
+        "answers": [],
+        "corrections": [],
+        "infoboxes": [],
+        "suggestions": [],
+        "unresponsive_engines": [["google", "timeout"]],
+    },
+    "brave": {
+        "type": "search",
+        "query": {"original": "q", "more_results_available": True},
+        "web": {
+            "type": "search",
+            "results": [
+                {
+                    "title": "Timeouts",
+                    "url": PAGE,
+                    "description": WORDS.replace("asyncio.timeout", "<strong>asyncio.timeout</strong>"),
+                    "page_age": "2025-03-04T14:22:41",
+                    "age": "March 4, 2025",
+                    "language": "en",
+                    "extra_snippets": ["Time&#x27;s up."],
+                    "meta_url": {"hostname": "docs.example.com"},
+                }
+            ],
+            "family_friendly": True,
+        },
+        "mixed": {"type": "mixed", "main": [{"type": "web", "index": 0, "all": False}]},
+    },
+    "tavily": {
+        "query": "q",
+        "answer": None,
+        "images": [],
+        "results": [
+            {
+                "title": "Timeouts",
+                "url": PAGE,
+                "content": "A summary.",
+                "raw_content": WORDS,
+                "score": 0.81,
+                "published_date": "Tue, 04 Mar 2025 10:00:00 GMT",
+            }
+        ],
+        "response_time": "1.67",
+        "request_id": "123e4567",
+    },
+    "exa": {
+        "requestId": "b5947044",
+        "resolvedSearchType": "neural",
+        "results": [
+            {
+                "id": PAGE,
+                "title": "Timeouts",
+                "url": PAGE,
+                "publishedDate": "2025-03-04T01:36:32.547Z",
+                "author": None,
+                "text": WORDS,
+                "highlights": ["limits the time"],
+                "highlightScores": [0.4],
+            }
+        ],
+        "costDollars": {"total": 0.005},
+    },
+}
+EMPTY: dict[str, JsonObject] = {
+    "searxng": {"results": []},
+    "brave": {"type": "search", "query": {"original": "q"}},
+    "tavily": {"results": [], "answer": None},
+    "exa": {"results": []},
+}
+NAMES = pytest.mark.parametrize("name", API_ENGINES)
+
+
+async def requested(
+    name: str,
+    answer: Json | ScriptedResponse,
+    options: SearchOptions = ANY,
+    limit: int = 20,
+    query: str = "asyncio timeout",
+) -> tuple[EngineResult, Received]:
+    response = answer if isinstance(answer, ScriptedResponse) else json_response(answer)
+    async with service(ROWS[name], response) as (engine, upstream):
+        found = await engine.find(query, options, limit)
+        (received,) = upstream.requests
+        return found, received
+
+
+def failed(name: str, response: ScriptedResponse, row: ApiEngineSpec | None = None) -> GroundwireError:
+    async def main() -> GroundwireError:
+        async with service(row or ROWS[name], response) as (engine, _):
+            with pytest.raises(GroundwireError) as caught:
+                await engine.find("q", ANY)
+            return caught.value
+
+    return run(main())
+
+
+def fields_of(received: Received) -> dict[str, str]:
+    return {name: texts[0] for name, texts in parse_qs(urlsplit(received.target).query).items()}
+
+
+@NAMES
+def test_a_documented_answer_becomes_a_passage(name: str) -> None:
+    found, _ = run(requested(name, ANSWERS[name]))
+    (passage,) = found.passages
+    assert (passage.url, passage.title, passage.published) == (PAGE, "Timeouts", "2025-03-04")
+    assert passage.text.startswith(WORDS)
+    assert passage.start == 0
+    assert (found.queries, found.warnings) == (("asyncio timeout",), ())
+
+
+def test_brave_s_marks_and_entities_are_not_part_of_the_page() -> None:
+    found, _ = run(requested("brave", ANSWERS["brave"]))
+    assert found.passages[0].text == f"{WORDS}\n\nTime's up."
+    assert found.passages[0].language == "en"
+
+
+@NAMES
+def test_nothing_found_is_no_error(name: str) -> None:
+    found, _ = run(requested(name, EMPTY[name]))
+    assert found.passages == ()
+
+
+def test_searxng_requests_are_as_documented() -> None:
+    options = SearchOptions(
+        allowed_domains=("a.com", "*.b.org"), blocked_domains=("c.net",), language="de", since="2025-11-10"
+    )
+    _, received = run(requested("searxng", EMPTY["searxng"], options))
+    assert (received.method, received.path) == ("GET", "/search")
+    assert fields_of(received) == {
+        "q": "asyncio timeout (site:a.com OR site:b.org) -site:c.net",
+        "format": "json",
+        "language": "de",
+        "time_range": "week",
+    }
+
+
+def test_brave_requests_are_as_documented() -> None:
+    options = SearchOptions(
+        allowed_domains=("a.com",),
+        location=Location("de", "Hessen", "Köln", "Europe/Berlin", 50.0, 8.5),
+        language="de",
+        since="2025-01-01T00:00:00Z",
+    )
+    _, received = run(requested("brave", EMPTY["brave"], options, 50))
+    assert (received.method, received.path) == ("GET", "/res/v1/web/search")
+    assert received.headers["x-subscription-token"] == KEY
+    assert received.headers["x-loc-timezone"] == "Europe/Berlin"
+    assert received.headers["x-loc-lat"] == "50.0"
+    assert "x-loc-city" not in received.headers  # no header holds an umlaut
+    fields = fields_of(received)
+    assert fields["q"] == "asyncio timeout site:a.com"
+    assert fields["freshness"] == "2025-01-01to2025-11-15"
+    assert (fields["country"], fields["search_lang"], fields["count"]) == ("DE", "de", "20")
+    assert (fields["extra_snippets"], fields["text_decorations"]) == ("true", "false")
+
+
+@pytest.mark.parametrize("query", ["word " * 80, "x" * 900])
+def test_a_query_longer_than_brave_takes_is_cut(query: str) -> None:
+    _, received = run(
+        requested("brave", EMPTY["brave"], SearchOptions(allowed_domains=("a.com",)), query=query)
+    )
+    sent = fields_of(received)["q"]
+    assert len(sent) <= 400
+    assert len(sent.split()) <= 50
+    assert query.startswith(sent)
+
+
+def test_tavily_requests_are_as_documented() -> None:
+    options = SearchOptions(
+        allowed_domains=("a.com/docs/*",), blocked_domains=("c.net",), since="2025-01-01", until="2025-02-01"
+    )
+    _, received = run(requested("tavily", EMPTY["tavily"], options, 7))
+    assert (received.method, received.path) == ("POST", "/search")
+    assert received.headers["authorization"] == f"Bearer {KEY}"
+    assert received.json == {
+        "query": "asyncio timeout",
+        "max_results": 7,
+        "include_raw_content": "text",
+        "include_domains": ["a.com/docs"],
+        "exclude_domains": ["c.net"],
+        "start_date": "2025-01-01",
+        "end_date": "2025-02-01",
+    }
+
+
+def test_exa_requests_are_as_documented() -> None:
+    options = SearchOptions(
+        blocked_domains=("c.net",), location=Location("de"), since="2025-01-01", until="2025-02-01T10:00:00Z"
+    )
+    _, received = run(requested("exa", EMPTY["exa"], options, 7))
+    assert (received.method, received.path) == ("POST", "/search")
+    assert received.headers["x-api-key"] == KEY
+    assert received.json == {
+        "query": "asyncio timeout",
+        "numResults": 7,
+        "contents": {"text": {"maxCharacters": 20000}},
+        "excludeDomains": ["c.net"],
+        "startPublishedDate": "2025-01-01T00:00:00.000Z",
+        "endPublishedDate": "2025-02-01T10:00:00Z",
+        "userLocation": "DE",
+    }
+
+
+@NAMES
+def test_results_outside_the_lists_are_left_out_whatever_the_service_returns(name: str) -> None:
+    found, _ = run(requested(name, ANSWERS[name], SearchOptions(allowed_domains=("other.org",))))
+    assert found.passages == ()
+    assert [warning.code for warning in found.warnings] == ["source_removed"]
+    found, _ = run(requested(name, ANSWERS[name], SearchOptions(blocked_domains=("example.com",))))
+    assert found.passages == ()
+    assert {"allowed_domains", "blocked_domains", "max_sources"} <= run(_honours(name))
+
+
+async def _honours(name: str) -> frozenset[str]:
+    async with service(ROWS[name], ScriptedResponse()) as (engine, _):
+        assert engine.name == name
+        return engine.honours
+
+
+@NAMES
+def test_results_of_another_time_are_left_out(name: str) -> None:
+    for options in (SearchOptions(since="2025-03-05"), SearchOptions(until="2025-03-03")):
+        found, _ = run(requested(name, ANSWERS[name], options))
+        assert found.passages == ()
+    found, _ = run(requested(name, ANSWERS[name], SearchOptions(since="2025-03-04", until="2025-03-04")))
+    assert len(found.passages) == 1
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "file:///etc/passwd", "", "//x"])
+def test_an_address_that_cannot_be_shown_is_no_result(url: str) -> None:
+    answer: JsonObject = {"results": [{"url": url, "title": "x", "content": "asyncio"}]}
+    found, _ = run(requested("searxng", answer))
+    assert found.passages == ()
+
+
+STATUSES: list[tuple[int, type[UpstreamError]]] = [
+    (400, Refused),
+    (401, AuthRejected),
+    (402, QuotaExhausted),
+    (429, RateLimited),
+    (500, Overloaded),
+    (503, Overloaded),
+    (302, Refused),
+]
+
+
+@NAMES
+@pytest.mark.parametrize(("status", "kind"), STATUSES)
+def test_a_status_becomes_its_error_and_no_key_is_in_it(
+    name: str, status: int, kind: type[UpstreamError]
+) -> None:
+    body: JsonObject = {"error": f"no {KEY}", "detail": {"error": KEY}, "tag": KEY}
+    echo = KEY if ROWS[name].lookups else "r1"  # who has no key cannot echo it
+    error = failed(
+        name, json_response(body, status, {"retry-after": "7", "x-request-id": echo, "location": "/"})
+    )
+    assert type(error) is kind
+    assert isinstance(error, UpstreamError)
+    assert error.status == status
+    assert error.retry_after == (None if status == 302 else 7.0)
+    assert KEY not in f"{error!r} {vars(error)}"
+    assert error.__cause__ is None
+    assert error.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "body", "kind", "words"),
+    [
+        (
+            "tavily",
+            432,
+            {"detail": {"error": "exceeds your plan"}},
+            QuotaExhausted,
+            "Tavily: exceeds your plan",
+        ),
+        ("tavily", 433, {"detail": {"error": "pay"}}, QuotaExhausted, "Tavily: pay"),
+        (
+            "tavily",
+            401,
+            {"detail": {"error": "Unauthorized: invalid API key."}},
+            AuthRejected,
+            "invalid API key",
+        ),
+        (
+            "exa",
+            401,
+            {"requestId": "r", "error": "Invalid key", "tag": "INVALID_API_KEY"},
+            AuthRejected,
+            "Invalid",
+        ),
+        ("exa", 402, {"error": "No credits", "tag": "NO_MORE_CREDITS"}, QuotaExhausted, "Exa: No credits"),
+        ("exa", 429, {"error": "Slow down"}, RateLimited, "Exa: Slow down"),
+        (
+            "brave",
+            422,
+            {"type": "ErrorResponse", "error": {"code": "SUBSCRIPTION_TOKEN_INVALID", "detail": "bad token"}},
+            AuthRejected,
+            "Brave Search: bad token",
+        ),
+        ("brave", 429, {"error": {"code": "QUOTA_LIMITED", "detail": "month"}}, QuotaExhausted, "month"),
+        ("brave", 429, {"error": {"code": "RATE_LIMITED", "detail": "fast"}}, RateLimited, "fast"),
+        ("brave", 403, "<html>", AuthRejected, "Brave Search: HTTP 403"),
+    ],
+)
+def test_a_service_s_own_words_are_understood(
+    name: str, status: int, body: Json, kind: type[UpstreamError], words: str
+) -> None:
+    error = failed(name, json_response(body, status))
+    assert type(error) is kind
+    assert words in error.message
+
+
+def test_the_retry_delay_of_brave_is_read() -> None:
+    error = failed("brave", json_response({}, 429, {"x-ratelimit-reset": "1, 1419704"}))
+    assert isinstance(error, RateLimited)
+    assert error.retry_after == 1.0
+    error = failed("brave", json_response({}, 429, {"x-ratelimit-reset": "soon"}))
+    assert isinstance(error, RateLimited)
+    assert error.retry_after is None
+
+
+def test_a_searxng_that_gives_no_json_says_what_to_change() -> None:
+    error = failed("searxng", ScriptedResponse(403, {"content-type": "text/html"}, b"<h1>Forbidden</h1>"))
+    assert isinstance(error, ConfigError)
+    assert "search.formats" in error.message
+
+
+GARBAGE = [b"", b"<html>hello</html>", b"[]", b"null", b'{"results": 5, "web": 5}', b"{", b'{"a":' * 5000]
+
+
+@NAMES
+@pytest.mark.parametrize("body", GARBAGE)
+def test_garbage_is_a_wire_error(name: str, body: bytes) -> None:
+    error = failed(name, ScriptedResponse(headers={"content-type": "application/json"}, body=body))
+    assert isinstance(error, UpstreamWireError)
+
+
+@NAMES
+def test_a_service_that_never_answers_is_given_up(name: str) -> None:
+    row = replace(ROWS[name], deadlines=Deadlines(first_byte=0.1, total=0.2))
+    assert isinstance(failed(name, ScriptedResponse(delay=float("inf")), row), TimedOut)
+
+
+@NAMES
+def test_without_key_or_address_the_error_says_what_to_set(name: str) -> None:
+    async def main() -> GroundwireError:
+        row = ROWS[name]
+        async with service(row, ScriptedResponse(), key="") as (engine, upstream):
+            if not row.lookups:
+                engine._row = row  # the address is all it needs, and its row has none
+            with pytest.raises(MissingCredential) as caught:
+                await engine.find("q", ANY)
+            assert upstream.requests == []
+            return caught.value
+
+    error = run(main())
+    variable = "SEARXNG_URL" if name == "searxng" else f"{name.upper()}_API_KEY"
+    assert error.code == f"MISSING_{variable}"
+    assert f"Set {variable}" in error.message
+
+
+@NAMES
+def test_what_no_live_search_can_do_is_refused_before_anything_is_sent(name: str) -> None:
+    async def main() -> None:
+        async with service(ROWS[name], ScriptedResponse()) as (engine, upstream):
+            with pytest.raises(UnsupportedFeature):
+                await engine.find("q", SearchOptions(live=False))
+            with pytest.raises(InvalidQuery):
+                await engine.find("  ", ANY)
+            assert upstream.requests == []
+
+    run(main())
+
+
+@NAMES
+def test_a_call_does_not_show_its_key(name: str) -> None:
+    from groundwire.credentials.secret import Secret
+    from groundwire.engine.engines.api import ServiceQuery
+
+    call = ROWS[name].request(ServiceQuery("q", ANY, "https://x.example", Secret(KEY), 5, "2025-11-15"))
+    assert KEY not in repr(call)
+    assert KEY not in call.url
+    assert KEY not in call.body.decode()
+
+
+def test_pages_are_opened_where_the_service_only_quotes_them() -> None:
+    async def main() -> EngineResult:
+        text = "Intro.\n\n" + "Filler without meaning. " * 60 + "\n\nThe asyncio timeout is explained here."
+        async with service(ROWS["searxng"], json_response(ANSWERS["searxng"]), pages={PAGE: text}) as (
+            engine,
+            _,
+        ):
+            found = await engine.find("asyncio timeout", ANY)
+            for passage in found.passages:
+                assert text[passage.start : passage.start + len(passage.text)] == passage.text
+            return found
+
+    found = run(main())
+    assert "explained here" in found.passages[0].text
+    assert {passage.url for passage in found.passages} == {PAGE}
+    assert found.passages[0].title == "Timeouts"
+
+
+def test_at_most_so_many_pages_and_passages_come_back() -> None:
+    results: list[Json] = [
+        {"url": f"https://{n}.example.com/", "title": "t", "content": "asyncio timeout"} for n in range(9)
+    ]
+    found, _ = run(requested("searxng", {"results": results}, SearchOptions(max_sources=4)))
+    assert len({passage.url for passage in found.passages}) == 4
+    found, _ = run(requested("searxng", {"results": [*results, *results]}, limit=5))
+    assert [passage.url for passage in found.passages] == [f"https://{n}.example.com/" for n in range(5)]

@@ -1,0 +1,111 @@
+"""Building: quick at first, complete in the end, resumed when interrupted, and forgetting what is gone."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundwire.engine.knowledge import BuildProgress, add_core, build, has_core, is_complete, refresh
+from groundwire.engine.knowledge.packages import InstalledPackage, installed
+from groundwire.engine.knowledge.python_docs import contents_page
+from groundwire.engine.pages import Page
+from groundwire.errors import ConfigError
+from groundwire.model.value import replace
+from tests.engine.knowledge.memory import MemoryIndex
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library of some modules and packages: what is said about building does not depend on how many."""
+    some = [item for item in installed() if item.key in ("pytest", "pluggy", "iniconfig")]
+    monkeypatch.setattr(
+        build, "DOCUMENTED_MODULES", ("builtins", "json", "glob", "decimal", "textwrap", "nosuchmodule")
+    )
+    monkeypatch.setattr(build, "CORE_MODULES", ("builtins", "json", "decimal"))
+    monkeypatch.setattr(build, "installed", lambda: some)
+    monkeypatch.setattr(build, "BATCH", 100)
+
+
+def test_the_first_things_come_in_one_put() -> None:
+    index = MemoryIndex()
+    assert not has_core(index)
+    stored = add_core(index)
+    assert index.puts == [stored.added]
+    assert has_core(index)
+    assert not is_complete(index)
+    assert index.page("https://docs.python.org/3/library/json.html#json.dumps")
+    assert index.page("https://docs.python.org/3/library/textwrap.html") is None
+
+
+def test_everything_is_built_and_then_nothing_is_new() -> None:
+    index = MemoryIndex()
+    begun = add_core(index)
+    stored = refresh(index)
+    assert stored.unchanged == begun.added
+    assert stored.updated == 0
+    assert stored.added == len(index.stored) - begun.added
+    assert is_complete(index)
+    again = refresh(index)
+    assert (again.added, again.updated, again.unchanged) == (0, 0, len(index.stored))
+
+
+def test_progress_runs_from_the_first_step_to_the_last() -> None:
+    seen: list[BuildProgress] = []
+    refresh(MemoryIndex(), seen.append)
+    assert [item.done for item in seen] == list(range(1, seen[0].total + 1))
+    assert {item.total for item in seen} == {len(seen)}
+    assert {"json", "pytest", "language"} <= {item.what for item in seen}
+
+
+def test_an_interrupted_build_is_not_complete_and_goes_on_where_it_stopped() -> None:
+    index = MemoryIndex()
+    index.fails_after = 3
+    with pytest.raises(ConfigError):
+        refresh(index)
+    kept = len(index.stored)
+    assert kept == 300
+    assert not is_complete(index)
+    index.fails_after = 1000
+    stored = refresh(index)
+    assert stored.unchanged == kept
+    assert is_complete(index)
+
+
+def test_what_is_gone_is_forgotten_and_what_users_added_stays() -> None:
+    index = MemoryIndex()
+    gone = Page("https://docs.python.org/3/library/gone.html", "gone", "Gone.", collection="python")
+    own = Page("https://team.example/handbook", "Handbook", "Ours.", collection="team")
+    index.put([gone, own])
+    refresh(index)
+    assert index.page(gone.url) is None
+    assert index.page(own.url) == own
+
+
+def test_a_new_version_of_a_package_or_of_python_makes_it_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = MemoryIndex()
+    refresh(index)
+    assert is_complete(index)
+    more = [item for item in installed() if item.key in ("pytest", "pluggy", "iniconfig", "mypy")]
+    monkeypatch.setattr(build, "installed", lambda: more)
+    assert not is_complete(index)
+    refresh(index)
+    assert is_complete(index)
+    monkeypatch.setattr("sys.version", "9.9.9 (of the future)")
+    assert not is_complete(index)
+
+
+def test_what_an_earlier_edition_built_is_incomplete_and_built_again() -> None:
+    index = MemoryIndex()
+    refresh(index)
+    contents = index.stored[contents_page(()).url]
+    earlier = contents.text.replace(f"edition {build.EDITION} ", f"edition {build.EDITION - 1} ")
+    assert earlier != contents.text
+    index.put([replace(contents, text=earlier)])
+    assert not build.is_current(index)
+    assert refresh(index).updated == 1
+    assert build.is_current(index)
+
+
+def test_titles_name_the_version() -> None:
+    package = next(item for item in installed() if item.key == "pytest")
+    assert isinstance(package, InstalledPackage)
+    assert package.title == f"pytest {pytest.__version__} — Python package"

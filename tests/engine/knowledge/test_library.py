@@ -1,0 +1,107 @@
+"""What a source file says, read without running it."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+from groundwire.engine.knowledge.library import ModuleOutline, read_outline, summary
+
+
+def outline(source: str, module: str = "things", *, is_package: bool = False) -> ModuleOutline:
+    return read_outline(dedent(source), module, is_package=is_package)
+
+
+def test_code_that_would_do_harm_is_only_read() -> None:
+    assert outline('"""Says so."""\nraise SystemExit\n').doc == "Says so."
+
+
+def test_source_that_does_not_parse_has_no_outline() -> None:
+    assert outline("def (") == ModuleOutline()
+    assert outline("x = '\0'") == ModuleOutline()
+
+
+def test_signatures_are_as_written_and_without_the_instance() -> None:
+    entries = outline(
+        """
+        def plain(a, /, b: int = 1, *rest, c=None, **more) -> str: 'Doc.'
+        async def waits(seconds): 'Doc.'
+        class Thing:
+            def __init__(self, name, *, size=3): 'How to make one.'
+            def only(self): 'Doc.'
+            def first(self, /, item): 'Doc.'
+            def loose(*args): 'Doc.'
+            @staticmethod
+            def fixed(a, b): 'Doc.'
+            @classmethod
+            def made(cls, text): 'Doc.'
+            @property
+            def width(self): 'How wide.'
+            @width.setter
+            def width(self, width): 'Not told.'
+            def _hidden(self): 'Not told.'
+        """
+    ).entries
+    assert entries["plain"].signature == "(a, /, b: int=1, *rest, c=None, **more) -> str"
+    assert entries["waits"].signature == "(seconds)"
+    thing = entries["Thing"]
+    assert thing.signature == "(name, *, size=3)"
+    assert thing.doc == "How to make one."
+    assert {name: item.signature for name, item in thing.members} == {
+        "only": "()",
+        "first": "(item)",
+        "loose": "(*args)",
+        "fixed": "(a, b)",
+        "made": "(text)",
+        "width": "",
+    }
+    assert dict(thing.members)["width"].kind == "property"
+
+
+def test_what_is_exported_is_read_in_all_its_spellings() -> None:
+    said = outline(
+        """
+        __all__ = ["a"]
+        __all__ += ("b",)
+        __all__.extend(["c", "d"])
+        __all__.append("e")
+        """
+    )
+    assert said.exported == ("a", "b", "c", "d", "e")
+    assert not said.is_open
+    assert outline("__all__ = ['a']\n__all__ += other.__all__").is_open
+    assert outline("x = 1").is_open
+
+
+def test_imports_lead_home_and_under_conditions_too() -> None:
+    said = outline(
+        """
+        from .near import one as first
+        from ..far import two
+        from . import sibling
+        try:
+            from _fast import three
+        except ImportError:
+            def three(): 'Slow.'
+        if True:
+            from whole import *
+        choice = _made.choice
+        _made = Maker()
+        pick = _made.pick
+        other = three
+        """,
+        "package.inner",
+        is_package=True,
+    )
+    assert said.imports["first"] == ("package.inner.near", "one")
+    assert said.imports["two"] == ("package.far", "two")
+    assert said.imports["sibling"] == ("package.inner", "sibling")
+    assert said.imports["three"] == ("_fast", "three")
+    assert said.stars == ("whole",)
+    assert said.entries["three"].doc == "Slow."
+    assert said.aliases["pick"] == "Maker.pick"
+    assert said.aliases["other"] == "three"
+
+
+def test_a_summary_is_the_first_paragraph_on_one_line() -> None:
+    assert summary("One\n  two.\n\nThree.") == "One two."
+    assert summary("word " * 100, limit=12) == "word word …"

@@ -1,0 +1,84 @@
+"""Bytes become the text that was meant."""
+
+from __future__ import annotations
+
+import codecs
+
+import pytest
+
+from groundwire.engine.read import read_bytes
+from groundwire.engine.read.normalise import decode
+
+SAID = "Grüße – „Köln“ €"
+
+
+@pytest.mark.parametrize(
+    ("data", "charset"),
+    [
+        (SAID.encode(), ""),
+        (SAID.encode(), "utf-8"),
+        (SAID.encode(), "latin-1x"),
+        (codecs.BOM_UTF8 + SAID.encode(), "iso-8859-1"),
+        (codecs.BOM_UTF16_LE + SAID.encode("utf-16-le"), ""),
+        (codecs.BOM_UTF16_BE + SAID.encode("utf-16-be"), "utf-8"),
+        (SAID.encode("cp1252"), ""),
+        (SAID.encode("cp1252"), "ISO-8859-1"),
+        (SAID.encode("cp1252"), "us-ascii"),
+        (SAID.encode("cp1252"), "utf-8"),
+        (SAID.encode("utf-16-le"), "UTF-16LE"),
+    ],
+)
+def test_text_is_read_in_the_charset_it_is_in(data: bytes, charset: str) -> None:
+    assert decode(data, charset) == SAID
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "label"),
+    [
+        ("Привет", "cp1251", "windows-1251"),
+        ("Привет", "koi8-r", "KOI8-R"),
+        ("こんにちは", "cp932", "Shift_JIS"),
+        ("こんにちは", "euc_jp", "EUC-JP"),
+        ("안녕하세요", "cp949", "euc-kr"),
+        ("你好", "gb18030", "gb2312"),
+        ("你好", "big5hkscs", "Big5"),
+        ("Łódź", "iso8859-2", "iso-8859-2"),
+        ("İstanbul", "cp1254", "iso-8859-9"),
+    ],
+)
+def test_the_charsets_that_browsers_know_are_known(text: str, codec: str, label: str) -> None:
+    data = f"<meta charset='{label}'><title>{text}</title><p>{text}".encode(codec)
+    page = read_bytes(data, media_type="text/html")
+    assert page is not None
+    assert (page.title, page.text) == (text, text)
+    data = f"<p>{text}".encode(codec)
+    page = read_bytes(data, media_type="text/html", charset=label)
+    assert page is not None
+    assert page.text == text
+
+
+@pytest.mark.parametrize(
+    "charset", ["punycode", "idna", "rot13", "unicode_escape", "hex", "undefined", "\0", "x" * 999]
+)
+def test_no_page_chooses_a_codec_that_is_none_of_the_web_s(charset: str) -> None:
+    assert decode(SAID.encode(), charset) == SAID
+
+
+def test_a_declaration_in_the_page_gives_way_to_the_header_and_to_plain_sight() -> None:
+    page = read_bytes(
+        b"<meta charset=windows-1251><p>" + SAID.encode(), media_type="text/html", charset="utf-8"
+    )
+    assert page is not None
+    assert page.text == SAID
+    page = read_bytes(b"<meta charset=utf-16><p>" + SAID.encode(), media_type="text/html")
+    assert page is not None
+    assert page.text == SAID
+
+
+def test_an_xml_declaration_counts() -> None:
+    data = "<?xml version='1.0' encoding='iso-8859-2'?><html><body><p>Łódź</p></body></html>".encode(
+        "iso8859-2"
+    )
+    page = read_bytes(data, media_type="application/xhtml+xml")
+    assert page is not None
+    assert page.text == "Łódź"

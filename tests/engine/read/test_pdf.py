@@ -1,0 +1,73 @@
+"""PDF: page by page, and a clear reason where there is nothing to read."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from pypdf import PdfReader, PdfWriter
+
+from groundwire.engine.read import Document, ReadResult, read
+from tests.engine.read.samples import pdf
+
+
+def reading_of(data: bytes, media_type: str = "application/pdf") -> ReadResult:
+    return read(Document(data, media_type, "https://a.example/paper.pdf"))
+
+
+def test_pages_are_read_one_after_the_other() -> None:
+    page = reading_of(pdf("The first page, caf\xe9.", "The second page.", title="A paper")).page
+    assert page is not None
+    assert page.text == "The first page, café.\n\nThe second page."
+    assert (page.title, page.published) == ("A paper", "2023-04-05")
+
+
+def test_the_text_is_that_of_the_library() -> None:
+    data = pdf(*(f"Page number {number} says something of its own." for number in range(30)))
+    page = reading_of(data).page
+    assert page is not None
+    assert page.text.split("\n\n") == [leaf.extract_text() for leaf in PdfReader(io.BytesIO(data)).pages]
+    assert page.title == "paper.pdf"
+
+
+@pytest.mark.parametrize("media_type", ["application/octet-stream", "", "text/plain"])
+def test_a_pdf_is_known_by_how_it_begins(media_type: str) -> None:
+    assert reading_of(pdf("words"), media_type).page is not None
+
+
+def encrypted(password: str) -> bytes:
+    writer = PdfWriter(clone_from=io.BytesIO(pdf("secret words")))
+    writer.encrypt(password, owner_password="owner", algorithm="RC4-128")  # noqa: S106
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
+def test_an_encrypted_file_says_so_unless_it_opens_without_a_password() -> None:
+    assert reading_of(encrypted("sesame")).why == "it is encrypted"
+    page = reading_of(encrypted("")).page
+    assert page is not None
+    assert page.text == "secret words"
+
+
+def test_pages_without_text_say_so() -> None:
+    assert reading_of(pdf("")).why == "there is no text in it (scanned pages?)"
+
+
+@pytest.mark.parametrize("cut", range(0, 900, 75))
+def test_a_cut_file_is_read_as_far_as_it_goes_or_refused(cut: int, capfd: pytest.CaptureFixture[str]) -> None:
+    reading = reading_of(b"%PDF-1.4\n" + pdf("words words words")[9:cut])
+    assert reading.page is not None or reading.why in (
+        "it is not a readable PDF",
+        "there is no text in it (scanned pages?)",
+    )
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("place", range(20, 560, 20))
+def test_a_damaged_file_is_read_or_refused(place: int, capfd: pytest.CaptureFixture[str]) -> None:
+    data = bytearray(pdf("words words words"))
+    data[place : place + 8] = b"<<[(99 0"
+    reading = reading_of(bytes(data))
+    assert (reading.page is None) == bool(reading.why)
+    assert capfd.readouterr() == ("", "")

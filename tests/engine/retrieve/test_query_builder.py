@@ -1,0 +1,102 @@
+"""What is made of a question, and for how long it is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+from tantivy import Query
+
+from groundwire.engine.index.location import open_index
+from groundwire.engine.pages import Page
+from groundwire.engine.retrieve.query import LONGEST_QUERY, ParsedQuery
+from groundwire.engine.retrieve.query_builder import CachedQueries, QueryBuilder, cached_queries
+from groundwire.model import SearchOptions
+
+PLAIN = SearchOptions()
+
+
+class ReaderThread:
+    """Stands in for matching and notes what was read."""
+
+    def __init__(self) -> None:
+        self.read: list[tuple[str, ...]] = []
+
+    def queries(self, question: ParsedQuery, options: SearchOptions) -> Iterator[Query]:
+        """One query for whatever is asked."""
+        self.read.append(question.words)
+        yield Query.empty_query()
+
+
+@pytest.fixture
+def reader() -> ReaderThread:
+    return ReaderThread()
+
+
+@pytest.fixture
+def ask(reader: ReaderThread) -> CachedQueries:
+    return cached_queries(cast("QueryBuilder", reader))
+
+
+def test_a_question_is_read_once(ask: CachedQueries, reader: ReaderThread) -> None:
+    queries = [[*ask(query, PLAIN)] for query in ("red tower", "blue tower", "red tower")]
+    assert queries[0] == queries[2]
+    assert reader.read == [("red", "tower"), ("blue", "tower")]
+
+
+def test_options_that_limit_nothing_change_no_question(ask: CachedQueries, reader: ReaderThread) -> None:
+    for options in (
+        PLAIN,
+        SearchOptions(max_uses=3, live=True),
+        SearchOptions(extras={"anthropic": {"a": []}}),
+    ):
+        assert [*ask("tower", options)]
+    assert reader.read == [("tower",)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        SearchOptions(allowed_domains=("a.example",)),
+        SearchOptions(blocked_domains=("a.example",)),
+        SearchOptions(since="2024-05-01"),
+        SearchOptions(until="2024-05-01"),
+        SearchOptions(language="de"),
+    ],
+)
+def test_a_question_with_limits_is_another_each_time(
+    ask: CachedQueries, reader: ReaderThread, options: SearchOptions
+) -> None:
+    for each in (PLAIN, options, PLAIN, options):
+        assert [*ask("tower", each)]
+    assert reader.read == [("tower",)] * 3
+
+
+def test_what_is_not_read_of_a_long_question_is_not_remembered(
+    ask: CachedQueries, reader: ReaderThread
+) -> None:
+    start = "tower ".ljust(LONGEST_QUERY)
+    assert [*ask(f"{start} red", PLAIN)] == [*ask(f"{start} blue", PLAIN)]
+    assert reader.read == [("tower",)]
+
+
+def test_only_the_latest_questions_are_remembered(ask: CachedQueries, reader: ReaderThread) -> None:
+    for number in range(2000):
+        ask(f"tower{number}", PLAIN)
+    ask("tower1999", PLAIN)
+    ask("tower0", PLAIN)
+    assert reader.read[2000:] == [("tower0",)]
+
+
+def test_a_repeated_query_sees_what_was_written_meanwhile(tmp_path: Path) -> None:
+    page = Page("https://a.example/", "Lighthouse", "The lighthouse on the cliff is white.")
+
+    with open_index(tmp_path / "index") as index, open_index(tmp_path / "index") as writer:
+        assert index.search("white lighthouse") == []
+        writer.put([page])
+        assert [found.url for found in index.search("white lighthouse")] == [page.url]
+        assert index.search("white lighthouse", SearchOptions(blocked_domains=("a.example",))) == []
+        writer.remove(urls=[page.url])
+        assert index.search("white lighthouse") == []

@@ -1,0 +1,186 @@
+"""Names, languages, fingerprints, and queries taken apart."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundwire.engine.retrieve.query import ParsedQuery, joined_pairs, parse_query
+from groundwire.engine.words import (
+    analyse,
+    camel_parts,
+    code_names,
+    dotted_names,
+    fingerprint,
+    guess_language,
+    name_parts,
+    query_terms,
+    split_words,
+    stem_word,
+    tokenize,
+    url_words,
+)
+
+
+def test_names_are_taken_apart_at_dots_underscores_and_camel_case() -> None:
+    assert name_parts("JSONDecoder.raw_decode") == ["JSON", "Decoder", "raw", "decode"]
+    assert name_parts("getUTF8Bytes2") == ["get", "UTF", "8", "Bytes", "2"]
+    assert name_parts("größeÄndern") == ["größe", "Ändern"]
+
+
+def test_names_are_distinguished_from_words() -> None:
+    text = "Call json.dumps or raw_decode of a JSONDecoder, e.g. here. See HTTP and 3.11."
+    assert code_names(text) == ["json.dumps", "raw_decode", "JSONDecoder", "e.g"]
+    assert dotted_names("os.Path.join and x") == ["os.path.join"]
+    assert camel_parts("a JSONDecoder of HTTP") == "JSON Decoder"
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        (
+            "https://docs.python.org/3/library/json.html#json.JSONDecoder",
+            "3 library json json JSONDecoder JSON Decoder",
+        ),
+        ("https://example.org/get%20user_name?id=7", "get user_name user name 7"),
+        ("file:///home/a/notes.md", "home a notes"),
+        ("", ""),
+    ],
+)
+def test_an_address_is_words(url: str, words: str) -> None:
+    assert url_words(url) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The house is on the hill, and it was built by him.", "en"),
+        ("Das Haus steht auf dem Hügel, und es wurde von ihm gebaut.", "de"),
+        ("La maison est sur la colline.", ""),
+        ("x = 1; y = 2", ""),
+        ("", ""),
+    ],
+)
+def test_the_language_is_guessed_by_its_small_words(text: str, language: str) -> None:
+    assert guess_language(text) == language
+
+
+@given(st.lists(st.text(alphabet="abcÄß9", min_size=1, max_size=6), max_size=12))
+def test_the_fingerprint_is_of_the_words_alone(words: list[str]) -> None:
+    assert fingerprint(" ".join(words)) == fingerprint("\n* ".join(words).upper() + "!")
+    assert fingerprint(" ".join([*words, "more"])) != fingerprint(" ".join(words))
+
+
+def test_small_words_are_left_out_of_a_question_unless_they_are_all_there_is() -> None:
+    assert parse_query("How do I parse JSON in Python?").words == ("parse", "json", "python")
+    assert parse_query("to be or not to be").words == ("to", "be", "or", "not")
+    assert parse_query("what does all() do").words == ("all",)
+    assert parse_query("the `with` statement").words == ("with", "statement")
+
+
+def test_a_query_is_taken_apart() -> None:
+    asked = parse_query('json.JSONDecoder "exact words" seri* parse parse')
+    assert asked == ParsedQuery(
+        ("json", "jsondecoder", "parse"), ("decoder",), ("json.jsondecoder",), ("exact words",), ("seri",)
+    )
+    assert not parse_query('"" * ?!')
+
+
+@given(st.text())
+def test_every_query_can_be_read(query: str) -> None:
+    asked = parse_query(query)
+    assert len(asked.words) <= 32
+    assert set(asked.words) <= set(tokenize(query))
+
+
+def test_with_one_content_word_stop_words_improve_the_ranking() -> None:
+    assert parse_query("What does the with statement do?") == ParsedQuery(("statement",), light=("with",))
+    assert parse_query("what is a for loop") == ParsedQuery(("loop",), light=("for",))
+    assert parse_query("open a file with python").light == ()
+    assert parse_query("statement").light == ()
+
+
+@pytest.mark.parametrize("query", ["how do i sort a list", "loop", "is it", "sort  12 lists "])
+def test_plain_words_are_read_as_any_others(query: str) -> None:
+    assert parse_query(query) == parse_query(f"{query}?")
+
+
+def test_neighbours_may_be_one_name() -> None:
+    assert joined_pairs(("current", "date", "time")) == ["currentdate", "datetime"]
+    assert joined_pairs(("python", "3")) == []
+
+
+@given(text=st.text(alphabet="aBcDÄöÿ9_. ", max_size=40))
+def test_camel_case_are_small_letters_before_capitals_or_capitals_before_small_letters(text: str) -> None:
+    def has_hump(word: str) -> bool:
+        pairs = any(one.islower() and other.isupper() for one, other in pairwise(word))
+        return pairs or any(
+            one.isupper() and two.isupper() and three.islower()
+            for one, two, three in zip(word, word[1:], word[2:], strict=False)
+        )
+
+    words = re.findall(r"[^\W_]+", text)
+    assert camel_parts(text) == " ".join(
+        part for word in words if has_hump(word) for part in name_parts(word)
+    )
+
+
+def test_a_whole_question_between_quotation_marks_is_a_question() -> None:
+    asked = parse_query('"When did the first release of the project come out?"')
+    assert asked.phrases == ()
+    assert "release" in asked.words
+    assert parse_query('"come out of there"').phrases == ("come out of there",)
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        ("parse", "parses", "parsed", "parsing", "parser", "parsers"),
+        ("file", "files"),
+        ("copy", "copies", "copying"),
+        ("run", "runs", "running"),
+        ("day", "days"),
+        ("serialize", "serialized", "serialization", "serializing"),
+        ("string", "strings"),
+        ("datei", "dateien"),
+        ("öffnen", "öffne"),
+        ("haus", "häuser"),
+    ],
+)
+def test_forms_of_one_word_meet(family: tuple[str, ...]) -> None:
+    assert len({stem_word(word) for word in family}) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("string", "strip"), ("data", "date"), ("test", "text"), ("sort", "short")]
+)
+def test_different_words_do_not_meet(one: str, other: str) -> None:
+    assert stem_word(one) != stem_word(other)
+
+
+def test_names_are_split_at_dots_underscores_and_camel_case() -> None:
+    assert split_words("json.dumps read_text ThreadPoolExecutor HTTPServer base64") == (
+        ["json", "dumps", "read", "text", "thread", "pool", "executor", "http", "server", "base64"]
+    )
+
+
+def test_chinese_and_japanese_are_compared_in_pairs() -> None:
+    assert split_words("東京都 x") == ["東京", "京都", "x"]
+
+
+def test_a_question_asks_about_what_carries_meaning() -> None:
+    assert query_terms("How do I parse the JSON file?") == (stem_word("parse"), "json", stem_word("file"))
+    assert query_terms("What is it?") == ("what", "is", "it")
+    assert query_terms("") == ()
+
+
+def test_values_and_denials_are_kept_apart_from_words() -> None:
+    words = analyse("It didn't grow by 1,000 in March 2024, nor 3.5 times.")
+    assert words.values == {"1000", "3", "2024", "3.5"}
+    assert words.negations == 2
+    assert words.stems == {"grow", stem_word("times")}
+    assert words.order.count("#") == 4
