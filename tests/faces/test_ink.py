@@ -5,17 +5,25 @@ from __future__ import annotations
 import pytest
 
 from groundwire.faces.cli.console import BOLD, CYAN, DIM
-from groundwire.faces.cli.ink import Ink, Run
-from groundwire.faces.cli.marked import mark, split_marks
+from groundwire.faces.cli.ink import Run, Styler
 from groundwire.model import Citation, Evidence, Source, Span
+from groundwire.text.annotate import NumberWriter, Placeholders, annotate_numbers
 
-PLAIN = Ink()
-FULL = Ink(colored=True, linked=True)
+PLAIN = Styler()
+FULL = Styler(colored=True, linked=True)
 SOURCE = Source("https://a.example/x", "A")
 
 
+PLACEHOLDERS = Placeholders("")
+
+
 def marked(text: str, end: int) -> str:
-    return mark(text, [Citation(Span(0, end), (Evidence(SOURCE),))], lambda _: 7)
+    citations = [Citation(Span(0, end), (Evidence(SOURCE),))]
+    return annotate_numbers(text, citations, NumberWriter(lambda _: 7, PLACEHOLDERS)).text
+
+
+def numbered(styler: Styler, text: str, end: int, url: str = SOURCE.url) -> list[Run]:
+    return styler.runs(marked(text, end), {7: url}, placeholders=PLACEHOLDERS)
 
 
 @pytest.mark.parametrize(
@@ -43,15 +51,15 @@ def test_markdown_stands_as_written_where_it_cannot(text: str) -> None:
 
 
 def test_a_number_is_a_link_to_its_source() -> None:
-    assert FULL.runs(marked("claim", 5), {7: SOURCE.url}) == [Run("claim"), Run("[7]", DIM, SOURCE.url)]
+    assert numbered(FULL, "claim", 5) == [Run("claim"), Run("[7]", DIM, SOURCE.url)]
 
 
 def test_a_number_inside_bold_words_is_still_a_number() -> None:
-    assert FULL.runs(marked("**claim**", 7), {7: SOURCE.url}) == [
+    assert numbered(FULL, "**claim**", 7) == [
         Run("claim", BOLD),
         Run("[7]", DIM, SOURCE.url),
     ]
-    assert "".join(run.text for run in PLAIN.runs(marked("**claim**", 7), {})) == "**claim[7]**"
+    assert "".join(run.text for run in numbered(PLAIN, "**claim**", 7)) == "**claim[7]**"
 
 
 def test_brackets_of_the_answer_s_own_words_are_no_numbers() -> None:
@@ -59,19 +67,19 @@ def test_brackets_of_the_answer_s_own_words_are_no_numbers() -> None:
 
 
 def test_a_number_leads_nowhere_that_is_not_the_web() -> None:
-    assert FULL.runs(marked("claim", 5), {7: "javascript:alert(1)"})[1].url == ""
+    assert numbered(FULL, "claim", 5, "javascript:alert(1)")[1].url == ""
 
 
 def test_a_hash_in_the_middle_of_a_line_is_no_heading() -> None:
-    assert FULL.runs("# 5", {}, fresh=False) == [Run("# 5")]
+    assert FULL.runs("# 5", {}, at_line_start=False) == [Run("# 5")]
 
 
-def test_marks_and_words_come_in_turn() -> None:
-    assert list(split_marks(marked("one two", 3))) == ["one", 7, " two"]
+def test_placeholders_are_found_again_between_the_words() -> None:
+    assert PLACEHOLDERS.pattern.split(marked("one two", 3)) == ["one", "7", " two"]
 
 
 def test_plain_text_is_written_as_it_is_beside_its_numbers() -> None:
     text = "## object.__init__: `self` and **kwargs** <b> [x](https://d.example/)"
-    ink = Ink(colored=True, linked=True, is_plain=True)
-    assert ink.runs(text, {}) == [Run(text)]
-    assert ink.runs(marked(text, len(text)), {7: SOURCE.url}) == [Run(text), Run("[7]", DIM, SOURCE.url)]
+    styler = Styler(colored=True, linked=True, is_plain=True)
+    assert styler.runs(text, {}) == [Run(text)]
+    assert numbered(styler, text, len(text)) == [Run(text), Run("[7]", DIM, SOURCE.url)]

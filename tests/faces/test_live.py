@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.dialects.registry import dialect
-from groundwire.faces.cli.live import Live
+from groundwire.faces.cli.live import LiveRenderer
 from groundwire.faces.cli.notes import write_sources
 from groundwire.faces.cli.status import Status
 from groundwire.model import (
@@ -31,8 +31,8 @@ from groundwire.model import (
     TextSettled,
     assemble,
 )
-from groundwire.text.markers import place_markers, strip_markers
-from groundwire.text.plain import PLAIN
+from groundwire.text.annotate import NumberWriter, annotate_numbers
+from groundwire.text.markdown import PLAIN_TEXT_EXTRAS
 from tests.faces.fakes import CITIES, COLOGNE, LATE, SEARCHED, Bench
 from tests.faces.screen import Screen
 
@@ -46,7 +46,7 @@ class Watched:
         self.bench.console.stderr = self.bench.out
         self.bench.console.size = lambda: (columns, rows)  # type: ignore[method-assign]
         self.screen = Screen(columns, rows)
-        self.live = Live(self.bench.console, Status(self.bench.console, lambda: 0.0))
+        self.live = LiveRenderer(self.bench.console, Status(self.bench.console, lambda: 0.0))
         self._read = 0
 
     def look(self) -> str:
@@ -68,7 +68,7 @@ class Watched:
         """What stands there in the end, with the sources."""
         answer = assemble(events)
         order = self.live.finish(answer)
-        self.live.end(apart=bool(order.sources))
+        self.live.end(blank_line=bool(order.sources))
         write_sources(self.bench.console, order, self.live.unplaced, answer)
         return self.look()
 
@@ -246,7 +246,9 @@ def test_what_stands_there_in_the_end_is_the_whole_answer(
     for citation in answer.citations:
         for item in citation.evidence:
             numbers.setdefault(item.source.url, len(numbers) + 1)
-    expected = strip_markers(place_markers(answer.text, answer.citations, lambda source: numbers[source.url]))
+    expected = annotate_numbers(
+        answer.text, answer.citations, NumberWriter(lambda source: numbers[source.url]), strip=True
+    ).text
     assert re.sub(r"\s", "", shown) == re.sub(r"[\s\ufe0f]", "", expected)
     assert max(map(len, shown.splitlines())) <= columns
 
@@ -256,7 +258,7 @@ def test_an_extract_is_written_as_the_page_has_it() -> None:
     watched = Watched()
     events: list[Event] = [
         Started(),
-        ExtrasSeen(0, PLAIN),
+        ExtrasSeen(0, PLAIN_TEXT_EXTRAS),
         TextDelta(0, text),
         TextSettled(0),
         Finished("stop"),

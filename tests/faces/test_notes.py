@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from groundwire.faces.cli.forms import Asked
-from groundwire.faces.cli.live import Order
+from groundwire.text.sources import SourceNumberer
 from groundwire.faces.cli.notes import write_notes, write_sources
 from groundwire.model import (
     Answer,
@@ -23,8 +23,8 @@ from tests.faces.screen import Screen
 LONG = "https://redirect.example/" + "x" * 100
 
 
-def order_of(*sources: Source) -> Order:
-    order = Order()
+def order_of(*sources: Source) -> SourceNumberer:
+    order = SourceNumberer()
     for source in sources:
         order.number(source)
     return order
@@ -71,7 +71,7 @@ def test_pages_that_were_only_found_are_not_called_sources() -> None:
 
 def test_without_sources_there_is_no_list() -> None:
     bench = Bench(terminal=True)
-    write_sources(bench.console, Order(), [], Answer())
+    write_sources(bench.console, SourceNumberer(), [], Answer())
     assert bench.stdout == ""
 
 

@@ -6,17 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.faces.cli.ink import Run
-from groundwire.faces.cli.paper import Paper, shortened, text_width
+from groundwire.faces.cli.paper import LineWriter, shortened, text_width
 from tests.faces.screen import Screen
 
 
-def written(*texts: str, width: int = 20) -> tuple[str, Paper]:
+def written(*texts: str, width: int = 20) -> tuple[str, LineWriter]:
     out: list[str] = []
-    paper = Paper(width, out.append)
+    lines = LineWriter(width, out.append)
     for text in texts:
-        paper.feed([Run(text)])
-    paper.close()
-    return "".join(out), paper
+        lines.feed([Run(text)])
+    lines.close()
+    return "".join(out), lines
 
 
 def test_lines_are_broken_between_words() -> None:
@@ -48,9 +48,9 @@ def test_at_most_one_empty_line_stands_between_paragraphs_and_none_at_the_top() 
 
 def test_a_mark_stays_with_its_word() -> None:
     out: list[str] = []
-    paper = Paper(10, out.append)
-    paper.feed([Run("one two six"), Run("[1]"), Run(" ten")])
-    paper.close()
+    lines = LineWriter(10, out.append)
+    lines.feed([Run("one two six"), Run("[1]"), Run(" ten")])
+    lines.close()
     assert "".join(out) == "one two\nsix[1] ten"
 
 
@@ -60,34 +60,34 @@ def test_wide_signs_may_be_broken_anywhere_and_count_twice() -> None:
 
 def test_a_blank_line_can_be_asked_for_and_comes_once() -> None:
     out: list[str] = []
-    paper = Paper(20, out.append)
-    paper.blank()
-    paper.feed([Run("a")])
-    paper.blank()
-    paper.blank()
-    paper.feed([Run("b")])
-    paper.end_line()
-    paper.end_line()
+    lines = LineWriter(20, out.append)
+    lines.blank()
+    lines.feed([Run("a")])
+    lines.blank()
+    lines.blank()
+    lines.feed([Run("b")])
+    lines.end_line()
+    lines.end_line()
     assert "".join(out) == "a\n\nb\n"
-    assert paper.rows == 3
+    assert lines.rows == 3
 
 
 def test_an_indent_wider_than_the_screen_gives_way_to_the_word() -> None:
-    out, paper = written(" \t\t1", width=8)
+    out, lines = written(" \t\t1", width=8)
     assert out == "       1"
-    assert paper.rows == 0
+    assert lines.rows == 0
 
 
 def test_styles_and_links_take_no_room() -> None:
     out: list[str] = []
-    paper = Paper(10, out.append)
-    paper.feed([Run("0123456789", "1", "https://a.example/long")])
-    paper.close()
+    lines = LineWriter(10, out.append)
+    lines.feed([Run("0123456789", "1", "https://a.example/long")])
+    lines.close()
     screen = Screen(10)
     screen.feed("".join(out))
     assert screen.text == "0123456789"
     assert screen.links == [("0123456789", "https://a.example/long")]
-    assert paper.rows == 0
+    assert lines.rows == 0
 
 
 @given(
@@ -95,10 +95,10 @@ def test_styles_and_links_take_no_room() -> None:
     st.integers(8, 40),
 )
 def test_no_line_is_too_wide_and_the_rows_are_counted(texts: list[str], width: int) -> None:
-    out, paper = written(*texts, width=width)
+    out, lines = written(*texts, width=width)
     screen = Screen(width, 10_000)
     screen.feed(out.replace("\n", "\r\n"))
-    assert paper.rows == out.count("\n") == screen.row
+    assert lines.rows == out.count("\n") == screen.row
     assert all(text_width(line.rstrip()) <= width for line in out.split("\n"))
     assert "".join(out.split()) == "".join("".join(texts).split())
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.faces.cli.printable import one_line, printable, printable_json
+from groundwire.text.sanitise import escape_invisible_json, one_line, sanitise
 
 HOSTILE = (
     "\x1b[31mred\x1b[0m",
@@ -40,8 +40,8 @@ def is_harmless(text: str) -> bool:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_control_characters_are_dropped_and_letters_stay(text: str) -> None:
-    assert is_harmless(printable(text))
-    assert [sign for sign in printable(text) if sign.isalnum()] == [sign for sign in text if sign.isalnum()]
+    assert is_harmless(sanitise(text))
+    assert [sign for sign in sanitise(text) if sign.isalnum()] == [sign for sign in text if sign.isalnum()]
 
 
 def test_a_thousand_hostile_texts_come_out_harmless() -> None:
@@ -49,29 +49,29 @@ def test_a_thousand_hostile_texts_come_out_harmless() -> None:
     letters = "".join(HOSTILE) + "ab [](){}\n\t;0123é京🏙️"
     for _ in range(1000):
         text = "".join(chance.choices(letters, k=chance.randint(1, 200)))
-        assert is_harmless(printable(text))
+        assert is_harmless(sanitise(text))
         assert is_harmless(one_line(text))
-        printable(text).encode("utf-8")
+        sanitise(text).encode("utf-8")
 
 
 @given(st.text(alphabet=st.characters()))
 def test_any_text_comes_out_harmless_and_stays_as_it_is_the_second_time(text: str) -> None:
-    once = printable(text)
+    once = sanitise(text)
     assert is_harmless(once)
-    assert printable(once) == once
+    assert sanitise(once) == once
 
 
 @given(st.text(alphabet=st.characters(categories=["L", "N", "P", "S", "Zs", "M"])))
 def test_ordinary_text_is_not_changed(text: str) -> None:
-    assert printable(text) == text
+    assert sanitise(text) == text
 
 
 def test_line_breaks_of_any_kind_become_one_kind() -> None:
-    assert printable("a\r\nb\u2028c\u2029d\x85e\tf\n") == "a\nb\nc\nd\ne\tf\n"
+    assert sanitise("a\r\nb\u2028c\u2029d\x85e\tf\n") == "a\nb\nc\nd\ne\tf\n"
 
 
 def test_marks_of_direction_that_ordinary_texts_need_stay() -> None:
-    assert printable("שלום\u200f!") == "שלום\u200f!"
+    assert sanitise("שלום\u200f!") == "שלום\u200f!"
 
 
 def test_a_title_never_takes_more_than_one_line() -> None:
@@ -80,6 +80,6 @@ def test_a_title_never_takes_more_than_one_line() -> None:
 
 @given(st.text())
 def test_json_means_the_same_and_has_no_control_character(text: str) -> None:
-    written = printable_json(json.dumps({"text": text}, ensure_ascii=False))
+    written = escape_invisible_json(json.dumps({"text": text}, ensure_ascii=False))
     assert json.loads(written) == {"text": text}
     assert is_harmless(written)

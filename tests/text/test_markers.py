@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundwire.model import Anchor, Citation, Evidence, Source, Span
-from groundwire.text.markers import MarkerStripper, place_markers, strip_markers
+from groundwire.text.annotate import MarkerStripper, NumberWriter, annotate_numbers, strip_markers
 from tests.model.strategies import cases
 from tests.text.test_links import HOSTILE
 
@@ -28,7 +28,7 @@ def cite(start: int, end: int, *sources: Source, anchor: Anchor = "claim") -> Ci
 
 
 def marked(text: str, *citations: Citation) -> str:
-    return place_markers(text, citations, number)
+    return annotate_numbers(text, citations, NumberWriter(number)).text
 
 
 def test_a_claim_is_followed_by_its_number() -> None:
@@ -130,8 +130,8 @@ def test_spans_beyond_the_text_end_with_it() -> None:
 
 
 def test_breaks_become_empty_lines_before_the_numbers_of_what_follows() -> None:
-    assert place_markers("Plan.Answer.", [cite(0, 12, A)], number, [5]) == "Plan.\n\nAnswer.[1]"
-    assert place_markers("ab", [], number, iter([1])) == "a\n\nb"
+    assert annotate_numbers("Plan.Answer.", [cite(0, 12, A)], NumberWriter(number), [5]).text == "Plan.\n\nAnswer.[1]"
+    assert annotate_numbers("ab", [], NumberWriter(number), iter([1])).text == "a\n\nb"
 
 
 def test_no_number_is_ever_lost_and_no_claim_changed() -> None:
@@ -231,7 +231,7 @@ def test_cut_into_any_pieces_the_text_is_stripped_as_a_whole(text: str, cuts: li
 @given(marked_texts, st.lists(st.integers(0, 60), max_size=6), st.booleans())
 def test_positions_of_kept_signs_are_known(text: str, cuts: list[int], private_only: bool) -> None:
     kept, stripper = fed(text, [min(cut, len(text)) for cut in cuts], private_only=private_only)
-    places = [stripper.place(offset) for offset in range(len(text) + 1)]
+    places = [stripper.map_offset(offset) for offset in range(len(text) + 1)]
     assert places == sorted(places)
     assert (places[0], places[-1]) == (0, len(kept))
     # Each sign of the raw text either went to its place, or stands in what was taken out.

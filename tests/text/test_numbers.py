@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.text.numbers import NumberReader, Numbers
+from groundwire.text.annotate import CitedNumbers, NumberReader
 from tests.model.strategies import cases
 
 TEXT = (
@@ -18,10 +18,10 @@ TEXT = (
 )
 
 
-def read(pieces: Iterable[str]) -> list[str | Numbers]:
+def read(pieces: Iterable[str]) -> list[str | CitedNumbers]:
     """What comes out, with neighbouring words joined."""
     reader = NumberReader(lambda number: number <= 3)
-    out: list[str | Numbers] = []
+    out: list[str | CitedNumbers] = []
     for piece in (*(item for text in pieces for item in reader.feed(text)), *reader.close()):
         last = out[-1] if out else None
         if isinstance(piece, str) and isinstance(last, str):
@@ -34,11 +34,11 @@ def read(pieces: Iterable[str]) -> list[str | Numbers]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Snow [1].", ["Snow", Numbers((1,)), "."]),
-        ("Snow[1][3].", ["Snow", Numbers((1, 3)), "."]),
-        ("Snow [1-3]", ["Snow", Numbers((1, 2, 3))]),
-        ("Snow【2†source】", ["Snow", Numbers((2,))]),
-        ("Snow [1][9].", ["Snow", Numbers((1,)), "[9]."]),
+        ("Snow [1].", ["Snow", CitedNumbers((1,)), "."]),
+        ("Snow[1][3].", ["Snow", CitedNumbers((1, 3)), "."]),
+        ("Snow [1-3]", ["Snow", CitedNumbers((1, 2, 3))]),
+        ("Snow【2†source】", ["Snow", CitedNumbers((2,))]),
+        ("Snow [1][9].", ["Snow", CitedNumbers((1,)), "[9]."]),
         ("Snow [9].", ["Snow [9]."]),
         ("In [2031] it fell.", ["In [2031] it fell."]),
         ("[1] A title", ["[1] A title"]),
@@ -47,11 +47,11 @@ def read(pieces: Iterable[str]) -> list[str | Numbers]:
         ("x = [1]", ["x = [1]"]),
         ("f([1])", ["f([1])"]),
         ("`a[1]` b", ["`a[1]` b"]),
-        ("~~~\na[1]\n~~~\nb[1]", ["~~~\na[1]\n~~~\nb", Numbers((1,))]),
+        ("~~~\na[1]\n~~~\nb[1]", ["~~~\na[1]\n~~~\nb", CitedNumbers((1,))]),
         ("Snow [", ["Snow ["]),
     ],
 )
-def test_only_what_cites_is_taken_out(text: str, expected: list[str | Numbers]) -> None:
+def test_only_what_cites_is_taken_out(text: str, expected: list[str | CitedNumbers]) -> None:
     assert read([text]) == expected
 
 
@@ -67,7 +67,7 @@ def test_places_of_the_text_as_it_came_are_found_in_the_text_as_it_went() -> Non
     pieces = [*reader.feed(TEXT), *reader.close()]
     text = "".join(piece for piece in pieces if isinstance(piece, str))
     for word in ("Snow", "melted", "froze", "Title", "item", "so"):
-        assert text[reader.place(TEXT.index(word)) :].startswith(word)
+        assert text[reader.map_offset(TEXT.index(word)) :].startswith(word)
 
 
 def test_a_long_text_of_nothing_but_marks_is_read_in_time() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from groundwire.model import Answer, Text
-from groundwire.text.plain import PLAIN, escape_markdown, is_plain
+from groundwire.text.markdown import PLAIN_TEXT_EXTRAS, escape_markdown, is_plain_text
 
 TEXTS = (
     "object.__init__: called after __new__()",
@@ -75,6 +75,6 @@ def test_names_stay_readable_in_the_source() -> None:
 
 
 def test_an_answer_is_plain_if_all_its_text_is() -> None:
-    assert is_plain(Answer((Text("a", extras=PLAIN), Text(""))))
-    assert not is_plain(Answer((Text("a", extras=PLAIN), Text("b"))))
-    assert not is_plain(Answer())
+    assert is_plain_text(Answer((Text("a", extras=PLAIN_TEXT_EXTRAS), Text(""))))
+    assert not is_plain_text(Answer((Text("a", extras=PLAIN_TEXT_EXTRAS), Text("b"))))
+    assert not is_plain_text(Answer())

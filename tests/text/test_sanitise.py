@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.model import Json
-from groundwire.text.sanitise import escaped_json, shown, visible, visible_json
+from groundwire.text.sanitise import escape_invisible_json, sanitise, sanitise_json, sanitise_with_offsets
 
 FLAG = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
@@ -26,7 +26,7 @@ UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u206
     "text", [FLAG, FAMILY, PERSIAN, IDEOGRAPH, HEBREW, "\u2764\ufe0f", "a\tb\nc", "plain", "é😀"]
 )
 def test_what_writing_needs_stays(text: str) -> None:
-    assert visible(text) == text
+    assert sanitise(text) == text
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_what_writing_needs_stays(text: str) -> None:
     ],
 )
 def test_what_is_invisible_goes(text: str, left: str) -> None:
-    assert visible(text) == left
+    assert sanitise(text) == left
 
 
 TRICKS = st.sampled_from(
@@ -60,9 +60,9 @@ TRICKS = st.sampled_from(
 @given(st.lists(st.one_of(st.text(max_size=4), TRICKS), max_size=8))
 def test_places_move_along(pieces: list[str]) -> None:
     text = "".join(pieces)
-    clean, place = shown(text)
-    assert clean == visible(text)
-    assert visible(clean) == clean
+    clean, place = sanitise_with_offsets(text)
+    assert clean == sanitise(text)
+    assert sanitise(clean) == clean
     assert UNSEEN.search(clean) is None
     places = [place(offset) for offset in range(len(text) + 1)]
     assert places == sorted(places)
@@ -75,7 +75,7 @@ def test_places_move_along(pieces: list[str]) -> None:
 @given(st.lists(st.one_of(st.text(max_size=4), TRICKS), max_size=8))
 def test_escaped_json_means_the_same(pieces: list[str]) -> None:
     text = "".join(pieces).encode("utf-8", "replace").decode()
-    escaped = escaped_json(json.dumps({"text": text}, ensure_ascii=False))
+    escaped = escape_invisible_json(json.dumps({"text": text}, ensure_ascii=False))
     assert json.loads(escaped) == {"text": text}
     assert UNSEEN.search(escaped) is None
     assert not any("\U000e0000" <= letter <= "\U000e0fff" for letter in escaped)
@@ -83,4 +83,4 @@ def test_escaped_json_means_the_same(pieces: list[str]) -> None:
 
 def test_every_text_of_a_value_is_made_visible() -> None:
     value: Json = {"a": ["x\u202e", {"b": "\x1by"}], "n": 1, "none": None}
-    assert visible_json(value) == {"a": ["x", {"b": "y"}], "n": 1, "none": None}
+    assert sanitise_json(value) == {"a": ["x", {"b": "y"}], "n": 1, "none": None}

@@ -7,21 +7,18 @@ from collections.abc import Iterator
 
 from groundwire.chat.languages import pick
 from groundwire.chat.links import web_link
-from groundwire.chat.paragraphs import breaks_of
 from groundwire.chat.states import State, state_of
 from groundwire.chat.turns import Conversation, Leaves
 from groundwire.dialects.json import dump_json
 from groundwire.model import Answer, JsonObject, Message
 from groundwire.model.json import encode
 from groundwire.store.base import StoredMessage, Texts
-from groundwire.text.markers import place_markers, strip_markers
-from groundwire.text.plain import in_markdown
-from groundwire.text.sanitise import escaped_json, visible
+from groundwire.text.annotate import NumberWriter, annotate_numbers, paragraph_breaks
+from groundwire.text.markdown import to_markdown
+from groundwire.text.sanitise import escape_invisible_json, sanitise
 from groundwire.text.sources import label_of, number_answer
 
-_NUMBER = re.compile(r"\[(\d{1,4})\]")
 _MARKS = re.compile(r"([\\`*_\[\]<>])")
-_HIDDEN = "\ufdd0"
 VERSION = 1
 
 _STATES: dict[State, Texts] = {
@@ -34,18 +31,14 @@ _STATES: dict[State, Texts] = {
 
 def footnoted(answer: Answer, prefix: str = "") -> str:
     """The text as Markdown, with `[^1]` where sources are cited, and the footnotes below."""
-    answer = in_markdown(answer)
+    answer = to_markdown(answer)
     if not answer.citations:
         return answer.text
     numbering = number_answer(answer)
 
-    def note(match: re.Match[str]) -> str:
-        return f"[^{prefix}{match[1]}]"
-
-    # Numbers that stood there before are no notes: they are hidden while ours are placed.
-    plain = _NUMBER.sub(lambda match: f"{_HIDDEN}{match[0][1:]}", answer.text)
-    placed = place_markers(plain, answer.citations, numbering.number, breaks_of(answer))
-    body = strip_markers(_NUMBER.sub(note, placed).replace(_HIDDEN, "["))
+    writer = NumberWriter(numbering.number, lambda number: f"[^{prefix}{number}]")
+    breaks = paragraph_breaks(answer, after=(object,))
+    body = annotate_numbers(answer.text, answer.citations, writer, breaks, strip=True).text
     notes = []
     for number, source in enumerate(numbering.sources, 1):
         link = web_link(source.url)
@@ -56,7 +49,7 @@ def footnoted(answer: Answer, prefix: str = "") -> str:
 
 def as_markdown(conversation: Conversation | Leaves, language: str = "en") -> Iterator[str]:
     """A session as a text, turn by turn, without what is invisible: the file may be shown in a terminal."""
-    return map(visible, _markdown(conversation, language))
+    return map(sanitise, _markdown(conversation, language))
 
 
 def _markdown(conversation: Conversation | Leaves, language: str) -> Iterator[str]:
@@ -77,7 +70,7 @@ def as_json(conversation: Conversation | Leaves) -> Iterator[str]:
 
     Invisible characters are kept, and escaped.
     """
-    return map(escaped_json, _json(conversation))
+    return map(escape_invisible_json, _json(conversation))
 
 
 def _json(conversation: Conversation | Leaves) -> Iterator[str]:

@@ -8,7 +8,7 @@ from groundwire.dialects.fields import Fields
 from groundwire.errors import ClientWireError, InvalidArguments, InvalidQuery
 from groundwire.model import JsonObject, Location, Message, SearchOptions, Text
 from groundwire.model.value import field_names, replace, value
-from groundwire.text.domains import covers_entry, is_domain
+from groundwire.text.domains import covers_entry, is_domain_entry
 
 EXTRAS = "chat"
 LONGEST = 200_000
@@ -69,7 +69,7 @@ def domains_in(text: str) -> tuple[str, ...]:
     typed = (_SCHEME.sub("", entry.lower()) for entry in _BETWEEN.split(text) if entry)
     entries = tuple(dict.fromkeys(typed))
     for entry in entries:
-        if not is_domain(entry):
+        if not is_domain_entry(entry):
             raise InvalidDomain(entry)
     if len(entries) > MOST_DOMAINS:
         raise InvalidArguments(f"a list of domains has more than {MOST_DOMAINS} entries")

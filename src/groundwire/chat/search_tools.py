@@ -18,7 +18,7 @@ from groundwire.model.request import ContextSize
 from groundwire.model.value import replace
 from groundwire.routing.resolve import AUTO
 from groundwire.store.base import Agent
-from groundwire.text.domains import is_domain
+from groundwire.text.domains import is_domain_entry
 from groundwire.tools.special import GOOGLE_SEARCH, WEB_SEARCH
 
 _GOOGLE_NAMES = frozenset({GOOGLE_SEARCH, "google_search"})
@@ -119,7 +119,7 @@ def _location(place: Fields) -> Location | None:
 def _domains(fields: Fields, key: str) -> tuple[str, ...]:
     entries = fields.texts(key)
     for place, entry in enumerate(entries):
-        if not is_domain(entry):
+        if not is_domain_entry(entry):
             raise fields.fault(f"{entry[:80]!r} is not a domain; write it like example.org", key, place)
     return entries
 

@@ -19,10 +19,10 @@ from groundwire.dialects.json import load_json
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Citation, Evidence, Json, Source, Span
 from groundwire.model.value import replace, value
-from groundwire.text.markers import DAGGER, strip_markers
+from groundwire.text.annotate import DAGGER, strip_markers
 from groundwire.text.offsets import to_points
-from groundwire.text.spans import anchor_kind, place_quote
-from groundwire.text.urls import safe_address
+from groundwire.text.spans import anchor_kind, locate_quote
+from groundwire.text.urls import safe_url
 
 NOTHING_FOUND = "No relevant web results found."
 _MARKER = re.compile(DAGGER)
@@ -138,7 +138,7 @@ def _marker_span(text: str, annotation: Fields) -> Span | None:
             there = text[max(span.start, 0) : max(span.end, 0)]
             if _MARKER.fullmatch(there) and label in ("", there):
                 return span
-    return place_quote(text, -1, -1, label) if _MARKER.fullmatch(label) else None
+    return locate_quote(text, -1, -1, label) if _MARKER.fullmatch(label) else None
 
 
 def message(content: str, told_citations: Json, query: str) -> Found:
@@ -242,5 +242,5 @@ def _plain_source(item: Json) -> Source | None:
 
 def _source(item: Fields) -> Source | None:
     """The page; None if its address is none that may be shown."""
-    url = safe_address(item.text("url"))
+    url = safe_url(item.text("url"))
     return Source(url, clean_line(item.text("title"))) if url else None

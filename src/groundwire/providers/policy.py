@@ -22,7 +22,7 @@ from groundwire.model import (
 )
 from groundwire.model.value import replace, value
 from groundwire.providers.capabilities import OPTIONS, RESTRICTIONS, Capabilities, Support
-from groundwire.text.domains import admits, covers_entry, domain_shown, is_domain
+from groundwire.text.domains import admits, covers_entry, display_domain, is_domain_entry
 from groundwire.text.sources import source_key
 
 MAX_DOMAINS = 100
@@ -122,7 +122,7 @@ def check_domains(options: SearchOptions) -> None:
         if len(domains) > MAX_DOMAINS:
             raise InvalidArguments(f"{name}: {len(domains)} domains, at most {MAX_DOMAINS} are possible")
         for domain in domains:
-            if not is_domain(domain):
+            if not is_domain_entry(domain):
                 raise InvalidArguments(f"{name}: write {domain!r} as a bare host, like example.com")
     both = [
         entry
@@ -186,7 +186,7 @@ class Audit:
 
     def _warn(self, sources: Iterable[Source]) -> Iterator[Warned]:
         for source in sources:
-            domain = domain_shown(source)
+            domain = display_domain(source)
             if not self._admits(source) and domain not in self._told:
                 self._told.add(domain)
                 yield Warned("source_removed", f"a source on {domain or 'an unknown site'} was not allowed")

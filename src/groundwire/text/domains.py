@@ -11,19 +11,19 @@ from __future__ import annotations
 import re
 
 from groundwire.model import SearchOptions, Source
-from groundwire.text.urls import canonical_address, domain_of, is_host_of
+from groundwire.text.urls import canonical_url, domain_of, is_same_or_subdomain
 
 _ENTRY = re.compile(r"(?:\*\.)?[^\W_](?:[\w-]*[^\W_])?(?:\.[\w-]*[^\W_])*\.?(?:/[^\s\"'<>\\]*)?")
 
 
-def is_domain(entry: str) -> bool:
+def is_domain_entry(entry: str) -> bool:
     """Is this a bare host, perhaps with a path?"""
     return _ENTRY.fullmatch(entry) is not None
 
 
 def admits(options: SearchOptions, source: Source) -> bool:
     """Do the domain lists allow this source?"""
-    host, path = plain_host(domain_shown(source)), _path_of(source)
+    host, path = normalise_host(display_domain(source)), _path_of(source)
     if any(_covers(entry, host, path, unseen=True) for entry in options.blocked_domains):
         return False
     allowed = options.allowed_domains
@@ -33,16 +33,16 @@ def admits(options: SearchOptions, source: Source) -> bool:
 def covers_entry(outer: str, inner: str) -> bool:
     """Does one entry cover all that another one covers?"""
     host, _, path = inner.partition("/")
-    return _covers(outer, plain_host(host), path.rstrip("*"), unseen=False)
+    return _covers(outer, normalise_host(host), path.rstrip("*"), unseen=False)
 
 
-def domain_shown(source: Source) -> str:
+def display_domain(source: Source) -> str:
     """Whose page a source is, as its reader will see it."""
     # A redirect hides its target: then the provider's own word for the domain counts.
     return (source.domain or domain_of(source.url)).lower().removeprefix("www.")
 
 
-def plain_host(host: str) -> str:
+def normalise_host(host: str) -> str:
     """A host as it is compared."""
     host = host.lower().rstrip(".").removeprefix("www.")
     if host.isascii():
@@ -56,20 +56,20 @@ def plain_host(host: str) -> str:
 def entry_parts(entry: str) -> tuple[str, str]:
     """The host of an entry as it is compared, and its path; empty where the host is all it says."""
     host, _, path = entry.partition("/")
-    return plain_host(host.removeprefix("*.")), path if path.rstrip("*") else ""
+    return normalise_host(host.removeprefix("*.")), path if path.rstrip("*") else ""
 
 
 def _path_of(source: Source) -> str | None:
     """The path without its first slash; None where the address does not show it."""
-    if source.domain and plain_host(source.domain) != plain_host(domain_of(source.url)):
+    if source.domain and normalise_host(source.domain) != normalise_host(domain_of(source.url)):
         return None
-    path = canonical_address(source.url).partition("?")[0].partition("/")[2]
+    path = canonical_url(source.url).partition("?")[0].partition("/")[2]
     return None if ".." in path.lower().replace("%2e", ".").split("/") else path
 
 
 def _covers(entry: str, host: str, path: str | None, *, unseen: bool) -> bool:
     domain, prefix = entry_parts(entry)
-    if not is_host_of(host, domain):
+    if not is_same_or_subdomain(host, domain):
         return False
     if not prefix:
         return True

@@ -16,7 +16,7 @@ _LINK_OR_ADDRESS = re.compile(rf"{_LINK.pattern}|<?({_TARGET})>?")
 _TRAILING = ".,;:!?'\"*_"
 
 
-class Link(NamedTuple):
+class TextLink(NamedTuple):
     """A link, where it stands (with the round brackets around it, if any), its label and address."""
 
     span: Span
@@ -24,22 +24,22 @@ class Link(NamedTuple):
     url: str
 
 
-def find_links(text: str) -> Iterator[Link]:
+def find_links(text: str) -> Iterator[TextLink]:
     """Markdown links and bare addresses, from left to right."""
     for match in _LINK_OR_ADDRESS.finditer(text):
         label, url, bare = match.groups()
         if bare is None:
-            yield Link(_enclosed(text, match.start(), match.end()), label, url)
+            yield TextLink(_enclosed(text, match.start(), match.end()), label, url)
         else:
             url = bare.rstrip(_TRAILING)
             start = match.start(3)
-            yield Link(Span(start, start + len(url)), "", url)
+            yield TextLink(Span(start, start + len(url)), "", url)
 
 
-def find_markdown_links(text: str) -> Iterator[Link]:
+def find_markdown_links(text: str) -> Iterator[TextLink]:
     """Markdown links alone."""
     for match in _LINK.finditer(text):
-        yield Link(_enclosed(text, match.start(), match.end()), match[1], match[2])
+        yield TextLink(_enclosed(text, match.start(), match.end()), match[1], match[2])
 
 
 def _enclosed(text: str, start: int, end: int) -> Span:

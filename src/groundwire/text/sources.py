@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from groundwire.model import Answer, Source
+from groundwire.model import Answer, Citation, Source
 from groundwire.model.source_merge import SourceMerge
 from groundwire.model.value import value
-from groundwire.text.domains import domain_shown
-from groundwire.text.urls import canonical_address
+from groundwire.text.domains import display_domain
+from groundwire.text.urls import canonical_url
 
 
 @value
@@ -23,9 +23,38 @@ class Numbering:
         return self._numbers.get(source_key(source))
 
 
+class SourceNumberer:
+    """Numbers sources in the order of their first use."""
+
+    __slots__ = ("_numbers", "sources")
+
+    def __init__(self) -> None:
+        self.sources: list[Source] = []
+        """The first has number 1."""
+        self._numbers: dict[str, int] = {}
+
+    def number(self, source: Source) -> int:
+        """The number of a source; a new one if it has none."""
+        key = source_key(source)
+        if key not in self._numbers:
+            self.sources.append(source)
+            self._numbers[key] = len(self.sources)
+        return self._numbers[key]
+
+    def add(self, citation: Citation) -> None:
+        """Number the sources of a citation."""
+        for item in citation.evidence:
+            self.number(item.source)
+
+    @property
+    def urls(self) -> dict[int, str]:
+        """The URL of each number."""
+        return {number: source.url for number, source in enumerate(self.sources, 1)}
+
+
 def source_key(source: Source) -> str:
     """Equal for the same page; a feed without an address is known by its name."""
-    return canonical_address(source.url) if source.url else f"name:{source.title}"
+    return canonical_url(source.url) if source.url else f"name:{source.title}"
 
 
 def number_sources(sources: Iterable[Source]) -> Numbering:
@@ -66,4 +95,4 @@ def _exact_key(source: Source) -> str:
 
 def label_of(source: Source) -> str:
     """How a source is called: its title, else whose it is, else its address."""
-    return " ".join(source.title.split()) or domain_shown(source) or source.url
+    return " ".join(source.title.split()) or display_domain(source) or source.url

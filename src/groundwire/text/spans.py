@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from groundwire.model import Anchor, Span
-from groundwire.text.links import Link, find_links, find_markdown_links
-from groundwire.text.markers import DAGGER, NUMBERED
+from groundwire.text.annotate import DAGGER, NUMBERED
+from groundwire.text.links import TextLink, find_links, find_markdown_links
 from groundwire.text.offsets import Utf16Offsets
-from groundwire.text.urls import canonical_address
+from groundwire.text.urls import canonical_url
 
 _LONGEST_MARKER = 4096
 """Characters of the longest fragment that is looked at as a link or a marker."""
@@ -49,7 +49,7 @@ def is_link(fragment: str, url: str) -> bool:
     link = next(find_markdown_links(fragment), None)
     if link is None or link.span != (0, len(fragment)):
         return False
-    return canonical_address(link.url) == canonical_address(url)
+    return canonical_url(link.url) == canonical_url(url)
 
 
 def is_link_at(text: str, start: int, end: int, url: str) -> bool:
@@ -57,12 +57,12 @@ def is_link_at(text: str, start: int, end: int, url: str) -> bool:
     return end - start <= _LONGEST_MARKER and is_link(text[start:end], url)
 
 
-def place_link(text: str, start: int, end: int, url: str) -> Span | None:
-    """The place of one citation; see `LinkPlaces`, which is made once for all citations of a text."""
-    return LinkPlaces(text).place(start, end, url)
+def locate_link(text: str, start: int, end: int, url: str) -> Span | None:
+    """The place of one citation; see `LinkLocator`, which is made once for all citations of a text."""
+    return LinkLocator(text).locate(start, end, url)
 
 
-class LinkPlaces:
+class LinkLocator:
     """Places the citations of a text whose provider cites by its links (OpenAI).
 
     The links of the text are looked for once, and only if some citation is not where its offsets say.
@@ -82,9 +82,9 @@ class LinkPlaces:
 
     def links_to(self, url: str) -> Iterable[Span]:
         """All Markdown links to an address."""
-        return self._markdown().get(canonical_address(url), ())
+        return self._markdown().get(canonical_url(url), ())
 
-    def place(self, start: int, end: int, url: str) -> Span | None:
+    def locate(self, start: int, end: int, url: str) -> Span | None:
         """The span of a citation, whose text is the link itself, or of a claim.
 
         Offsets are taken as code points, and as UTF-16 units if only that makes them meet the link. If
@@ -97,7 +97,7 @@ class LinkPlaces:
         for span in readings:
             if is_link_at(self._text, *span, url):
                 return span
-        key = canonical_address(url)
+        key = canonical_url(url)
         links = self._markdown().get(key, [])
         for span in readings:
             if _holds_one(span, links):
@@ -129,11 +129,11 @@ class LinkPlaces:
 _Links: TypeAlias = dict[str, list[Span]]
 
 
-def _by_address(links: Iterable[Link]) -> _Links:
+def _by_address(links: Iterable[TextLink]) -> _Links:
     """Where each address is linked to, with or without its tracking parameters, from left to right."""
     found: _Links = {}
     for link in links:
-        found.setdefault(canonical_address(link.url), []).append(link.span)
+        found.setdefault(canonical_url(link.url), []).append(link.span)
     return found
 
 
@@ -148,12 +148,12 @@ def _nearest(links: list[Span], start: int) -> Span:
     return min(links[max(index - 1, 0) : index + 1], key=lambda link: abs(link.start - start))
 
 
-def place_quote(text: str, start: int, end: int, quote: str) -> Span | None:
-    """The place of one citation; see `QuotePlaces`, which is made once for all citations of a text."""
-    return QuotePlaces(text).place(start, end, quote)
+def locate_quote(text: str, start: int, end: int, quote: str) -> Span | None:
+    """The place of one citation; see `QuoteLocator`, which is made once for all citations of a text."""
+    return QuoteLocator(text).locate(start, end, quote)
 
 
-class QuotePlaces:
+class QuoteLocator:
     """Places the citations of a text whose provider repeats the cited words (Gemini)."""
 
     __slots__ = ("_found", "_room", "_text")
@@ -167,7 +167,7 @@ class QuotePlaces:
         """Are these the words at that place?"""
         return span.end - span.start == len(quote) and self._text.startswith(quote, span.start)
 
-    def place(self, start: int, end: int, quote: str) -> Span | None:
+    def locate(self, start: int, end: int, quote: str) -> Span | None:
         """The span at the offsets, or where the quote stands just once."""
         if not quote:
             return Span(start, end) if 0 <= start < end <= len(self._text) else None

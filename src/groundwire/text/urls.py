@@ -16,7 +16,7 @@ _TRACKING = re.compile(
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
-def safe_address(url: str) -> str:
+def safe_url(url: str) -> str:
     """The address with what cannot stand in one percent-encoded; empty unless it is http or https.
 
     Gemini sends raw spaces in the addresses of its weather cards. Signs that nobody sees, or that turn the
@@ -33,7 +33,7 @@ def safe_address(url: str) -> str:
     )
 
 
-def canonical_address(url: str) -> str:
+def canonical_url(url: str) -> str:
     """A key that is equal for addresses of the same page; not for show."""
     match = _ADDRESS.match(url.strip().replace("\\", "/"))
     if match is None:
@@ -65,6 +65,6 @@ def _is_tracking(field: str) -> bool:
     return _TRACKING.fullmatch(field.partition("=")[0]) is not None
 
 
-def is_host_of(host: str, domain: str) -> bool:
+def is_same_or_subdomain(host: str, domain: str) -> bool:
     """Is a host the domain itself, or a name below it? `evilexample.com` is not one of `example.com`."""
     return host == domain or host.endswith(f".{domain}")

@@ -16,7 +16,7 @@ from groundwire.dialects.anthropic_messages.tokens import is_ours, seal, unseal
 from groundwire.dialects.base import Reply
 from groundwire.dialects.fields import Fields
 from groundwire.model import NO_EXTRAS, Evidence, Extras, JsonObject, Source, Span
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 
 _WEB = "web_search_result_location"
 _SEARCH_RESULT = "search_result_location"
@@ -29,12 +29,12 @@ def decode_citation(fields: Fields, key: bytes, documents: Documents) -> tuple[E
     token = fields.text("encrypted_index") or fields.text("file_id")
     if is_ours(token):
         title = fields.text("title") or fields.text("document_title")
-        source = Source(safe_address(fields.text("url")), title, "cited")
+        source = Source(safe_url(fields.text("url")), title, "cited")
         return Evidence(source, quote), _decode_span(unseal(token, key))
     extras: Extras = {NAME: {"citation": fields.raw}} if kind else NO_EXTRAS
     if kind in ("", _WEB):
         # `cited_text` may hold character references (`&#x27;`); what is quoted is the page.
-        source = Source(safe_address(fields.text("url")), fields.text("title"), "cited")
+        source = Source(safe_url(fields.text("url")), fields.text("title"), "cited")
         return Evidence(source, unescape(quote), extras=extras if token else NO_EXTRAS), None
     if kind == _SEARCH_RESULT or not fields.has("document_index"):
         return Evidence(_decode_search_result(fields), quote, extras=extras), None
@@ -44,7 +44,7 @@ def decode_citation(fields: Fields, key: bytes, documents: Documents) -> tuple[E
 def _decode_search_result(fields: Fields) -> Source:
     """The `source` of a client's search result is an address or any name."""
     name = fields.text("source") or fields.text("url")
-    url = safe_address(name)
+    url = safe_url(name)
     title = fields.text("title") or fields.text("document_title")
     return Source(url, title or ("" if url else name), "cited")
 

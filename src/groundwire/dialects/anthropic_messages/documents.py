@@ -15,7 +15,7 @@ from groundwire.dialects.anthropic_messages.search import NAME
 from groundwire.dialects.fields import Fields, as_object
 from groundwire.dialects.foreign_history import is_native
 from groundwire.model import JsonObject, Opaque, Part, Request, SearchResult, Source, ToolResult
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 
 _MAX_INDEX = 1_000_000
 
@@ -97,7 +97,7 @@ def fetched_in(block: JsonObject) -> Iterator[Document]:
     document = as_object(result.get("content"))
     if result.get("type") == "web_fetch_result" and document:
         url = result.get("url")
-        yield _read(document, safe_address(url) if isinstance(url, str) else "")
+        yield _read(document, safe_url(url) if isinstance(url, str) else "")
 
 
 def _read(document: JsonObject, url: str = "") -> Document:

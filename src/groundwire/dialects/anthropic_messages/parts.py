@@ -25,7 +25,7 @@ from groundwire.model import (
     SearchResult,
     Source,
 )
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 
 SEARCH_TOOLS = ("web_search", "web_fetch")
 RESULT_BLOCKS = ("web_search_tool_result", "web_fetch_tool_result")
@@ -69,7 +69,7 @@ def decode_search_call(block: JsonObject, fields: Fields, fallback_id: str) -> S
     """A complete `server_tool_use` of web search or web fetch."""
     arguments = fields.obj("input")
     caller = fields.obj("caller").text("type")
-    url, pattern = safe_address(arguments.text("url")), arguments.text("pattern")
+    url, pattern = safe_url(arguments.text("url")), arguments.text("pattern")
     queries = arguments.texts("queries") or (arguments.text("query"),)
     is_search = fields.text("name") == "web_search"
     call_id = fields.text("id")
@@ -186,7 +186,7 @@ def rest_of(fields: Fields, *known: str) -> Extras:
 def _decode_listed(item: Fields, key: bytes) -> Listed:
     kept = unseal(item.text("encrypted_content"), key)
     source = Source(
-        safe_address(item.text("url")),
+        safe_url(item.text("url")),
         item.text("title"),
         excerpts=_texts(kept.get("excerpts")),
         date=item.text("page_age"),
@@ -224,7 +224,7 @@ def _encode_result_block(kind: str, result: SearchResult, block_id: str, content
 
 
 def _decode_page(page: Fields) -> Source:
-    return Source(safe_address(page.text("url")), page.obj("content").text("title"), "opened")
+    return Source(safe_url(page.text("url")), page.obj("content").text("title"), "opened")
 
 
 def _encode_page(result: SearchResult, call: SearchCall) -> JsonObject:

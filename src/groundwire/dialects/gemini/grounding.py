@@ -32,8 +32,8 @@ from groundwire.model import (
 from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import replace
 from groundwire.text.offsets import from_points, to_points
-from groundwire.text.spans import QuotePlaces, anchor_at
-from groundwire.text.urls import safe_address
+from groundwire.text.spans import QuoteLocator, anchor_at
+from groundwire.text.urls import safe_url
 
 REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/"
 """Where the Developer API sends readers; the title is then the domain of the page."""
@@ -109,7 +109,7 @@ class Grounding:
         """The citations of a complete text."""
         unplaced = sourceless = told = 0
         size = len(text.encode("utf-8", "surrogatepass"))
-        quotes = QuotePlaces(text)
+        quotes = QuoteLocator(text)
         for support, spans in zip(self._supports, self._spans(text, part_starts), strict=True):
             if told > MAX_EVIDENCE:
                 break
@@ -177,7 +177,7 @@ def _decode_chunk(chunk: Fields) -> Source:
     kind = next((key for key in _ADDRESS_KEYS if chunk.has(key)), "web")
     page = chunk.obj(kind)
     uri = page.text(_ADDRESS_KEYS[kind])
-    url = safe_address(uri)
+    url = safe_url(uri)
     # A document of a private store has a name instead of a web address (`gs://…`, or none at all).
     title = page.text("title") or ("" if url else uri or page.text("documentName"))
     is_domain = uri.startswith(REDIRECT) and _DOMAIN.fullmatch(title) is not None
@@ -203,14 +203,14 @@ def _decode_support(support: Fields) -> Support:
     )
 
 
-def _place(support: Support, spans: list[Span], size: int, quotes: QuotePlaces) -> Span | None:
+def _place(support: Support, spans: list[Span], size: int, quotes: QuoteLocator) -> Span | None:
     if not support.quote:
         is_told = support.end is not None and 0 <= support.start <= support.end <= size
         return spans[-1] if is_told else None
     for span in spans[:-1]:
         if quotes.holds(span, support.quote):
             return span
-    return quotes.place(*spans[-1], support.quote)
+    return quotes.locate(*spans[-1], support.quote)
 
 
 def encode_grounding(answer: Answer, text: str) -> JsonObject:
@@ -316,14 +316,14 @@ def _placed(answer: Answer, text: str) -> Iterator[tuple[Citation, Span]]:
     """The citations that have a place in the words as they went out."""
     whole = answer.text
     in_order = whole == text
-    quotes = QuotePlaces(text)
+    quotes = QuoteLocator(text)
     for citation in answer.citations:
         span: Span | None = citation.span
         if span is None or not 0 <= span.start <= span.end <= len(whole):
             continue
         if not in_order:
             # Parts were told in another order than they stand in, and what was sent cannot be moved.
-            span = quotes.place(*span, whole[span.start : span.end])
+            span = quotes.locate(*span, whole[span.start : span.end])
         if span is not None:
             yield citation, span
 

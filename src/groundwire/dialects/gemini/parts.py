@@ -26,7 +26,7 @@ from groundwire.model import (
     Text,
     ToolCall,
 )
-from groundwire.text.urls import domain_of, safe_address
+from groundwire.text.urls import domain_of, safe_url
 
 VERBATIM = "part"
 """Under this name the extras of a search hold the server tool part it was read from."""
@@ -77,7 +77,7 @@ def decode_file(part: Fields) -> Image | Opaque:
     """Data by address: a picture that anybody can fetch, or something opaque."""
     file = part.obj("fileData")
     media_type = file.text("mimeType")
-    url = safe_address(file.text("fileUri"))
+    url = safe_url(file.text("fileUri"))
     if not url or domain_of(url) in _PRIVATE_HOSTS or not (media_type or "image/").startswith("image/"):
         return Opaque(NAME, part.raw)
     return Image(media_type, url=url, extras=_extras_beside(part, "fileData", "mimeType", "fileUri"))
@@ -95,7 +95,7 @@ def decode_search_call(part: Fields, number: int) -> SearchCall | None:
         return SearchCall(call_id, queries, extras=extras)
     if kind in OPEN_TOOLS:
         urls = arguments.texts("urls") or (arguments.text("url"),)
-        return SearchCall(call_id, kind="open", url=safe_address(urls[0]), extras=extras)
+        return SearchCall(call_id, kind="open", url=safe_url(urls[0]), extras=extras)
     return None
 
 

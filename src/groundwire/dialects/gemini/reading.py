@@ -33,7 +33,7 @@ from groundwire.model import (
     UsageSeen,
 )
 from groundwire.model.value import replace
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 
 _UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
 
@@ -150,7 +150,7 @@ class AnswerReader:
         """Pages opened, then the search, which has whatever was found besides; then results left over."""
         untold = [call for call in self._turn.calls if call.kind == "open"]
         for retrieved, status in self._pages:
-            url = safe_address(retrieved)
+            url = safe_url(retrieved)
             call = next((call for call in untold if call.url == url), None)
             if call is None:
                 call = self._call(SearchCall("", kind="open", url=url))

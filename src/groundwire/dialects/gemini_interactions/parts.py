@@ -10,7 +10,7 @@ import re
 
 from groundwire.dialects.fields import Fields
 from groundwire.model import Extras, Image, JsonObject, Source, SourceState
-from groundwire.text.urls import domain_of, safe_address
+from groundwire.text.urls import domain_of, safe_url
 
 NAME = "gemini_interactions"
 MARK: Extras = {NAME: {}}
@@ -55,6 +55,6 @@ def encode_image(image: Image) -> JsonObject:
 
 def decode_source(url: str, title: str, state: SourceState = "retrieved") -> Source:
     """A page. Behind Google's redirects the title is the page's domain, which the address does not show."""
-    address = safe_address(url)
+    address = safe_url(url)
     hidden = domain_of(address) == _REDIRECTS and _HOST.fullmatch(title) is not None
     return Source(address, title, state, domain=title if hidden else "")

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.gemini_interactions.parts import NAME, decode_source, marked, own
 from groundwire.model import Json, JsonObject, SearchCall, SearchResult, Source
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 
 _OPENED_STATES = ("error", "paywall", "unsafe")
 _NAMELESS = "search"  # ids are required
@@ -35,7 +35,7 @@ def decode_open_call(step: Fields, call_id: str) -> list[SearchCall]:
     """Pages opened, one call for each."""
     urls = step.obj("arguments").texts("urls")
     rest = step.rest("type", "id")
-    first = SearchCall(call_id, kind="open", url=safe_address("".join(urls[:1])), extras=marked(rest))
+    first = SearchCall(call_id, kind="open", url=safe_url("".join(urls[:1])), extras=marked(rest))
     return [first, *(_further(call_id, number, url) for number, url in enumerate(urls[1:], 1))]
 
 
@@ -115,7 +115,7 @@ def _encode_opened(result: SearchResult, call: SearchCall) -> JsonObject:
 
 def _further(call_id: str, number: int, url: str) -> SearchCall:
     part_of: JsonObject = {"part_of": call_id}
-    return SearchCall(f"{call_id}.{number}", kind="open", url=safe_address(url), extras={NAME: part_of})
+    return SearchCall(f"{call_id}.{number}", kind="open", url=safe_url(url), extras={NAME: part_of})
 
 
 def _opened(item: Fields, call_id: str) -> SearchResult:

@@ -12,8 +12,8 @@ from groundwire.dialects.fields import Fields
 from groundwire.dialects.openai_chat.parts import NAME, marked, own
 from groundwire.model import Evidence, Json, JsonObject, Source, SourceState, Span
 from groundwire.model.value import value
-from groundwire.text.markers import is_dagger
-from groundwire.text.urls import safe_address
+from groundwire.text.annotate import is_dagger
+from groundwire.text.urls import safe_url
 
 # A page under the names of all who list some: Perplexity, Groq, Qwen, Hunyuan, Baidu, GLM, Azure.
 _URL = ("url", "link", "uri")
@@ -43,7 +43,7 @@ def decode_annotation(annotation: Fields) -> Annotation | None:
     if annotation.text("type", "url_citation") != "url_citation":
         return None
     body = annotation.obj("url_citation") if annotation.has("url_citation") else annotation
-    source = Source(safe_address(body.text("url")), body.text("title"), "cited")
+    source = Source(safe_url(body.text("url")), body.text("title"), "cited")
     if not source.url and not source.title:
         return None
     place = body if body.has("end_index") else annotation
@@ -77,7 +77,7 @@ def decode_page(page: JsonObject, state: SourceState = "retrieved") -> Source:
         *(_text(page, *keys) for keys in (_URL, _TITLE, _DATE, _SNIPPET)), strict=True
     )
     rest: JsonObject = {key: value for key, value in page.items() if key not in names and value is not None}
-    return Source(safe_address(url), title, state, (snippet,) if snippet else (), date, extras=marked(rest))
+    return Source(safe_url(url), title, state, (snippet,) if snippet else (), date, extras=marked(rest))
 
 
 def _text(page: JsonObject, *names: str) -> tuple[str, str]:

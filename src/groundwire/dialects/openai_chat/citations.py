@@ -25,10 +25,10 @@ from groundwire.dialects.openai_chat.lists import SourceLists
 from groundwire.model import Citation, Cited, Evidence, Json, Source, Span, Warned
 from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import replace
+from groundwire.text.annotate import find_dagger_markers, find_number_markers
 from groundwire.text.links import find_markdown_links
-from groundwire.text.markers import find_dagger_markers, find_number_markers
-from groundwire.text.spans import LinkPlaces, anchor_at
-from groundwire.text.urls import canonical_address
+from groundwire.text.spans import LinkLocator, anchor_at
+from groundwire.text.urls import canonical_url
 
 _SHOWN = re.compile(r"【(\d{1,4})†")
 
@@ -80,7 +80,7 @@ def resolve(
 def _resolved(
     text: str, told: Told, place: Callable[[int], int], shown: Mapping[int, Source]
 ) -> Iterator[Cited | Warned]:
-    links = LinkPlaces(text)
+    links = LinkLocator(text)
     markers = _Markers(text, links)
     loose: list[Evidence] = []
     for annotation in told.annotations:
@@ -105,7 +105,7 @@ class _Markers:
 
     __slots__ = ("_at", "_covered", "_labels", "_links", "_spans", "_text", "_wordings")
 
-    def __init__(self, text: str, links: LinkPlaces) -> None:
+    def __init__(self, text: str, links: LinkLocator) -> None:
         self._text = text
         self._links = links
         self._spans = list(find_dagger_markers(text))
@@ -187,7 +187,7 @@ def _referred(told: Told, place: Callable[[int], int]) -> Iterator[Cited | Warne
 
 
 def _placed(
-    text: str, told: Annotation, place: Callable[[int], int], links: LinkPlaces
+    text: str, told: Annotation, place: Callable[[int], int], links: LinkLocator
 ) -> Iterator[Cited | Warned]:
     span = _verified(text, place(told.start), place(told.end), told.evidence.source.url, links)
     if span is None:
@@ -198,13 +198,13 @@ def _placed(
         yield Cited(Citation(span, (told.evidence,), kind))
 
 
-def _verified(text: str, start: int, end: int, url: str, links: LinkPlaces) -> Span | None:
+def _verified(text: str, start: int, end: int, url: str, links: LinkLocator) -> Span | None:
     """The place told, or the link it meant. A claim stays although a link to its page stands elsewhere:
     only a link as long as the place told, or exactly there in UTF-16 units, was meant."""
     given = Span(start, end)
     if start == end:
         return given if 0 < end <= len(text) else None
-    span = links.place(start, end, url)
+    span = links.locate(start, end, url)
     if span is None or end > len(text) or span.end - span.start == end - start:
         return span
     return span if span == links.as_utf16(given) else given
@@ -216,11 +216,11 @@ def _derived(
     numbers = _numbers(text) if numbered else {}
     links: dict[str, list[Span]] = {}
     for link in find_markdown_links(text):
-        links.setdefault(canonical_address(link.url), []).append(link.span)
+        links.setdefault(canonical_url(link.url), []).append(link.span)
     for number, item in listed:
         if not item.source.url and not item.source.title:
             continue  # it only kept its number
-        spans = [*numbers.get(number, ()), *links.get(canonical_address(item.source.url), ())]
+        spans = [*numbers.get(number, ()), *links.get(canonical_url(item.source.url), ())]
         for span in spans:
             yield Cited(Citation(span, (item,), "marker"))
         if keep and not spans:
@@ -238,9 +238,9 @@ def _numbers(text: str) -> dict[int, list[Span]]:
 def _listed(text: str, told: Told) -> Iterator[tuple[int, Evidence]]:
     """What numbers count where nothing was annotated."""
     pages = told.lists.pages
-    known = {canonical_address(page.url): page for page in pages if page.url}
+    known = {canonical_url(page.url): page for page in pages if page.url}
     if told.annotated and not told.lists.has_addresses:
         return
     for number, source in told.lists.numbered(_numbers(text)).items():
-        page = known.get(canonical_address(source.url), source)
+        page = known.get(canonical_url(source.url), source)
         yield number, cite(replace(page, url=source.url, state="cited"))

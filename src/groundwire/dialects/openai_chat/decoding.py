@@ -54,7 +54,7 @@ from groundwire.model import (
     UsageSeen,
 )
 from groundwire.model.value import replace
-from groundwire.text.markers import MarkerStripper
+from groundwire.text.annotate import MarkerStripper
 
 
 class Decoder(StreamDecoder):
@@ -165,10 +165,10 @@ class Decoder(StreamDecoder):
             self._on_message(message)
             return
         content = message.get("content")
-        if isinstance(content, str) and len(content) > self._stripper.taken:
+        if isinstance(content, str) and len(content) > self._stripper.length_fed:
             told = self.transcript.text(self._text)
-            if content.startswith(told) or len(told) < self._stripper.taken:
-                self._say(content[self._stripper.taken :])
+            if content.startswith(told) or len(told) < self._stripper.length_fed:
+                self._say(content[self._stripper.length_fed :])
         self._on_steps(message)
 
     def _on_message(self, message: Fields) -> None:
@@ -238,9 +238,10 @@ class Decoder(StreamDecoder):
                 self._think(chunk.thought, "thinking")
             self._say(chunk.text)
             self._told.annotations += (
-                replace(note, start=self._stripper.taken, end=self._stripper.taken) for note in chunk.notes
+                replace(note, start=self._stripper.length_fed, end=self._stripper.length_fed)
+                for note in chunk.notes
             )
-            self._told.references += ((self._stripper.taken, number) for number in chunk.references)
+            self._told.references += ((self._stripper.length_fed, number) for number in chunk.references)
 
     def _say(self, words: str) -> None:
         if text := self._stripper.feed(words):
@@ -330,7 +331,7 @@ class Decoder(StreamDecoder):
         text = self.transcript.text(self._text)
         if text and (files := self._told.files()):
             self.emit(ExtrasSeen(self._text, {NAME: {"annotations": files}}))
-        for event in resolve(text, self._told, self._stripper.place, self._searches.shown_pages()):
+        for event in resolve(text, self._told, self._stripper.map_offset, self._searches.shown_pages()):
             self.emit(event)
         for part in (self._text, self._refusal):
             if self.transcript.text(part):

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from groundwire.dialects.fields import as_object
 from groundwire.dialects.openai_chat.annotations import decode_page
 from groundwire.model import Json, JsonObject, Source
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 
 _ADDRESSES = "citations"
 _INSIDE = {"search_info": "search_results", "context": "citations"}
@@ -99,4 +99,4 @@ def _decode_address(item: Json) -> Source:
     """An address, or an object that holds one; an unusable entry keeps its number."""
     if isinstance(item, dict):
         return decode_page(item)
-    return Source(safe_address(item) if isinstance(item, str) else "")
+    return Source(safe_url(item) if isinstance(item, str) else "")

@@ -20,7 +20,7 @@ from groundwire.dialects.openai_chat.annotations import decode_page
 from groundwire.dialects.openai_chat.parts import NAME
 from groundwire.errors import UpstreamWireError
 from groundwire.model import Extras, Json, JsonObject, SearchCall, SearchResult, Source, SourceState
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 
 _OWN: Extras = {NAME: {}}
 _WEB = re.compile(r"search|brows|visit|open|find|web", re.IGNORECASE)
@@ -117,7 +117,7 @@ def _decode_call(arguments: JsonObject, call_id: str) -> SearchCall | None:
         query for query in (*named, *_entries(arguments.get("queries"))) if isinstance(query, str) and query
     )
     addresses = (arguments.get(name) for name in ("url", "id", "link"))
-    url = next((safe for item in addresses if isinstance(item, str) and (safe := safe_address(item))), "")
+    url = next((safe for item in addresses if isinstance(item, str) and (safe := safe_url(item))), "")
     pattern = arguments.get("pattern")
     if isinstance(pattern, str) and pattern:
         return SearchCall(call_id, (), "find", url, pattern, extras=_OWN)

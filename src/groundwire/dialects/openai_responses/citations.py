@@ -23,9 +23,9 @@ from groundwire.dialects.openai_responses.wire import NAME, native
 from groundwire.model import Citation, Evidence, Json, JsonObject, Source, Span, Text
 from groundwire.model.source import Anchor
 from groundwire.model.value import replace, value
-from groundwire.text.links import Link, find_markdown_links
-from groundwire.text.spans import LinkPlaces, anchor_at, anchor_kind, is_link, is_link_at
-from groundwire.text.urls import domain_of, safe_address
+from groundwire.text.links import TextLink, find_markdown_links
+from groundwire.text.spans import LinkLocator, anchor_at, anchor_kind, is_link, is_link_at
+from groundwire.text.urls import domain_of, safe_url
 
 MAX_REPEATS = 2_000
 """How many pieces of citations are told besides the first: one that reaches over several parts has a piece in
@@ -68,7 +68,7 @@ def decode_annotation(fields: Fields) -> Annotation | None:
         return None
     body = fields.obj("url_citation") if fields.has("url_citation") else fields
     url = body.text("url")
-    source = Source(safe_address(url), body.text("title"), "cited")
+    source = Source(safe_url(url), body.text("title"), "cited")
     own = fields.obj(FIELD)
     anchor = own.text("anchor")
     start, end = own.offset("start"), own.offset("end")
@@ -83,7 +83,7 @@ def decode_annotation(fields: Fields) -> Annotation | None:
 
 
 def place(
-    annotation: Annotation, text: str, shift: Callable[[int], int], links: LinkPlaces
+    annotation: Annotation, text: str, shift: Callable[[int], int], links: LinkLocator
 ) -> list[Citation]:
     """The citations an annotation means, in offsets of its part, whose text is complete."""
     certain = place_early(annotation, text, shift)
@@ -91,7 +91,7 @@ def place(
         return [certain]
     span = None
     if annotation.end > annotation.start and not annotation.anchor:
-        span = links.place(shift(annotation.start), shift(annotation.end), annotation.url)
+        span = links.locate(shift(annotation.start), shift(annotation.end), annotation.url)
     if span is not None:
         return [_cite(annotation, text, span)]
     if annotation.end > annotation.start or annotation.anchor or not annotation.url:
@@ -118,7 +118,7 @@ def is_misplaced(annotation: Annotation, citation: Citation) -> bool:
 def derive(text: str) -> Iterator[Citation]:
     """Citations by the links of a text whose provider made none (the Codex backend)."""
     for link in find_markdown_links(text):
-        source = Source(safe_address(link.url), _title_of(link), "cited")
+        source = Source(safe_url(link.url), _title_of(link), "cited")
         if source.url:
             yield Citation(link.span, (Evidence(source, extras={NAME: {"derived": True}}),), "marker")
 
@@ -142,7 +142,7 @@ def anchor_of(annotation: Annotation, words: str) -> Anchor:
     return _ANCHORS.get(annotation.anchor) or anchor_kind(words)
 
 
-def _title_of(link: Link) -> str:
+def _title_of(link: TextLink) -> str:
     """The label of a link, unless it is only a number or whose page it is."""
     named = domain_of("https://" + link.label) != domain_of(link.url)
     return link.label if named and not _NO_TITLE.fullmatch(link.label) else ""

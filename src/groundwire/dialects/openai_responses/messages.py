@@ -48,7 +48,7 @@ from groundwire.model.parts import Phase
 from groundwire.model.request import Role
 from groundwire.model.source import MAX_EVIDENCE
 from groundwire.model.value import replace
-from groundwire.text.spans import LinkPlaces
+from groundwire.text.spans import LinkLocator
 
 _ROLES: dict[str, Role] = {"user": "user", "system": "system", "developer": "developer"}
 _TEXTS = frozenset({"input_text", "output_text", "text"})
@@ -152,7 +152,7 @@ class _InputReader:
         is_refusal = part.text("type") == "refusal"
         text = part.text("refusal" if is_refusal else "text")
         others: list[Json] = []
-        links = LinkPlaces(text)
+        links = LinkLocator(text)
         for fields in part.objs("annotations"):
             annotation = decode_annotation(fields)
             if annotation is None:
@@ -216,7 +216,7 @@ def _decode_image(part: Fields) -> Image:
     return Image(url=url, extras=extras)
 
 
-def _history(annotation: Annotation, text: str, start: int, links: LinkPlaces) -> Iterator[Citation]:
+def _history(annotation: Annotation, text: str, start: int, links: LinkLocator) -> Iterator[Citation]:
     """The citations of an earlier turn, each with the offsets to give back where they are not its span's."""
     for citation in place(annotation, text, lambda offset: offset, links):
         span = citation.span

@@ -27,7 +27,7 @@ from groundwire.model import (
     ToolCall,
 )
 from groundwire.model.source_merge import SourceMerge
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 
 _TROUBLE = {"failed": "unavailable", "incomplete": "unavailable"}
 _TEXT_FIELDS = ("type", "text", "refusal", "annotations", "logprobs")
@@ -62,23 +62,21 @@ def decode_numbers(item: Fields) -> dict[str, Source]:
         return {}
     found = ((result, result.integer("id")) for result in item.objs("results"))
     return {
-        str(number): Source(safe_address(result.text("url")), result.text("title"), "cited")
+        str(number): Source(safe_url(result.text("url")), result.text("title"), "cited")
         for result, number in found
-        if number is not None and safe_address(result.text("url"))
+        if number is not None and safe_url(result.text("url"))
     }
 
 
 def decode_fetch(url: str, call_id: str) -> SearchCall:
     """A page of Perplexity's `fetch_url_results`."""
-    return SearchCall(
-        call_id, kind="open", url=safe_address(url), extras={NAME: {"type": "fetch_url_results"}}
-    )
+    return SearchCall(call_id, kind="open", url=safe_url(url), extras={NAME: {"type": "fetch_url_results"}})
 
 
 def decode_fetched(content: Fields, call_id: str) -> SearchResult:
     """What Perplexity read on a page."""
     snippet = content.text("snippet")
-    url, title = safe_address(content.text("url")), content.text("title")
+    url, title = safe_url(content.text("url")), content.text("title")
     source = Source(url, title, "opened", (snippet,) if snippet else ())
     return SearchResult(call_id, (source,) if url or title else (), extras={NAME: {}})
 
@@ -132,7 +130,7 @@ def _decode_sources(item: Fields, *, opened: bool) -> Iterator[Source]:
     found: dict[str, SourceMerge] = {}
     listed = item.obj("action").objs("sources")
     for fields in (*listed, *(result for result in item.objs("results") if _is_text(result))):
-        url = safe_address(fields.text("url"))
+        url = safe_url(fields.text("url"))
         title = fields.text("title") or fields.text("name")
         snippet = fields.text("snippet")
         source = Source(

@@ -27,7 +27,7 @@ from groundwire.dialects.json import load_json
 from groundwire.errors import UpstreamWireError, WireError
 from groundwire.model import Json, JsonObject
 from groundwire.model.parts import SearchKind
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 
 _CLIENT_CALLS = frozenset(
     {
@@ -156,7 +156,7 @@ def _query_of_address(item: Fields, arguments: JsonObject) -> str:
     from urllib.parse import parse_qs, urlsplit  # noqa: PLC0415  few items have nothing but an address
 
     for value in (*arguments.values(), item.get("url")):
-        if isinstance(value, str) and safe_address(value):
+        if isinstance(value, str) and safe_url(value):
             found = parse_qs(urlsplit(value).query).get("q")
             if found:
                 return found[0]
@@ -165,7 +165,7 @@ def _query_of_address(item: Fields, arguments: JsonObject) -> str:
 
 def _address(url: str) -> str:
     page, _, fragment = url.partition("#")
-    return safe_address(page if fragment.startswith(_CALL_MARK) else url)
+    return safe_url(page if fragment.startswith(_CALL_MARK) else url)
 
 
 def _arguments(value: Json) -> JsonObject:

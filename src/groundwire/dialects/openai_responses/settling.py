@@ -44,8 +44,8 @@ from groundwire.model import (
 )
 from groundwire.model.parts import Phase
 from groundwire.model.source import MAX_EVIDENCE
-from groundwire.text.markers import MarkerStripper
-from groundwire.text.spans import LinkPlaces
+from groundwire.text.annotate import MarkerStripper
+from groundwire.text.spans import LinkLocator
 
 
 class _Pending:
@@ -127,7 +127,7 @@ class TextReader:
         self._stripper = MarkerStripper(private_only=True)
         self._others: list[Json] = []
         self._kept: set[str] = set()
-        self._links: LinkPlaces | None = None
+        self._links: LinkLocator | None = None
         self._is_described = False
         self.part = decoder.next_part()
         self.phase = phase
@@ -223,10 +223,10 @@ class TextReader:
                 found.append(Citation(span, (annotation.evidence,), anchor_of(annotation, "")))
             elif self.is_complete:
                 found += self._place(annotation, text)
-            elif (citation := place_early(annotation, text, self._stripper.place)) is not None:
+            elif (citation := place_early(annotation, text, self._stripper.map_offset)) is not None:
                 found.append(citation)
             else:
-                is_ahead = self._stripper.place(annotation.end) > len(text)
+                is_ahead = self._stripper.map_offset(annotation.end) > len(text)
                 self._pending.hold(annotation, annotation.end if is_ahead else None)
         return found
 
@@ -235,7 +235,7 @@ class TextReader:
             return self._pending.take_all()
         if self.is_complete:
             return self._pending.take_decided(total)
-        return self._pending.take_due(lambda end: self._stripper.place(end) <= length, total)
+        return self._pending.take_due(lambda end: self._stripper.map_offset(end) <= length, total)
 
     def _whole(self, annotation: Annotation) -> Span | None:
         """The span of which the annotation is a piece, if that is true; cut off where the text broke off."""
@@ -248,8 +248,8 @@ class TextReader:
 
     def _place(self, annotation: Annotation, text: str) -> list[Citation]:
         if self._links is None:
-            self._links = LinkPlaces(text)
-        placed = place(annotation, text, self._stripper.place, self._links)
+            self._links = LinkLocator(text)
+        placed = place(annotation, text, self._stripper.map_offset, self._links)
         if is_misplaced(annotation, placed[0]):
             message = f"The place of a citation of {annotation.url} is not in the text."
             self._decoder.emit(Warned("citation_unplaced", message))

@@ -28,7 +28,7 @@ from groundwire.errors import WireError
 from groundwire.model import Answer, Citation, JsonObject, Source, Span, Text
 from groundwire.model.parts import Phase
 from groundwire.model.value import value
-from groundwire.text.markers import place_markers, strip_markers
+from groundwire.text.annotate import NumberWriter, annotate_numbers
 from groundwire.text.sources import Numbering
 
 _MARKER = re.compile(r"\[(\d{1,6})\](?!\()")
@@ -169,7 +169,8 @@ def _place(answer: Answer, numbering: Numbering) -> tuple[str, list[Insertion], 
         if text:
             insertions.append(Insertion(len(text), len(text) + len(_BREAK), None))
             text += _BREAK
-        written = strip_markers(place_markers(words, _ending_in(answer, start, len(words)), disguised))
+        cited = _ending_in(answer, start, len(words))
+        written = annotate_numbers(words, cited, NumberWriter(disguised), strip=True).text
         text = _unmask(text, written, disguise, insertions)
         start += len(words)
     return text, insertions, tuple(phase for phase, _ in stretches) if len(stretches) > 1 else ("",)

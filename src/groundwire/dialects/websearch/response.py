@@ -42,7 +42,7 @@ from groundwire.model import (
 from groundwire.model.value import replace
 from groundwire.text.markdown import render_sources
 from groundwire.text.sources import number_answer
-from groundwire.text.urls import domain_of, safe_address
+from groundwire.text.urls import domain_of, safe_url
 
 _NOTHING = "No information found."
 _RETURNED = re.compile(r'Search results for "(.*)" returned\.', re.DOTALL)
@@ -105,7 +105,7 @@ def _encode_result(answer: Answer, query: str) -> tuple[JsonObject, JsonObject]:
         return _encode_nothing(query), {}
     prefix = f'Web search results for "{query}":\n\n'
     numbering = number_answer(answer)
-    sources = [replace(source, url=safe_address(source.url)) for source in numbering.sources]
+    sources = [replace(source, url=safe_url(source.url)) for source in numbering.sources]
     rendered = render(answer, numbering, len(prefix))
     body: JsonObject = {
         "llmContent": f"{prefix}{rendered.text}" + (f"\n\n{render_sources(sources)}" if sources else ""),
@@ -183,7 +183,7 @@ def _list_in(content: str, start: int, count: int) -> tuple[int, list[str]]:
 
 def _decode_source(entry: Fields) -> Source:
     web = entry.obj("web")
-    return Source(safe_address(web.text("uri")), web.text("title"))
+    return Source(safe_url(web.text("uri")), web.text("title"))
 
 
 def _tell_search(query: str, sources: Sequence[Source]) -> Iterator[Event]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from groundwire.credentials.files import PRIVATE, make_private_folder
 from groundwire.errors import ConfigError
-from groundwire.text.urls import canonical_address
+from groundwire.text.urls import canonical_url
 
 _VERSION = 1
 _STALE = 7 * 86400
@@ -36,14 +36,14 @@ class Frontier:
 
     def add(self, url: str, depth: int) -> None:
         """Remember an address, once."""
-        key = canonical_address(url)
+        key = canonical_url(url)
         if key not in self._seen and len(self._seen) < _MOST:
             self._seen[key] = None
             self._queue.append((url, depth))
 
     def is_new(self, url: str) -> bool:
         """Has the address not been seen yet? From now on it has."""
-        key = canonical_address(url)
+        key = canonical_url(url)
         new = key not in self._seen
         self._seen[key] = None
         return new
@@ -96,7 +96,7 @@ class Frontier:
             seen, visited = [str(key) for key in told["seen"]], int(told["visited"])
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return False
-        if told.get("version") != _VERSION or canonical_address(start) not in seen or not queue:
+        if told.get("version") != _VERSION or canonical_url(start) not in seen or not queue:
             return False
         self._queue.extend(queue)
         self._seen.update(dict.fromkeys(seen))

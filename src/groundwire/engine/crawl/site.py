@@ -8,7 +8,7 @@ from groundwire.engine.crawl.frontier import Frontier
 from groundwire.engine.crawl.outcomes import Gathered, Outcome, Scope
 from groundwire.engine.crawl.visits import Visitor, host_of
 from groundwire.engine.read.formats import SUFFIXES
-from groundwire.text.urls import canonical_address
+from groundwire.text.urls import canonical_url
 
 _PAGES = frozenset((*SUFFIXES, "", ".php", ".asp", ".aspx", ".jsp", ".cgi", ".shtml", ".do"))
 _LONGEST_SUFFIX = 5
@@ -34,7 +34,7 @@ async def gather_site(
 def _is_first(gathered: Gathered, url: str, frontier: Frontier) -> bool:
     """A page that names another address as its own is told once, whatever the number of its addresses."""
     own = gathered.page.url
-    return canonical_address(own) == canonical_address(url) or frontier.is_new(own)
+    return canonical_url(own) == canonical_url(url) or frontier.is_new(own)
 
 
 def _may_be_page(url: str) -> bool:

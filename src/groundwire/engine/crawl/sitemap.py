@@ -11,7 +11,7 @@ from groundwire.engine.crawl.outcomes import Outcome, Scope, Skipped
 from groundwire.engine.crawl.visits import Visitor, host_of
 from groundwire.engine.read.decoding import decode
 from groundwire.model.value import value
-from groundwire.text.urls import canonical_address, safe_address
+from groundwire.text.urls import canonical_url, safe_url
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -57,7 +57,7 @@ async def gather_sitemap(url: str, scope: Scope, visitor: Visitor) -> AsyncGener
                 maps.add(inner)
                 waiting.append(inner)
         for address in listed.pages:
-            key = canonical_address(address)
+            key = canonical_url(address)
             if key in pages or len(pages) >= scope.pages:
                 continue
             pages.add(key)
@@ -73,7 +73,7 @@ def parse_sitemap(data: bytes) -> Sitemap:
 
     data = _unpacked(data)
     if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        lines = (safe_address(line) for line in decode(data).splitlines()[:_MOST_ADDRESSES])
+        lines = (safe_url(line) for line in decode(data).splitlines()[:_MOST_ADDRESSES])
         return Sitemap(tuple(filter(None, lines)))
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True
@@ -92,7 +92,7 @@ def _addresses(root: etree._Element, kind: str) -> tuple[str, ...]:
     found: list[str] = []
     for entry in root.iterchildren(f"{{*}}{kind}"):
         loc = entry.find("{*}loc")
-        address = safe_address(loc.text or "") if loc is not None else ""
+        address = safe_url(loc.text or "") if loc is not None else ""
         if address:
             found.append(address)
         if len(found) >= _MOST_ADDRESSES:

@@ -17,7 +17,7 @@ from groundwire.engine.crawl.visits import Visitor, host_of
 from groundwire.engine.pages import Page
 from groundwire.errors import RequestError
 from groundwire.model.value import replace
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 from groundwire.transport.fetch import Fetcher
 
 What: TypeAlias = str | Path
@@ -27,7 +27,7 @@ What: TypeAlias = str | Path
 def recognise(text: str, cwd: str = "") -> What:
     """What is meant; `RequestError` if it is neither a web address nor a file."""
     if text.lower().startswith(("http://", "https://")):
-        address = safe_address(text).partition("#")[0]
+        address = safe_url(text).partition("#")[0]
         if not host_of(address):
             raise RequestError(f"{text!r} is no web address")
         return address

@@ -13,7 +13,7 @@ from groundwire.engine.read import document_of
 from groundwire.engine.read.apart import read_apart
 from groundwire.engine.read.formats import MEDIA_TYPES
 from groundwire.engine.read.pagemaking import missing_extra
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 from groundwire.transport.fetch import Fetched, media_of
 from groundwire.transport.threads import in_thread
 
@@ -80,7 +80,7 @@ def _records(path: Path) -> Iterator[Fetched | Skipped]:
 
 def _page_in(record: ArcWarcRecord) -> Fetched | None:
     """What a record holds; None if it is no page."""
-    url = safe_address(record.rec_headers.get_header("WARC-Target-URI") or "")
+    url = safe_url(record.rec_headers.get_header("WARC-Target-URI") or "")
     if record.rec_type not in ("response", "resource") or not url:
         return None
     fetched = _fetched(record, url)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from groundwire.model import SearchOptions, Source, Warned
 from groundwire.model.value import value
-from groundwire.text.urls import domain_of, safe_address
+from groundwire.text.urls import domain_of, safe_url
 
 Admits: TypeAlias = Callable[[SearchOptions, Source], bool]
 """Do the domain lists allow this source?"""
@@ -33,7 +33,7 @@ class Hit:
 
 def hit_of(url: str, title: str, **told: str) -> Hit | None:
     """A result whose address can be shown; None otherwise."""
-    address = safe_address(url)
+    address = safe_url(url)
     if not address:
         return None
     told["published"] = day_of(told.get("published", ""))

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from groundwire.model.value import value
-from groundwire.text.domains import entry_parts, plain_host
+from groundwire.text.domains import entry_parts, normalise_host
 from groundwire.text.urls import domain_of
 
 
@@ -23,7 +23,7 @@ def hosts_above(url: str) -> list[str]:
 # Pages come by the site.
 @lru_cache(1024)
 def _above(host: str) -> tuple[str, ...]:
-    labels = plain_host(host).split(".")
+    labels = normalise_host(host).split(".")
     return tuple(".".join(labels[at:]) for at in range(len(labels)) if labels[at])
 
 

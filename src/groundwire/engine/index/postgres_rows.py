@@ -21,7 +21,7 @@ from groundwire.engine.index.words import (
 )
 from groundwire.engine.pages import Page
 from groundwire.model.value import field_names, replace, value
-from groundwire.text.urls import canonical_address
+from groundwire.text.urls import canonical_url
 
 # What PostgreSQL cannot keep in a text. One sign for one sign, so that positions stay.
 _UNKEPT = re.compile("[\x00\ud800-\udfff]")
@@ -87,7 +87,7 @@ def shared_by_passages(page: Page) -> Shared:
     """What is looked up by, of the page as a whole."""
     language = page.language[:2].casefold() or guessed_language(page.text)
     hosts = hosts_above(page.url)
-    path = canonical_address(page.url).partition("?")[0].partition("/")[2]
+    path = canonical_url(page.url).partition("?")[0].partition("/")[2]
     return Shared(
         _CONFIGURATIONS.get(language, "simple"),
         lookup_text(f"{page.title} {split_names(page.title)}"),

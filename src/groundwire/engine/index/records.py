@@ -26,7 +26,7 @@ from groundwire.engine.index.formats import PIECE_BITS
 from groundwire.engine.index.words import fingerprint
 from groundwire.engine.pages import Page
 from groundwire.model.value import value
-from groundwire.text.urls import canonical_address, domain_of
+from groundwire.text.urls import canonical_url, domain_of
 
 _PATIENCE = 30.0
 _LISTED_AT_ONCE = 500
@@ -78,7 +78,7 @@ def transaction(store: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> It
 def key_of(url: str) -> str:
     """Equal for addresses of the same page. Fragments count: documentation has many pages in one."""
     fragment = url.partition("#")[2]
-    return _sound(canonical_address(url) + (f"#{fragment}" if fragment and domain_of(url) else ""))
+    return _sound(canonical_url(url) + (f"#{fragment}" if fragment and domain_of(url) else ""))
 
 
 def add_pages(store: sqlite3.Connection, pages: Iterable[Page]) -> Stored:

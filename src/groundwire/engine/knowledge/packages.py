@@ -15,7 +15,7 @@ from groundwire.engine.knowledge.inventory import PART_OF
 from groundwire.engine.knowledge.readme import plain
 from groundwire.engine.pages import Page
 from groundwire.model.value import value
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 
 COLLECTION = "packages"
 OWN = "groundwire"
@@ -85,7 +85,7 @@ def project_address(metadata: PackageMetadata) -> str:
         label, _, address = line.partition(",")
         told[re.sub(r"[^a-z]", "", label.lower())] = address.strip()
     for kind in _KINDS:
-        if address := safe_address(told.get(kind, "")):
+        if address := safe_url(told.get(kind, "")):
             return address
     return pypi_address(_NAME.sub("-", metadata["Name"]).lower())
 

@@ -11,7 +11,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 from lxml import etree
 
 from groundwire.engine.read.dates import normal_date
-from groundwire.text.urls import domain_of, safe_address
+from groundwire.text.urls import domain_of, safe_url
 
 _AGENT = "groundwire"
 _PARTS = re.compile(r"[-_,;\s]")
@@ -76,7 +76,7 @@ def canonical_of(root: etree._Element, url: str, base: str) -> str:
     """The address it wants to be known by, if that is on the same host."""
     for link in root.iter("link"):
         if "canonical" in (link.get("rel") or "").lower().split():
-            address = safe_address(urldefrag(_joined(base, link.get("href"))).url)
+            address = safe_url(urldefrag(_joined(base, link.get("href"))).url)
             if address and len(address) <= _LONGEST_ADDRESS and domain_of(address) == domain_of(url):
                 return address
     return ""
@@ -89,7 +89,7 @@ def links_of(root: etree._Element, base: str) -> tuple[str, ...]:
         href = link.get("href")
         if not href or "nofollow" in (link.get("rel") or "").lower().split():
             continue
-        address = safe_address(urldefrag(_joined(base, href)).url)
+        address = safe_url(urldefrag(_joined(base, href)).url)
         if address and len(address) <= _LONGEST_ADDRESS:
             found[address] = None
             if len(found) >= _MOST_LINKS:

@@ -16,9 +16,9 @@ from groundwire.engine.crawl.storing import Storing, Tally
 from groundwire.engine.index.base import Index, Stored
 from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import YELLOW, Console
-from groundwire.faces.cli.printable import one_line, printable_json
 from groundwire.faces.cli.status import Status
 from groundwire.model import JsonObject
+from groundwire.text.sanitise import escape_invisible_json, one_line
 from groundwire.transport.fetch import Fetcher
 from groundwire.transport.ssrf import PUBLIC, REFUSED, Rules
 
@@ -107,7 +107,7 @@ class _Adding:
     def conclude(self) -> None:
         """Say what became of everything."""
         if self._arguments.json:
-            told = printable_json(dump_json({"version": 1, **encode_tally(self._tally)}))
+            told = escape_invisible_json(dump_json({"version": 1, **encode_tally(self._tally)}))
             self._console.write(told + "\n")
         else:
             for line in tally_lines(self._tally):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TextIO
 
 from groundwire.faces.cli.grammar import UsageError
-from groundwire.faces.cli.printable import printable
+from groundwire.text.sanitise import sanitise
 
 if TYPE_CHECKING:
     from groundwire.config.schema import Config
@@ -103,7 +103,7 @@ class Console:
 
     def print(self, text: str = "") -> None:
         """A line of data."""
-        self.stdout.write(printable(text) + "\n")
+        self.stdout.write(sanitise(text) + "\n")
         self.stdout.flush()
 
     def write(self, text: str) -> None:
@@ -113,7 +113,7 @@ class Console:
 
     def note(self, text: str, style: str = "") -> None:
         """A line for the person, not for the next program."""
-        text = printable(text)
+        text = sanitise(text)
         self.write_note((styled(text, style) if style and self.notes_colored else text) + "\n")
 
     def write_note(self, text: str) -> None:

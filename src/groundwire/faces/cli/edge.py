@@ -14,7 +14,7 @@ from groundwire.errors import AllTargetsFailed, GroundwireError
 from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import RED, Console
 from groundwire.faces.cli.parsers import UsageError
-from groundwire.faces.cli.printable import one_line
+from groundwire.text.sanitise import one_line
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|COOKIE")
 

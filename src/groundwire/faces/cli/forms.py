@@ -8,15 +8,14 @@ from groundwire.dialects.extras import VERSION, encode_citation, encode_search, 
 from groundwire.dialects.json import dump_json
 from groundwire.errors import GroundwireError
 from groundwire.faces.cli.exits import ending_of
-from groundwire.faces.cli.marked import mark, paragraph_breaks, split_marks
-from groundwire.faces.cli.printable import one_line, printable, printable_json
-from groundwire.model import Answer, Event, Json, JsonObject, Usage
+from groundwire.model import Answer, Event, Json, JsonObject, SearchCall, Usage
 from groundwire.model.json import encode
 from groundwire.model.value import field_names, value
-from groundwire.text.markdown import render_answer
-from groundwire.text.plain import in_markdown
+from groundwire.text.annotate import NumberWriter, annotate_numbers, paragraph_breaks
+from groundwire.text.markdown import render_answer, to_markdown
+from groundwire.text.sanitise import escape_invisible_json, one_line, sanitise
 from groundwire.text.sources import Numbering, label_of, number_answer
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 
 _SIGNS = re.compile(r"([\\\[\]`*_<>])")
 
@@ -32,34 +31,33 @@ class Asked:
 
 def as_json(answer: Answer, asked: Asked) -> str:
     """The answer as one JSON object."""
-    return printable_json(dump_json(encode_answer(answer, asked)))
+    return escape_invisible_json(dump_json(encode_answer(answer, asked)))
 
 
 def as_line(event: Event) -> str:
     """An event as one line of JSON."""
-    return printable_json(dump_json(encode(event)))
+    return escape_invisible_json(dump_json(encode(event)))
 
 
 def as_text(answer: Answer) -> str:
     """The answer to read: numbers where sources are cited, and the list of them."""
-    return printable(render_answer(answer))
+    return sanitise(render_answer(answer))
 
 
 def as_raw(answer: Answer) -> str:
     """The words alone."""
-    return printable(answer.text)
+    return sanitise(answer.text)
 
 
 def as_markdown(answer: Answer) -> str:
     """The answer as Markdown: numbers that are links, and a list of sources."""
-    answer = in_markdown(answer)
+    answer = to_markdown(answer)
     numbering = number_answer(answer)
-    words = mark(answer.text, answer.citations, numbering.number, paragraph_breaks(answer))
-    body = "".join(
-        piece if isinstance(piece, str) else _reference(piece, numbering) for piece in split_marks(words)
-    )
+    writer = NumberWriter(numbering.number, lambda number: _reference(number, numbering))
+    breaks = paragraph_breaks(answer, after=(SearchCall,))
+    body = annotate_numbers(answer.text, answer.citations, writer, breaks, strip=True).text
     lines = [_entry(number, numbering) for number in range(1, len(numbering.sources) + 1)]
-    return printable("\n".join([body.rstrip(), "", "## Sources", "", *lines] if lines else [body.rstrip()]))
+    return sanitise("\n".join([body.rstrip(), "", "## Sources", "", *lines] if lines else [body.rstrip()]))
 
 
 def encode_answer(answer: Answer, asked: Asked) -> JsonObject:
@@ -119,5 +117,5 @@ def _entry(number: int, numbering: Numbering) -> str:
 
 def _target(numbering: Numbering, number: int) -> str:
     """An address as Markdown takes it between round brackets."""
-    url = safe_address(numbering.sources[number - 1].url)
+    url = safe_url(numbering.sources[number - 1].url)
     return url.replace("(", "%28").replace(")", "%29")

@@ -124,9 +124,9 @@ def count(text: str) -> int:
 
 def address(text: str) -> str:
     """An address of the web without query and fragment."""
-    from groundwire.text.urls import safe_address  # noqa: PLC0415  only where there is something to check
+    from groundwire.text.urls import safe_url  # noqa: PLC0415  only where there is something to check
 
-    safe = safe_address(text)
+    safe = safe_url(text)
     if not safe or "?" in safe or "#" in safe:
         raise argparse.ArgumentTypeError(f"{text!r}: expected an address such as https://docs.example.com/")
     return safe

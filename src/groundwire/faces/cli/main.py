@@ -11,7 +11,7 @@ from argparse import Namespace
 from importlib import import_module
 
 from groundwire.faces.cli.parsers import COMMANDS, OVERVIEW, UsageError, spread_domains
-from groundwire.faces.cli.printable import one_line
+from groundwire.text.sanitise import one_line
 
 _INTERRUPTED = 130
 _USAGE = 2

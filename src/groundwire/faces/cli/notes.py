@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from groundwire.faces.cli.console import BOLD, DIM, YELLOW, Console, linked, styled
 from groundwire.faces.cli.forms import Asked, answered_by
-from groundwire.faces.cli.live import Order
 from groundwire.faces.cli.paper import shortened, text_width
-from groundwire.faces.cli.printable import one_line
 from groundwire.model import NOTHING_FOUND, Answer, Citation, Source, Usage
 from groundwire.model.events import FinishReason
-from groundwire.text.domains import domain_shown
-from groundwire.text.sources import label_of
-from groundwire.text.urls import safe_address
+from groundwire.text.domains import display_domain
+from groundwire.text.sanitise import one_line
+from groundwire.text.sources import SourceNumberer, label_of
+from groundwire.text.urls import safe_url
 
 """The detail of an answer's end when no page answers: then its text says so, and claims nothing."""
 
@@ -27,7 +26,9 @@ _ENDINGS: Mapping[FinishReason, str] = {
 }
 
 
-def write_sources(console: Console, order: Order, unplaced: Sequence[Citation], answer: Answer) -> None:
+def write_sources(
+    console: Console, order: SourceNumberer, unplaced: Sequence[Citation], answer: Answer
+) -> None:
     """The list of sources, with the claims that could not be numbered where they stand."""
     if not order.sources:
         return
@@ -88,9 +89,9 @@ def _counts(usage: Usage) -> Iterator[str]:
 
 def _entry(console: Console, number: int, source: Source, columns: int) -> Iterator[str]:
     label = shortened(one_line(label_of(source)), columns - len(_indented(number)))
-    url = safe_address(source.url)
+    url = safe_url(source.url)
     mark = f"[{number}]"
-    domain = one_line(domain_shown(source))
+    domain = one_line(display_domain(source))
     shown = linked(label, url) if url and console.linked else label
     yield f"{_faint(console, mark)} {shown}"
     if not url:
@@ -103,7 +104,9 @@ def _entry(console: Console, number: int, source: Source, columns: int) -> Itera
         yield _indented(number) + _faint(console, url)
 
 
-def _claims(source: Source, unplaced: Iterable[Citation], answer: Answer, order: Order) -> Iterator[str]:
+def _claims(
+    source: Source, unplaced: Iterable[Citation], answer: Answer, order: SourceNumberer
+) -> Iterator[str]:
     for citation in unplaced:
         numbers = {order.number(item.source) for item in citation.evidence}
         if citation.span is not None and order.number(source) in numbers:

@@ -19,7 +19,7 @@ _PIECES = re.compile(r"\n|[ \t]+|[^\s]+|\s")
 _LONGEST_INDENT = 12
 
 
-class Paper:
+class LineWriter:
     """Takes runs and writes lines."""
 
     def __init__(self, width: int, write: Callable[[str], None]) -> None:
@@ -36,7 +36,7 @@ class Paper:
         """Lines above the one that is being written."""
 
     @property
-    def fresh(self) -> bool:
+    def at_line_start(self) -> bool:
         """Does the next word begin a line?"""
         return not (self._column or self._word or self._space)
 
@@ -61,7 +61,7 @@ class Paper:
 
     def end_line(self) -> None:
         """Go on at the beginning of a line."""
-        if not self.fresh:
+        if not self.at_line_start:
             self._end_line()
             self._flush()
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from groundwire.faces.cli.console import DIM, Console, styled
 from groundwire.faces.cli.paper import shortened
-from groundwire.faces.cli.printable import one_line
 from groundwire.model import Event, SearchCalled, SearchStarted
+from groundwire.text.sanitise import one_line
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _PLAIN_FRAMES = "-\\|/"

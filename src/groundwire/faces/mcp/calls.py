@@ -15,9 +15,9 @@ from groundwire.faces.mcp.progress import Watched
 from groundwire.faces.mcp.tool_list import FETCH, SEARCH, Asker
 from groundwire.model import Answer, Event, Json, JsonObject, Source
 from groundwire.model.value import value
-from groundwire.text.sanitise import shown, visible, visible_json
+from groundwire.text.sanitise import sanitise, sanitise_json, sanitise_with_offsets
 from groundwire.text.sources import label_of, number_answer, number_sources
-from groundwire.text.urls import safe_address
+from groundwire.text.urls import safe_url
 from groundwire.tools import call_tool
 from groundwire.tools.registry import WEBSEARCH
 
@@ -71,8 +71,8 @@ async def _called(
 
 def _visible(told: Told) -> Told:
     """The same without invisible characters; places in the text, which the extension tells, move along."""
-    text, place = shown(told.text)
-    structured = as_object(visible_json(told.structured))
+    text, place = sanitise_with_offsets(told.text)
+    structured = as_object(sanitise_json(told.structured))
     extension = as_object(structured.get(FIELD))
     if structured.get("llmContent") == text and isinstance(inserted := extension.get("inserted"), list):
         moved: list[Json] = [
@@ -81,7 +81,7 @@ def _visible(told: Told) -> Told:
             if isinstance(pair, list)
         ]
         structured[FIELD] = {**extension, "inserted": moved}
-    links = tuple(Link(link.url, visible(link.title), visible(link.passage)) for link in told.links)
+    links = tuple(Link(link.url, sanitise(link.title), sanitise(link.passage)) for link in told.links)
     return Told(text, structured, links, told.failed)
 
 
@@ -121,7 +121,7 @@ def _links(answer: Answer, sources: tuple[Source, ...]) -> Iterator[Link]:
         item.source.url: item.quote for cited in answer.citations for item in cited.evidence if item.quote
     }
     for source in sources:
-        if url := safe_address(source.url):
+        if url := safe_url(source.url):
             passage = quotes.get(source.url) or (source.excerpts[0] if source.excerpts else "")
             yield Link(url, label_of(source), " ".join(passage.split())[:_PASSAGE])
 

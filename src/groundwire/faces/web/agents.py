@@ -14,10 +14,10 @@ from groundwire.faces.web.app import Face, Page, PageRequest
 from groundwire.faces.web.auth import read_form
 from groundwire.faces.web.headers import send_away, send_file
 from groundwire.faces.web.pages import limits_of
-from groundwire.faces.web.visible import one_line
 from groundwire.model import Location
 from groundwire.model.value import replace
 from groundwire.store.base import Agent, Texts
+from groundwire.text.sanitise import one_line
 
 _PLACE = "agents"
 

@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
 from groundwire.chat.links import web_link
-from groundwire.chat.paragraphs import breaks_of
 from groundwire.chat.states import State, is_ungrounded, state_of
-from groundwire.faces.web.markdown import REL, write_prose
+from groundwire.faces.web.markdown import REL, render_text
 from groundwire.faces.web.messages import Note, error_note, finish_note, search_failure, warning_note
 from groundwire.faces.web.suggestions import Suggestion, read_suggestions
-from groundwire.faces.web.visible import one_line, seen, shown
 from groundwire.model import (
     Answer,
     Citation,
@@ -20,12 +18,13 @@ from groundwire.model import (
     SearchCall,
     SearchResult,
     Source,
-    Span,
     ToolCall,
 )
-from groundwire.model.value import replace, value
+from groundwire.model.value import value
 from groundwire.store.base import StoredMessage
-from groundwire.text.plain import in_markdown
+from groundwire.text.annotate import MarkerStripper, map_citation, paragraph_breaks
+from groundwire.text.markdown import to_markdown
+from groundwire.text.sanitise import one_line, sanitise, sanitise_with_offsets
 from groundwire.text.sources import Numbering, label_of, number_answer, number_sources
 
 _LONGEST_PASSAGE = 400
@@ -106,7 +105,7 @@ def view_of(
     if not isinstance(answer, Answer):
         answer = Answer()
     numbering = number_answer(answer) if answer.citations else Numbering((), {})
-    blocks, whole = _written(answer, numbering, message.id, texts["source"])
+    blocks, whole = _render(answer, numbering, message.id, texts["source"])
     others = number_sources(source for source in answer.sources if numbering.number(source) is None).sources
     state = state_of(answer)
     return AnswerView(
@@ -129,26 +128,29 @@ def view_of(
         (answer.usage.input_tokens or 0) + (answer.usage.output_tokens or 0),
         answer.usage.searches or len(_queries(answer)),
         answer.usage.cost,
-        seen("\n\n".join(part.text for part in answer.parts if isinstance(part, Reasoning))).strip(),
+        sanitise("\n\n".join(part.text for part in answer.parts if isinstance(part, Reasoning))).strip(),
         tuple(one_line(part.name) for part in answer.parts if isinstance(part, ToolCall)),
         message.created,
     )
 
 
-def _written(answer: Answer, numbering: Numbering, name: str, label: str) -> tuple[tuple[str, ...], str]:
-    answer = in_markdown(answer)
-    text, place = shown(answer.text)
-    citations = [_moved(citation, place) for citation in answer.citations]
-    breaks = sorted({place(point) for point in breaks_of(answer)})
+def _render(answer: Answer, numbering: Numbering, name: str, label: str) -> tuple[tuple[str, ...], str]:
+    """The blocks of HTML, and the chips of citations that have no position in them."""
+    answer = to_markdown(answer)
+    text, map_offset = display_text(answer.text)
+    citations = [map_citation(citation, map_offset) for citation in answer.citations]
+    breaks = sorted({map_offset(offset) for offset in paragraph_breaks(answer, after=(object,))})
     write = _chip_writer(numbering, name, label)
-    prose = write_prose(text, citations, breaks, write)
-    return prose.blocks, write(prose.unplaced, -1) if prose.unplaced else ""
+    rendered = render_text(text, citations, breaks, write)
+    return rendered.blocks, write(rendered.unplaced, -1) if rendered.unplaced else ""
 
 
-def _moved(citation: Citation, place: Callable[[int], int]) -> Citation:
-    if citation.span is None:
-        return citation
-    return replace(citation, span=Span(place(citation.span.start), place(citation.span.end)))
+def display_text(text: str) -> tuple[str, Callable[[int], int]]:
+    """The text without internal markers of providers and invisible characters, and a map of its offsets."""
+    stripper = MarkerStripper()
+    stripped = stripper.feed(text) + stripper.close()
+    sanitised, map_offset = sanitise_with_offsets(stripped)
+    return sanitised, lambda offset: map_offset(stripper.map_offset(offset))
 
 
 def _chip_writer(numbering: Numbering, name: str, label: str) -> Callable[[Sequence[Citation], int], str]:

@@ -6,7 +6,7 @@ from html import escape
 from math import floor, log10
 
 from groundwire.chat.spending import Series
-from groundwire.faces.web.visible import one_line
+from groundwire.text.sanitise import one_line
 
 WIDTH, HEIGHT = 720, 180
 _LEFT, _BOTTOM, _TOP = 52, 24, 10

@@ -27,10 +27,10 @@ from groundwire.faces.web.answers import AnswerView
 from groundwire.faces.web.app import Face, Page, PageRequest
 from groundwire.faces.web.auth import LARGEST, Visit, check_token, read_form
 from groundwire.faces.web.headers import PRIVATE, SECURITY, event, send_away, send_refusal
-from groundwire.faces.web.visible import one_line
 from groundwire.faces.web.windows import reach_of, window_of
 from groundwire.model import Json, Message
 from groundwire.store.base import Agent, StoredMessage
+from groundwire.text.sanitise import one_line
 
 TOKEN = "x-groundwire-token"  # noqa: S105  the name of a header
 _HEAD = (("content-type", "text/event-stream; charset=utf-8"), ("x-accel-buffering", "no"))

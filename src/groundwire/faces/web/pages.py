@@ -19,10 +19,10 @@ from groundwire.chat.states import state_of
 from groundwire.chat.turns import Turn
 from groundwire.faces.web.answers import AnswerView, view_of
 from groundwire.faces.web.auth import Visit
-from groundwire.faces.web.visible import one_line, seen
 from groundwire.model import Answer, Message
 from groundwire.model.value import value
 from groundwire.store.base import Agent, StoredMessage
+from groundwire.text.sanitise import one_line, sanitise
 
 HERE = Path(__file__).parent
 STATIC = "/static"
@@ -78,7 +78,7 @@ class Pages:
     def question(self, visit: Visit, message: StoredMessage) -> Markup:
         """A question in the log."""
         content = message.content if isinstance(message.content, Message) else Message("user", ())
-        text, controls = seen(content.text), readable_controls(content)
+        text, controls = sanitise(content.text), readable_controls(content)
         limits = (
             self.texts[visit.language]["unreadable_controls"] if controls is None else limits_of(controls)
         )
@@ -92,7 +92,7 @@ class Pages:
         html = self._kept.get(key)
         if html is None:
             view = self.view(visit, agent, message)
-            html = self._answer(visit, agent, view, question=question, footnoted=seen(footnoted(content)))
+            html = self._answer(visit, agent, view, question=question, footnoted=sanitise(footnoted(content)))
             if view.state != "running":
                 self._keep(key, html)
         return html

@@ -5,9 +5,9 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 from groundwire.chat.links import web_link
-from groundwire.faces.web.visible import one_line
 from groundwire.model.value import value
-from groundwire.text.urls import is_host_of
+from groundwire.text.sanitise import one_line
+from groundwire.text.urls import is_same_or_subdomain
 
 _LONGEST = 100_000
 _MOST = 20
@@ -40,7 +40,11 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "a":
             link = web_link(dict(attrs).get("href") or "")
-            ours = link is not None and is_host_of(link.host, _GOOGLE) and link.href.startswith("https:")
+            ours = (
+                link is not None
+                and is_same_or_subdomain(link.host, _GOOGLE)
+                and link.href.startswith("https:")
+            )
             self._href = link.href if link is not None and ours else ""
             self._words = []
 

@@ -9,16 +9,16 @@ from groundwire.config.schema import Config, Setting
 from groundwire.dialects.json import dump_json
 from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import DIM, Console, styled
-from groundwire.faces.cli.printable import one_line, printable_json
 from groundwire.faces.cli.session import configure
 from groundwire.model import JsonObject
+from groundwire.text.sanitise import escape_invisible_json, one_line
 
 
 def run(arguments: Namespace, console: Console) -> int:
     """Print the settings."""
     config = configure(arguments, console)
     if arguments.json:
-        console.write(printable_json(dump_json(_encode(config))) + "\n")
+        console.write(escape_invisible_json(dump_json(_encode(config))) + "\n")
         return exits.OK
     for setting in config.settings:
         line = one_line(f"{setting.name} = {_shown(setting)}")

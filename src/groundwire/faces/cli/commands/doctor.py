@@ -14,9 +14,9 @@ from groundwire.faces.cli.checkup import Asked, Check, State
 from groundwire.faces.cli.commands.providers import SWITCHED_OFF, encode_status, switched_off
 from groundwire.faces.cli.console import BOLD, DIM, RED, Console, styled
 from groundwire.faces.cli.edge import report, sentence
-from groundwire.faces.cli.printable import one_line, printable_json
 from groundwire.faces.cli.session import Asker, configure
 from groundwire.model import Json, JsonObject
+from groundwire.text.sanitise import escape_invisible_json, one_line
 
 _SIGNS: Mapping[State, str] = {"ok": "+", "problem": "!", "note": " "}
 _STYLES: Mapping[State, str] = {"ok": "", "problem": RED, "note": DIM}
@@ -40,7 +40,7 @@ def run(arguments: Namespace, console: Console) -> int:
     asked = asyncio.run(_live(asker, statuses)) if arguments.ask else []
     if arguments.json:
         body = _encode(asker, checks, statuses, asked, console)
-        console.write(printable_json(dump_json(body)) + "\n")
+        console.write(escape_invisible_json(dump_json(body)) + "\n")
     else:
         _print_sections(console, checks)
         _print_providers(console, asker, statuses)

@@ -16,11 +16,11 @@ from groundwire.faces.cli.adding import add, encode_stored, open_store, stored_l
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.edge import report, sentence
 from groundwire.faces.cli.parsers import UsageError
-from groundwire.faces.cli.printable import one_line, printable, printable_json
 from groundwire.faces.cli.session import configure
 from groundwire.faces.cli.status import Status
 from groundwire.faces.cli.table import lined_up
 from groundwire.model import JsonObject
+from groundwire.text.sanitise import escape_invisible_json, one_line, sanitise
 
 _EMPTY = "groundwire: nothing is indexed yet; begin with: groundwire index add FOLDER"
 _ADDING = frozenset(("base_url", "as_html", "max_depth", "max_pages", "language", "private"))
@@ -99,7 +99,7 @@ def _show(index: Index, arguments: Namespace, console: Console) -> int:
             )
             _print_json(console, {**_encode(info), "text": page.text})
         else:
-            console.write(printable(page.text).rstrip("\n") + "\n")
+            console.write(sanitise(page.text).rstrip("\n") + "\n")
     return code
 
 
@@ -168,7 +168,7 @@ def _encode(info: PageInfo) -> JsonObject:
 
 
 def _print_json(console: Console, told: JsonObject) -> None:
-    console.write(printable_json(dump_json({"version": 1, **told})) + "\n")
+    console.write(escape_invisible_json(dump_json({"version": 1, **told})) + "\n")
 
 
 _ACTIONS: Mapping[str, Callable[[Index, Namespace, Console], int]] = {

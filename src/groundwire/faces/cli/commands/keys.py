@@ -8,11 +8,11 @@ from groundwire.dialects.json import dump_json
 from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.parsers import UsageError
-from groundwire.faces.cli.printable import one_line, printable_json
 from groundwire.faces.cli.session import configure
 from groundwire.faces.cli.table import lined_up
 from groundwire.faces.gateway.keys import Key, KeyFile
 from groundwire.model import JsonObject
+from groundwire.text.sanitise import escape_invisible_json, one_line
 
 _LONGEST_NAME = 100
 
@@ -83,4 +83,4 @@ def _encode(key: Key) -> JsonObject:
 
 
 def _print_json(console: Console, told: JsonObject) -> None:
-    console.write(printable_json(dump_json({"version": 1, **told})) + "\n")
+    console.write(escape_invisible_json(dump_json({"version": 1, **told})) + "\n")

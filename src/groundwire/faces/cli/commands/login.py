@@ -13,9 +13,9 @@ from groundwire.errors import RequestError
 from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.parsers import UsageError
-from groundwire.faces.cli.printable import one_line
 from groundwire.faces.cli.session import Asker, connect
 from groundwire.faces.cli.table import lined_up
+from groundwire.text.sanitise import one_line
 
 _LONGEST = 4096
 

@@ -10,11 +10,11 @@ from groundwire.config.schema import Config
 from groundwire.dialects.json import dump_json
 from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import BOLD, Console, styled
-from groundwire.faces.cli.printable import one_line, printable_json
 from groundwire.faces.cli.session import connect
 from groundwire.faces.cli.table import lined_up
 from groundwire.model import JsonObject
 from groundwire.providers.capabilities import OPTIONS, Support
+from groundwire.text.sanitise import escape_invisible_json, one_line
 
 _COLUMNS: Mapping[str, str] = {
     "allowed_domains": "--allow",
@@ -41,7 +41,7 @@ def run(arguments: Namespace, console: Console) -> int:
     statuses = asker.providers()
     if arguments.json:
         providers = [encode_status(status) for status in statuses]
-        console.write(printable_json(dump_json({"version": 1, "providers": list(providers)})) + "\n")
+        console.write(escape_invisible_json(dump_json({"version": 1, "providers": list(providers)})) + "\n")
         return exits.OK
     rows = [("PROVIDER", "READY", "MODEL", "WHY"), *_rows(statuses, asker.config)]
     _print(console, rows)

@@ -15,7 +15,7 @@ from groundwire.faces.cli import exits, forms
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.edge import report
 from groundwire.faces.cli.forms import Asked
-from groundwire.faces.cli.live import Live
+from groundwire.faces.cli.live import LiveRenderer
 from groundwire.faces.cli.notes import write_notes, write_sources
 from groundwire.faces.cli.parsers import UsageError
 from groundwire.faces.cli.session import Asker, connect
@@ -79,7 +79,7 @@ class Screen:
     def __init__(self, console: Console, status: Status, *, at_once: bool) -> None:
         self._console = console
         self._status = status
-        self._live = Live(console, status)
+        self._live = LiveRenderer(console, status)
         self._at_once = at_once
 
     def feed(self, event: Event) -> None:
@@ -92,7 +92,7 @@ class Screen:
     def finish(self, answer: Answer) -> None:
         """Write the rest, and the sources."""
         order = self._live.finish(answer)
-        self._live.end(apart=bool(order.sources))
+        self._live.end(blank_line=bool(order.sources))
         write_sources(self._console, order, self._live.unplaced, answer)
 
 

@@ -11,9 +11,9 @@ from groundwire.faces.cli import exits
 from groundwire.faces.cli.console import Console
 from groundwire.faces.cli.edge import report
 from groundwire.faces.cli.parsers import UsageError
-from groundwire.faces.cli.printable import printable_json
 from groundwire.faces.cli.session import configure
 from groundwire.model import NOTHING_FOUND, Json
+from groundwire.text.sanitise import escape_invisible_json
 from groundwire.tools import TOOLS, Outcome, call_tool
 
 
@@ -27,7 +27,7 @@ def run(arguments: Namespace, console: Console) -> int:
     except ClientWireError:
         given = None
     outcome = asyncio.run(_call(arguments, console, given))
-    console.write(printable_json(dump_json(outcome.result)) + "\n")
+    console.write(escape_invisible_json(dump_json(outcome.result)) + "\n")
     answer = outcome.answer
     if answer.error is not None:
         return report(answer.error, console)
