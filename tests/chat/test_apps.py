@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from groundwire.chat.agents import id_for, title_of
-from groundwire.chat.apps import read_app, write_app
-from groundwire.chat.languages import pick, preferred
+from groundwire.chat.agents import id_for, pick, preferred, read_app, title_of, write_app
 from groundwire.errors import ClientWireError
 from groundwire.model.value import replace
 from groundwire.store.base import Agent

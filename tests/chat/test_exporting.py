@@ -7,9 +7,9 @@ import re
 
 from markdown_it import MarkdownIt
 
-from groundwire.chat.exporting import as_json, as_markdown, footnoted
-from groundwire.chat.states import stopped
-from groundwire.chat.turns import Conversation
+from groundwire.chat.answers import stopped
+from groundwire.chat.export import footnoted, session_as_json, session_as_markdown
+from groundwire.chat.turns import SessionTurns
 from groundwire.model import Answer, Citation, Evidence, Message, Source, Span, Text
 from groundwire.model.json import decode
 from groundwire.model.value import replace
@@ -25,7 +25,7 @@ ANSWER = Answer(
     ),
     finish="stop",
 )
-TALK = Conversation(
+TALK = SessionTurns(
     Session("s", "a", "", "What\nis it?"),
     Agent("a", {"en": "Helper", "de": "Helfer"}),
     (
@@ -44,7 +44,7 @@ def test_claims_have_footnotes_and_footnotes_their_sources() -> None:
 
 def test_every_footnote_of_a_session_is_defined_once() -> None:
     later = StoredMessage("r2", "s", ANSWER, "p", number=4)
-    text = "".join(as_markdown(replace(TALK, turns=(*TALK.turns, later)), "de"))
+    text = "".join(session_as_markdown(replace(TALK, turns=(*TALK.turns, later)), "de"))
     used = set(re.findall(r"\[\^([\d-]+)\](?!:)", text))
     defined = re.findall(r"^\[\^([\d-]+)\]:", text, re.MULTILINE)
     assert used == set(defined)
@@ -55,14 +55,14 @@ def test_every_footnote_of_a_session_is_defined_once() -> None:
 
 def test_an_answer_that_broke_off_is_exported_as_such() -> None:
     turns = (*TALK.turns[:1], replace(TALK.turns[1], content=replace(ANSWER, error=stopped())))
-    assert "**Helper** (stopped)" in "".join(as_markdown(replace(TALK, turns=turns)))
+    assert "**Helper** (stopped)" in "".join(session_as_markdown(replace(TALK, turns=turns)))
 
 
 def test_json_holds_everything_that_is_kept() -> None:
-    body = json.loads("".join(as_json(TALK)))
+    body = json.loads("".join(session_as_json(TALK)))
     assert [decode(item["content"]) for item in body["messages"]] == [turn.content for turn in TALK.turns]
     assert (body["version"], body["title"]) == (1, "What\nis it?")
-    assert json.loads("".join(as_json(replace(TALK, turns=()))))["messages"] == []
+    assert json.loads("".join(session_as_json(replace(TALK, turns=()))))["messages"] == []
 
 
 def test_no_export_holds_anything_that_nobody_sees() -> None:
@@ -82,7 +82,7 @@ def test_no_export_holds_anything_that_nobody_sees() -> None:
         ),
     )
     unseen = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
-    markdown, body = "".join(as_markdown(talk)), "".join(as_json(talk))
+    markdown, body = "".join(session_as_markdown(talk)), "".join(session_as_json(talk))
     assert unseen.search(markdown) is None
     assert unseen.search(body) is None
     assert hidden not in markdown

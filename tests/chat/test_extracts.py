@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundwire.chat.extracts import extract
+from groundwire.chat.answers import extract
 
 LINE = "Der Dom in Köln ist eine Kirche. " * 9 + "Die Straße führt über den Rhein. " + "Und so weiter. " * 20
 

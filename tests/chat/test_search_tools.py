@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from groundwire.chat.apps import read_app, write_app
-from groundwire.chat.questions import Asked, Controls, OutsideAgent, domains_in, options_for
-from groundwire.chat.search_tools import names_google, options_of
+from groundwire.chat.agents import names_google, options_of, read_app, write_app
+from groundwire.chat.questions import ChatQuestion, Controls, OutsideAgent, domains_in, options_for
 from groundwire.config.schema import ProviderSettings
 from groundwire.errors import ClientWireError, UnsupportedFeature
 from groundwire.model import Location, SearchOptions
@@ -124,7 +123,7 @@ async def asked_with(folder: Path, dialect: str, *tools: object) -> tuple[list[s
         chatting(folder, {"p": speaking(dialect, upstream.url)}) as chat,
     ):
         agent = await chat.save_agent(read_app(app(*tools)), "")
-        turn = await answered(chat, Asked("What?", "", agent=agent.id))
+        turn = await answered(chat, ChatQuestion("What?", "", agent=agent.id))
         return [warning.code for warning in said(turn.answer).warnings], upstream.requests[0].body.decode()
 
 
@@ -135,7 +134,7 @@ def test_the_options_of_an_app_reach_the_provider(tmp_path: Path) -> None:
             chatting(tmp_path, {"openai": ProviderSettings(base_url=f"{upstream.url}/v1")}) as chat,
         ):
             agent = await chat.save_agent(read_app(app(OPENAI)), "")
-            await answered(chat, Asked("What?", "", agent=agent.id))
+            await answered(chat, ChatQuestion("What?", "", agent=agent.id))
             (tool,) = json.loads(upstream.requests[0].body)["tools"]
             assert tool["filters"] == OPENAI["filters"]
             assert tool["user_location"]["city"] == "Köln"
@@ -151,7 +150,7 @@ def test_a_restriction_of_an_app_that_a_provider_cannot_honour_is_refused(tmp_pa
             chatting(tmp_path, {"p": speaking("openai_responses", upstream.url)}) as chat,
         ):
             agent = await chat.save_agent(read_app(app(OPENAI)), "")
-            turn = await answered(chat, Asked("What?", "", agent=agent.id))
+            turn = await answered(chat, ChatQuestion("What?", "", agent=agent.id))
             assert isinstance(said(turn.answer).error, UnsupportedFeature)
             assert not upstream.requests
 
@@ -184,7 +183,7 @@ def test_an_agent_that_names_google_and_no_provider_is_answered_by_gemini(tmp_pa
         ):
             agent = await chat.save_agent(read_app(app("googleSearch")), "")
             assert names_google(agent)
-            turn = await answered(chat, Asked("What?", "", agent=agent.id))
+            turn = await answered(chat, ChatQuestion("What?", "", agent=agent.id))
             assert turn.answer.provider == "g"
             assert not other.requests
 

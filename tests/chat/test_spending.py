@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from xml.etree import ElementTree
 
-from groundwire.chat.spending import by_model, cost_of, days_until, searches_of, series, tokens_of
+from groundwire.chat.usage import by_model, cost_of, days_until, searches_of, series, tokens_of
 from groundwire.faces.web.charts import bars
 from groundwire.faces.web.suggestions import read_suggestions
 from groundwire.model import Usage

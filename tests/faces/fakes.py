@@ -13,8 +13,8 @@ from groundwire.credentials.secret import Secret
 from groundwire.engine.knowledge import Progress
 from groundwire.errors import GroundwireError
 from groundwire.faces.cli.console import Console
-from groundwire.faces.cli.edge import perform
 from groundwire.faces.cli.main import parse
+from groundwire.faces.cli.runner import run_command
 from groundwire.model import (
     Citation,
     Cited,
@@ -172,7 +172,7 @@ class Bench:
 
     def run(self, *words: str) -> int:
         """Run a command line."""
-        return perform(words[0], parse(list(words)), self.console)
+        return run_command(words[0], parse(list(words)), self.console)
 
     @property
     def stdout(self) -> str:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from groundwire.commands import doctor
+from groundwire.commands.doctor import Check, ask_each, config_files, data_directory, versions
 from groundwire.errors import Overloaded, TimedOut
-from groundwire.faces.cli import checkup
-from groundwire.faces.cli.checkup import Check, ask_each, config_files, data_directory, versions
 from groundwire.model import Event, Failed, Request, SearchOptions, TextDelta
 from tests.faces.fakes import FakeAsker
 
@@ -24,7 +24,7 @@ def test_versions_are_told() -> None:
 
 
 def test_a_library_that_is_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkup, "_LIBRARIES", ("groundwire-no-such-library",))
+    monkeypatch.setattr(doctor, "_LIBRARIES", ("groundwire-no-such-library",))
     assert list(versions())[-1].state == "problem"
 
 
@@ -71,7 +71,7 @@ class Silent(FakeAsker):
 
 
 def test_a_provider_that_breaks_off_or_never_answers_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkup, "_PATIENCE", 0.05)
+    monkeypatch.setattr(doctor, "_PATIENCE", 0.05)
     (broken,) = asyncio.run(ask_each(FakeAsker([TextDelta(0, "o"), Failed(Overloaded("busy"))]), ["gemini"]))
     assert broken.error == Overloaded("busy")
     (silent,) = asyncio.run(ask_each(Silent(), ["gemini"]))
@@ -82,17 +82,17 @@ def test_a_provider_that_breaks_off_or_never_answers_has_failed(monkeypatch: pyt
 def test_an_extra_that_is_missing_is_named_with_the_command_that_adds_it(
     extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone = checkup._extra_packages()[extra]
+    gone = doctor._extra_packages()[extra]
     assert gone
-    assert [check.state for check in checkup.extras("") if check.what == extra] == ["ok"]
+    assert [check.state for check in doctor.extras("") if check.what == extra] == ["ok"]
 
     def version(name: str) -> str:
         if name in gone:
             raise PackageNotFoundError(name)
         return metadata.version(name)
 
-    monkeypatch.setattr(checkup, "version", version)
-    found = {check.what: check for check in checkup.extras("postgresql://db/x")}
+    monkeypatch.setattr(doctor, "version", version)
+    found = {check.what: check for check in doctor.extras("postgresql://db/x")}
     assert f"pip install 'groundwire[{extra}]'" in found[extra].detail
     assert all(name in found[extra].detail for name in gone)
     assert found[extra].state == ("problem" if extra == "postgres" else "note")

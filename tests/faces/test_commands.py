@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from groundwire.commands.completion import bash, fish, words_of, zsh
 from groundwire.config.schema import Config, ProviderSettings
 from groundwire.credentials.lookup import Finding
 from groundwire.errors import AuthRejected, Unreachable
-from groundwire.faces.cli.commands.completion import bash, fish, words_of, zsh
-from groundwire.faces.cli.parsers import COMMANDS
+from groundwire.faces.cli.arguments import COMMANDS
 from groundwire.model import Finished, Started, TextDelta
 from tests.faces.fakes import LATE, TEXT, Bench, FakeAsker, status
 

@@ -16,8 +16,8 @@ from shutil import which
 
 import pytest
 
-from groundwire.faces.cli.commands.completion import bash, fish, words_of, zsh
-from groundwire.faces.cli.parsers import COMMANDS, INDEX_ACTIONS
+from groundwire.commands.completion import bash, fish, words_of, zsh
+from groundwire.faces.cli.arguments import COMMANDS, INDEX_ACTIONS
 
 LINES = [
     ("groundwire ind", {"index"}),

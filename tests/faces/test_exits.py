@@ -26,7 +26,7 @@ from groundwire.errors import (
     UnsupportedFeature,
     UpstreamWireError,
 )
-from groundwire.faces.cli.exits import ending_of
+from groundwire.faces.cli.exit_codes import exit_status
 
 
 @pytest.mark.parametrize(
@@ -51,17 +51,17 @@ from groundwire.faces.cli.exits import ending_of
     ],
 )
 def test_the_kind_of_error_decides_the_exit_code(error: GroundwireError, code: int) -> None:
-    assert ending_of(error).code == code
+    assert exit_status(error).code == code
 
 
 def test_several_failures_of_one_kind_end_as_that_kind() -> None:
     both = AllTargetsFailed((("a", AuthRejected("x")), ("b", MissingCredential("x"))))
-    assert ending_of(both).code == 4
+    assert exit_status(both).code == 4
 
 
 def test_failures_of_different_kinds_end_as_the_network_s() -> None:
     mixed = AllTargetsFailed((("a", AuthRejected("x")), ("b", Unreachable("x"))))
-    assert ending_of(mixed).code == 5
+    assert exit_status(mixed).code == 5
 
 
 @pytest.mark.parametrize(
@@ -73,4 +73,4 @@ def test_failures_of_different_kinds_end_as_the_network_s() -> None:
     ],
 )
 def test_every_failure_of_a_provider_comes_with_advice(kind: type[GroundwireError]) -> None:
-    assert ending_of(kind("x")).advice.endswith(".")
+    assert exit_status(kind("x")).advice.endswith(".")

@@ -7,7 +7,15 @@ import json
 import pytest
 
 from groundwire.errors import RateLimited
-from groundwire.faces.cli.forms import Asked, as_json, as_line, as_markdown, as_raw, as_text, encode_answer
+from groundwire.faces.cli.output import (
+    SearchQuestion,
+    as_json,
+    as_line,
+    as_markdown,
+    as_raw,
+    as_text,
+    encode_answer,
+)
 from groundwire.model import (
     Answer,
     Citation,
@@ -23,7 +31,7 @@ from groundwire.model import (
 from groundwire.model.json import decode
 from tests.faces.fakes import COLOGNE, FIRST, LATE, SECOND, TEXT
 
-ASKED = Asked("how many?", "auto")
+ASKED = SearchQuestion("how many?", "auto")
 ANSWER = assemble(LATE)
 
 
@@ -68,8 +76,8 @@ def test_an_error_says_what_programs_and_people_need() -> None:
 
 
 def test_the_provider_that_was_asked_for_is_named_even_when_it_failed() -> None:
-    assert encode_answer(Answer(), Asked("q", "gemini", "m"))["provider"] == "gemini"
-    assert encode_answer(Answer(), Asked("q", "gemini", "m"))["model"] == "m"
+    assert encode_answer(Answer(), SearchQuestion("q", "gemini", "m"))["provider"] == "gemini"
+    assert encode_answer(Answer(), SearchQuestion("q", "gemini", "m"))["model"] == "m"
 
 
 def test_warnings_are_told() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundwire.faces.cli.console import BOLD, CYAN, DIM
-from groundwire.faces.cli.ink import Run, Styler
+from groundwire.faces.cli.style import Run, Styler
 from groundwire.model import Citation, Evidence, Source, Span
 from groundwire.text.annotate import NumberWriter, Placeholders, annotate_numbers
 

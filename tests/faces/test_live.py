@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from groundwire.dialects.registry import dialect
-from groundwire.faces.cli.live import LiveRenderer
-from groundwire.faces.cli.notes import write_sources
-from groundwire.faces.cli.status import Status
+from groundwire.faces.cli.live import LiveRenderer, Status
+from groundwire.faces.cli.output import write_sources
 from groundwire.model import (
     Citation,
     Cited,

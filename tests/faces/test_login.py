@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import pytest
 
-from groundwire.faces.cli import exits
+from groundwire.faces.cli import exit_codes
 from groundwire.faces.cli.console import Console
-from groundwire.faces.cli.edge import perform
 from groundwire.faces.cli.main import parse
+from groundwire.faces.cli.runner import run_command
 from tests.credentials.builders import write_private
 
 KEY = "sk-very-secret-0123456789"
@@ -49,13 +49,13 @@ def login(home: Path, *words: str, stdin: str = "", env: Mapping[str, str] | Non
         env={"HOME": str(home), **(env or {})},
         cwd=str(home),
     )
-    return Ended(perform("login", parse(["login", *words]), console), out.getvalue(), err.getvalue())
+    return Ended(run_command("login", parse(["login", *words]), console), out.getvalue(), err.getvalue())
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_a_piped_key_is_stored_for_its_owner_alone_and_found(name: str, tmp_path: Path) -> None:
     ended = login(tmp_path, name, stdin=KEY + "\n")
-    assert ended.code == exits.OK
+    assert ended.code == exit_codes.OK
     assert stored(tmp_path) == {name: KEY}
     assert stat.S_IMODE(file_in(tmp_path).stat().st_mode) == 0o600
     assert KEY not in ended.out + ended.err
@@ -74,14 +74,14 @@ def test_a_key_is_replaced_and_removed_and_everything_else_stays(tmp_path: Path)
     assert "Replaced" in login(tmp_path, "gemini", stdin="g-2").err
     assert stored(tmp_path) == {"gemini": "g-2", "brave": "b-1"}
     assert {"# mine", "[providers.brave]  # paid"} <= set(file_in(tmp_path).read_text().splitlines())
-    assert login(tmp_path, "gemini", "--remove").code == exits.OK
+    assert login(tmp_path, "gemini", "--remove").code == exit_codes.OK
     assert stored(tmp_path) == {"brave": "b-1"}
-    assert login(tmp_path, "gemini", "--remove").code == exits.NOTHING_FOUND
+    assert login(tmp_path, "gemini", "--remove").code == exit_codes.NOTHING_FOUND
 
 
 def test_an_unusual_layout_is_written_anew(tmp_path: Path) -> None:
     write_private(file_in(tmp_path), 'providers = {gemini = {key = "g-1"}, exa = {key = "a\\"b"}}\n')
-    assert login(tmp_path, "gemini", stdin="g-2").code == exits.OK
+    assert login(tmp_path, "gemini", stdin="g-2").code == exit_codes.OK
     assert stored(tmp_path) == {"gemini": "g-2", "exa": 'a"b'}
 
 
@@ -102,7 +102,7 @@ def test_what_is_no_key_or_no_provider_is_refused_and_nothing_is_stored(
     words: list[str], stdin: str, message: str, tmp_path: Path
 ) -> None:
     ended = login(tmp_path, *words, stdin=stdin)
-    assert ended.code == exits.USAGE
+    assert ended.code == exit_codes.USAGE
     assert message in ended.err
     assert KEY not in ended.out + ended.err
     assert not file_in(tmp_path).exists()
@@ -112,13 +112,13 @@ def test_a_file_that_others_can_read_is_not_written(tmp_path: Path) -> None:
     write_private(file_in(tmp_path), '[providers.gemini]\nkey = "g-1"\n')
     file_in(tmp_path).chmod(0o644)
     ended = login(tmp_path, "brave", stdin=KEY)
-    assert ended.code == exits.CONFIGURATION
+    assert ended.code == exit_codes.CONFIGURATION
     assert "chmod 600" in ended.err
 
 
 def test_it_is_said_when_another_place_comes_first(tmp_path: Path) -> None:
     ended = login(tmp_path, "anthropic", stdin=KEY, env={"ANTHROPIC_API_KEY": "sk-env-000000"})
-    assert ended.code == exits.OK
+    assert ended.code == exit_codes.OK
     assert "not used yet: environment ANTHROPIC_API_KEY comes first" in ended.err
 
 
@@ -129,7 +129,7 @@ def test_a_provider_of_ones_own_takes_a_key_where_it_names_a_variable(tmp_path: 
         '[providers."my.house"]\ndialect = "openai_chat"\nbase_url = "http://127.0.0.1:1/v1"\n'
         'model = "m"\nkey_env = "HOUSE_KEY"\n'
     )
-    assert login(tmp_path, "my.house", stdin=KEY).code == exits.OK
+    assert login(tmp_path, "my.house", stdin=KEY).code == exit_codes.OK
     assert stored(tmp_path) == {"my.house": KEY}
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from groundwire.faces.cli.forms import Asked
-from groundwire.text.sources import SourceNumberer
-from groundwire.faces.cli.notes import write_notes, write_sources
+from groundwire.faces.cli.output import SearchQuestion, write_footer, write_sources
 from groundwire.model import (
     Answer,
     Citation,
@@ -17,6 +15,7 @@ from groundwire.model import (
     Usage,
     Warned,
 )
+from groundwire.text.sources import SourceNumberer
 from tests.faces.fakes import Bench
 from tests.faces.screen import Screen
 
@@ -77,7 +76,7 @@ def test_without_sources_there_is_no_list() -> None:
 
 def noted(answer: Answer, *, terminal: bool = True) -> list[str]:
     bench = Bench(terminal=terminal, env={"NO_COLOR": "1"})
-    write_notes(bench.console, answer, Asked("q", "gemini"), 1.25)
+    write_footer(bench.console, answer, SearchQuestion("q", "gemini"), 1.25)
     return bench.stderr.splitlines()
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.faces.cli.ink import Run
-from groundwire.faces.cli.paper import LineWriter, shortened, text_width
+from groundwire.faces.cli.style import LineWriter, Run, shorten, text_width
 from tests.faces.screen import Screen
 
 
@@ -104,6 +103,6 @@ def test_no_line_is_too_wide_and_the_rows_are_counted(texts: list[str], width: i
 
 
 def test_a_text_is_shortened_to_columns() -> None:
-    assert shortened("short", 5) == "short"
-    assert shortened("too long", 5) == "too…"
-    assert shortened("東京の人口", 6) == "東京…"
+    assert shorten("short", 5) == "short"
+    assert shorten("too long", 5) == "too…"
+    assert shorten("東京の人口", 6) == "東京…"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from groundwire.faces.cli.arguments import COMMANDS, OVERVIEW, UsageError, spread_domains
 from groundwire.faces.cli.main import parse
-from groundwire.faces.cli.parsers import COMMANDS, OVERVIEW, UsageError, spread_domains
 
 FLAGS = {
     "search": (

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from groundwire.faces.cli.status import Status, describe
+from groundwire.faces.cli.live import Status, describe
 from groundwire.model import Event, SearchCall, SearchCalled, SearchStarted, TextDelta
 from tests.faces.fakes import Bench
 from tests.faces.screen import Screen

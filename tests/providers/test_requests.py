@@ -14,8 +14,8 @@ from groundwire.providers.http import HttpProvider
 from groundwire.providers.registry import BUILT_IN, built_in
 from groundwire.providers.spec import ProviderSpec
 from groundwire.testing.answers import told
-from groundwire.testing.playing import Received
 from groundwire.testing.script import answer
+from groundwire.testing.upstream import Received
 from tests.providers.asking import QUERY, ask, question, world
 from tests.providers.speakers import (
     CONFIGURED,

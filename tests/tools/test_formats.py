@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from groundwire.tools import TOOLS
-from groundwire.tools.formats import tools_in
+from groundwire.tools.definitions import tools_in
 
 FORMATS = ("openai-responses", "openai-chat", "anthropic", "gemini", "mcp")
 

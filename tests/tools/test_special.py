@@ -10,7 +10,7 @@ import pytest
 
 from groundwire.errors import InvalidArguments, UnsupportedFeature
 from groundwire.model import Json, Location, SearchOptions
-from groundwire.tools.special import APIS, DEFINITIONS, convert, read_tools
+from groundwire.tools.definitions import APIS, DEFINITIONS, convert, read_tools
 
 WEB: dict[str, Any] = {"id": "webSearch", "isSpecialTool": True}
 GOOGLE: dict[str, Any] = {"id": "googleSearch", "isSpecialTool": True}

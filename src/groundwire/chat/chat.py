@@ -11,10 +11,9 @@ from contextlib import aclosing
 from uuid import uuid4
 
 from groundwire.chat.agents import DEFAULT, id_for, is_kept_by, is_open_to, title_of
-from groundwire.chat.blocking import StoreThreads, generic_errors
-from groundwire.chat.questions import Asked, question
-from groundwire.chat.telling import Ask
-from groundwire.chat.turns import Conversation, Leaves, Turn, Turns, missing, moment
+from groundwire.chat.questions import ChatQuestion, question_message
+from groundwire.chat.storage import StoreThreads, generic_errors
+from groundwire.chat.turns import SessionReader, SessionTurns, StreamBatches, Turn, Turns, missing, timestamp
 from groundwire.client import Groundwire
 from groundwire.errors import ClientWireError
 from groundwire.model.value import replace
@@ -59,7 +58,7 @@ class Chat:
         """Keep an agent of the owner's. One without an id is new; a change of another's makes a new one."""
         if not any(text.strip() for text in agent.name.values()):
             raise ClientWireError("an agent needs a name", "$.name")
-        now = moment(self._clock())
+        now = timestamp(self._clock())
         known = {one.id: one for one in await self._threads.run(self._store.agents)}
         old = known.get(agent.id)
         name = agent.id
@@ -90,19 +89,19 @@ class Chat:
             raise missing("session")
         return found
 
-    async def open(self, owner: str, name: str, until: int = 0, limit: int = 0) -> Conversation:
+    async def open(self, owner: str, name: str, until: int = 0, limit: int = 0) -> SessionTurns:
         """A session with its turns, or the last of them before a number. Answers whose writer died become
         interrupted."""
         session = await self.session(owner, name)
         turns = await self._threads.run(
             lambda: self._turns.settled(session, self._store.messages(name, until, limit))
         )
-        return Conversation(session, await self._agent_of(session), tuple(turns))
+        return SessionTurns(session, await self._agent_of(session), tuple(turns))
 
-    async def leaves(self, owner: str, name: str) -> Leaves:
+    async def leaves(self, owner: str, name: str) -> SessionReader:
         """A session whose turns are read as somebody wants them: however long it is, few are held at once."""
         session = await self.session(owner, name)
-        return Leaves(session, await self._agent_of(session), self._leaves(session))
+        return SessionReader(session, await self._agent_of(session), self._leaves(session))
 
     def _leaves(self, session: Session) -> Iterator[StoredMessage]:
         after = 0
@@ -144,29 +143,29 @@ class Chat:
         """What the requests of an owner cost, by day and model."""
         return await self._threads.run(lambda: self._store.usage(owner, since))
 
-    async def ask(self, asked: Asked, ask: Ask | None = None) -> AsyncGenerator[Turn, None]:
+    async def ask(self, asked: ChatQuestion, ask: StreamBatches | None = None) -> AsyncGenerator[Turn, None]:
         """A turn as it grows. Leaving the loop stops the provider, and the answer is kept as stopped."""
         conversation = await self._conversation(asked)
         async with aclosing(self._turns.run(asked, conversation, ask)) as turns:
             async for turn in turns:
                 yield turn
 
-    async def _conversation(self, asked: Asked) -> Conversation:
+    async def _conversation(self, asked: ChatQuestion) -> SessionTurns:
         """The session a question belongs to, with its agent; the turns are read when nobody else adds any."""
         if not asked.replaces:
-            question(asked)  # a session is not made for nothing
+            question_message(asked)  # a session is not made for nothing
         if not asked.session:
             if asked.replaces:
                 raise missing("question")
             agent = await self.agent(asked.agent or (await self.agents(asked.owner))[0].id, asked.owner)
-            now = moment(self._clock())
+            now = timestamp(self._clock())
             session = Session(uuid4().hex, agent.id, asked.owner, title_of(asked.text), now, now)
-            return Conversation(session, agent)
+            return SessionTurns(session, agent)
         session = await self.session(asked.owner, asked.session)
         agent = await self._agent_of(session)
         if asked.agent and asked.agent != agent.id:
             agent = await self.agent(asked.agent, asked.owner)
-        return Conversation(replace(session, agent=agent.id), agent)
+        return SessionTurns(replace(session, agent=agent.id), agent)
 
     async def _agent_of(self, session: Session) -> Agent:
         found = await self._threads.run(lambda: self._store.agent(session.agent))

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
+from groundwire.chat.agents import options_of, pick
+from groundwire.chat.answers import is_finished
 from groundwire.dialects.fields import Fields
 from groundwire.errors import ClientWireError, InvalidArguments, InvalidQuery
-from groundwire.model import JsonObject, Location, Message, SearchOptions, Text
+from groundwire.model import (
+    Answer,
+    Citation,
+    JsonObject,
+    Location,
+    Message,
+    Request,
+    SearchOptions,
+    Text,
+    ToolCall,
+)
 from groundwire.model.value import field_names, replace, value
+from groundwire.store.base import Agent, StoredMessage
 from groundwire.text.domains import covers_entry, is_domain_entry
 
 EXTRAS = "chat"
@@ -30,7 +44,7 @@ class Controls:
 
 
 @value
-class Asked:
+class ChatQuestion:
     """A question of somebody's. `replaces` is the earlier question that it takes the place of."""
 
     text: str
@@ -76,7 +90,7 @@ def domains_in(text: str) -> tuple[str, ...]:
     return entries
 
 
-def question(asked: Asked) -> Message:
+def question_message(asked: ChatQuestion) -> Message:
     """The turn that a question is."""
     if not asked.text.strip():
         raise InvalidQuery("the question is empty; ask something")
@@ -139,3 +153,51 @@ def _written(controls: Controls) -> JsonObject:
         if item:
             said[name] = list(item) if isinstance(item, tuple) else item
     return said
+
+
+def request_for(
+    agent: Agent, turns: Sequence[StoredMessage], language: str, configured: SearchOptions
+) -> Request:
+    """The request that asks the last question of a session."""
+    prompt = pick(agent.prompt, language)
+    last = turns[-1].content
+    controls = controls_of(last) if isinstance(last, Message) else controls_of(Message("user", ()))
+    return Request(
+        tuple(history_messages(turns)),
+        system=(Text(prompt),) if prompt.strip() else (),
+        search=options_for(controls, options_of(agent), configured) if agent.web_search else None,
+        stream=True,
+    )
+
+
+def history_messages(turns: Iterable[StoredMessage]) -> list[Message]:
+    """The messages of a session, a question without an answer only at its end."""
+    messages: list[Message] = []
+    waiting: Message | None = None
+    for turn in turns:
+        if isinstance(turn.content, Message):
+            waiting = _asked(turn.content)
+        elif waiting is not None and (said := _said(turn.content)).parts:
+            messages += (waiting, said)
+            waiting = None
+    return [*messages, waiting] if waiting is not None else messages
+
+
+def _asked(message: Message) -> Message:
+    return replace(message, extras={name: item for name, item in message.extras.items() if name != EXTRAS})
+
+
+def _said(answer: Answer) -> Message:
+    if is_finished(answer):
+        parts = tuple(part for part in answer.parts if not isinstance(part, ToolCall))
+        return replace(answer.message, parts=parts)
+    words = tuple(Text(part.text, part.phase) for part in answer.parts if isinstance(part, Text))
+    return Message("assistant", words, tuple(map(_plain, answer.citations)))
+
+
+def _plain(citation: Citation) -> Citation:
+    """A citation without what refers to results that are not sent."""
+    evidence = (
+        replace(item, extras={}, source=replace(item.source, extras={})) for item in citation.evidence
+    )
+    return replace(citation, evidence=tuple(evidence))

@@ -1,32 +1,118 @@
-"""Turns: a question and the answer to it, put on disk as they come.
-
-A question is there before it is acknowledged, and so is the empty answer; while the answer grows it is stored
-every second. The lease of the session says that somebody still writes it, in this process or another.
-"""
+"""An answer under way: its events are folded as they come, and whoever reads it may be slower."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from contextlib import ExitStack, aclosing, suppress
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
+from contextlib import ExitStack, aclosing, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import TypeAlias
 from uuid import uuid4
 
-from groundwire.chat.agents import target_for
-from groundwire.chat.blocking import StoreThreads
-from groundwire.chat.history import request_for
-from groundwire.chat.leases import SessionLease, busy, renew
-from groundwire.chat.questions import Asked, controls_of, question
-from groundwire.chat.search_tools import named_target
-from groundwire.chat.states import lost, state_of, stopped
-from groundwire.chat.telling import Ask, Batches, Telling, telling, warned
+from groundwire.chat.agents import named_target, target_for
+from groundwire.chat.answers import lost, state_of, stopped
+from groundwire.chat.questions import ChatQuestion, controls_of, question_message, request_for
+from groundwire.chat.storage import SessionLease, StoreThreads, busy, renew
 from groundwire.client import Groundwire
 from groundwire.errors import GroundwireError, RequestError, TurnedAway
-from groundwire.model import Answer, Message, Warned
+from groundwire.model import (
+    Answer,
+    Assembler,
+    Event,
+    Failed,
+    Finished,
+    Message,
+    SearchCalled,
+    SearchReturned,
+    SearchStarted,
+    Started,
+    TextDelta,
+    Warned,
+)
 from groundwire.model.value import replace, value
 from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageRow
+
+Batches: TypeAlias = AsyncGenerator[Sequence[Event], None]
+StreamBatches: TypeAlias = Callable[..., Batches]
+"""Called with a request, `provider=` and `model=`."""
+
+_SEARCHING = (SearchStarted, SearchCalled)
+_GOING_ON = (SearchReturned, TextDelta)
+
+
+async def with_warning(batches: Batches, warning: Warned) -> Batches:
+    """The same events, with a warning that was known before them."""
+    async with aclosing(batches) as rest:
+        async for batch in rest:
+            yield (*batch, warning) if warning not in batch else batch
+            break
+        async for batch in rest:
+            yield batch
+
+
+class LiveAnswer:
+    """The answer so far."""
+
+    def __init__(self) -> None:
+        self.provider = ""
+        self.over = False
+        self.searching = False
+        self._assembler = Assembler()
+        self._changed = asyncio.Event()
+
+    def answer(self) -> Answer:
+        """What has been told until now."""
+        return self._assembler.answer()
+
+    async def change(self, within: float) -> bool:
+        """Wait for something new; says whether there is."""
+        try:
+            async with asyncio.timeout(within):
+                await self._changed.wait()
+        except TimeoutError:
+            return False
+        self._changed.clear()
+        return True
+
+    async def follow(self, ask: Callable[[], Batches]) -> None:
+        """Take in everything; what goes wrong is the end of the answer."""
+        try:
+            async with aclosing(ask()) as batches:
+                async for batch in batches:
+                    for event in batch:
+                        self._take(event)
+                    self._changed.set()
+        except GroundwireError as error:
+            self._take(Failed(error))
+        finally:
+            self.over = True
+            self._changed.set()
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, Started):
+            self.provider = event.provider or self.provider
+        elif isinstance(event, Finished | Failed):
+            self.over = True
+        elif isinstance(event, _SEARCHING):
+            self.searching = True
+        elif isinstance(event, _GOING_ON):
+            self.searching = False
+        self._assembler.feed(event)
+
+
+@asynccontextmanager
+async def follow_answer(ask: Callable[[], Batches]) -> AsyncGenerator[LiveAnswer, None]:
+    """An answer that is asked for as long as the block lasts; leaving it stops the provider."""
+    told = LiveAnswer()
+    following = asyncio.create_task(told.follow(ask))
+    try:
+        yield told
+        await following
+    finally:
+        following.cancel()
+        await asyncio.wait([following])
+
 
 BEAT = 0.8
 """Seconds between two looks at an answer, however quiet it is, and between two times that it is stored."""
@@ -35,7 +121,7 @@ PACE = 0.05
 
 
 @value
-class Conversation:
+class SessionTurns:
     """A session with everything said in it."""
 
     session: Session
@@ -44,7 +130,7 @@ class Conversation:
 
 
 @value
-class Leaves:
+class SessionReader:
     """A session to be read from its beginning to its end, once. Reading blocks."""
 
     session: Session
@@ -64,7 +150,7 @@ class Turn:
     """Is the provider searching now?"""
 
 
-Begun: TypeAlias = tuple[Turn, tuple[StoredMessage, ...]]
+StoredTurn: TypeAlias = tuple[Turn, tuple[StoredMessage, ...]]
 """A turn on disk, and what was said before it."""
 
 
@@ -81,7 +167,7 @@ class Turns:
         self._abandoned: set[asyncio.Task[None]] = set()
 
     async def run(
-        self, asked: Asked, conversation: Conversation, ask: Ask | None
+        self, asked: ChatQuestion, conversation: SessionTurns, ask: StreamBatches | None
     ) -> AsyncGenerator[Turn, None]:
         """A turn as it grows. The first is told when the question is on disk, the last when the answer is.
 
@@ -101,7 +187,7 @@ class Turns:
         call = partial(self._call, turn.agent, (*past, turn.question), asked.language, ask)
         try:
             yield turn
-            async with telling(call) as told, aclosing(self._grow(turn.answer, told, lease)) as growing:
+            async with follow_answer(call) as told, aclosing(self._grow(turn.answer, told, lease)) as growing:
                 async for answer in growing:
                     yield replace(turn, answer=answer, searching=told.searching)
         finally:
@@ -110,7 +196,7 @@ class Turns:
             answer = await asyncio.shield(self._released(ending, lease, renewing))
         yield replace(turn, answer=answer)
 
-    async def _abandon(self, beginning: asyncio.Future[Begun], lease: SessionLease) -> None:
+    async def _abandon(self, beginning: asyncio.Future[StoredTurn], lease: SessionLease) -> None:
         """End a turn that nobody waits for any more, as soon as it is on disk."""
         try:
             turn, _ = await beginning
@@ -154,15 +240,15 @@ class Turns:
         return ended
 
     def _call(
-        self, agent: Agent, turns: tuple[StoredMessage, ...], language: str, ask: Ask | None
+        self, agent: Agent, turns: tuple[StoredMessage, ...], language: str, ask: StreamBatches | None
     ) -> Batches:
         target = target_for(agent, self._groundwire)
         (provider, model), warning = named_target(agent, target, self._groundwire)
         request = request_for(agent, turns, language, self._groundwire.config.search)
         batches = (ask or self._groundwire.batches)(request, provider=provider, model=model)
-        return warned(batches, warning) if warning else batches
+        return with_warning(batches, warning) if warning else batches
 
-    def _begin(self, asked: Asked, conversation: Conversation, lease: SessionLease) -> Begun:
+    def _begin(self, asked: ChatQuestion, conversation: SessionTurns, lease: SessionLease) -> StoredTurn:
         """Take the lease, and put question and empty answer on disk; blocks."""
         store, session = self._store, conversation.session
         if not asked.session:
@@ -176,7 +262,7 @@ class Turns:
             undo.pop_all()
         return begun
 
-    def _put(self, asked: Asked, conversation: Conversation, turns: list[StoredMessage]) -> Begun:
+    def _put(self, asked: ChatQuestion, conversation: SessionTurns, turns: list[StoredMessage]) -> StoredTurn:
         store, session, now = self._store, conversation.session, self._now()
         past = tuple(self._given_up(turn) if _is_running(turn) else turn for turn in turns)
         old = next((turn for turn in past if asked.replaces and turn.id == asked.replaces), None)
@@ -185,7 +271,7 @@ class Turns:
         if old is not None:
             asked = _again(asked, old)
             past = tuple(turn for turn in past if turn.number < old.number)
-        said = question(asked)
+        said = question_message(asked)
         store.put_session(replace(session, updated=now))
         if old is not None:
             store.cut_messages(session.id, old.number)
@@ -195,7 +281,7 @@ class Turns:
         return Turn(session, conversation.agent, put, answer), past
 
     async def _grow(
-        self, empty: StoredMessage, told: Telling, lease: SessionLease
+        self, empty: StoredMessage, told: LiveAnswer, lease: SessionLease
     ) -> AsyncGenerator[StoredMessage, None]:
         """The answer whenever there is more of it, stored as it grows."""
         stored = self._clock()
@@ -247,10 +333,10 @@ class Turns:
         return answer
 
     def _now(self) -> str:
-        return moment(self._clock())
+        return timestamp(self._clock())
 
 
-def moment(now: float) -> str:
+def timestamp(now: float) -> str:
     """A time as it is stored."""
     return datetime.fromtimestamp(now, UTC).isoformat(timespec="microseconds")
 
@@ -271,7 +357,7 @@ def _closed(answer: StoredMessage) -> StoredMessage:
     )
 
 
-def _again(asked: Asked, old: StoredMessage) -> Asked:
+def _again(asked: ChatQuestion, old: StoredMessage) -> ChatQuestion:
     """The same question once more, where no other is given in its place."""
     if asked.text.strip() or not isinstance(old.content, Message):
         return asked

@@ -1,35 +1,232 @@
-"""A provider on loopback that does what its script says, and remembers what was asked of it.
-
-    async with Upstream(answer("gemini", told("Yes.", Source("https://a.example")))) as upstream:
-        ...  # point a provider at upstream.url
-        assert upstream.requests[0].headers["x-goog-api-key"] == "…"
-        await upstream.disconnected(timeout=1)
-
-Tests wait for what happens here instead of sleeping. On its own: `python -m groundwire.testing.upstream
---script FILE` prints its address and serves until it is interrupted.
-"""
+"""As much of HTTP/1.1 as a scripted upstream needs: requests in, status lines and chunks out."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 import sys
-from asyncio import StreamReader, StreamReaderProtocol, StreamWriter
+from asyncio import IncompleteReadError, LimitOverrunError, StreamReader, StreamReaderProtocol, StreamWriter
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import TextIO, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar
 
-from groundwire.dialects.json import dump_json
-from groundwire.errors import ConfigError
+from groundwire.dialects.json import dump_json, load_json
+from groundwire.errors import ConfigError, WireError
 from groundwire.model import JsonObject
-from groundwire.testing.http1 import MAX_HEAD, read_request
-from groundwire.testing.playing import Playing, Received
-from groundwire.testing.script import Script, ScriptedResponse, answer, load_script
+from groundwire.testing.script import (
+    DOCUMENT,
+    Dribble,
+    Framing,
+    Script,
+    ScriptedResponse,
+    answer,
+    load_script,
+)
+
+if TYPE_CHECKING:
+    from groundwire.model import Json
 
 __all__ = ["Received", "Script", "ScriptedResponse", "Upstream", "answer"]
+
+MAX_HEAD = 256 * 1024
+MAX_BODY = 256 * 1024 * 1024
+
+
+class Head(NamedTuple):
+    """A request line and its headers, names in lower case."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+
+
+async def read_request(reader: StreamReader) -> tuple[Head, bytes] | None:
+    """The next request of a connection; None when there is none, or none that can be read."""
+    try:
+        lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        method, target, _ = lines[0].split(" ", 2)
+        fields = (line.partition(":") for line in lines[1:] if line)
+        head = Head(method, target, {name.strip().lower(): text.strip() for name, _, text in fields})
+        return head, await _read_body(reader, head.headers)
+    except (IncompleteReadError, LimitOverrunError, ConnectionError, ValueError):
+        return None
+
+
+async def _read_body(reader: StreamReader, headers: Mapping[str, str]) -> bytes:
+    if headers.get("transfer-encoding", "").lower() != "chunked":
+        return await reader.readexactly(min(int(headers.get("content-length", "0")), MAX_BODY))
+    body = bytearray()
+    while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
+        body += await reader.readexactly(size)
+        await reader.readuntil(b"\r\n")
+        if len(body) > MAX_BODY:
+            raise ValueError("too much")
+    while await reader.readuntil(b"\r\n") != b"\r\n":
+        pass
+    return bytes(body)
+
+
+def write_head(status: int, headers: Mapping[str, str]) -> bytes:
+    """A status line and headers."""
+    known = {item.value: item.phrase for item in HTTPStatus}
+    lines = [f"HTTP/1.1 {status} {known.get(status, 'Scripted')}"]
+    lines += (f"{name}: {text}" for name, text in headers.items())
+    return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
+
+
+def write_chunk(data: bytes) -> bytes:
+    """A piece of a chunked body; the empty one ends it."""
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+_RESET = struct.pack("ii", 1, 0)  # linger on, for no time: closing then resets
+
+
+class Received:
+    """A request, and what became of it. Moments are those of `time.monotonic`."""
+
+    def __init__(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> None:
+        self.method = method
+        self.target = target
+        self.headers = headers
+        self.body = body
+        self.number = 0
+        """Counts all requests from one."""
+        self.attempt = 0
+        """Counts those that share an entry of the script."""
+        self.connection = 0
+        self.at = 0.0
+        self.status: int | None = None
+        """What was answered, once it was."""
+        self.sent = 0
+        """Bytes of the body written so far."""
+        self.stalled = False
+        self.finished = False
+        """Was everything said that the script has to say?"""
+        self.disconnected: float | None = None
+        """When the client left before that."""
+
+    @property
+    def path(self) -> str:
+        """The target without its query."""
+        return self.target.partition("?")[0]
+
+    @property
+    def json(self) -> Json:
+        """The body as JSON; None if it is none."""
+        try:
+            return load_json(self.body, WireError)
+        except WireError:
+            return None
+
+    @property
+    def wants_stream(self) -> bool:
+        """Did the client ask for a stream, in whichever dialect?"""
+        body = self.json
+        return (isinstance(body, dict) and body.get("stream") is True) or ":stream" in self.path
+
+
+class Playing:
+    """A response being given. Whatever it waits for, it notices at once when the client is gone."""
+
+    def __init__(
+        self, received: Received, writer: StreamWriter, gone: asyncio.Event, changed: Callable[[], None]
+    ) -> None:
+        self._received = received
+        self._writer = writer
+        self._gone = gone
+        self._changed = changed
+
+    async def play(self, response: ScriptedResponse) -> bool:
+        """Give the response; True if the connection can serve another request."""
+        if await self._leaves_within(response.delay):
+            return False
+        if response.raw is not None:
+            await self._send(response.raw, "close", response.dribble)
+            return self._finish(keep=False)
+        streams = response.stream is not None and self._received.wants_stream
+        body = response.stream if streams and response.stream is not None else response.body
+        framing = response.framing or ("chunked" if streams or response.repeat else "length")
+        content_type = response.stream_type if streams else DOCUMENT
+        await self._begin(response, content_type, framing, len(body))
+        ends = [place for place in (response.stall_at, response.cut_at) if place is not None]
+        await self._send(body[: min(ends)] if ends else body, framing, response.dribble)
+        if response.cut_at is not None and response.cut_at == min(ends):
+            return self._break(response)
+        if response.stall_at is not None:
+            self._received.stalled = True
+            self._changed()
+            await self._gone.wait()
+        while response.repeat and not await self._leaves_within(response.every):
+            await self._send(response.repeat, framing, None)
+        if self._gone.is_set():
+            return False
+        if framing == "chunked":
+            await self._write(write_chunk(b""))
+        return self._finish(keep=framing != "close")
+
+    async def _begin(
+        self, response: ScriptedResponse, content_type: str, framing: Framing, size: int
+    ) -> None:
+        headers = {"content-type": content_type}
+        if framing == "length":
+            headers["content-length"] = str(size)
+        elif framing == "chunked":
+            headers["transfer-encoding"] = "chunked"
+        else:
+            headers["connection"] = "close"
+        self._received.status = response.status
+        await self._write(write_head(response.status, headers | dict(response.headers)))
+        self._changed()
+
+    async def _send(self, body: bytes, framing: Framing, dribble: Dribble | None) -> None:
+        for number, piece in enumerate(_pieces(body, dribble)):
+            if self._gone.is_set() or (number and dribble and await self._leaves_within(dribble.seconds)):
+                return
+            await self._write(write_chunk(piece) if framing == "chunked" else piece)
+            self._received.sent += len(piece)
+            self._changed()
+
+    async def _write(self, data: bytes) -> None:
+        try:
+            self._writer.write(data)
+            await self._writer.drain()
+        except ConnectionError:
+            self._gone.set()
+
+    async def _leaves_within(self, seconds: float) -> bool:
+        """Wait; True if the client left meanwhile."""
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return self._gone.is_set()
+        try:
+            async with asyncio.timeout(None if seconds == float("inf") else seconds):
+                return await self._gone.wait()
+        except TimeoutError:
+            return False
+
+    def _break(self, response: ScriptedResponse) -> bool:
+        if response.cut == "rst":
+            connection = self._writer.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            self._writer.transport.abort()
+        return self._finish(keep=False)
+
+    def _finish(self, *, keep: bool) -> bool:
+        self._received.finished = True
+        self._changed()
+        return keep
+
+
+def _pieces(body: bytes, dribble: Dribble | None) -> Iterator[bytes]:
+    size = dribble.size if dribble else max(len(body), 1)
+    return (body[start : start + size] for start in range(0, len(body), size))
+
 
 HOST = "127.0.0.1"
 PATIENCE = 15.0

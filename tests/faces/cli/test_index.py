@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from groundwire.commands.completion import bash, fish, zsh
 from groundwire.engine.index.open import open_index
 from groundwire.engine.pages import Page
-from groundwire.faces.cli.commands.completion import bash, fish, zsh
 from tests.engine.gathering.website import Site, page, website
 from tests.faces.fakes import Bench
 
@@ -56,7 +56,7 @@ class Shell:
 @pytest.fixture
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     """What is slow for want of a processor is not told how far it is."""
-    monkeypatch.setattr("groundwire.faces.cli.adding._SAID_EVERY", float("inf"))
+    monkeypatch.setattr("groundwire.commands.index._SAID_EVERY", float("inf"))
     return Shell(tmp_path)
 
 
@@ -219,7 +219,7 @@ def test_no_control_sequence_reaches_the_terminal(shell: Shell) -> None:
 
 
 def test_a_terminal_sees_how_far_it_is(shell: Shell, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundwire.faces.cli.adding._DRAWN_EVERY", 0.0)
+    monkeypatch.setattr("groundwire.commands.index._DRAWN_EVERY", 0.0)
     assert shell.run("add", "docs", *BASE, terminal=True) == 0
     assert "2 pages https://docs.example/team/install.md" in shell.err
     assert shell.err.endswith("\r\x1b[2K")

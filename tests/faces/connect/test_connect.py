@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from groundwire.faces.cli.arguments import CLIENTS as NAMES
 from groundwire.faces.connect.clients import CLIENTS, Surroundings
 from groundwire.faces.connect.ways import all_changes
-
-from groundwire.faces.cli.parsers import CLIENTS as NAMES
 from groundwire.tools import TOOLS
 from tests.faces.connect.parsers import read_config
 from tests.faces.fakes import Bench

@@ -7,11 +7,11 @@ from html import unescape
 
 import pytest
 
-from groundwire.chat.exporting import footnoted
+from groundwire.chat.export import footnoted
 from groundwire.engine.compose.answer import compose
 from groundwire.engine.compose.telling import tell
 from groundwire.engine.pages import Found, Passage
-from groundwire.faces.cli.forms import as_markdown, as_text
+from groundwire.faces.cli.output import as_markdown, as_text
 from groundwire.faces.web.answers import view_of
 from groundwire.faces.web.markdown import render_text
 from groundwire.faces.web.pages import Pages

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from time import time
 from typing import TYPE_CHECKING
 
-from groundwire.chat.turns import moment
+from groundwire.chat.turns import timestamp
 from groundwire.errors import GroundwireError
 from groundwire.store.base import Store, UsageRow
 
@@ -50,7 +50,7 @@ class Booking:
         self._rows.append(
             UsageRow(
                 call.request_id,
-                moment(self._clock()),
+                timestamp(self._clock()),
                 call.provider,
                 call.model,
                 call.usage,

@@ -9,9 +9,8 @@ from groundwire.engine.pages import Page
 from groundwire.faces.mcp.schemas import CONTRACT, DOCUMENT, RESULTS
 from groundwire.model import JsonObject
 from groundwire.tools import TOOLS, geminisearch
-from groundwire.tools.registry import AUTO, ToolSpec
+from groundwire.tools.registry import ARGUMENTS, AUTO, Texts, ToolSpec
 from groundwire.tools.run import Searcher
-from groundwire.tools.texts import ARGUMENTS, Texts
 
 SEARCH = "search"
 FETCH = "fetch"

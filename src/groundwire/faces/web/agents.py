@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from groundwire.chat.apps import is_id, read_app, write_app
-from groundwire.chat.languages import LANGUAGES
+from groundwire.chat.agents import LANGUAGES, is_id, names_google, options_of, read_app, write_app
 from groundwire.chat.questions import Controls
-from groundwire.chat.search_tools import names_google, options_of
 from groundwire.dialects.json import dump_json
 from groundwire.errors import ClientWireError, GroundwireError, TurnedAway
 from groundwire.faces.web.app import Face, Page, PageRequest

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
-from groundwire.chat.links import web_link
-from groundwire.chat.states import State, is_ungrounded, state_of
+from groundwire.chat.answers import AnswerState, is_ungrounded, state_of, web_link
 from groundwire.faces.web.markdown import REL, render_text
 from groundwire.faces.web.messages import Note, error_note, finish_note, search_failure, warning_note
 from groundwire.faces.web.suggestions import Suggestion, read_suggestions
@@ -60,7 +59,7 @@ class AnswerView:
     """Everything that is shown of an answer."""
 
     id: str
-    state: State
+    state: AnswerState
     blocks: tuple[str, ...]
     whole: str
     """Chips that speak for the whole answer."""

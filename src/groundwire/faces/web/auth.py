@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
-from groundwire.chat.languages import LANGUAGES, preferred
+from groundwire.chat.agents import LANGUAGES, preferred
 from groundwire.errors import TurnedAway
 from groundwire.faces.gateway.asgi import Headers, Inbound
 from groundwire.faces.web.logouts import Logouts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from math import floor, log10
 
-from groundwire.chat.spending import Series
+from groundwire.chat.usage import Series
 from groundwire.text.sanitise import one_line
 
 WIDTH, HEIGHT = 720, 180

@@ -14,9 +14,9 @@ from contextlib import aclosing
 from functools import partial
 
 from groundwire.chat.agents import target_for
-from groundwire.chat.extracts import extract
-from groundwire.chat.questions import Asked, Controls, domains_in, readable_controls
-from groundwire.chat.turns import Conversation, Turn
+from groundwire.chat.answers import extract
+from groundwire.chat.questions import ChatQuestion, Controls, domains_in, readable_controls
+from groundwire.chat.turns import SessionTurns, Turn
 from groundwire.client import Groundwire
 from groundwire.dialects.fields import Fields
 from groundwire.dialects.json import load_json
@@ -156,7 +156,7 @@ async def _stream(face: Face, request: PageRequest, body: Json) -> None:
         await outgoing.write(b"", more=False)
 
 
-async def _told(face: Face, request: PageRequest, asked: Asked) -> AsyncGenerator[bytes, None]:
+async def _told(face: Face, request: PageRequest, asked: ChatQuestion) -> AsyncGenerator[bytes, None]:
     visit, pages, clock = request.visit, face.pages, asyncio.get_running_loop().time
     before: AnswerView | None = None
     turn: Turn | None = None
@@ -202,13 +202,13 @@ def _difference(old: tuple[str, ...], new: tuple[str, ...]) -> Json:
     return {"keep": keep, "blocks": list(new[keep:])}
 
 
-def _asked(visit: Visit, fields: Fields) -> Asked:
+def _asked(visit: Visit, fields: Fields) -> ChatQuestion:
     controls = Controls(
         domains_in(fields.text("allowed_domains")),
         domains_in(fields.text("blocked_domains")),
         *(fields.text(name).strip()[:100] for name in ("country", "region", "city", "timezone")),
     )
-    return Asked(
+    return ChatQuestion(
         fields.text("text"),
         visit.owner,
         fields.text("session"),
@@ -219,7 +219,7 @@ def _asked(visit: Visit, fields: Fields) -> Asked:
     )
 
 
-def _last_controls(conversation: Conversation) -> Controls:
+def _last_controls(conversation: SessionTurns) -> Controls:
     asked = (turn.content for turn in reversed(conversation.turns) if isinstance(turn.content, Message))
     last = next(asked, None)
     return (readable_controls(last) if last is not None else None) or Controls()

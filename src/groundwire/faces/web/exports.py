@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from itertools import islice
 
-from groundwire.chat.exporting import as_json, as_markdown
+from groundwire.chat.export import session_as_json, session_as_markdown
 from groundwire.faces.gateway.asgi import Inbound
 from groundwire.faces.web.app import Face, Page, PageRequest
 from groundwire.faces.web.headers import PRIVATE, SECURITY
@@ -18,14 +18,14 @@ _AT_ONCE = 10
 async def export_markdown(face: Face, request: PageRequest) -> None:
     """A session as Markdown."""
     conversation = await face.chat.leaves(request.visit.owner, request.names["id"])
-    pieces = as_markdown(conversation, request.visit.language)
+    pieces = session_as_markdown(conversation, request.visit.language)
     await _send(request.inbound, f"{conversation.session.id}.md", "text/markdown", pieces)
 
 
 async def export_json(face: Face, request: PageRequest) -> None:
     """A session as JSON."""
     conversation = await face.chat.leaves(request.visit.owner, request.names["id"])
-    pieces = as_json(conversation)
+    pieces = session_as_json(conversation)
     await _send(request.inbound, f"{conversation.session.id}.json", "application/json", pieces)
 
 

@@ -20,7 +20,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from groundwire.chat.links import web_link
+from groundwire.chat.answers import web_link
 from groundwire.model import Citation
 from groundwire.model.value import replace, value
 from groundwire.text.annotate import MarkerPlacement, MarkerPosition, Placeholders, annotate, place_markers

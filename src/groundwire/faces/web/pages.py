@@ -12,10 +12,10 @@ from typing import TypeAlias
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from groundwire.chat.exporting import footnoted
-from groundwire.chat.languages import LANGUAGES, pick
+from groundwire.chat.agents import LANGUAGES, pick
+from groundwire.chat.answers import state_of
+from groundwire.chat.export import footnoted
 from groundwire.chat.questions import Controls, readable_controls
-from groundwire.chat.states import state_of
 from groundwire.chat.turns import Turn
 from groundwire.faces.web.answers import AnswerView, view_of
 from groundwire.faces.web.auth import Visit

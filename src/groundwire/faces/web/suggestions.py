@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-from groundwire.chat.links import web_link
+from groundwire.chat.answers import web_link
 from groundwire.model.value import value
 from groundwire.text.sanitise import one_line
 from groundwire.text.urls import is_same_or_subdomain

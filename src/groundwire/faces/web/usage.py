@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from groundwire.chat.spending import by_model, cost_of, days_until, searches_of, series, tokens_of
+from groundwire.chat.usage import by_model, cost_of, days_until, searches_of, series, tokens_of
 from groundwire.faces.web.app import Face, Page, PageRequest
 from groundwire.faces.web.charts import bars
 from groundwire.faces.web.pages import Texts

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from groundwire.chat.states import is_unreadable
+from groundwire.chat.answers import is_unreadable
 from groundwire.model import Message
 from groundwire.model.value import value
 from groundwire.store.base import StoredMessage

@@ -1,0 +1,1 @@
+"""Commands of the command line: the only layer that puts faces together."""
