@@ -28,7 +28,7 @@ from groundwire.model import (
     Warned,
 )
 from tests.faces.fakes import Bench, FakeAsker
-from tests.faces.test_printable import HOSTILE
+from tests.text.test_sanitise import HOSTILE
 
 OURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\[2K|\x1b\[J|\x1b\[\d+A|\r|\x1b\]8;;(?:https?://[!-~]*)?\x1b\\")
 """Styles, the cursor, and links to the web: everything the command line itself ever writes."""

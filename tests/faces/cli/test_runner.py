@@ -36,7 +36,7 @@ def test_the_place_is_shown_on_demand_and_without_secrets() -> None:
     bench = broken(Bench(env={"GROUNDWIRE_DEBUG": "1", "OPENAI_API_KEY": KEY}), f"key is {KEY}")
     assert bench.run("providers") == 1
     assert "Traceback" in bench.stderr
-    assert "test_edge.py" in bench.stderr
+    assert "test_runner.py" in bench.stderr
     assert not any(KEY[at : at + 8] in bench.stderr for at in range(len(KEY) - 8))
 
 

@@ -1,8 +1,9 @@
-"""Numbers in the text: ours placed, those of others taken out."""
+"""Citation markers: ours are inserted, those of providers are read and removed."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
@@ -10,7 +11,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundwire.model import Anchor, Citation, Evidence, Source, Span
-from groundwire.text.annotate import MarkerStripper, NumberWriter, annotate_numbers, strip_markers
+from groundwire.text.annotate import (
+    CitedNumbers,
+    MarkerStripper,
+    NumberReader,
+    NumberWriter,
+    Placeholders,
+    StreamAnnotator,
+    annotate_numbers,
+    place_markers,
+    strip_markers,
+)
 from tests.model.strategies import cases
 from tests.text.test_links import HOSTILE
 
@@ -130,7 +141,10 @@ def test_spans_beyond_the_text_end_with_it() -> None:
 
 
 def test_breaks_become_empty_lines_before_the_numbers_of_what_follows() -> None:
-    assert annotate_numbers("Plan.Answer.", [cite(0, 12, A)], NumberWriter(number), [5]).text == "Plan.\n\nAnswer.[1]"
+    assert (
+        annotate_numbers("Plan.Answer.", [cite(0, 12, A)], NumberWriter(number), [5]).text
+        == "Plan.\n\nAnswer.[1]"
+    )
     assert annotate_numbers("ab", [], NumberWriter(number), iter([1])).text == "a\n\nb"
 
 
@@ -268,3 +282,215 @@ def test_hostile_texts_are_stripped_and_marked_in_linear_time(index: int) -> Non
     stripper = MarkerStripper()
     assert stripper.feed(text) + stripper.close() == strip_markers(text)
     assert len(marked(text, cite(0, 50_000, A))) == len(text) + 3
+
+
+TEXT = (
+    "Snow ☃ fell in May[1]. It melted [2][3], then froze [1, 2].\n```\na = b[1]\n```\n"
+    "Use `x[1]` and [1](http://a.b) or [77] and x = [1].\n[1] Title\n- item here [3]【2†L1-L4】 so [1][9]."
+)
+
+
+def read(pieces: Iterable[str]) -> list[str | CitedNumbers]:
+    """What comes out, with neighbouring words joined."""
+    reader = NumberReader(lambda number: number <= 3)
+    out: list[str | CitedNumbers] = []
+    for piece in (*(item for text in pieces for item in reader.feed(text)), *reader.close()):
+        last = out[-1] if out else None
+        if isinstance(piece, str) and isinstance(last, str):
+            out[-1] = last + piece
+        else:
+            out.append(piece)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Snow [1].", ["Snow", CitedNumbers((1,)), "."]),
+        ("Snow[1][3].", ["Snow", CitedNumbers((1, 3)), "."]),
+        ("Snow [1-3]", ["Snow", CitedNumbers((1, 2, 3))]),
+        ("Snow【2†source】", ["Snow", CitedNumbers((2,))]),
+        ("Snow [1][9].", ["Snow", CitedNumbers((1,)), "[9]."]),
+        ("Snow [9].", ["Snow [9]."]),
+        ("In [2031] it fell.", ["In [2031] it fell."]),
+        ("[1] A title", ["[1] A title"]),
+        ("- [1] A title", ["- [1] A title"]),
+        ("[label][1](https://a.example)", ["[label][1](https://a.example)"]),
+        ("x = [1]", ["x = [1]"]),
+        ("f([1])", ["f([1])"]),
+        ("`a[1]` b", ["`a[1]` b"]),
+        ("~~~\na[1]\n~~~\nb[1]", ["~~~\na[1]\n~~~\nb", CitedNumbers((1,))]),
+        ("Snow [", ["Snow ["]),
+    ],
+)
+def test_only_what_cites_is_taken_out(text: str, expected: list[str | CitedNumbers]) -> None:
+    assert read([text]) == expected
+
+
+@cases(100)
+@given(st.lists(st.integers(0, len(TEXT)), max_size=40))
+def test_it_does_not_matter_where_the_text_is_cut(cuts: list[int]) -> None:
+    points = sorted({0, *cuts, len(TEXT)})
+    assert read(TEXT[a:b] for a, b in pairwise(points)) == read([TEXT])
+
+
+def test_places_of_the_text_as_it_came_are_found_in_the_text_as_it_went() -> None:
+    reader = NumberReader(lambda number: number <= 3)
+    pieces = [*reader.feed(TEXT), *reader.close()]
+    text = "".join(piece for piece in pieces if isinstance(piece, str))
+    for word in ("Snow", "melted", "froze", "Title", "item", "so"):
+        assert text[reader.map_offset(TEXT.index(word)) :].startswith(word)
+
+
+def test_a_long_text_of_nothing_but_marks_is_read_in_time() -> None:
+    assert read(["a" + "[1]" * 20_000 + " " * 20_000 + "[" * 20_000])[0] == "a"
+
+
+claimed_texts = st.lists(
+    st.sampled_from(
+        (
+            "word",
+            " ",
+            ".",
+            "\n",
+            "é",
+            "😀",
+            "[l](https://l.example/x)",
+            "https://m.example",
+            "⸨7⸩",
+            "⸨",
+            "[1]",
+        )
+    ),
+    max_size=12,
+).map("".join)
+citation_drafts = st.lists(
+    st.tuples(
+        st.integers(0, 60),
+        st.integers(0, 20),
+        st.sampled_from([A, B, C]),
+        st.sampled_from(["claim", "claim", "marker"]),
+    ),
+    max_size=5,
+)
+CitationDrafts = list[tuple[int, int, Source, Anchor]]
+
+
+def drafted(text: str, drafts: CitationDrafts) -> list[Citation]:
+    return [
+        cite(start, min(start + size, len(text)), source, anchor=anchor)
+        for start, size, source, anchor in drafts
+        if start <= len(text)
+    ]
+
+
+def without_anchors(text: str, citations: Iterable[Citation]) -> str:
+    """The text without the markers of the provider that ours replace."""
+    gone = {
+        offset
+        for citation in citations
+        if citation.anchor == "marker" and citation.span is not None
+        for offset in range(*citation.span)
+    }
+    return "".join(char for offset, char in enumerate(text) if offset not in gone)
+
+
+@cases(300)
+@given(claimed_texts, citation_drafts, st.booleans())
+def test_removing_the_inserted_markers_gives_back_the_text(
+    text: str, drafts: CitationDrafts, repeat: bool
+) -> None:
+    citations = drafted(text, drafts)
+    placeholders = Placeholders(text)
+    writer = NumberWriter(number, placeholders, repeat=repeat)
+    annotated = annotate_numbers(text, citations, writer).text
+    assert placeholders.pattern.sub("", annotated) == without_anchors(text, citations)
+    written = {int(found) for found in placeholders.pattern.findall(annotated)}
+    assert written == {number(item.source) for citation in citations for item in citation.evidence}
+
+
+@cases(300)
+@given(claimed_texts, citation_drafts)
+def test_spans_cover_the_same_words_after_markers_are_inserted(text: str, drafts: CitationDrafts) -> None:
+    citations = drafted(text, drafts)
+    placeholders = Placeholders(text)
+    annotated = annotate_numbers(text, citations, NumberWriter(number, placeholders, repeat=True))
+    for old, new in zip(citations, map(annotated.move, citations), strict=True):
+        assert old.span is not None
+        assert new.span is not None
+        covered = annotated.text[new.span.start : new.span.end]
+        if old.anchor == "marker":
+            assert str(number(old.evidence[0].source)) in placeholders.pattern.findall(covered)
+            assert placeholders.pattern.sub("", covered) == ""
+            continue
+        words = [
+            char
+            for offset, char in enumerate(text)
+            if old.span.start <= offset < old.span.end
+            and not any(
+                other.anchor == "marker" and other.span and other.span.start <= offset < other.span.end
+                for other in citations
+            )
+        ]
+        assert placeholders.pattern.sub("", covered) == "".join(words)
+
+
+@cases(300)
+@given(claimed_texts, citation_drafts, st.lists(st.integers(0, 60), max_size=3))
+def test_chunks_of_a_stream_give_back_the_text_and_keep_the_words_of_claims(
+    text: str, drafts: CitationDrafts, cuts: list[int]
+) -> None:
+    citations = [citation for citation in drafted(text, drafts) if citation.anchor == "claim"]
+    placeholders = Placeholders(text)
+    writer = NumberWriter(number, placeholders, repeat=True)
+    annotator = StreamAnnotator(join=True)
+    assert all(map(annotator.add, citations))
+    offsets = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    chunks = [annotator.write(text[start:end], writer) for start, end in pairwise(offsets)]
+    whole = "".join(chunk.text for chunk in chunks)
+    assert placeholders.pattern.sub("", whole) == text
+    assert annotator.pending() == []
+    ordered = sorted(citations, key=lambda citation: citation.span.end if citation.span else 0)
+    moved = [citation for chunk in chunks for citation in chunk.citations]
+    for old, new in zip(ordered, moved, strict=True):
+        assert old.span is not None
+        assert new.span is not None
+        covered = whole[new.span.start : new.span.end]
+        assert placeholders.pattern.sub("", covered) == text[old.span.start : old.span.end]
+
+
+def test_a_citation_of_written_text_cannot_be_added_to_a_stream() -> None:
+    annotator = StreamAnnotator()
+    annotator.write("One. ", NumberWriter(number))
+    assert not annotator.add(cite(0, 4, A))
+    assert not annotator.add(cite(0, 5, A))
+    assert not annotator.add(Citation(None, (Evidence(A),)))
+    assert annotator.add(cite(5, 9, A))
+    assert annotator.write("Two.", NumberWriter(number)).text == "Two.[1]"
+
+
+def test_a_claim_can_get_its_marker_at_the_beginning_of_the_next_chunk_until_the_paragraph_ends() -> None:
+    annotator = StreamAnnotator(join=True)
+    annotator.write("One.", NumberWriter(number))
+    assert annotator.add(cite(0, 4, A))
+    assert annotator.write(" Two.", NumberWriter(number)).text == "[1] Two."
+    annotator.end_paragraph()
+    assert not annotator.add(cite(5, 9, A))
+
+
+def test_a_marker_can_replace_the_blank_before_it_too() -> None:
+    text = "One [a](https://a.example).\n- [a](https://a.example)"
+    citations = [cite(4, 26, A, anchor="marker"), cite(30, 52, A, anchor="marker")]
+    offsets = [offset for offset, _ in place_markers(text, citations, attach_to_word=True).positions]
+    assert offsets == [3, 30]
+
+
+def test_placeholders_differ_from_every_bracket_of_the_text() -> None:
+    text = "⸨1⸩ ⦗1⦘ ⧼1⧽ ⟮1⟯"
+    assert Placeholders(text).pattern.search(text) is None
+
+
+def test_markers_that_leak_from_a_provider_are_removed_with_the_numbers_in_place() -> None:
+    text = "One【3:2†source】 two."
+    annotated = annotate_numbers(text, [cite(0, 8, A)], NumberWriter(number), strip=True)
+    assert annotated.text == "One[1] two."
