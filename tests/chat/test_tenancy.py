@@ -95,7 +95,7 @@ def test_a_session_whose_agent_is_another_s_goes_on_with_the_default_one(tmp_pat
 Attempt = Callable[[Chat, str, str], Awaitable[object]]
 ATTEMPTS: dict[str, Attempt] = {
     "read": lambda chat, owner, name: chat.open(owner, name),
-    "export": lambda chat, owner, name: chat.leaves(owner, name),
+    "export": lambda chat, owner, name: chat.read_session(owner, name),
     "rename": lambda chat, owner, name: chat.rename(owner, name, "Theirs"),
     "remove": lambda chat, owner, name: chat.remove(owner, name),
     "ask": lambda chat, owner, name: anext(chat.ask(ChatQuestion("What?", owner, name))),

@@ -89,7 +89,7 @@ def test_a_blocked_query_is_a_failure_and_not_nothing_found(reason: FinishReason
     result = call("geminisearch", {"query": "x"}, (Started(), Finished(reason, "PROHIBITED_CONTENT")))
     assert result["error"] == {
         "message": "The provider blocked the query or its answer (PROHIBITED_CONTENT). "
-        "Ask in other words, or ask another provider.",
+        "Rephrase the question, or choose another provider.",
         "type": "GEMINI_WEB_SEARCH_FAILED",
     }
 

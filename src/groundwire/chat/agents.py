@@ -1,4 +1,11 @@
-"""Texts by language."""
+"""Agents: the default one, owners, targets, search tools, and import and export as JSON of apps.
+
+The JSON of an app is `{"id", "name": {"en", "de"}, "systemPrompt", "models", "tools", …}`. Fields that are
+not used here are kept and exported unchanged. Web search is one of the tools: a name (`webSearch`,
+`googleSearch`), or an object in the form of the app (`{"id": "webSearch", "filters": …}`) or of a provider
+(`{"type": "web_search", …}`, `{"type": "web_search_20250305", "allowed_domains": […]}`, `{"google_search":
+{}}`).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +39,7 @@ def pick(texts: Texts, language: str) -> str:
 
 
 def preferred(header: str) -> str:
-    """The language an `Accept-Language` header asks for, of those we speak."""
+    """The supported language that an `Accept-Language` header prefers."""
     best, weight = LANGUAGES[0], 0.0
     for entry in header[:1000].split(","):
         tag, _, parameter = entry.strip().partition(";")
@@ -62,13 +69,13 @@ DEFAULT = Agent(
         "de": "Du bist ein hilfreicher Assistent. Antworte kurz, und sage es, wenn du etwas nicht weißt.",
     },
 )
-_OTHERS = re.compile(r"[^a-z0-9]+")
+_NOT_ID = re.compile(r"[^a-z0-9]+")
 
 
 def id_for(agent: Agent, taken: Container[str]) -> str:
-    """An id made of the agent's name that nobody has."""
+    """An unused id made of the name of the agent."""
     plain = unicodedata.normalize("NFKD", pick(agent.name, "en")).encode("ascii", "ignore").decode()
-    base = _OTHERS.sub("-", plain.lower()).strip("-")[:60] or "agent"
+    base = _NOT_ID.sub("-", plain.lower()).strip("-")[:60] or "agent"
     number, made = 1, base
     while made in taken:
         number += 1
@@ -77,17 +84,17 @@ def id_for(agent: Agent, taken: Container[str]) -> str:
 
 
 def is_open_to(agent: Agent, owner: str) -> bool:
-    """May somebody see an agent and talk to it?"""
+    """May the owner see and use an agent?"""
     return agent.owner in ("", owner) or is_kept_by(agent, owner)
 
 
 def is_kept_by(agent: Agent, owner: str) -> bool:
-    """May somebody remove an agent? One that no longer says whose it is, only where there are no keys."""
+    """May the owner delete an agent? One of unknown owner only where there are no keys."""
     return agent.owner == owner or (agent.owner == UNKNOWN_OWNER and not owner)
 
 
 def title_of(text: str, longest: int = 60) -> str:
-    """What a session is called after its first question."""
+    """The title of a session, made of its first question."""
     line = " ".join(text.split())
     if len(line) <= longest:
         return line
@@ -96,7 +103,7 @@ def title_of(text: str, longest: int = 60) -> str:
 
 
 def target_for(agent: Agent, groundwire: Groundwire) -> tuple[str, str]:
-    """The agent's provider and model. Without web search it never asks an engine, which only searches."""
+    """Provider and model of an agent. Without web search it never uses an engine, which can only search."""
     provider, model = groundwire.resolve(agent.provider or AUTO, agent.model)
     if agent.web_search:
         return provider, model
@@ -114,12 +121,12 @@ _LONGEST = 100_000
 
 
 def is_id(text: str) -> bool:
-    """May an agent be called so? It stands in addresses."""
+    """Is the text a valid agent id? Ids are part of URLs."""
     return _ID.fullmatch(text) is not None
 
 
 def read_app(text: str) -> Agent:
-    """The agent that an app describes; raises `ClientWireError` with the place of what is wrong."""
+    """Read the JSON of an app; raises `ClientWireError` with the path of the mistake."""
     fields = Fields.of(load_json(text, ClientWireError), ClientWireError)
     identity = fields.text("id")
     if not is_id(identity):
@@ -129,10 +136,10 @@ def read_app(text: str) -> Agent:
         raise ClientWireError("a name is needed", "$.name")
     models = fields.texts("models")
     tools = fields.items("tools")
-    for place, tool in enumerate(tools):
+    for index, tool in enumerate(tools):
         if not isinstance(tool, str | dict | None):
-            raise fields.fault("expected the name of a tool, or an object", "tools", place)
-    options_in(tools)  # a mistake in them is told now, not with the first question
+            raise fields.fault("expected the name of a tool, or an object", "tools", index)
+    options_in(tools)  # report mistakes now, not with the first question
     return Agent(
         identity,
         name,
@@ -146,7 +153,7 @@ def read_app(text: str) -> Agent:
 
 
 def write_app(agent: Agent) -> JsonObject:
-    """The app that describes an agent."""
+    """The JSON of an agent."""
     app: JsonObject = {
         "id": agent.id,
         "name": {**agent.name},
@@ -160,16 +167,16 @@ def write_app(agent: Agent) -> JsonObject:
     return {**app, "models": models, "tools": tools, **rest}
 
 
-def _models(agent: Agent, came: Json) -> list[Json]:
-    """The models it came with, as long as the first of them is still the one."""
-    others = came if isinstance(came, list) else []
+def _models(agent: Agent, imported: Json) -> list[Json]:
+    """The imported models, if the first is still the selected one."""
+    others = imported if isinstance(imported, list) else []
     if not agent.model:
         return []
     return others if others[:1] == [agent.model] else [agent.model]
 
 
-def _tools(agent: Agent, came: Json) -> list[Json]:
-    tools = came if isinstance(came, list) else []
+def _tools(agent: Agent, imported: Json) -> list[Json]:
+    tools = imported if isinstance(imported, list) else []
     if not agent.web_search:
         return [tool for tool in tools if not is_search(tool)]
     return tools if any(map(is_search, tools)) else [*tools, WEB_SEARCH]
@@ -196,18 +203,18 @@ _SIZES: dict[str, ContextSize] = {"low": "low", "medium": "medium", "high": "hig
 
 
 def is_search(tool: Json) -> bool:
-    """Does an entry among the tools of an app mean web search?"""
+    """Does a tool of an app mean web search?"""
     return is_google_search(tool) or any(map(_is_web_search, _names(tool)))
 
 
 def is_google_search(tool: Json) -> bool:
-    """Does it mean Google's, and nobody else's?"""
+    """Does a tool mean the search of Google only?"""
     names = (*_names(tool), *(tool if isinstance(tool, dict) and len(tool) == 1 else ()))
     return any(name in _GOOGLE_NAMES for name in names)
 
 
 def options_in(tools: list[Json]) -> SearchOptions:
-    """What the search tools say about how to search; raises `ClientWireError` with the place of a mistake."""
+    """Search options of the search tools; raises `ClientWireError` with the path of a mistake."""
     found = SearchOptions()
     searches: list[Json] = [tool if isinstance(tool, dict) and is_search(tool) else None for tool in tools]
     for tool in Fields({"tools": searches}, ClientWireError).objs("tools"):
@@ -216,18 +223,18 @@ def options_in(tools: list[Json]) -> SearchOptions:
 
 
 def options_of(agent: Agent) -> SearchOptions:
-    """What the tools of an agent say about how to search."""
+    """Search options of the tools of an agent."""
     return options_in(tools_of(agent))
 
 
 def tools_of(agent: Agent) -> list[Json]:
-    """The tools it came with."""
+    """The imported tools of an agent."""
     tools = agent.rest.get("tools")
     return tools if isinstance(tools, list) else []
 
 
 def names_google(agent: Agent) -> bool:
-    """Does an agent that searches ask for Google's search alone?"""
+    """Does an agent search with Google only?"""
     searches = [tool for tool in tools_of(agent) if is_search(tool)]
     return agent.web_search and bool(searches) and all(map(is_google_search, searches))
 
@@ -235,7 +242,7 @@ def names_google(agent: Agent) -> bool:
 def named_target(
     agent: Agent, target: tuple[str, str], groundwire: Groundwire
 ) -> tuple[tuple[str, str], Warned | None]:
-    """The target with the search that the agent names, or a warning that another one searches."""
+    """The target with the search that the agent names, or a warning that another search is used."""
     if not names_google(agent):
         return target, None
     googles = [status for status in groundwire.providers() if status.dialect in _GOOGLE_DIALECTS]
@@ -254,7 +261,7 @@ def named_target(
 
 
 def _names(tool: Json) -> Iterator[str]:
-    """What an entry may be called."""
+    """The names of a tool."""
     given = (tool.get(key) for key in ("id", "type", "name")) if isinstance(tool, dict) else (tool,)
     return (name for name in given if isinstance(name, str))
 
@@ -265,7 +272,7 @@ def _is_web_search(name: str) -> bool:
 
 
 def _options(tool: Fields) -> SearchOptions:
-    """OpenAI writes the lists into `filters`, OpenRouter into `parameters`, Anthropic beside the type."""
+    """OpenAI has the domain lists in `filters`, OpenRouter in `parameters`, Anthropic next to the type."""
     lists = (tool.obj("filters"), tool.obj("parameters"), tool)
     allowed = next((found for fields in lists if (found := _domains(fields, "allowed_domains"))), ())
     blocked = next((found for fields in lists if (found := _domains(fields, "blocked_domains"))), ())
@@ -279,22 +286,24 @@ def _options(tool: Fields) -> SearchOptions:
     )
 
 
-def _tool_location(place: Fields) -> Location | None:
-    if not place.raw:
+def _tool_location(fields: Fields) -> Location | None:
+    if not fields.raw:
         return None
-    return Location(place.text("country"), place.text("region"), place.text("city"), place.text("timezone"))
+    return Location(
+        fields.text("country"), fields.text("region"), fields.text("city"), fields.text("timezone")
+    )
 
 
 def _domains(fields: Fields, key: str) -> tuple[str, ...]:
     entries = fields.texts(key)
-    for place, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         if not is_domain_entry(entry):
-            raise fields.fault(f"{entry[:80]!r} is not a domain; write it like example.org", key, place)
+            raise fields.fault(f"{entry[:80]!r} is not a domain; write it like example.org", key, index)
     return entries
 
 
 def _joined(first: SearchOptions, second: SearchOptions) -> SearchOptions:
-    """Two tools as one: the first holds, the second fills what it leaves open."""
+    """Merge the options of two tools; the first has priority."""
     return replace(
         first,
         allowed_domains=first.allowed_domains or second.allowed_domains,

@@ -1,4 +1,4 @@
-"""What became of an answer."""
+"""Answers for display: their state, safe links, and excerpts that show search hits."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ def state_of(answer: Answer) -> AnswerState:
 
 
 def is_finished(answer: Answer) -> bool:
-    """Was everything said?"""
+    """Is the answer complete?"""
     return state_of(answer) == "done"
 
 
 def is_unreadable(answer: Answer) -> bool:
-    """Does it stand for a damaged row of the store?"""
+    """Is it the placeholder for a damaged row of the store?"""
     return answer.error is not None and answer.error.code == UNREADABLE_MESSAGE
 
 
 def is_ungrounded(answer: Answer, *, searched: bool) -> bool:
-    """Was the web to be searched, and does nothing in the answer lean on a source?"""
-    said = bool(answer.text.strip()) and answer.detail != NOTHING_FOUND
-    return searched and said and is_finished(answer) and not answer.grounded
+    """Is it a complete answer without sources though the web was to be searched?"""
+    has_text = bool(answer.text.strip()) and answer.detail != NOTHING_FOUND
+    return searched and has_text and is_finished(answer) and not answer.grounded
 
 
 def stopped() -> GroundwireError:
-    """The reader had enough."""
+    """The error of an answer that the user stopped."""
     error = Interrupted("the answer was stopped")
     error.code = STOPPED
     return error
 
 
 def lost() -> GroundwireError:
-    """Whoever was writing the answer is no more."""
+    """The error of an answer whose process died."""
     return Interrupted("the server ended before the answer did")
 
 
@@ -60,43 +60,43 @@ _KEPT = "!$&'()*+,;=:@/?-._~%"
 
 
 class WebLink(NamedTuple):
-    """What is linked to, and whom it leads to."""
+    """A link and its host."""
 
     href: str
     host: str
-    """The host as it is, with its port."""
+    """With its port."""
 
     @property
     def domain(self) -> str:
-        """The host as it is shown: `www.` tells nobody anything."""
+        """The host for display, without `www.`."""
         return self.host.removeprefix("www.")
 
 
 def web_link(url: str) -> WebLink | None:
-    """A link to an http or https address; None for any other, and for one with a name or password in it."""
+    """A link to an http or https URL; None for any other, and for one with credentials."""
     try:
         found = parse(url)
     except NoAddress:
         return None
-    mark = url.partition("#")[2].strip()
-    fragment = "#" + quote(mark.encode("utf-8", "replace"), safe=_KEPT) if mark else ""
+    anchor = url.partition("#")[2].strip()
+    fragment = "#" + quote(anchor.encode("utf-8", "replace"), safe=_KEPT) if anchor else ""
     return WebLink(f"{found}{fragment}", found.netloc)
 
 
 _WRITTEN = re.compile("(?:[^\\W_]|[\u0300-\u036f])+")
 Word: TypeAlias = tuple[int, str, tuple[int, int]]
-"""Its place, its folded form, and where it stands."""
+"""Its index, its folded form, and its span."""
 
 _MOST = 20_000
-"""Words that are looked at: a long text is shown by its beginning."""
+"""Number of words that are searched for hits."""
 
 
 def extract(text: str, wanted: str, around: int = 80) -> list[tuple[str, bool]]:
-    """Pieces of a text around the first hit, each with whether it is one."""
-    asked = wanted_in(wanted)
+    """The text around the first hit, as pieces with a flag that marks hits."""
+    query = wanted_in(wanted)
     words = list(islice(_words(text), _MOST))
-    begin = _phrase(words, asked)
-    hits = [span for place, word, span in words if place >= begin and _is_hit(word, asked)]
+    begin = _phrase(words, query)
+    hits = [span for index, word, span in words if index >= begin and _is_hit(word, query)]
     if not hits:
         return [(text[: 2 * around], False)]
     start, end = max(0, hits[0][0] - around), min(len(text), hits[0][1] + around)
@@ -110,16 +110,16 @@ def extract(text: str, wanted: str, around: int = 80) -> list[tuple[str, bool]]:
 
 def _words(text: str) -> Iterator[Word]:
     written = ((word, match.span()) for match in _WRITTEN.finditer(text) for word in words_of(match[0]))
-    return ((place, word, span) for place, (word, span) in enumerate(written))
+    return ((index, word, span) for index, (word, span) in enumerate(written))
 
 
-def _is_hit(word: str, asked: Wanted) -> bool:
-    return word in asked.words or bool(asked.begun and word.startswith(asked.begun))
+def _is_hit(word: str, query: Wanted) -> bool:
+    return word in query.words or bool(query.begun and word.startswith(query.begun))
 
 
-def _phrase(words: list[Word], asked: Wanted) -> int:
-    """The word with which the first phrase begins that was asked for."""
-    if not asked.phrases:
+def _phrase(words: list[Word], query: Wanted) -> int:
+    """The index of the first word of the first phrase."""
+    if not query.phrases:
         return 0
     line = " " + " ".join(word for _, word, _ in words) + " "
-    return line.count(" ", 0, max(0, line.find(asked.phrases[0])))
+    return line.count(" ", 0, max(0, line.find(query.phrases[0])))

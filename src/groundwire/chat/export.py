@@ -1,4 +1,4 @@
-"""Sessions to keep elsewhere: Markdown with footnotes, and JSON. Both come in pieces, as they may be long."""
+"""Export of sessions as Markdown with footnotes and as JSON, in chunks, because they may be long."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from groundwire.text.markdown import to_markdown
 from groundwire.text.sanitise import escape_invisible_json, sanitise
 from groundwire.text.sources import label_of, number_answer
 
-_MARKS = re.compile(r"([\\`*_\[\]<>])")
+_MARKUP = re.compile(r"([\\`*_\[\]<>])")
 VERSION = 1
 
 _STATES: dict[AnswerState, Texts] = {
@@ -41,39 +41,39 @@ def footnoted(answer: Answer, prefix: str = "") -> str:
     notes = []
     for number, source in enumerate(numbering.sources, 1):
         link = web_link(source.url)
-        name = _MARKS.sub(r"\\\1", label_of(source))
+        name = _MARKUP.sub(r"\\\1", label_of(source))
         notes.append(f"[^{prefix}{number}]: {name}" + (f" <{link.href}>" if link else ""))
     return "\n".join([body, "", *notes])
 
 
-def session_as_markdown(conversation: SessionTurns | SessionReader, language: str = "en") -> Iterator[str]:
-    """A session as a text, turn by turn, without what is invisible: the file may be shown in a terminal."""
-    return map(sanitise, _markdown(conversation, language))
+def session_as_markdown(session_turns: SessionTurns | SessionReader, language: str = "en") -> Iterator[str]:
+    """A session as Markdown, turn by turn, sanitised: the file may be shown in a terminal."""
+    return map(sanitise, _markdown(session_turns, language))
 
 
-def _markdown(conversation: SessionTurns | SessionReader, language: str) -> Iterator[str]:
-    name = pick(conversation.agent.name, language)
-    yield f"# {' '.join(conversation.session.title.split())}\n\n"
-    for turn in conversation.turns:
+def _markdown(session_turns: SessionTurns | SessionReader, language: str) -> Iterator[str]:
+    name = pick(session_turns.agent.name, language)
+    yield f"# {' '.join(session_turns.session.title.split())}\n\n"
+    for turn in session_turns.turns:
         if isinstance(turn.content, Message):
             yield "".join(f"> {line}\n" for line in turn.content.text.split("\n")) + "\n"
             continue
         state = state_of(turn.content)
-        said = footnoted(turn.content, f"{turn.number}-")
+        text = footnoted(turn.content, f"{turn.number}-")
         yield f"**{name}**" + ("" if state == "done" else f" ({pick(_STATES[state], language)})")
-        yield f"\n\n{said}\n\n"
+        yield f"\n\n{text}\n\n"
 
 
-def session_as_json(conversation: SessionTurns | SessionReader) -> Iterator[str]:
-    """A session with everything that is kept of it, in the project's own terms, turn by turn.
+def session_as_json(session_turns: SessionTurns | SessionReader) -> Iterator[str]:
+    """A session with all stored fields as JSON, turn by turn.
 
     Invisible characters are kept, and escaped.
     """
-    return map(escape_invisible_json, _json(conversation))
+    return map(escape_invisible_json, _json(session_turns))
 
 
-def _json(conversation: SessionTurns | SessionReader) -> Iterator[str]:
-    session = conversation.session
+def _json(session_turns: SessionTurns | SessionReader) -> Iterator[str]:
+    session = session_turns.session
     head: JsonObject = {
         "version": VERSION,
         "id": session.id,
@@ -83,8 +83,8 @@ def _json(conversation: SessionTurns | SessionReader) -> Iterator[str]:
         "updated": session.updated,
     }
     yield dump_json(head)[:-1] + ', "messages": ['
-    for place, turn in enumerate(conversation.turns):
-        yield (", " if place else "") + dump_json(_message(turn))
+    for index, turn in enumerate(session_turns.turns):
+        yield (", " if index else "") + dump_json(_message(turn))
     yield "]}"
 
 

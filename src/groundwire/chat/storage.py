@@ -1,6 +1,7 @@
-"""Calls of the store in threads, a bounded number of them: a store that hangs must not collect threads.
+"""Store access: calls in a bounded number of threads, and the lease of a session while an answer is written.
 
-What goes wrong in the store is logged here, and told to users without the path or the host it names.
+A store that hangs must not pile up threads. Store errors are logged here, and shown to users without the
+paths and hosts they name.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ T = TypeVar("T")
 
 log = logging.getLogger("groundwire.chat")
 
-AT_ONCE = 16
-"""More than the connections of a store: some of the calls wait for one."""
-PATIENCE = 5.0
-"""Seconds that a call waits for a thread."""
+MAX_THREADS = 16
+"""More than the connections of a store: some calls wait for one."""
+THREAD_TIMEOUT = 5.0
+"""Longest time in seconds that a call waits for a thread."""
 
 
 class StoreThreads:
-    """The threads of one chat. A thread counts until its call ends, even if nobody waits for it."""
+    """The threads of one chat. A thread counts until its call ends, even if the caller was cancelled."""
 
-    def __init__(self, most: int = AT_ONCE, patience: float = PATIENCE) -> None:
+    def __init__(self, most: int = MAX_THREADS, timeout: float = THREAD_TIMEOUT) -> None:
         self._free = asyncio.Semaphore(most)
-        self._patience = patience
+        self._timeout = timeout
 
     async def run(self, call: Callable[[], T]) -> T:
-        """What the call returns, or what it raises; `STORE_UNAVAILABLE` where no thread is free in time."""
+        """Run a call in a thread; raises `STORE_UNAVAILABLE` if no thread is free in time."""
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._timeout):
                 await self._free.acquire()
         except TimeoutError:
             raise _generic(503) from None
@@ -55,13 +56,13 @@ class StoreThreads:
 
 @contextmanager
 def generic_errors() -> Iterator[None]:
-    """Errors of the store in a form that may be shown to anybody; those of a request pass as they are."""
+    """Replace store errors by generic ones that users may see; request errors pass unchanged."""
     try:
         yield
     except (RequestError, ClientWireError, TurnedAway):
         raise
     except GroundwireError as error:
-        log.error("the store failed: %s", error.message)  # noqa: TRY400  its place in our code says nothing
+        log.error("the store failed: %s", error.message)  # noqa: TRY400  the traceback does not help
         raise _generic(error.status_hint) from error
 
 
@@ -103,12 +104,12 @@ class SessionLease:
         return self._store.renew_lease(self.session, self._holder, LEASE)
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release it."""
         self._store.release_lease(self.session, self._holder)
 
 
 def busy() -> TurnedAway:
-    """Another answer is being written in this session."""
+    """The error while another answer is being written in the session."""
     return TurnedAway(
         status=409,
         message="this session is being answered; wait for the answer, or stop it",
@@ -118,7 +119,7 @@ def busy() -> TurnedAway:
 
 
 async def renew(lease: SessionLease, threads: StoreThreads) -> None:
-    """Renew the lease again and again, however slowly the answer is read, until it is lost."""
+    """Renew the lease until it is lost."""
     while True:
         await asyncio.sleep(RENEWAL)
         try:

@@ -1,4 +1,8 @@
-"""An answer under way: its events are folded as they come, and whoever reads it may be slower."""
+"""Turns: a question and its answer, stored while the answer is streamed.
+
+The question and an empty answer are stored before the question is acknowledged; the growing answer is stored
+every second. The lease of the session shows that a process, this one or another, is still writing the answer.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +39,14 @@ from groundwire.store.base import Agent, Session, Store, StoredMessage, UsageRow
 
 Batches: TypeAlias = AsyncGenerator[Sequence[Event], None]
 StreamBatches: TypeAlias = Callable[..., Batches]
-"""Called with a request, `provider=` and `model=`."""
+"""Streams the batches of events of a request; called with the request, `provider=` and `model=`."""
 
 _SEARCHING = (SearchStarted, SearchCalled)
-_GOING_ON = (SearchReturned, TextDelta)
+_SEARCH_OVER = (SearchReturned, TextDelta)
 
 
 async def with_warning(batches: Batches, warning: Warned) -> Batches:
-    """The same events, with a warning that was known before them."""
+    """The same events, with a warning added to the first batch."""
     async with aclosing(batches) as rest:
         async for batch in rest:
             yield (*batch, warning) if warning not in batch else batch
@@ -52,7 +56,8 @@ async def with_warning(batches: Batches, warning: Warned) -> Batches:
 
 
 class LiveAnswer:
-    """The answer so far."""
+    """An answer that is being streamed. Its events are folded as they arrive; a slow reader does not delay
+    them."""
 
     def __init__(self) -> None:
         self.provider = ""
@@ -62,11 +67,11 @@ class LiveAnswer:
         self._changed = asyncio.Event()
 
     def answer(self) -> Answer:
-        """What has been told until now."""
+        """The answer so far."""
         return self._assembler.answer()
 
     async def change(self, within: float) -> bool:
-        """Wait for something new; says whether there is."""
+        """Wait for new events; False if none arrived in time."""
         try:
             async with asyncio.timeout(within):
                 await self._changed.wait()
@@ -75,10 +80,10 @@ class LiveAnswer:
         self._changed.clear()
         return True
 
-    async def follow(self, ask: Callable[[], Batches]) -> None:
-        """Take in everything; what goes wrong is the end of the answer."""
+    async def follow(self, stream: Callable[[], Batches]) -> None:
+        """Read all events; an error ends the answer."""
         try:
-            async with aclosing(ask()) as batches:
+            async with aclosing(stream()) as batches:
                 async for batch in batches:
                     for event in batch:
                         self._take(event)
@@ -96,33 +101,33 @@ class LiveAnswer:
             self.over = True
         elif isinstance(event, _SEARCHING):
             self.searching = True
-        elif isinstance(event, _GOING_ON):
+        elif isinstance(event, _SEARCH_OVER):
             self.searching = False
         self._assembler.feed(event)
 
 
 @asynccontextmanager
-async def follow_answer(ask: Callable[[], Batches]) -> AsyncGenerator[LiveAnswer, None]:
-    """An answer that is asked for as long as the block lasts; leaving it stops the provider."""
-    told = LiveAnswer()
-    following = asyncio.create_task(told.follow(ask))
+async def follow_answer(stream: Callable[[], Batches]) -> AsyncGenerator[LiveAnswer, None]:
+    """Stream an answer for the duration of the block; leaving it cancels the request."""
+    answer = LiveAnswer()
+    following = asyncio.create_task(answer.follow(stream))
     try:
-        yield told
+        yield answer
         await following
     finally:
         following.cancel()
         await asyncio.wait([following])
 
 
-BEAT = 0.8
-"""Seconds between two looks at an answer, however quiet it is, and between two times that it is stored."""
-PACE = 0.05
-"""Seconds between two tellings of an answer that grows."""
+STORE_INTERVAL = 0.8
+"""Longest time in seconds between two updates of an answer, and between two writes to the store."""
+UPDATE_INTERVAL = 0.05
+"""Shortest time in seconds between two updates of an answer."""
 
 
 @value
 class SessionTurns:
-    """A session with everything said in it."""
+    """A session with its agent and all its turns."""
 
     session: Session
     agent: Agent
@@ -131,7 +136,7 @@ class SessionTurns:
 
 @value
 class SessionReader:
-    """A session to be read from its beginning to its end, once. Reading blocks."""
+    """A session whose turns are read one after the other, once. Reading blocks."""
 
     session: Session
     agent: Agent
@@ -140,7 +145,7 @@ class SessionReader:
 
 @value
 class Turn:
-    """A question and the answer to it, as far as it has come."""
+    """A question and its answer so far."""
 
     session: Session
     agent: Agent
@@ -151,11 +156,11 @@ class Turn:
 
 
 StoredTurn: TypeAlias = tuple[Turn, tuple[StoredMessage, ...]]
-"""A turn on disk, and what was said before it."""
+"""A stored turn, and the turns before it."""
 
 
 class Turns:
-    """Asks, and keeps what is answered."""
+    """Runs turns: sends questions, and stores the answers."""
 
     def __init__(
         self, groundwire: Groundwire, store: Store, threads: StoreThreads, clock: Callable[[], float]
@@ -167,14 +172,16 @@ class Turns:
         self._abandoned: set[asyncio.Task[None]] = set()
 
     async def run(
-        self, asked: ChatQuestion, conversation: SessionTurns, ask: StreamBatches | None
+        self, question: ChatQuestion, conversation: SessionTurns, stream: StreamBatches | None
     ) -> AsyncGenerator[Turn, None]:
-        """A turn as it grows. The first is told when the question is on disk, the last when the answer is.
+        """A turn as it grows: the first state when the question is stored, the last when the answer is.
 
         Raises `TurnedAway` (409) while another answer is being written in the session.
         """
         lease = SessionLease(self._store, conversation.session.id)
-        beginning = asyncio.ensure_future(self._threads.run(partial(self._begin, asked, conversation, lease)))
+        beginning = asyncio.ensure_future(
+            self._threads.run(partial(self._begin, question, conversation, lease))
+        )
         try:
             turn, past = await asyncio.shield(beginning)
         except asyncio.CancelledError:
@@ -184,20 +191,20 @@ class Turns:
             raise
         renewing = asyncio.create_task(renew(lease, self._threads))
         began, answer = self._clock(), turn.answer
-        call = partial(self._call, turn.agent, (*past, turn.question), asked.language, ask)
+        call = partial(self._call, turn.agent, (*past, turn.question), question.language, stream)
         try:
             yield turn
-            async with follow_answer(call) as told, aclosing(self._grow(turn.answer, told, lease)) as growing:
+            async with follow_answer(call) as live, aclosing(self._grow(turn.answer, live, lease)) as growing:
                 async for answer in growing:
-                    yield replace(turn, answer=answer, searching=told.searching)
+                    yield replace(turn, answer=answer, searching=live.searching)
         finally:
-            # Also when nobody listens any more, and whatever else is cancelled with them.
+            # Also when the client has disconnected and this task is cancelled.
             ending = self._end(turn, _closed(answer), began, lease)
             answer = await asyncio.shield(self._released(ending, lease, renewing))
         yield replace(turn, answer=answer)
 
     async def _abandon(self, beginning: asyncio.Future[StoredTurn], lease: SessionLease) -> None:
-        """End a turn that nobody waits for any more, as soon as it is on disk."""
+        """End a turn whose client has disconnected, as soon as it is stored."""
         try:
             turn, _ = await beginning
         except GroundwireError:
@@ -211,7 +218,7 @@ class Turns:
         lease: SessionLease,
         renewing: asyncio.Task[None] | None,
     ) -> StoredMessage:
-        """Let others ask when the end of an answer is on disk."""
+        """Release the lease when the end of an answer is stored."""
         try:
             return await ending
         finally:
@@ -221,17 +228,17 @@ class Turns:
                 await self._threads.run(lease.release)
 
     def settled(self, session: Session, turns: list[StoredMessage]) -> list[StoredMessage]:
-        """The same, with every answer whose writer died marked as interrupted; blocks."""
+        """The turns, with every answer whose process died marked as interrupted; blocks."""
         lease = SessionLease(self._store, session.id)
         if not any(map(_is_running, turns)) or not lease.take():
             return turns
         try:
-            return [self._given_up(turn) if _is_running(turn) else turn for turn in turns]
+            return [self._interrupted(turn) if _is_running(turn) else turn for turn in turns]
         finally:
             lease.release()
 
-    def _given_up(self, turn: StoredMessage) -> StoredMessage:
-        """The answer as it is now: it may have been completed just before the lease was taken."""
+    def _interrupted(self, turn: StoredMessage) -> StoredMessage:
+        """Mark an answer as interrupted, unless it was completed just before the lease was taken."""
         for kept in self._store.messages(turn.session, turn.number + 1, 1):
             if kept.id == turn.id and not _is_running(kept):
                 return kept
@@ -240,64 +247,68 @@ class Turns:
         return ended
 
     def _call(
-        self, agent: Agent, turns: tuple[StoredMessage, ...], language: str, ask: StreamBatches | None
+        self, agent: Agent, turns: tuple[StoredMessage, ...], language: str, stream: StreamBatches | None
     ) -> Batches:
         target = target_for(agent, self._groundwire)
         (provider, model), warning = named_target(agent, target, self._groundwire)
         request = request_for(agent, turns, language, self._groundwire.config.search)
-        batches = (ask or self._groundwire.batches)(request, provider=provider, model=model)
+        batches = (stream or self._groundwire.batches)(request, provider=provider, model=model)
         return with_warning(batches, warning) if warning else batches
 
-    def _begin(self, asked: ChatQuestion, conversation: SessionTurns, lease: SessionLease) -> StoredTurn:
-        """Take the lease, and put question and empty answer on disk; blocks."""
+    def _begin(self, question: ChatQuestion, conversation: SessionTurns, lease: SessionLease) -> StoredTurn:
+        """Take the lease, and store the question and an empty answer; blocks."""
         store, session = self._store, conversation.session
-        if not asked.session:
+        if not question.session:
             store.put_session(session)
         if not lease.take():
             raise busy()
         with ExitStack() as undo:
             undo.callback(lease.release)
-            # Read under the lease: what another turn just added belongs to the past of this one.
-            begun = self._put(asked, conversation, store.messages(session.id))
+            # Read under the lease: another turn may just have been added.
+            stored = self._put(question, conversation, store.messages(session.id))
             undo.pop_all()
-        return begun
+        return stored
 
-    def _put(self, asked: ChatQuestion, conversation: SessionTurns, turns: list[StoredMessage]) -> StoredTurn:
+    def _put(
+        self, question: ChatQuestion, conversation: SessionTurns, turns: list[StoredMessage]
+    ) -> StoredTurn:
         store, session, now = self._store, conversation.session, self._now()
-        past = tuple(self._given_up(turn) if _is_running(turn) else turn for turn in turns)
-        old = next((turn for turn in past if asked.replaces and turn.id == asked.replaces), None)
-        if asked.replaces and (old is None or not isinstance(old.content, Message)):
+        past = tuple(self._interrupted(turn) if _is_running(turn) else turn for turn in turns)
+        old = next((turn for turn in past if question.replaces and turn.id == question.replaces), None)
+        if question.replaces and (old is None or not isinstance(old.content, Message)):
             raise missing("question")
         if old is not None:
-            asked = _again(asked, old)
+            question = _repeat_question(question, old)
             past = tuple(turn for turn in past if turn.number < old.number)
-        said = question_message(asked)
+        message = question_message(question)
         store.put_session(replace(session, updated=now))
         if old is not None:
             store.cut_messages(session.id, old.number)
         name = old.id if old is not None else uuid4().hex
-        put = store.add_message(StoredMessage(name, session.id, said, created=now))
+        put = store.add_message(StoredMessage(name, session.id, message, created=now))
         answer = store.add_message(StoredMessage(uuid4().hex, session.id, Answer(), created=now))
         return Turn(session, conversation.agent, put, answer), past
 
     async def _grow(
-        self, empty: StoredMessage, told: LiveAnswer, lease: SessionLease
+        self, empty: StoredMessage, live: LiveAnswer, lease: SessionLease
     ) -> AsyncGenerator[StoredMessage, None]:
-        """The answer whenever there is more of it, stored as it grows."""
+        """The answer whenever it has grown, stored at intervals."""
         stored = self._clock()
-        while not told.over:
-            changed = await told.change(BEAT)
-            answer = replace(empty, content=told.answer(), provider=told.provider)
-            if self._clock() - stored >= BEAT or not changed:
+        while not live.over:
+            changed = await live.change(STORE_INTERVAL)
+            answer = replace(empty, content=live.answer(), provider=live.provider)
+            if self._clock() - stored >= STORE_INTERVAL or not changed:
                 stored = self._clock()
-                with suppress(GroundwireError):  # a full disk silences nobody; it is told at the end
+                with suppress(
+                    GroundwireError
+                ):  # a full disk does not end the answer; it is reported at the end
                     await self._threads.run(partial(self._keep, answer, self._now(), lease))
             yield answer
-            await asyncio.sleep(PACE)
-        yield replace(empty, content=told.answer(), provider=told.provider)
+            await asyncio.sleep(UPDATE_INTERVAL)
+        yield replace(empty, content=live.answer(), provider=live.provider)
 
     def _keep(self, answer: StoredMessage, now: str, lease: SessionLease) -> None:
-        """Store the answer, unless the lease was lost: then others have marked it as interrupted."""
+        """Store the answer, unless the lease was lost: then another process has marked it as interrupted."""
         if not lease.renew():
             if self._store.session(answer.session) is None:
                 raise RequestError("the session was removed")
@@ -307,7 +318,7 @@ class Turns:
     async def _end(
         self, turn: Turn, answer: StoredMessage, began: float, lease: SessionLease
     ) -> StoredMessage:
-        """Put the end of an answer on disk, and what it cost."""
+        """Store the complete answer and its usage."""
         content = answer.content
         if not isinstance(content, Answer):
             return answer
@@ -337,12 +348,12 @@ class Turns:
 
 
 def timestamp(now: float) -> str:
-    """A time as it is stored."""
+    """A time in the format of the store."""
     return datetime.fromtimestamp(now, UTC).isoformat(timespec="microseconds")
 
 
 def missing(what: str) -> TurnedAway:
-    """There is none, or it is not yours."""
+    """The error for something that does not exist or belongs to another owner."""
     return TurnedAway(status=404, message=f"there is no such {what}", code="NOT_FOUND")
 
 
@@ -351,14 +362,14 @@ def _is_running(turn: StoredMessage) -> bool:
 
 
 def _closed(answer: StoredMessage) -> StoredMessage:
-    """An answer that nobody goes on with."""
+    """The answer, marked as stopped if it is not complete."""
     return (
         replace(answer, content=replace(answer.content, error=stopped())) if _is_running(answer) else answer
     )
 
 
-def _again(asked: ChatQuestion, old: StoredMessage) -> ChatQuestion:
-    """The same question once more, where no other is given in its place."""
-    if asked.text.strip() or not isinstance(old.content, Message):
-        return asked
-    return replace(asked, text=old.content.text, controls=controls_of(old.content))
+def _repeat_question(question: ChatQuestion, old: StoredMessage) -> ChatQuestion:
+    """The old question once more, unless a new text is given."""
+    if question.text.strip() or not isinstance(old.content, Message):
+        return question
+    return replace(question, text=old.content.text, controls=controls_of(old.content))

@@ -1,4 +1,4 @@
-"""What was used, as series and sums."""
+"""Usage statistics: series by day, and sums by model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from groundwire.store.base import UsageTotal
 
 @value
 class ModelUsage:
-    """What one model of one provider used."""
+    """Usage of one model of one provider."""
 
     provider: str
     model: str
@@ -36,22 +36,22 @@ class Series:
 
 
 def tokens_of(total: UsageTotal) -> float:
-    """Everything read and written."""
+    """Input and output tokens."""
     return (total.usage.input_tokens or 0) + (total.usage.output_tokens or 0)
 
 
 def searches_of(total: UsageTotal) -> float:
-    """The searches that were counted."""
+    """The number of searches."""
     return total.usage.searches or 0
 
 
 def cost_of(total: UsageTotal) -> float:
-    """What was told of the price."""
+    """The reported cost."""
     return total.usage.cost or 0.0
 
 
 def days_until(last: date, count: int) -> tuple[str, ...]:
-    """So many days, the last one last."""
+    """ISO dates of a number of days up to the last one."""
     return tuple((last - timedelta(days=back)).isoformat() for back in reversed(range(count)))
 
 
@@ -59,12 +59,12 @@ def series(
     totals: Sequence[UsageTotal], days: tuple[str, ...], measure: Callable[[UsageTotal], float]
 ) -> Series:
     """A measure by day and provider; days without requests count nothing."""
-    places = {day: place for place, day in enumerate(days)}
+    positions = {day: index for index, day in enumerate(days)}
     sums: dict[str, list[float]] = {}
     for total in totals:
-        place = places.get(total.day)
-        if place is not None:
-            sums.setdefault(total.provider, [0.0] * len(days))[place] += measure(total)
+        index = positions.get(total.day)
+        if index is not None:
+            sums.setdefault(total.provider, [0.0] * len(days))[index] += measure(total)
     return Series(days, {name: tuple(numbers) for name, numbers in sorted(sums.items())})
 
 
@@ -73,8 +73,8 @@ def by_model(totals: Iterable[UsageTotal]) -> list[ModelUsage]:
     found: dict[tuple[str, str], list[UsageTotal]] = {}
     for total in totals:
         found.setdefault((total.provider, total.model), []).append(total)
-    spent = [_sum(provider, model, items) for (provider, model), items in found.items()]
-    return sorted(spent, key=lambda item: (-item.requests, item.provider, item.model))
+    used = [_sum(provider, model, items) for (provider, model), items in found.items()]
+    return sorted(used, key=lambda item: (-item.requests, item.provider, item.model))
 
 
 def _sum(provider: str, model: str, items: Sequence[UsageTotal]) -> ModelUsage:

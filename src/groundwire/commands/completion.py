@@ -25,17 +25,17 @@ _FILES = frozenset({"what", "--data-dir"})
 
 
 @value
-class Word:
-    """A flag, or an argument by its place."""
+class CompletionWord:
+    """An option, or a positional argument."""
 
     name: str
     help: str
     takes_value: bool
     values: tuple[str, ...] = ()
     many: bool = False
-    """May it stand several times? Only the last argument by its place can."""
+    """May it be repeated? Only the last positional argument can."""
     files: bool = False
-    """Are names of files offered?"""
+    """Does it complete file names?"""
 
 
 def run_completion(arguments: Namespace, console: Console) -> int:
@@ -44,15 +44,15 @@ def run_completion(arguments: Namespace, console: Console) -> int:
     return exit_codes.OK
 
 
-def words_of(command: str) -> Iterator[Word]:
-    """What may stand behind a command."""
-    # argparse has no public way to ask for its arguments; this one is as old as the module.
+def words_of(command: str) -> Iterator[CompletionWord]:
+    """Options and arguments of a command."""
+    # argparse has no public API for its arguments; `_actions` is as old as the module.
     for action in COMMANDS[command].parser(command)._actions:
         name = action.option_strings[-1] if action.option_strings else action.dest
         values = _VALUES.get((command, name)) or tuple(map(str, action.choices or ()))
         if action.help == argparse.SUPPRESS:
             continue
-        yield Word(
+        yield CompletionWord(
             name,
             action.help or "",
             takes_value=bool(action.option_strings) and action.nargs != 0,
@@ -131,16 +131,16 @@ def fish() -> str:
 
 
 def _zsh_specs(command: str) -> Iterator[str]:
-    """What `_arguments` is told: places by their number, and one that takes the rest."""
-    place = 0
+    """Specifications for `_arguments`: positional arguments by number, and one that takes the rest."""
+    position = 0
     for word in words_of(command):
         about = word.help.replace("[", "(").replace("]", ")").replace(":", "")
         values = "_files" if word.files else f"({' '.join(word.values)})" if word.values else ""
         if word.name.startswith("-"):
             yield f"{word.name}[{about}]" + (f":value:{values}" if word.takes_value else "")
         else:
-            place += 1
-            yield f"{'*' if word.many else place}:{word.name}:{values}"
+            position += 1
+            yield f"{'*' if word.many else position}:{word.name}:{values}"
 
 
 def _single(text: str) -> str:

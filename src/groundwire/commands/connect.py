@@ -1,4 +1,4 @@
-"""`groundwire connect`: shows what a client needs to search with us, puts it there, or takes it back."""
+"""`groundwire connect`: shows, writes or removes the configuration of a client."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from groundwire.faces.connect.ways import all_changes
 
 
 def run_connect(arguments: Namespace, console: Console) -> int:
-    """Do what is asked."""
-    ways = [way for way in ("http", "gateway", "tools") if getattr(arguments, way)]
-    if len(ways) > 1:
-        raise UsageError(f"choose one of {', '.join(f'--{way}' for way in ways)}")
+    """Run the command."""
+    modes = [mode for mode in ("http", "gateway", "tools") if getattr(arguments, mode)]
+    if len(modes) > 1:
+        raise UsageError(f"choose one of {', '.join(f'--{mode}' for mode in modes)}")
     if arguments.write and arguments.undo:
         raise UsageError("choose one of --write and --undo")
     around = Surroundings(
@@ -81,13 +81,13 @@ def _undo(client: str, around: Surroundings, console: Console) -> int:
     done = [(variants[0].file, undo(variants)) for variants in all_changes(client, around)]
     found = [(file, outcome) for file, outcome in done if outcome != "not there"]
     for file, outcome in found:
-        console.print(f"{_shown(file, console.home)}: {_SAID[outcome]}")
+        console.print(f"{_shown(file, console.home)}: {_OUTCOMES[outcome]}")
     if not found:
         console.print(f"{CLIENTS[client].title} is not connected; nothing was changed")
     return exit_codes.OK
 
 
-_SAID: Mapping[str, str] = {
+_OUTCOMES: Mapping[str, str] = {
     "restored": "is as it was before",
     "removed": "was made by groundwire, and is removed",
     "taken out": "was changed by others since; only the entry is taken out",
@@ -95,10 +95,11 @@ _SAID: Mapping[str, str] = {
 
 
 def _command(env: Mapping[str, str]) -> tuple[str, ...]:
-    """How a client starts us: by a full path, for not every client has the shell's."""
-    beside = os.path.join(os.path.dirname(sys.executable), "groundwire")
-    if os.access(beside, os.X_OK):
-        return (beside,)
+    """The command with which a client starts groundwire: a full path, because not every client has the PATH
+    of the shell."""
+    installed = os.path.join(os.path.dirname(sys.executable), "groundwire")
+    if os.access(installed, os.X_OK):
+        return (installed,)
     found = shutil.which("groundwire", path=env.get("PATH"))
     return (os.path.abspath(found),) if found else (sys.executable, "-m", "groundwire")
 

@@ -1,4 +1,7 @@
-"""What `groundwire doctor` looks at, as data: each check says how it went and, if not well, what to do."""
+"""`groundwire doctor`: checks versions, configuration, data directory, credentials and providers.
+
+Without `--live` no request is sent. Each check has a state and, if there is a problem, what to do.
+"""
 
 from __future__ import annotations
 
@@ -39,16 +42,14 @@ _EXTRAS: Mapping[str, str] = {
 }
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")
 _PACKAGE = re.compile(r"[\w.-]+")
-_QUESTION = Request(
-    (Message("user", (Text("Reply with the one word: ok"),)),), limits=Limits(64), stream=True
-)
-_PATIENCE = 60.0
+_PROBE = Request((Message("user", (Text("Reply with the one word: ok"),)),), limits=Limits(64), stream=True)
+_PROBE_TIMEOUT = 60.0
 _DAY = 86400
 
 
 @value
 class Check:
-    """Something that was looked at."""
+    """Result of one check."""
 
     state: State
     what: str
@@ -57,7 +58,7 @@ class Check:
 
 @value
 class ProbeResult:
-    """A provider that was asked, how long it took, and what went wrong."""
+    """A test request to a provider: how long it took, and its error."""
 
     name: str
     seconds: float
@@ -65,7 +66,7 @@ class ProbeResult:
 
 
 def versions() -> Iterator[Check]:
-    """What is running."""
+    """Versions of groundwire, Python and the libraries."""
     yield Check(
         "ok", f"groundwire {__version__}", f"Python {platform.python_version()}, {platform.platform()}"
     )
@@ -78,10 +79,10 @@ def versions() -> Iterator[Check]:
 
 
 def extras(store: str) -> Iterator[Check]:
-    """The optional parts of the package, and the command that adds one that is missing."""
+    """The optional extras, and the command that installs a missing one."""
     for name, packages in _extra_packages().items():
         if name not in _EXTRAS:
-            continue  # `all` has what the others have
+            continue  # `all` includes the others
         about = _EXTRAS[name]
         missing = [package for package in packages if not _is_installed(package)]
         if not missing:
@@ -93,7 +94,7 @@ def extras(store: str) -> Iterator[Check]:
 
 
 def _extra_packages() -> dict[str, list[str]]:
-    """What each extra brings along, as the package itself says."""
+    """The packages of each extra, from the package metadata."""
     try:
         required = requires("groundwire") or []
     except PackageNotFoundError:
@@ -115,17 +116,17 @@ def _is_installed(package: str) -> bool:
 
 
 def config_files(env: Mapping[str, str], home: str, cwd: str) -> Iterator[Check]:
-    """Which files there are; those of OpenCode's only if they exist."""
+    """The configuration files; those of OpenCode only if they exist."""
     own = env.get("GROUNDWIRE_CONFIG") or os.path.join(paths.config_dir(env, home), paths.USER_FILE)
     for path in (own, os.path.join(cwd, paths.PROJECT_FILE)):
         yield Check("ok", path, "read") if os.path.exists(path) else Check("note", path, "not there")
-    for place in opencode_files.places(env, home, cwd, opencode_files.managed_dir()):
-        if place.text is not None or os.path.exists(place.path):
-            yield Check("ok", place.origin, "read")
+    for file in opencode_files.places(env, home, cwd, opencode_files.managed_dir()):
+        if file.text is not None or os.path.exists(file.path):
+            yield Check("ok", file.origin, "read")
 
 
 def data_directory(path: str) -> Check:
-    """Can files be kept there?"""
+    """Is the data directory writable?"""
     if os.path.isdir(path):
         if _is_writable(path):
             return Check("ok", path, "writable")
@@ -141,7 +142,7 @@ def data_directory(path: str) -> Check:
 
 
 def _is_writable(directory: str) -> bool:
-    # Asking for permissions is not enough: root may do everything, but not on a file system that forbids it.
+    # Permissions are not enough: root has all of them, also on a read-only file system.
     try:
         with TemporaryFile(dir=directory):
             return True
@@ -150,7 +151,7 @@ def _is_writable(directory: str) -> bool:
 
 
 def credentials(findings: Iterable[Finding], now: float) -> Iterator[Check]:
-    """What each place answered."""
+    """Where credentials were found."""
     for finding in findings:
         detail = finding.detail + _expiry(finding.expires, now)
         yield Check("ok" if finding.found else "note", finding.place, detail)
@@ -158,21 +159,21 @@ def credentials(findings: Iterable[Finding], now: float) -> Iterator[Check]:
             yield Check("note", finding.place, warning)
 
 
-async def ask_each(asker: SearchClient, names: Iterable[str]) -> list[ProbeResult]:
-    """Ask each provider for one word, all at once."""
-    return list(await asyncio.gather(*(_probe(asker, name) for name in names)))
+async def probe_each(client: SearchClient, names: Iterable[str]) -> list[ProbeResult]:
+    """Send a test request to each provider, concurrently."""
+    return list(await asyncio.gather(*(_probe(client, name) for name in names)))
 
 
-async def _probe(asker: SearchClient, name: str) -> ProbeResult:
+async def _probe(client: SearchClient, name: str) -> ProbeResult:
     began = time.monotonic()
     error: GroundwireError | None = None
     try:
-        async with asyncio.timeout(_PATIENCE), aclosing(asker.stream(_QUESTION, provider=name)) as events:
+        async with asyncio.timeout(_PROBE_TIMEOUT), aclosing(client.stream(_PROBE, provider=name)) as events:
             async for event in events:
                 if isinstance(event, Failed):
                     error = event.error
     except TimeoutError:
-        error = TimedOut(f"no answer within {_PATIENCE:.0f} seconds")
+        error = TimedOut(f"no answer within {_PROBE_TIMEOUT:.0f} seconds")
     except GroundwireError as caught:
         error = caught
     return ProbeResult(name, time.monotonic() - began, error)
@@ -187,46 +188,48 @@ def _expiry(expires: float | None, now: float) -> str:
     return f", good for {left / _DAY:.0f} days" if left > 2 * _DAY else f", good for {left / 3600:.0f} hours"
 
 
-_SIGNS: Mapping[State, str] = {"ok": "+", "problem": "!", "note": " "}
+_SYMBOLS: Mapping[State, str] = {"ok": "+", "problem": "!", "note": " "}
 _STYLES: Mapping[State, str] = {"ok": "", "problem": RED, "note": DIM}
 
 
 def run_doctor(arguments: Namespace, console: Console) -> int:
-    """Look at everything, and say how it is."""
+    """Run all checks, and print the results."""
     checks = {
         "versions": list(versions()),
         "configuration": list(config_files(console.env, console.home, console.cwd)),
     }
     try:
-        asker = console.connect(load_config(arguments, console), console.env)
+        client = console.connect(load_config(arguments, console), console.env)
     except ConfigError as error:
         if not arguments.json:
             _print_sections(console, checks)
         return report_error(error, console)
-    checks["extras"] = list(extras(asker.config.store))
-    checks["data"] = [data_directory(asker.config.data_dir)]
-    statuses = asker.providers()
-    asked = asyncio.run(_live(asker, statuses)) if arguments.ask else []
+    checks["extras"] = list(extras(client.config.store))
+    checks["data"] = [data_directory(client.config.data_dir)]
+    statuses = client.providers()
+    probes = asyncio.run(_live(client, statuses)) if arguments.ask else []
     if arguments.json:
-        body = _encode_report(asker, checks, statuses, asked, console)
+        body = _encode_report(client, checks, statuses, probes, console)
         console.write(escape_invisible_json(dump_json(body)) + "\n")
     else:
         _print_sections(console, checks)
-        _print_providers(console, asker, statuses)
-        _print_answers(console, asked)
-        _print_verdict(console, asker, statuses)
-    return _code(checks, statuses, asked)
+        _print_providers(console, client, statuses)
+        _print_answers(console, probes)
+        _print_verdict(console, client, statuses)
+    return _code(checks, statuses, probes)
 
 
-async def _live(asker: SearchClient, statuses: Iterable[ProviderStatus]) -> list[ProbeResult]:
+async def _live(client: SearchClient, statuses: Iterable[ProviderStatus]) -> list[ProbeResult]:
     try:
-        return await ask_each(asker, [status.name for status in statuses if status.usable])
+        return await probe_each(client, [status.name for status in statuses if status.usable])
     finally:
-        await asker.aclose()
+        await client.aclose()
 
 
-def _code(checks: Mapping[str, list[Check]], statuses: list[ProviderStatus], asked: list[ProbeResult]) -> int:
-    failed = {exit_codes.exit_status(item.error).code for item in asked if item.error is not None}
+def _code(
+    checks: Mapping[str, list[Check]], statuses: list[ProviderStatus], probes: list[ProbeResult]
+) -> int:
+    failed = {exit_codes.exit_status(item.error).code for item in probes if item.error is not None}
     if failed:
         return max(failed)
     broken = any(check.state == "problem" for group in checks.values() for check in group)
@@ -241,34 +244,34 @@ def _print_sections(console: Console, checks: Mapping[str, list[Check]]) -> None
         console.write("\n")
 
 
-def _print_providers(console: Console, asker: SearchClient, statuses: list[ProviderStatus]) -> None:
+def _print_providers(console: Console, client: SearchClient, statuses: list[ProviderStatus]) -> None:
     _title(console, "Providers")
     for status in statuses:
-        sign = _SIGNS["ok" if status.usable else "note"]
-        console.print(f"{sign} {one_line(status.name)}" + ("" if status.usable else f": {status.reason}"))
-        _print_checks(console, credentials(asker.findings(status.name), console.clock()), "    ")
-    for name in switched_off(asker.config):
+        symbol = _SYMBOLS["ok" if status.usable else "note"]
+        console.print(f"{symbol} {one_line(status.name)}" + ("" if status.usable else f": {status.reason}"))
+        _print_checks(console, credentials(client.findings(status.name), console.clock()), "    ")
+    for name in switched_off(client.config):
         console.print(f"  {one_line(name)}: {SWITCHED_OFF}")
     console.write("\n")
 
 
-def _print_answers(console: Console, asked: list[ProbeResult]) -> None:
-    if not asked:
+def _print_answers(console: Console, probes: list[ProbeResult]) -> None:
+    if not probes:
         return
     _title(console, "Answers")
-    for item in asked:
+    for item in probes:
         if item.error is None:
             check = Check("ok", item.name, f"answered in {item.seconds:.1f} s")
         else:
-            said = f"{error_line(item.error, console.env)} {exit_codes.exit_status(item.error).advice}"
-            check = Check("problem", item.name, said.strip())
+            message = f"{error_line(item.error, console.env)} {exit_codes.exit_status(item.error).advice}"
+            check = Check("problem", item.name, message.strip())
         _print_checks(console, [check])
     console.write("\n")
 
 
-def _print_verdict(console: Console, asker: SearchClient, statuses: list[ProviderStatus]) -> None:
+def _print_verdict(console: Console, client: SearchClient, statuses: list[ProviderStatus]) -> None:
     usable = [status.name for status in statuses if status.usable]
-    first = next((name for name in asker.order if name in usable), "")
+    first = next((name for name in client.order if name in usable), "")
     if first:
         console.print(f"You can ask {', '.join(usable)}; `groundwire search` asks {first} first.")
         if not any(status.usable and status.dialect != "engine" for status in statuses):
@@ -286,7 +289,7 @@ def _print_checks(console: Console, checks: Iterable[Check], indent: str = "") -
     for check in checks:
         line = one_line(f"{check.what}: {check.detail}").replace(console.home + "/", "~/")
         style = _STYLES[check.state] if console.colored else ""
-        console.write(f"{indent}{_SIGNS[check.state]} {styled(line, style)}\n")
+        console.write(f"{indent}{_SYMBOLS[check.state]} {styled(line, style)}\n")
 
 
 def _title(console: Console, text: str) -> None:
@@ -294,16 +297,16 @@ def _title(console: Console, text: str) -> None:
 
 
 def _encode_report(
-    asker: SearchClient,
+    client: SearchClient,
     checks: Mapping[str, list[Check]],
     statuses: list[ProviderStatus],
-    asked: list[ProbeResult],
+    probes: list[ProbeResult],
     console: Console,
 ) -> JsonObject:
-    answers = {item.name: item for item in asked}
+    answers = {item.name: item for item in probes}
     providers: list[Json] = []
     for status in statuses:
-        findings = credentials(asker.findings(status.name), console.clock())
+        findings = credentials(client.findings(status.name), console.clock())
         entry: JsonObject = {
             **encode_status(status),
             "findings": [_encode_check(check) for check in findings],
@@ -315,7 +318,7 @@ def _encode_report(
             entry["error"] = error_line(answer.error, console.env) if answer.error else None
         providers.append(entry)
     groups: JsonObject = {title: [_encode_check(check) for check in group] for title, group in checks.items()}
-    return {"version": 1, **groups, "providers": providers, "warnings": list(asker.config.warnings)}
+    return {"version": 1, **groups, "providers": providers, "warnings": list(client.config.warnings)}
 
 
 def _encode_check(check: Check) -> JsonObject:

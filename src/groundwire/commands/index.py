@@ -1,4 +1,4 @@
-"""`groundwire index add`: gathers, stores, shows how far it is, and says what became of everything."""
+"""`groundwire index`: adds, lists, shows and removes pages of the embedded engine."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ from groundwire.text.sanitise import escape_invisible_json, one_line, sanitise
 from groundwire.transport.fetch import Fetcher
 from groundwire.transport.ssrf import PUBLIC, REFUSED, Rules
 
-_DRAWN_EVERY = 0.1
-_SAID_EVERY = 2.0
+_DRAW_INTERVAL = 0.1
+_NOTE_INTERVAL = 2.0
 _WITHOUT_ADDRESS = (
     "These pages have no web address, so that answers cannot link to them; --base-url gives them one."
 )
 
 
 def open_store(folder: Path, store: str = "") -> Index:
-    """The index of this run."""
-    from groundwire.engine.index.place import open_placed  # noqa: PLC0415  brings the engine along
+    """Open the index."""
+    from groundwire.engine.index.place import open_placed  # noqa: PLC0415  imports the engine
 
     return open_placed(folder, store)
 
 
-def open_fetcher(whats: Iterable[What], *, private: bool) -> Fetcher:
-    """Fetches public pages; and the very hosts that were named, if they may be private."""
-    from groundwire.transport.safe_fetch import GuardedFetcher  # noqa: PLC0415  brings the HTTP client along
+def open_fetcher(sources: Iterable[What], *, private: bool) -> Fetcher:
+    """A fetcher of public pages, and with `private` of the named hosts in private networks."""
+    from groundwire.transport.safe_fetch import GuardedFetcher  # noqa: PLC0415  imports the HTTP client
     from groundwire.transport.weburl import NoAddress, parse  # noqa: PLC0415
 
     if not private:
         return GuardedFetcher(PUBLIC)
     trusted = set()
-    for what in whats:
-        with suppress(NoAddress):  # what the guard cannot read it refuses later
+    for what in sources:
+        with suppress(NoAddress):  # the fetcher refuses it later
             if isinstance(what, str):
                 parts = parse(what)
                 trusted.add((parts.host, parts.port))
@@ -59,12 +59,12 @@ def open_fetcher(whats: Iterable[What], *, private: bool) -> Fetcher:
 
 
 def add(arguments: Namespace, console: Console, folder: Path, store: str) -> int:
-    """Add everything that is named."""
-    whats = [recognise(text, console.cwd) for text in arguments.what]
+    """Run `index add`."""
+    sources = [recognise(text, console.cwd) for text in arguments.what]
     with open_store(folder, store) as index:
-        adding = _Adding(arguments, console, index, folder.parent / "crawls")
+        adding = _IndexAdd(arguments, console, index, folder.parent / "crawls")
         try:
-            tally = asyncio.run(adding.run(whats))
+            tally = asyncio.run(adding.run(sources))
         except KeyboardInterrupt:
             adding.conclude()
             console.note("Stopped. What is stored stays; the same command goes on from there.")
@@ -76,8 +76,8 @@ def add(arguments: Namespace, console: Console, folder: Path, store: str) -> int
     return exit_codes.UPSTREAM if tally.network else exit_codes.NOTHING_FOUND
 
 
-class _Adding:
-    """One run of the command."""
+class _IndexAdd:
+    """One run of `index add`."""
 
     def __init__(self, arguments: Namespace, console: Console, index: Index, kept: Path) -> None:
         self._arguments = arguments
@@ -85,19 +85,19 @@ class _Adding:
         self._index = index
         self._kept = kept
         self._status = Status(console, time.monotonic)
-        self._said = self._drawn = time.monotonic()
+        self._noted = self._drawn = time.monotonic()
         self._tally = Tally()
         self._unaddressed = False
 
-    async def run(self, whats: list[What]) -> Tally:
-        """Gather and store."""
+    async def run(self, sources: list[What]) -> Tally:
+        """Crawl and store."""
         arguments = self._arguments
-        fetcher = open_fetcher(whats, private=arguments.private)
+        fetcher = open_fetcher(sources, private=arguments.private)
         gathering = Gathering(fetcher, _scope(arguments), kept=self._kept)
         outcomes = gathering.outcomes(
-            whats, collection=arguments.collection or "", language=arguments.language or ""
+            sources, collection=arguments.collection or "", language=arguments.language or ""
         )
-        storing = Storing(self._index, gathering.checkpoint, self._tell)
+        storing = Storing(self._index, gathering.checkpoint, self._report)
         spinning = asyncio.create_task(self._status.spin())
         self._status.show("Reading…")
         try:
@@ -111,10 +111,10 @@ class _Adding:
             await fetcher.aclose()
 
     def conclude(self) -> None:
-        """Say what became of everything."""
+        """Print the result."""
         if self._arguments.json:
-            told = escape_invisible_json(dump_json({"version": 1, **encode_tally(self._tally)}))
-            self._console.write(told + "\n")
+            text = escape_invisible_json(dump_json({"version": 1, **encode_tally(self._tally)}))
+            self._console.write(text + "\n")
         else:
             for line in tally_lines(self._tally):
                 self._console.write(line + "\n")
@@ -123,18 +123,18 @@ class _Adding:
         if not self._arguments.private and any(entry.why == REFUSED for entry in self._tally.skipped):
             self._console.note("Is it in your own network? Then add --private.")
 
-    def _tell(self, tally: Tally, outcome: Outcome | None) -> None:
+    def _report(self, tally: Tally, outcome: Outcome | None) -> None:
         now = time.monotonic()
         where = ""
         if isinstance(outcome, Gathered):
             where = outcome.page.url
             self._unaddressed |= where.startswith("file:")
         if self._console.notes_live:
-            if now - self._drawn >= _DRAWN_EVERY:
+            if now - self._drawn >= _DRAW_INTERVAL:
                 self._drawn = now
                 self._status.show(f"{tally.pages} pages {where}")
-        elif now - self._said >= _SAID_EVERY:
-            self._said = now
+        elif now - self._noted >= _NOTE_INTERVAL:
+            self._noted = now
             self._console.note(f"{tally.pages} pages so far")
 
 
@@ -150,7 +150,7 @@ def _scope(arguments: Namespace) -> Scope:
 
 
 def stored_line(stored: Stored) -> str:
-    """What became of pages, for people."""
+    """The number of added, updated and unchanged pages, as text."""
     parts = [
         f"{stored.added:,} added",
         f"{stored.updated:,} updated",
@@ -161,7 +161,7 @@ def stored_line(stored: Stored) -> str:
 
 
 def tally_lines(tally: Tally) -> list[str]:
-    """The same with what was skipped, and why."""
+    """The result as lines of text, with the skipped pages and the reasons."""
     lines = [stored_line(tally.stored)]
     if tally.skipped:
         lines.append(f"{sum(entry.count for entry in tally.skipped):,} skipped:")
@@ -173,7 +173,7 @@ def tally_lines(tally: Tally) -> list[str]:
 
 
 def encode_tally(tally: Tally) -> JsonObject:
-    """The same for programs."""
+    """The result as JSON."""
     return {
         **encode_stored(tally.stored),
         "skipped": [
@@ -184,7 +184,7 @@ def encode_tally(tally: Tally) -> JsonObject:
 
 
 def encode_stored(stored: Stored) -> JsonObject:
-    """What became of pages, for programs."""
+    """The number of added, updated and unchanged pages, as JSON."""
     return {
         "added": stored.added,
         "updated": stored.updated,
@@ -195,7 +195,7 @@ def encode_stored(stored: Stored) -> JsonObject:
 
 _EMPTY = "groundwire: nothing is indexed yet; begin with: groundwire index add FOLDER"
 _ADDING = frozenset(("base_url", "as_html", "max_depth", "max_pages", "language", "private"))
-_FITTING: Mapping[str, frozenset[str]] = {
+_ALLOWED_OPTIONS: Mapping[str, frozenset[str]] = {
     "add": _ADDING | {"what", "collection"},
     "list": frozenset(("collection", "prefix")),
     "show": frozenset(("what",)),
@@ -203,11 +203,11 @@ _FITTING: Mapping[str, frozenset[str]] = {
     "stats": frozenset(),
     "refresh": frozenset(),
 }
-"""What may be said with each action, beside `--json` and `--data-dir`."""
+"""Options of each action, besides `--json` and `--data-dir`."""
 
 
 def run_index(arguments: Namespace, console: Console) -> int:
-    """Do what is asked."""
+    """Run an action."""
     _check(arguments)
     try:
         config = load_config(arguments, console)
@@ -224,15 +224,15 @@ def run_index(arguments: Namespace, console: Console) -> int:
             return _ACTIONS[arguments.action](index, arguments, console)
     except GroundwireError as error:
         if arguments.json:
-            told: JsonObject = {"code": error.code, "message": error_line(error, console.env)}
-            _print_json(console, {"error": told})
+            body: JsonObject = {"code": error.code, "message": error_line(error, console.env)}
+            _print_json(console, {"error": body})
         return report_error(error, console)
 
 
 def _check(arguments: Namespace) -> None:
     action = arguments.action
-    every = frozenset[str]().union(*_FITTING.values())
-    for name in sorted(every - _FITTING[action]):
+    every = frozenset[str]().union(*_ALLOWED_OPTIONS.values())
+    for name in sorted(every - _ALLOWED_OPTIONS[action]):
         if getattr(arguments, name):
             shown = "an address" if name == "what" else f"--{name.replace('_', '-')}"
             raise UsageError(f"{shown} does not go with `index {action}`")
@@ -313,11 +313,11 @@ def _refresh(index: Index, arguments: Namespace, console: Console) -> int:
 
     status = Status(console, time.monotonic)
 
-    def tell(progress: Progress) -> None:
+    def report(progress: Progress) -> None:
         status.show(f"{progress.done} of {progress.total}: {progress.what}")
 
     try:
-        stored = refresh(index, tell)
+        stored = refresh(index, report)
     finally:
         status.clear()
     if arguments.json:
@@ -338,8 +338,8 @@ def _encode(info: PageInfo) -> JsonObject:
     }
 
 
-def _print_json(console: Console, told: JsonObject) -> None:
-    console.write(escape_invisible_json(dump_json({"version": 1, **told})) + "\n")
+def _print_json(console: Console, body: JsonObject) -> None:
+    console.write(escape_invisible_json(dump_json({"version": 1, **body})) + "\n")
 
 
 _ACTIONS: Mapping[str, Callable[[Index, Namespace, Console], int]] = {

@@ -1,4 +1,4 @@
-"""`groundwire keys`: who may use the gateway."""
+"""`groundwire keys`: creates, lists and revokes keys of the gateway."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST_NAME = 100
 
 
 def run_keys(arguments: Namespace, console: Console) -> int:
-    """Do what is asked."""
+    """Run an action."""
     _check(arguments)
     file = KeyFile(load_config(arguments, console).data_dir)
     if arguments.action == "create":
@@ -71,10 +71,12 @@ def _revoke(file: KeyFile, arguments: Namespace, console: Console) -> int:
     elif ended:
         console.print(f"revoked {', '.join(key.id for key in ended)}")
     if not ended:
-        console.note(f"groundwire: no key that holds is called {one_line(arguments.which)}")
+        console.note(f"groundwire: there is no valid key called {one_line(arguments.which)}")
         return exit_codes.NOTHING_FOUND
     if all(key.revoked for key in file.entries()):
-        console.note(f"No key is left, so nobody may use the gateway; {file.path} removed, none is needed.")
+        console.note(
+            f"No key is left, so the gateway refuses all requests. Remove {file.path} to use it without keys."
+        )
     return exit_codes.OK
 
 
@@ -82,5 +84,5 @@ def _encode(key: Key) -> JsonObject:
     return {"id": key.id, "name": key.name, "created": key.created, "revoked": key.revoked}
 
 
-def _print_json(console: Console, told: JsonObject) -> None:
-    console.write(escape_invisible_json(dump_json({"version": 1, **told})) + "\n")
+def _print_json(console: Console, body: JsonObject) -> None:
+    console.write(escape_invisible_json(dump_json({"version": 1, **body})) + "\n")

@@ -1,4 +1,4 @@
-"""`groundwire mcp`: the search tools for clients that start MCP servers, on standard input and output."""
+"""`groundwire mcp`: serves the search tools over MCP on standard input and output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run_mcp(arguments: Namespace, console: Console) -> int:
-    """Serve until the client has gone."""
+    """Serve until the client disconnects."""
     need_package()
     if console.stdin.isatty():
         console.note("groundwire: waiting for an MCP client on standard input; Ctrl-C ends it")
@@ -27,8 +27,8 @@ def run_mcp(arguments: Namespace, console: Console) -> int:
 
 
 async def _serve(arguments: Namespace, console: Console) -> None:
-    asker = cast("Asker", open_client(arguments, console))
+    client = cast("Asker", open_client(arguments, console))
     try:
-        await serve(asker, language=arguments.lang, every=arguments.all)
+        await serve(client, language=arguments.lang, every=arguments.all)
     finally:
-        await asker.aclose()
+        await client.aclose()

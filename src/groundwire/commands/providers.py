@@ -1,4 +1,5 @@
-"""`groundwire providers`: whom you can ask, and what each can do."""
+"""`groundwire providers` lists the providers; `groundwire login` stores their keys. A key is never
+printed."""
 
 from __future__ import annotations
 
@@ -34,7 +35,12 @@ _COLUMNS: Mapping[str, str] = {
     "max_sources": "--max-sources",
     "context_size": "--context",
 }
-_WORDS: Mapping[Support, str] = {"native": "yes", "emulated": "asked", "ignored": "-", "refused": "no"}
+_SUPPORT_LABELS: Mapping[Support, str] = {
+    "native": "yes",
+    "emulated": "asked",
+    "ignored": "-",
+    "refused": "no",
+}
 _LEGEND = (
     "yes: the provider does it   asked: asked for in words; domains are checked in the answer\n"
     "-: not used, with a warning   no: the request is refused, because it would not be kept"
@@ -44,13 +50,13 @@ SWITCHED_OFF = "switched off in the configuration"
 
 def run_providers(arguments: Namespace, console: Console) -> int:
     """Print the tables."""
-    asker = open_client(arguments, console)
-    statuses = asker.providers()
+    client = open_client(arguments, console)
+    statuses = client.providers()
     if arguments.json:
         providers = [encode_status(status) for status in statuses]
         console.write(escape_invisible_json(dump_json({"version": 1, "providers": list(providers)})) + "\n")
         return exit_codes.OK
-    rows = [("PROVIDER", "READY", "MODEL", "WHY"), *_rows(statuses, asker.config)]
+    rows = [("PROVIDER", "READY", "MODEL", "WHY"), *_rows(statuses, client.config)]
     _print(console, rows)
     console.write("\n")
     _print(console, [("PROVIDER", "CITES", *_COLUMNS.values()), *map(_abilities, statuses)])
@@ -59,7 +65,7 @@ def run_providers(arguments: Namespace, console: Console) -> int:
 
 
 def encode_status(status: ProviderStatus) -> JsonObject:
-    """A provider, for programs."""
+    """A provider as JSON."""
     abilities = status.capabilities
     return {
         "name": status.name,
@@ -76,7 +82,7 @@ def encode_status(status: ProviderStatus) -> JsonObject:
 
 
 def switched_off(config: Config) -> list[str]:
-    """The providers that the configuration forbids."""
+    """The providers that are disabled in the configuration."""
     return [name for name, settings in config.providers.items() if settings.enabled is False]
 
 
@@ -91,7 +97,7 @@ def _rows(statuses: Sequence[ProviderStatus], config: Config) -> Iterator[tuple[
 def _abilities(status: ProviderStatus) -> tuple[str, ...]:
     abilities = status.capabilities
     cites = "no search" if abilities.search == "none" else abilities.citations
-    return one_line(status.name), cites, *(_WORDS[abilities.support(name)] for name in _COLUMNS)
+    return one_line(status.name), cites, *(_SUPPORT_LABELS[abilities.support(name)] for name in _COLUMNS)
 
 
 def _print(console: Console, rows: Sequence[Sequence[str]]) -> None:
@@ -103,39 +109,39 @@ _LONGEST = 4096
 
 
 def run_login(arguments: Namespace, console: Console) -> int:
-    """Store a key, remove one, or list who takes one."""
+    """Store a key, remove one, or list the providers that take one."""
     if arguments.key:
         raise UsageError("a key is not written on the command line, where others can see it; it is asked for")
-    asker = open_client(arguments, console)
+    client = open_client(arguments, console)
     if not arguments.provider:
-        return _list(asker, console)
+        return _list(client, console)
     name: str = arguments.provider
-    if name not in asker.keyed:
-        raise RequestError(_not_keyed(asker, name))
-    path = os.path.join(asker.config.config_dir, FILE_NAME)
+    if name not in client.keyed:
+        raise RequestError(_not_keyed(client, name))
+    path = os.path.join(client.config.config_dir, FILE_NAME)
     if arguments.remove:
-        return _remove(asker, name, path, console)
-    key = _ask(name, console)
-    replaced = asyncio.run(store_key(asker.config.config_dir, name, key))
+        return _remove(client, name, path, console)
+    key = _read_key(name, console)
+    replaced = asyncio.run(store_key(client.config.config_dir, name, key))
     console.note(
         f"{'Replaced' if replaced else 'Stored'} the key of {name} in {path}, readable by you alone."
     )
-    used = next((finding.place for finding in asker.findings(name) if finding.found), "")
+    used = next((finding.place for finding in client.findings(name) if finding.found), "")
     if used and not used.startswith(ORIGIN):
         console.note(f"It is not used yet: {one_line(used)} comes first.")
     return exit_codes.OK
 
 
-def _remove(asker: SearchClient, name: str, path: str, console: Console) -> int:
-    if not asyncio.run(store_key(asker.config.config_dir, name, None)):
+def _remove(client: SearchClient, name: str, path: str, console: Console) -> int:
+    if not asyncio.run(store_key(client.config.config_dir, name, None)):
         console.note(f"groundwire: there is no key of {name} in {path}")
         return exit_codes.NOTHING_FOUND
     console.note(f"Removed the key of {name} from {path}.")
     return exit_codes.OK
 
 
-def _ask(name: str, console: Console) -> Secret:
-    """The key, from the terminal without echo, or from a pipe."""
+def _read_key(name: str, console: Console) -> Secret:
+    """Read a key from the terminal without echo, or from a pipe."""
     typed = console.stdin.isatty()
     text = (getpass(f"Key of {name}: ", console.stderr) if typed else console.read()).strip()
     if not text:
@@ -146,19 +152,19 @@ def _ask(name: str, console: Console) -> Secret:
     return key
 
 
-def _list(asker: SearchClient, console: Console) -> int:
+def _list(client: SearchClient, console: Console) -> int:
     rows = [("PROVIDER", "KEY FOUND IN")]
-    for name in asker.keyed:
-        found = next((finding.place for finding in asker.findings(name) if finding.found), "-")
+    for name in client.keyed:
+        found = next((finding.place for finding in client.findings(name) if finding.found), "-")
         rows.append((one_line(name), one_line(found)))
     for line in align_columns(rows):
         console.write(line + "\n")
     return exit_codes.OK
 
 
-def _not_keyed(asker: SearchClient, name: str) -> str:
-    known = ", ".join(asker.keyed)
-    status = next((item for item in asker.providers() if item.name == name), None)
+def _not_keyed(client: SearchClient, name: str) -> str:
+    known = ", ".join(client.keyed)
+    status = next((item for item in client.providers() if item.name == name), None)
     if status is None:
         return f"unknown provider {name!r}; these take a key: {known}"
     why = "" if status.usable else f" {status.reason}"

@@ -1,4 +1,4 @@
-"""`groundwire search`: a question in, a cited answer out."""
+"""`groundwire search`: answers a question with citations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import aclosing, suppress
 from typing import Protocol
 
-from groundwire.client import question
+from groundwire.client import question as search_request
 from groundwire.commands.config import open_client
 from groundwire.errors import GroundwireError, RequestError
 from groundwire.faces.cli import exit_codes, output
@@ -21,26 +21,26 @@ from groundwire.faces.cli.runner import report_error
 from groundwire.model import NOTHING_FOUND, Answer, Assembler, Event, Failed, Request
 from groundwire.model.value import replace
 
-_FORMS = ("json", "jsonl", "markdown", "raw")
+_FORMATS = ("json", "jsonl", "markdown", "raw")
 
 
-class Teller(Protocol):
-    """Tells an answer in one of the forms."""
+class AnswerWriter(Protocol):
+    """Writes an answer in one of the output formats."""
 
     def feed(self, event: Event) -> None:
-        """Tell an event."""
+        """Take an event."""
 
     def finish(self, answer: Answer) -> None:
-        """Tell the rest."""
+        """Write the rest."""
 
 
-class Whole:
-    """Tells the answer when it is complete."""
+class CompleteWriter:
+    """Writes the answer when it is complete."""
 
-    def __init__(self, console: Console, status: Status, form: Callable[[Answer], str]) -> None:
+    def __init__(self, console: Console, status: Status, render: Callable[[Answer], str]) -> None:
         self._console = console
         self._status = status
-        self._form = form
+        self._format = render
 
     def feed(self, event: Event) -> None:
         """Show what is being searched for."""
@@ -50,13 +50,13 @@ class Whole:
     def finish(self, answer: Answer) -> None:
         """Print the answer."""
         self._status.clear()
-        text = self._form(answer)
+        text = self._format(answer)
         if text.strip():
             self._console.write(text.rstrip("\n") + "\n")
 
 
-class Lines:
-    """Tells every event on a line of its own."""
+class EventLineWriter:
+    """Writes every event as one line of JSON."""
 
     def __init__(self, console: Console, status: Status) -> None:
         self._console = console
@@ -68,33 +68,33 @@ class Lines:
         self._console.write(output.as_line(event) + "\n")
 
     def finish(self, answer: Answer) -> None:
-        """Everything has been said."""
+        """Write nothing: every event is written already."""
 
 
-class Screen:
-    """Tells the answer on a terminal while it comes."""
+class TerminalWriter:
+    """Writes the answer to a terminal while it arrives."""
 
-    def __init__(self, console: Console, status: Status, *, at_once: bool) -> None:
+    def __init__(self, console: Console, status: Status, *, complete: bool) -> None:
         self._console = console
         self._status = status
         self._live = LiveRenderer(console, status)
-        self._at_once = at_once
+        self._complete = complete
 
     def feed(self, event: Event) -> None:
-        """Write what has come."""
-        if not self._at_once:
+        """Write what an event adds."""
+        if not self._complete:
             self._live.feed(event)
         elif doing := describe(event):
             self._status.show(doing)
 
     def finish(self, answer: Answer) -> None:
         """Write the rest, and the sources."""
-        order = self._live.finish(answer)
-        self._live.end(blank_line=bool(order.sources))
-        write_sources(self._console, order, self._live.unplaced, answer)
+        numberer = self._live.finish(answer)
+        self._live.end(blank_line=bool(numberer.sources))
+        write_sources(self._console, numberer, self._live.unplaced, answer)
 
 
-_WHOLE: Mapping[str, Callable[[Answer], str]] = {
+_COMPLETE_FORMATS: Mapping[str, Callable[[Answer], str]] = {
     "": output.as_text,
     "markdown": output.as_markdown,
     "raw": output.as_raw,
@@ -102,53 +102,55 @@ _WHOLE: Mapping[str, Callable[[Answer], str]] = {
 
 
 def run_search(arguments: Namespace, console: Console) -> int:
-    """Ask, and print the answer."""
-    form = _form(arguments)
-    asked = SearchQuestion(_query(arguments, console), arguments.provider, arguments.model)
+    """Send the question, and print the answer."""
+    output_format = _format(arguments)
+    question = SearchQuestion(_query(arguments, console), arguments.provider, arguments.model)
     try:
-        asker = open_client(arguments, console)
-        request = question(asked.query, asker.config.search)
-        if asked.provider not in ("auto", *asker.names):
-            raise RequestError(f"unknown provider {asked.provider!r}; known are {', '.join(asker.names)}")
+        client = open_client(arguments, console)
+        request = search_request(question.query, client.config.search)
+        if question.provider not in ("auto", *client.names):
+            raise RequestError(f"unknown provider {question.provider!r}; known are {', '.join(client.names)}")
         request = replace(request, stream=not arguments.no_stream)
-        return asyncio.run(_ask(asker, asked, request, form, console))
+        return asyncio.run(_run(client, question, request, output_format, console))
     except GroundwireError as error:
-        # Before anybody was asked: programs are told as well.
-        _tell_failure(error, form, asked, console)
+        # No request was sent: the error is written in the output format as well.
+        _write_error(error, output_format, question, console)
         return report_error(error, console)
 
 
-async def _ask(
-    asker: SearchClient, asked: SearchQuestion, request: Request, form: str, console: Console
+async def _run(
+    client: SearchClient, question: SearchQuestion, request: Request, output_format: str, console: Console
 ) -> int:
     began = time.monotonic()
     status = Status(console, time.monotonic)
-    teller = _teller(form, asked, console, status, at_once=not request.stream)
+    writer = _writer(output_format, question, console, status, complete=not request.stream)
     assembler = Assembler()
-    status.show("Asking…" if asked.provider == "auto" else f"Asking {asked.provider}…")
-    asker.watch_index(lambda done: status.show(f"Reading {done.what} ({done.done} of {done.total})"))
+    status.show("Asking…" if question.provider == "auto" else f"Asking {question.provider}…")
+    client.watch_index(lambda done: status.show(f"Reading {done.what} ({done.done} of {done.total})"))
     spinning = asyncio.create_task(status.spin())
     try:
-        async with aclosing(asker.stream(request, provider=asked.provider, model=asked.model)) as events:
+        async with aclosing(
+            client.stream(request, provider=question.provider, model=question.model)
+        ) as events:
             async for event in events:
                 assembler.feed(event)
-                teller.feed(event)
+                writer.feed(event)
     except GroundwireError as error:
         assembler.feed(Failed(error))
-        teller.feed(Failed(error))
+        writer.feed(Failed(error))
     finally:
         spinning.cancel()
         with suppress(asyncio.CancelledError):
             await spinning
         status.clear()
-        await asker.aclose()
+        await client.aclose()
     answer = assembler.answer()
-    teller.finish(answer)
-    write_footer(console, answer, asked, time.monotonic() - began)
-    return _end(answer, asked, console)
+    writer.finish(answer)
+    write_footer(console, answer, question, time.monotonic() - began)
+    return _end(answer, question, console)
 
 
-def _end(answer: Answer, asked: SearchQuestion, console: Console) -> int:
+def _end(answer: Answer, question: SearchQuestion, console: Console) -> int:
     if answer.error is not None:
         return report_error(answer.error, console)
     if answer.detail == NOTHING_FOUND:
@@ -156,26 +158,30 @@ def _end(answer: Answer, asked: SearchQuestion, console: Console) -> int:
     if answer.text.strip():
         return exit_codes.OK
     if answer.finish in ("filtered", "refused"):
-        console.note("groundwire: there is no answer; ask in other words, or ask another provider")
+        console.note("groundwire: there is no answer; rephrase the question, or choose another provider")
         return exit_codes.FAILURE
-    console.note(f"groundwire: nothing was found for {asked.query!r}; try other words or fewer restrictions")
+    console.note(
+        f"groundwire: nothing was found for {question.query!r}; try other words or fewer restrictions"
+    )
     return exit_codes.NOTHING_FOUND
 
 
-def _teller(form: str, asked: SearchQuestion, console: Console, status: Status, *, at_once: bool) -> Teller:
-    if form == "jsonl":
-        return Lines(console, status)
-    if form == "json":
-        return Whole(console, status, lambda answer: output.as_json(answer, asked))
-    if not form and console.moves:
-        return Screen(console, status, at_once=at_once)
-    return Whole(console, status, _WHOLE[form])
+def _writer(
+    output_format: str, question: SearchQuestion, console: Console, status: Status, *, complete: bool
+) -> AnswerWriter:
+    if output_format == "jsonl":
+        return EventLineWriter(console, status)
+    if output_format == "json":
+        return CompleteWriter(console, status, lambda answer: output.as_json(answer, question))
+    if not output_format and console.moves:
+        return TerminalWriter(console, status, complete=complete)
+    return CompleteWriter(console, status, _COMPLETE_FORMATS[output_format])
 
 
-def _form(arguments: Namespace) -> str:
-    chosen = [form for form in _FORMS if getattr(arguments, form)]
+def _format(arguments: Namespace) -> str:
+    chosen = [name for name in _FORMATS if getattr(arguments, name)]
     if len(chosen) > 1:
-        raise UsageError(f"{' and '.join(f'--{form}' for form in chosen)} cannot be used together")
+        raise UsageError(f"{' and '.join(f'--{name}' for name in chosen)} cannot be used together")
     return chosen[0] if chosen else ""
 
 
@@ -185,8 +191,10 @@ def _query(arguments: Namespace, console: Console) -> str:
     return query.strip()
 
 
-def _tell_failure(error: GroundwireError, form: str, asked: SearchQuestion, console: Console) -> None:
-    if form == "json":
-        console.write(output.as_json(Answer(error=error), asked) + "\n")
-    elif form == "jsonl":
+def _write_error(
+    error: GroundwireError, output_format: str, question: SearchQuestion, console: Console
+) -> None:
+    if output_format == "json":
+        console.write(output.as_json(Answer(error=error), question) + "\n")
+    elif output_format == "jsonl":
         console.write(output.as_line(Failed(error)) + "\n")

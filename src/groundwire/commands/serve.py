@@ -1,4 +1,4 @@
-"""`groundwire serve`: the gateway."""
+"""`groundwire serve`: runs the gateway."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _connect(config: Config, console: Console) -> Callable[[], Servant]:
 
 
 def _announce(console: Console, address: str, usable: list[str], keys: int) -> None:
-    """All that somebody needs to begin."""
+    """Print the URL, and how to configure clients."""
     note = console.note
     note(f"groundwire: serving at {address} (Ctrl-C ends it)", BOLD)
     note(f"  providers    {', '.join(usable) or 'none that can be used: groundwire doctor says why'}")

@@ -1,4 +1,4 @@
-"""`groundwire tool`: runs a tool as an agent would, and prints its JSON result."""
+"""`groundwire tool` runs a tool and prints its JSON result; `groundwire tools` lists the tools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from groundwire.tools.schemas import pick
 
 
 def run_tool(arguments: Namespace, console: Console) -> int:
-    """Call the tool; its result is printed whatever happened, and the exit code says how it went."""
+    """Run a tool; its result is always printed, and the exit code tells whether it failed."""
     if arguments.name not in TOOLS:
         raise UsageError(f"there is no tool {arguments.name!r}; there are {', '.join(TOOLS)}")
     text = console.read() if arguments.arguments == "-" else arguments.arguments
@@ -40,11 +40,11 @@ def run_tool(arguments: Namespace, console: Console) -> int:
 
 
 async def _call_tool(arguments: Namespace, console: Console, given: Json) -> Outcome:
-    asker = console.connect(load_config(arguments, console), console.env)
+    client = console.connect(load_config(arguments, console), console.env)
     try:
-        return await call_tool(asker, arguments.name, given, console.clock)
+        return await call_tool(client, arguments.name, given, console.clock)
     finally:
-        await asker.aclose()
+        await client.aclose()
 
 
 def run_tools(arguments: Namespace, console: Console) -> int:

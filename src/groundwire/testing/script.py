@@ -1,4 +1,4 @@
-"""What a scripted upstream does, as data: answers, and everything that can go wrong with one.
+"""Scripts of a test upstream, as data: responses, and every fault that a response can have.
 
 A script can be written in Python or in a JSON file:
 
@@ -7,8 +7,8 @@ A script can be written in Python or in a JSON file:
         {"answer": {"dialect": "anthropic_messages", "text": "Yes.", "sources": ["https://a.example"]}}
     ]}}
 
-The responses of a path are played one after the other, the last one for ever. Places inside a body are
-counted in bytes of the body, whatever its framing.
+The responses of a path are sent one after the other, the last one for ever. Offsets in a body count bytes of
+the body, without its framing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TYPES = {".sse": EVENTS, ".json": DOCUMENT, ".html": "text/html; charset=utf-8"
 
 
 class Dribble(NamedTuple):
-    """So many bytes at a time, with so many seconds between."""
+    """Number of bytes to send at a time, and seconds between."""
 
     size: int
     seconds: float
@@ -45,43 +45,47 @@ class Dribble(NamedTuple):
 
 @value
 class ScriptedResponse:
-    """What happens to one request."""
+    """The response to one request, and its faults."""
 
     status: int = 200
     headers: Mapping[str, str] = {}
-    """Names in lower case; these win over what the upstream would say itself."""
+    """Names in lower case; they override those of the upstream."""
     body: bytes = b""
     stream: bytes | None = None
-    """Sent in the place of `body` to who asks for a stream."""
+    """Sent instead of `body` to a client that requests a stream."""
     stream_type: str = EVENTS
     framing: Framing = ""
-    """How the end of the body is told; if not said, by its length, or in chunks for a stream."""
+    """Framing of the body; by default its length, or chunks for a stream."""
     delay: float = 0.0
-    """Seconds before the status line; infinite for an upstream that never says anything."""
+    """Seconds before the status line; infinite for an upstream that never responds."""
     dribble: Dribble | None = None
     stall_at: int | None = None
-    """After so many bytes the upstream falls silent, and stays so until the client leaves."""
+    """After this number of bytes nothing more is sent until the client disconnects."""
     cut_at: int | None = None
-    """After so many bytes the connection is closed, however much was promised."""
+    """After this number of bytes the connection is closed."""
     cut: Cut = "fin"
     repeat: bytes = b""
-    """Sent after the body again and again: an answer without an end."""
+    """Sent repeatedly after the body: an endless response."""
     every: float = 0.0
-    """Seconds between two of those."""
+    """Seconds between two repetitions."""
     raw: bytes | None = None
-    """Sent in the place of an HTTP answer, before the connection is closed."""
+    """Bytes sent instead of an HTTP response, before the connection is closed."""
+
+
+Response = ScriptedResponse
+"""Alias of `ScriptedResponse`, its former name."""
 
 
 @value
 class Script:
-    """Which response answers which request."""
+    """Responses by path."""
 
     responses: tuple[ScriptedResponse, ...] = ()
-    """For every path that has none of its own."""
+    """For every path that is not in `paths`."""
     paths: Mapping[str, tuple[ScriptedResponse, ...]] = {}
-    """By path without its query; `*` stands for anything."""
+    """By path without its query; `*` matches anything."""
     door: Door = "open"
-    """`closed` refuses connections; `deaf` lets them wait for ever."""
+    """`closed` refuses connections; `deaf` never accepts them."""
 
     def key_for(self, path: str) -> str:
         """The entry of `paths` that a path belongs to, itself first; empty if there is none."""

@@ -1,4 +1,13 @@
-"""As much of HTTP/1.1 as a scripted upstream needs: requests in, status lines and chunks out."""
+"""Test server on loopback that follows a script and records the requests it receives.
+
+    async with Upstream(answer("gemini", told("Yes.", Source("https://a.example")))) as upstream:
+        ...  # point a provider at upstream.url
+        assert upstream.requests[0].headers["x-goog-api-key"] == "…"
+        await upstream.disconnected(timeout=1)
+
+Tests wait for events of the server instead of sleeping. As a program, `python -m groundwire.testing.upstream
+--script FILE` prints its URL and serves until it is interrupted.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +46,7 @@ MAX_HEAD = 256 * 1024
 MAX_BODY = 256 * 1024 * 1024
 
 
-class Head(NamedTuple):
+class ReceivedHead(NamedTuple):
     """A request line and its headers, names in lower case."""
 
     method: str
@@ -45,13 +54,13 @@ class Head(NamedTuple):
     headers: Mapping[str, str]
 
 
-async def read_request(reader: StreamReader) -> tuple[Head, bytes] | None:
+async def read_request(reader: StreamReader) -> tuple[ReceivedHead, bytes] | None:
     """The next request of a connection; None when there is none, or none that can be read."""
     try:
         lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         method, target, _ = lines[0].split(" ", 2)
         fields = (line.partition(":") for line in lines[1:] if line)
-        head = Head(method, target, {name.strip().lower(): text.strip() for name, _, text in fields})
+        head = ReceivedHead(method, target, {name.strip().lower(): text.strip() for name, _, text in fields})
         return head, await _read_body(reader, head.headers)
     except (IncompleteReadError, LimitOverrunError, ConnectionError, ValueError):
         return None
@@ -88,7 +97,7 @@ _RESET = struct.pack("ii", 1, 0)  # linger on, for no time: closing then resets
 
 
 class Received:
-    """A request, and what became of it. Moments are those of `time.monotonic`."""
+    """A received request and the progress of its response. Times are those of `time.monotonic`."""
 
     def __init__(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> None:
         self.method = method
@@ -98,18 +107,18 @@ class Received:
         self.number = 0
         """Counts all requests from one."""
         self.attempt = 0
-        """Counts those that share an entry of the script."""
+        """Counts the requests of one entry of the script."""
         self.connection = 0
         self.at = 0.0
         self.status: int | None = None
-        """What was answered, once it was."""
+        """Status of the response, once it is sent."""
         self.sent = 0
         """Bytes of the body written so far."""
         self.stalled = False
         self.finished = False
-        """Was everything said that the script has to say?"""
+        """Is the response complete?"""
         self.disconnected: float | None = None
-        """When the client left before that."""
+        """When the client disconnected before the end."""
 
     @property
     def path(self) -> str:
@@ -118,7 +127,7 @@ class Received:
 
     @property
     def json(self) -> Json:
-        """The body as JSON; None if it is none."""
+        """The body as JSON; None if it is not JSON."""
         try:
             return load_json(self.body, WireError)
         except WireError:
@@ -126,13 +135,13 @@ class Received:
 
     @property
     def wants_stream(self) -> bool:
-        """Did the client ask for a stream, in whichever dialect?"""
+        """Does the client request a stream, in any dialect?"""
         body = self.json
         return (isinstance(body, dict) and body.get("stream") is True) or ":stream" in self.path
 
 
-class Playing:
-    """A response being given. Whatever it waits for, it notices at once when the client is gone."""
+class ScriptedExchange:
+    """Sends one response; notices at once when the client disconnects."""
 
     def __init__(
         self, received: Received, writer: StreamWriter, gone: asyncio.Event, changed: Callable[[], None]
@@ -143,8 +152,8 @@ class Playing:
         self._changed = changed
 
     async def play(self, response: ScriptedResponse) -> bool:
-        """Give the response; True if the connection can serve another request."""
-        if await self._leaves_within(response.delay):
+        """Send the response; True if the connection can serve another request."""
+        if await self._disconnects_within(response.delay):
             return False
         if response.raw is not None:
             await self._send(response.raw, "close", response.dribble)
@@ -154,7 +163,7 @@ class Playing:
         framing = response.framing or ("chunked" if streams or response.repeat else "length")
         content_type = response.stream_type if streams else DOCUMENT
         await self._begin(response, content_type, framing, len(body))
-        ends = [place for place in (response.stall_at, response.cut_at) if place is not None]
+        ends = [offset for offset in (response.stall_at, response.cut_at) if offset is not None]
         await self._send(body[: min(ends)] if ends else body, framing, response.dribble)
         if response.cut_at is not None and response.cut_at == min(ends):
             return self._break(response)
@@ -162,7 +171,7 @@ class Playing:
             self._received.stalled = True
             self._changed()
             await self._gone.wait()
-        while response.repeat and not await self._leaves_within(response.every):
+        while response.repeat and not await self._disconnects_within(response.every):
             await self._send(response.repeat, framing, None)
         if self._gone.is_set():
             return False
@@ -186,7 +195,9 @@ class Playing:
 
     async def _send(self, body: bytes, framing: Framing, dribble: Dribble | None) -> None:
         for number, piece in enumerate(_pieces(body, dribble)):
-            if self._gone.is_set() or (number and dribble and await self._leaves_within(dribble.seconds)):
+            if self._gone.is_set() or (
+                number and dribble and await self._disconnects_within(dribble.seconds)
+            ):
                 return
             await self._write(write_chunk(piece) if framing == "chunked" else piece)
             self._received.sent += len(piece)
@@ -199,8 +210,8 @@ class Playing:
         except ConnectionError:
             self._gone.set()
 
-    async def _leaves_within(self, seconds: float) -> bool:
-        """Wait; True if the client left meanwhile."""
+    async def _disconnects_within(self, seconds: float) -> bool:
+        """Wait; True if the client disconnected."""
         if seconds <= 0:
             await asyncio.sleep(0)
             return self._gone.is_set()
@@ -229,13 +240,13 @@ def _pieces(body: bytes, dribble: Dribble | None) -> Iterator[bytes]:
 
 
 HOST = "127.0.0.1"
-PATIENCE = 15.0
+TIMEOUT = 15.0
 
 T = TypeVar("T")
 
 
 class Upstream:
-    """A scripted server. It listens from the beginning of its block to the end."""
+    """A scripted server; it listens for the duration of its `async with` block."""
 
     def __init__(
         self,
@@ -247,10 +258,10 @@ class Upstream:
         if isinstance(script, ScriptedResponse):
             script = (script,)
         self.script = script if isinstance(script, Script) else Script(tuple(script))
-        """May be changed at any time; it holds for requests that come after."""
+        """May be replaced at any time, for later requests."""
         self.requests: list[Received] = []
         self.connections = 0
-        """How many were ever made."""
+        """Number of connections so far."""
         self._port = port
         self._log = log
         self._open: dict[asyncio.Task[None], StreamWriter] = {}
@@ -261,16 +272,16 @@ class Upstream:
 
     @property
     def url(self) -> str:
-        """The address, without a slash at its end."""
+        """The URL, without a trailing slash."""
         return f"http://{HOST}:{self._port}"
 
     @property
     def open_connections(self) -> int:
-        """How many there are now."""
+        """Number of open connections."""
         return len(self._open)
 
     async def __aenter__(self) -> Upstream:
-        # With its protocol named, asyncio switches off Nagle's algorithm, and no answer waits for another.
+        # With the protocol given, asyncio disables Nagle's algorithm.
         listener = socket.socket(proto=socket.IPPROTO_TCP)
         self._sockets.append(listener)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -294,32 +305,32 @@ class Upstream:
             task.cancel()
             writer.transport.abort()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # transports say goodbye in the next round of the loop
+        await asyncio.sleep(0)  # transports are closed in the next iteration of the loop
 
-    async def received(self, nth: int = 1, timeout: float = PATIENCE) -> Received:
-        """The nth request, as soon as it is there whole."""
+    async def received(self, nth: int = 1, timeout: float = TIMEOUT) -> Received:
+        """The nth request, when it is complete."""
         return await self._until(
             lambda: self.requests[nth - 1] if len(self.requests) >= nth else None, "request", timeout
         )
 
-    async def sent(self, size: int, nth: int = 1, timeout: float = PATIENCE) -> Received:
-        """The nth request, once so many bytes of its answer's body are written."""
+    async def sent(self, size: int, nth: int = 1, timeout: float = TIMEOUT) -> Received:
+        """The nth request, when this number of bytes of its response body is written."""
         return await self._reached(nth, lambda item: item.sent >= size, f"{size} bytes sent", timeout)
 
-    async def stalled(self, nth: int = 1, timeout: float = PATIENCE) -> Received:
-        """The nth request, once its answer has come to where it stalls."""
+    async def stalled(self, nth: int = 1, timeout: float = TIMEOUT) -> Received:
+        """The nth request, when its response stalls."""
         return await self._reached(nth, lambda item: item.stalled, "stall", timeout)
 
-    async def finished(self, nth: int = 1, timeout: float = PATIENCE) -> Received:
-        """The nth request, once it was answered to the end."""
+    async def finished(self, nth: int = 1, timeout: float = TIMEOUT) -> Received:
+        """The nth request, when its response is complete."""
         return await self._reached(nth, lambda item: item.finished, "end of an answer", timeout)
 
-    async def disconnected(self, nth: int = 1, timeout: float = PATIENCE) -> float:
-        """The moment at which the client of the nth request left without its answer."""
+    async def disconnected(self, nth: int = 1, timeout: float = TIMEOUT) -> float:
+        """The time at which the client of the nth request disconnected before the end."""
         left = await self._reached(nth, lambda item: item.disconnected is not None, "disconnect", timeout)
         return left.disconnected or 0.0
 
-    async def closed(self, timeout: float = PATIENCE) -> None:
+    async def closed(self, timeout: float = TIMEOUT) -> None:
         """Wait until no connection is open."""
         await self._until(lambda: True if not self._open else None, "end of all connections", timeout)
 
@@ -345,8 +356,8 @@ class Upstream:
         self._change.set()
         self._change = asyncio.Event()
 
-    def _protocol(self) -> _Watched:
-        return _Watched(self._connected)
+    def _protocol(self) -> _DisconnectProtocol:
+        return _DisconnectProtocol(self._connected)
 
     def _connected(self, reader: StreamReader, writer: StreamWriter, gone: asyncio.Event) -> None:
         self.connections += 1
@@ -361,7 +372,7 @@ class Upstream:
                 received = Received(*request[0], request[1])
                 received.connection = connection
                 response = self._take(received)
-                keep = await Playing(received, writer, gone, self._changed).play(response)
+                keep = await ScriptedExchange(received, writer, gone, self._changed).play(response)
                 if gone.is_set() and not received.finished:
                     received.disconnected = monotonic()
                 if self._log:
@@ -387,7 +398,7 @@ class Upstream:
         return self.script.response(key, received.attempt)
 
     def _fill(self, listener: socket.socket) -> None:
-        """Let nobody be accepted: with its queue full, Linux leaves further connections unanswered."""
+        """Fill the queue of the listener: Linux then does not answer further connections."""
         listener.listen(0)
         for _ in range(3):
             waiting = socket.socket()
@@ -396,8 +407,8 @@ class Upstream:
             waiting.connect_ex((HOST, self._port))
 
 
-class _Watched(StreamReaderProtocol):
-    """A stream that tells at once when the other side has gone, also while nobody reads or writes."""
+class _DisconnectProtocol(StreamReaderProtocol):
+    """A stream that notices a disconnect at once, also while it is neither read nor written."""
 
     def __init__(self, connected: Callable[[StreamReader, StreamWriter, asyncio.Event], None]) -> None:
         self.gone = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Links written in a text: Markdown's and bare ones."""
+"""Finds Markdown links and bare URLs in a text."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 from groundwire.model import Span
 
-# The target may hold one level of round brackets, as Wikipedia's addresses do.
+# A URL may contain one level of parentheses, as those of Wikipedia do.
 _TARGET = r"https?://(?:[^\s()<>]|\([^\s()<>]*\))+"
 _LABEL = r"\[((?:[^\[\]]|\[[^\[\]]*\]){0,400})\]"
 _LINK = re.compile(rf"{_LABEL}\(\s*({_TARGET})(?:\s+\"[^\"\n]*\")?\s*\)")
-_LINK_OR_ADDRESS = re.compile(rf"{_LINK.pattern}|<?({_TARGET})>?")
+_LINK_OR_URL = re.compile(rf"{_LINK.pattern}|<?({_TARGET})>?")
 _TRAILING = ".,;:!?'\"*_"
 
 
 class TextLink(NamedTuple):
-    """A link, where it stands (with the round brackets around it, if any), its label and address."""
+    """A link: its span (with parentheses around it, if any), label and URL."""
 
     span: Span
     label: str
@@ -25,8 +25,8 @@ class TextLink(NamedTuple):
 
 
 def find_links(text: str) -> Iterator[TextLink]:
-    """Markdown links and bare addresses, from left to right."""
-    for match in _LINK_OR_ADDRESS.finditer(text):
+    """Markdown links and bare URLs, from left to right."""
+    for match in _LINK_OR_URL.finditer(text):
         label, url, bare = match.groups()
         if bare is None:
             yield TextLink(_enclosed(text, match.start(), match.end()), label, url)
@@ -37,7 +37,7 @@ def find_links(text: str) -> Iterator[TextLink]:
 
 
 def find_markdown_links(text: str) -> Iterator[TextLink]:
-    """Markdown links alone."""
+    """Markdown links, from left to right."""
     for match in _LINK.finditer(text):
         yield TextLink(_enclosed(text, match.start(), match.end()), match[1], match[2])
 

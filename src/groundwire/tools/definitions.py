@@ -1,9 +1,9 @@
-"""Special tools: search as one entry in a list of generic tools, done by whoever answers.
+"""Tool definitions for other APIs, and the special tools that a provider runs itself.
 
-`webSearch` means the provider's own search, whatever it is called there; `googleSearch` means Google's, so
-that only Gemini has it. A generic tool is `{"id", "name", "description", "parameters", …}`, with texts as
-strings or by language; options of a search stand beside them (`filters`, `user_location`,
-`external_web_access`). A special tool that nobody here knows is left to whoever does.
+`webSearch` means the own search of the provider; `googleSearch` means that of Google, so that only Gemini has
+it. A generic tool is `{"id", "name", "description", "parameters", …}`, with texts as strings or by language;
+options of a search are next to them (`filters`, `user_location`, `external_web_access`). Unknown special
+tools are ignored.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ APIS: Mapping[str, str] = {
 
 _GOOGLES = frozenset({"gemini", "gemini_interactions"})
 _STRICT = frozenset({"openai_responses", "openai_chat"})
-"""Who is told that a schema is strict. Anthropic knows the word, but refuses requests whose strict schemas
-are too large together."""
+"""Dialects that get `strict`. Anthropic supports it, but refuses requests whose strict schemas are too large
+together."""
 
 DEFINITIONS: tuple[JsonObject, ...] = (
     {
@@ -116,15 +116,15 @@ DEFINITIONS: tuple[JsonObject, ...] = (
 
 
 @value
-class Offered:
-    """What a list of generic tools offers a model."""
+class ToolOffer:
+    """Functions and search options of a list of generic tools."""
 
     functions: tuple[FunctionTool, ...] = ()
     search: SearchOptions | None = None
 
 
-def read_tools(tools: Sequence[JsonObject], name: str, language: str = "en") -> Offered:
-    """Functions and search, for a dialect."""
+def read_tools(tools: Sequence[JsonObject], name: str, language: str = "en") -> ToolOffer:
+    """Read a list of generic tools for a dialect."""
     functions: list[FunctionTool] = []
     search: SearchOptions | None = None
     for tool in tools:
@@ -135,20 +135,20 @@ def read_tools(tools: Sequence[JsonObject], name: str, language: str = "en") -> 
             search = search or (SearchOptions() if name in _GOOGLES else None)
         elif tool.get("isSpecialTool") is not True:
             functions.append(_function(tool, identity, name, language))
-    return Offered(tuple(functions), search)
+    return ToolOffer(tuple(functions), search)
 
 
 def convert(tools: Sequence[JsonObject], name: str, language: str = "en") -> list[Json]:
     """The entries of a request's `tools`, for a dialect or an API of `APIS`.
 
-    There is no entry for search where the API has none for it, or declares it elsewhere.
+    Search has no entry where the API has none, or declares it elsewhere.
     """
     name = APIS.get(name, name)
     if name not in DIALECTS:
         known = ", ".join(sorted({*APIS, *DIALECTS}))
         raise InvalidArguments(f"{name!r} is not an API that takes tools; choose one of: {known}")
-    offered = read_tools(tools, name, language)
-    request = Request((Message("user", (Text("?"),)),), tools=offered.functions, search=offered.search)
+    offer = read_tools(tools, name, language)
+    request = Request((Message("user", (Text("?"),)),), tools=offer.functions, search=offer.search)
     body, unsaid = dialect(name).encode_request(request)
     broken = sorted(RESTRICTIONS.intersection(unsaid))
     if broken:
@@ -160,9 +160,12 @@ def convert(tools: Sequence[JsonObject], name: str, language: str = "en") -> lis
 def _search_options(tool: JsonObject) -> SearchOptions:
     fields = Fields(tool, ClientWireError)
     try:
-        place = fields.obj("user_location")
+        user_location = fields.obj("user_location")
         location = Location(
-            place.text("country"), place.text("region"), place.text("city"), place.text("timezone")
+            user_location.text("country"),
+            user_location.text("region"),
+            user_location.text("city"),
+            user_location.text("timezone"),
         )
         options = SearchOptions(
             allowed_domains=fields.obj("filters").texts("allowed_domains"),
@@ -191,16 +194,16 @@ def _function(tool: JsonObject, identity: str, name: str, language: str) -> Func
 
 
 def _loose(schema: JsonObject, keywords: frozenset[str] | None, name: str) -> JsonObject:
-    """A schema without a strict form; who can be told so takes it whole."""
+    """A schema without a strict form: whole where the API has `strict`, else with the allowed keywords."""
     return schema if name in _STRICT else limited(schema, keywords)
 
 
 MCP = "mcp"
 
 
-def tools_in(form: str, language: str = "en") -> list[Json]:
-    """Every tool in one of the formats: an API of `special.APIS`, or MCP."""
-    if form == MCP:
+def tools_in(format_: str, language: str = "en") -> list[Json]:
+    """Every tool in one of the formats: an API of `APIS`, or MCP."""
+    if format_ == MCP:
         return [_mcp(name, language) for name in TOOLS]
     generic: list[JsonObject] = [
         {
@@ -210,15 +213,15 @@ def tools_in(form: str, language: str = "en") -> list[Json]:
         }
         for tool in TOOLS.values()
     ]
-    return convert(generic, form, language)
+    return convert(generic, format_, language)
 
 
-def special_tools_in(form: str, language: str = "en") -> list[Json]:
+def special_tools_in(format_: str, language: str = "en") -> list[Json]:
     """The special tools as an API declares its own search; without a format, their definitions."""
-    if form == MCP:
-        return []  # a client's model has its own search, or none: a server cannot offer it
-    if form:
-        return convert(DEFINITIONS, form, language)
+    if format_ == MCP:
+        return []  # an MCP server cannot offer the own search of the model
+    if format_:
+        return convert(DEFINITIONS, format_, language)
     return [_localized(definition, language) for definition in DEFINITIONS]
 
 

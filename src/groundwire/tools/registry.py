@@ -1,4 +1,8 @@
-"""What models and people are told about the tools, in English and German."""
+"""Registry of the tools: name, provider, descriptions in English and German, schema and error codes.
+
+Provider tools take only a query; `websearch` also takes search options. Error codes follow one pattern:
+`MISSING_…` comes from the provider, `<PROVIDER>_WEB_SEARCH_FAILED` from the tool.
+"""
 
 from __future__ import annotations
 
@@ -148,14 +152,14 @@ class ToolSpec:
 
     name: str
     provider: str
-    """Whom it asks; `auto` lets the configuration decide."""
+    """The provider it uses; `auto` uses the configured order."""
     failed: str
-    """The code when the search itself fails."""
+    """Error code of a failed search."""
     description: Texts
     arguments: tuple[str, ...] = ("query",)
 
     def parameters(self, language: str = "en") -> JsonObject:
-        """What it takes, as JSON Schema."""
+        """JSON Schema of the arguments."""
         properties: JsonObject = {name: _argument(name, language) for name in self.arguments}
         return {
             "type": "object",
@@ -187,7 +191,7 @@ _SCHEMAS: Mapping[str, JsonObject] = {
 
 
 def failure_code(provider: str) -> str:
-    """The code when a provider's search fails; without one when nobody in particular was asked."""
+    """Error code of a failed search; without a provider for `auto`."""
     return "WEB_SEARCH_FAILED" if provider == AUTO else f"{provider.upper()}_WEB_SEARCH_FAILED"
 
 

@@ -27,7 +27,7 @@ def test_what_should_not_have_happened_is_one_line_and_a_request_to_report_it() 
     bench = broken(Bench(), "oh\x1b[2J no")
     assert bench.run("providers") == 1
     assert bench.stderr == (
-        "groundwire: something went wrong that should not have: ZeroDivisionError: oh[2J no\n"
+        "groundwire: unexpected error: ZeroDivisionError: oh[2J no\n"
         "Please report it; GROUNDWIRE_DEBUG=1 shows where it happened.\n"
     )
 

@@ -1,6 +1,7 @@
-"""What a command line is made of: commands, and what their arguments must look like.
+"""Arguments of every command, and their help.
 
-The kinds of the configuration check arguments; they are imported when there is something to check.
+Only argparse is imported here, so that help and completion are fast. The types of the configuration check
+arguments; they are imported when there is a value to check.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _DOMAIN = re.compile(r"[^\s.,/]+(?:\.[^\s.,/]+)+(?:/\S*)?")
 
 
 class UsageError(Exception):
-    """The command line cannot be understood."""
+    """The command line is not valid."""
 
     def __init__(self, message: str, prog: str = "groundwire") -> None:
         super().__init__(message)
@@ -26,10 +27,10 @@ class UsageError(Exception):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that raises where its parent would print and exit."""
+    """An argument parser that raises `UsageError` instead of exiting."""
 
     def error(self, message: str) -> None:  # type: ignore[override]
-        """Refuse the command line."""
+        """Raise `UsageError`."""
         raise UsageError(message, self.prog)
 
 
@@ -45,7 +46,7 @@ class CommandSpec:
         self.examples = examples
 
     def parser(self, name: str) -> CommandParser:
-        """The parser of its arguments."""
+        """The parser of the arguments."""
         parser = CommandParser(
             prog=f"groundwire {name}",
             description=self.description,
@@ -60,15 +61,15 @@ class CommandSpec:
 
 
 def spread_domains(words: list[str]) -> list[str]:
-    """`--allow a.com b.com` as `--allow=a.com --allow=b.com`, so that no list swallows the question.
+    """`--allow a.com b.com` as `--allow=a.com --allow=b.com`, so that a list does not swallow the question.
 
-    The first word after the flag is a domain whatever it looks like; those behind it only if they do.
+    The first word after the option is always a domain, those after it only if they look like one.
     """
     spread: list[str] = []
     flag = ""
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         if word == "--":
-            return [*spread, *words[place:]]
+            return [*spread, *words[index:]]
         if word in _DOMAIN_FLAGS:
             flag = word
             spread.append(word)
@@ -83,7 +84,7 @@ def spread_domains(words: list[str]) -> list[str]:
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
-    # Without a width, argparse imports a module that costs more than all the rest of a help text.
+    # Without a width, argparse imports shutil, which takes longer than the rest of the help.
     try:
         columns = os.get_terminal_size().columns
     except OSError:
@@ -95,10 +96,10 @@ _EXPECTED = {"DOMAINS": "expected a bare host such as example.com"}
 
 
 def checked(kind: str) -> Callable[[str], str]:
-    """A text that the configuration would take for a setting of this kind."""
+    """An argument type that accepts what the configuration accepts for a setting of this type."""
 
     def check(text: str) -> str:
-        from groundwire.config import kinds  # noqa: PLC0415  only where there is something to check
+        from groundwire.config import kinds  # noqa: PLC0415  imported only to check a value
         from groundwire.errors import ConfigError  # noqa: PLC0415
 
         try:
@@ -112,7 +113,7 @@ def checked(kind: str) -> Callable[[str], str]:
 
 
 def domains(text: str) -> list[str]:
-    """Bare hosts, divided by commas."""
+    """Host names, separated by commas."""
     check = checked("DOMAINS")
     return [check(domain) for domain in text.split(",")]
 
@@ -125,8 +126,8 @@ def count(text: str) -> int:
 
 
 def address(text: str) -> str:
-    """An address of the web without query and fragment."""
-    from groundwire.text.urls import safe_url  # noqa: PLC0415  only where there is something to check
+    """An http or https URL without query and fragment."""
+    from groundwire.text.urls import safe_url  # noqa: PLC0415  imported only to check a value
 
     safe = safe_url(text)
     if not safe or "?" in safe or "#" in safe:
@@ -135,14 +136,14 @@ def address(text: str) -> str:
 
 
 def language(text: str) -> str:
-    """The two letters of a language."""
+    """A language code of two letters."""
     if len(text) != 2 or not text.isascii() or not text.isalpha():
         raise argparse.ArgumentTypeError(f"{text!r}: expected two letters, such as de")
     return text.lower()
 
 
 def port(text: str) -> int:
-    """The number of a port."""
+    """A port number."""
     if not text.isdecimal() or len(text) > 5 or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a number up to 65535")
     return int(text)
@@ -285,7 +286,7 @@ def _login(parser: CommandParser) -> None:
     add = parser.add_argument
     add("provider", nargs="?", default="", metavar="PROVIDER", help="whose key; without one: who takes a key")
     add("--remove", action="store_true", help="remove the stored key")
-    # A key on the command line would stand in the shell's history; it is refused without being repeated.
+    # A key on the command line would be in the shell history; it is refused and not repeated.
     add("key", nargs="*", help=argparse.SUPPRESS)
     _data_dir(parser)
 

@@ -1,4 +1,4 @@
-"""How a command ends: exit codes, and what a person should do next, by the kind of error."""
+"""Exit codes, and advice for the user, for each class of error."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ INTERRUPTED = 130
 
 @value
 class ExitStatus:
-    """What a kind of error means for the exit code and for the person."""
+    """Exit code of a class of errors, and what the user should do."""
 
     code: int
     advice: str = ""
-    """What to do next; empty where the message itself says it."""
+    """Empty where the message of the error says it."""
 
 
-_ENDINGS: Mapping[type[GroundwireError], ExitStatus] = {
+_STATUSES: Mapping[type[GroundwireError], ExitStatus] = {
     RequestError: ExitStatus(USAGE),
     ClientWireError: ExitStatus(USAGE),
     ConfigError: ExitStatus(CONFIGURATION),
     AuthRejected: ExitStatus(
-        CONFIGURATION, "Check the key or log in again; `groundwire doctor` says where it was found."
+        CONFIGURATION, "Check the key or log in again; `groundwire doctor` shows where it was found."
     ),
     QuotaExhausted: ExitStatus(UPSTREAM, "Top up the account, or choose another provider with --provider."),
     RateLimited: ExitStatus(UPSTREAM, "Wait a moment, or choose another provider with --provider."),
@@ -64,11 +64,11 @@ _ENDINGS: Mapping[type[GroundwireError], ExitStatus] = {
 
 
 def exit_status(error: GroundwireError) -> ExitStatus:
-    """The entry of the nearest class. Several failures end as one if they agree, else as the network's."""
+    """The entry of the nearest class. Several errors give their common code, else that of upstream errors."""
     if isinstance(error, AllTargetsFailed) and error.attempts:
         codes = {exit_status(attempt).code for _, attempt in error.attempts}
         code = codes.pop() if len(codes) == 1 else UPSTREAM
         return ExitStatus(
-            code, "`groundwire doctor` says what was found where; --live also asks each provider."
+            code, "`groundwire doctor` shows what was found; --live also sends a request to each provider."
         )
-    return next(_ENDINGS[kind] for kind in type(error).__mro__ if kind in _ENDINGS)
+    return next(_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES)

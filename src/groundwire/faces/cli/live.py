@@ -1,4 +1,11 @@
-"""One line on standard error that says what is going on, and leaves no trace."""
+"""Live renderer: writes an answer to a terminal while it arrives, and shows progress in a status line.
+
+Text is written as it arrives. Numbers that arrive with their claim (Anthropic, OpenAI) are written at once.
+Text from a link on waits for the next event, because the citation that replaces the link by a number follows
+it immediately. Numbers that arrive at the end (Gemini, Chat) cannot be inserted into written lines: if all
+lines are still on the screen, the answer is written again; if not, the lines stay, and the list of sources
+quotes the claims of each source.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +45,12 @@ from groundwire.text.sources import SourceNumberer, number_answer
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _PLAIN_FRAMES = "-\\|/"
 _PERIOD = 0.12
-_PATIENCE = 3
-"""Seconds before the line says how long it has been."""
+_SHOW_TIME_AFTER = 3
+"""Seconds before the elapsed time is shown."""
 
 
 class Status:
-    """The line. On a terminal that cannot take lines back, what would stand there is said once."""
+    """The status line. A terminal that cannot overwrite lines gets each text once."""
 
     def __init__(self, console: Console, clock: Callable[[], float]) -> None:
         self._console = console
@@ -56,7 +63,7 @@ class Status:
         self._frames = _FRAMES if encoding == "utf8" else _PLAIN_FRAMES
 
     def show(self, text: str) -> None:
-        """Say something, in the place of what was said before."""
+        """Replace the text of the status line."""
         text = one_line(text)
         if text == self._text:
             return
@@ -68,14 +75,14 @@ class Status:
             self._console.note(text)
 
     def clear(self) -> None:
-        """Say nothing."""
+        """Remove the status line."""
         self._text = ""
         if self._drawn:
             self._drawn = False
             self._console.write_note("\r\x1b[2K")
 
     async def spin(self) -> None:
-        """Show that time passes; runs until it is cancelled."""
+        """Animate the status line until cancelled."""
         while self._console.notes_live:
             await asyncio.sleep(_PERIOD)
             self._frame += 1
@@ -84,16 +91,16 @@ class Status:
 
     def _draw(self) -> None:
         seconds = int(self._clock() - self._since)
-        passed = f" ({seconds} s)" if seconds >= _PATIENCE else ""
+        elapsed = f" ({seconds} s)" if seconds >= _SHOW_TIME_AFTER else ""
         columns, _ = self._console.size()
-        sign = self._frames[self._frame % len(self._frames)]
-        line = f"{sign} {shorten(self._text, columns - 16)}{passed}"
+        frame = self._frames[self._frame % len(self._frames)]
+        line = f"{frame} {shorten(self._text, columns - 16)}{elapsed}"
         self._drawn = True
         self._console.write_note("\r\x1b[2K" + (styled(line, DIM) if self._console.notes_colored else line))
 
 
 def describe(event: Event) -> str:
-    """What a searching provider is doing; empty for any other event."""
+    """What a searching provider is doing; empty for events that do not say it."""
     if isinstance(event, SearchStarted):
         return "Searching the web…"
     if isinstance(event, SearchCalled):

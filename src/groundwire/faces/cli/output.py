@@ -1,4 +1,4 @@
-"""The answer in the forms that programs read: JSON, events, Markdown, plain text."""
+"""Output formats of an answer (JSON, events, Markdown, text), and its footer: sources, warnings, usage."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from groundwire.text.sanitise import escape_invisible_json, one_line, sanitise
 from groundwire.text.sources import Numbering, SourceNumberer, label_of, number_answer
 from groundwire.text.urls import safe_url
 
-_SIGNS = re.compile(r"([\\\[\]`*_<>])")
+_MARKUP = re.compile(r"([\\\[\]`*_<>])")
 
 
 @value
 class SearchQuestion:
-    """What was asked, and whom."""
+    """The question, and the provider and model that were requested."""
 
     query: str
     provider: str = ""
     model: str = ""
 
 
-def as_json(answer: Answer, asked: SearchQuestion) -> str:
+def as_json(answer: Answer, question: SearchQuestion) -> str:
     """The answer as one JSON object."""
-    return escape_invisible_json(dump_json(encode_answer(answer, asked)))
+    return escape_invisible_json(dump_json(encode_answer(answer, question)))
 
 
 def as_line(event: Event) -> str:
@@ -55,17 +55,17 @@ def as_line(event: Event) -> str:
 
 
 def as_text(answer: Answer) -> str:
-    """The answer to read: numbers where sources are cited, and the list of them."""
+    """The answer as text, with numbered citations and the list of sources."""
     return sanitise(render_answer(answer))
 
 
 def as_raw(answer: Answer) -> str:
-    """The words alone."""
+    """The text without citations."""
     return sanitise(answer.text)
 
 
 def as_markdown(answer: Answer) -> str:
-    """The answer as Markdown: numbers that are links, and a list of sources."""
+    """The answer as Markdown, with citations as links and the list of sources."""
     answer = to_markdown(answer)
     numbering = number_answer(answer)
     writer = NumberWriter(numbering.number, lambda number: _reference(number, numbering))
@@ -75,16 +75,16 @@ def as_markdown(answer: Answer) -> str:
     return sanitise("\n".join([body.rstrip(), "", "## Sources", "", *lines] if lines else [body.rstrip()]))
 
 
-def encode_answer(answer: Answer, asked: SearchQuestion) -> JsonObject:
-    """The answer as an object, for programs; spans count code points of `text`."""
+def encode_answer(answer: Answer, question: SearchQuestion) -> JsonObject:
+    """The answer as a JSON object; spans count code points of `text`."""
     sources = answer.sources
-    places = {source.url or f"name:{source.title}": place for place, source in enumerate(sources)}
-    provider, model = answered_by(answer, asked)
+    positions = {source.url or f"name:{source.title}": index for index, source in enumerate(sources)}
+    provider, model = answered_by(answer, question)
     return {
         "version": VERSION,
-        "query": asked.query,
+        "query": question.query,
         "text": answer.text,
-        "citations": [encode_citation(citation, places) for citation in answer.citations],
+        "citations": [encode_citation(citation, positions) for citation in answer.citations],
         "sources": [encode_source(source) for source in sources],
         "searches": [encode_search(search) for search in answer.searches],
         "grounded": answer.grounded,
@@ -98,19 +98,19 @@ def encode_answer(answer: Answer, asked: SearchQuestion) -> JsonObject:
 
 
 def encode_error(error: GroundwireError) -> JsonObject:
-    """An error, for programs."""
+    """An error as a JSON object."""
     body: JsonObject = {"code": error.code, "message": error.message, "retryable": error.retryable}
     advice = exit_status(error).advice
     return {**body, "advice": advice} if advice else body
 
 
-def answered_by(answer: Answer, asked: SearchQuestion) -> tuple[str, str]:
-    """Provider and model; the answer itself knows best."""
+def answered_by(answer: Answer, question: SearchQuestion) -> tuple[str, str]:
+    """Provider and model that answered; as requested where the answer does not name them."""
     signature = answer.extras.get("groundwire", {})
-    named = "" if asked.provider == "auto" else asked.provider
+    named = "" if question.provider == "auto" else question.provider
     return (
         str(signature.get("provider") or named),
-        answer.model or str(signature.get("model") or asked.model),
+        answer.model or str(signature.get("model") or question.model),
     )
 
 
@@ -125,22 +125,20 @@ def _reference(number: int, numbering: Numbering) -> str:
 
 
 def _source_item(number: int, numbering: Numbering) -> str:
-    label = _SIGNS.sub(r"\\\1", one_line(label_of(numbering.sources[number - 1])))
+    label = _MARKUP.sub(r"\\\1", one_line(label_of(numbering.sources[number - 1])))
     url = _target(numbering, number)
     return f"{number}. [{label}]({url})" if url else f"{number}. {label}"
 
 
 def _target(numbering: Numbering, number: int) -> str:
-    """An address as Markdown takes it between round brackets."""
+    """The URL of a source, escaped for Markdown."""
     url = safe_url(numbering.sources[number - 1].url)
     return url.replace("(", "%28").replace(")", "%29")
 
 
-"""The detail of an answer's end when no page answers: then its text says so, and claims nothing."""
-
 _QUERIES_SHOWN = 6
 
-_ENDINGS: Mapping[FinishReason, str] = {
+_FINISH_NOTES: Mapping[FinishReason, str] = {
     "length": "The answer was cut off: it reached the limit of its length.",
     "pause": "The provider paused before the answer was complete.",
     "filtered": "A filter of the provider's cut the answer.",
@@ -149,29 +147,29 @@ _ENDINGS: Mapping[FinishReason, str] = {
 
 
 def write_sources(
-    console: Console, order: SourceNumberer, unplaced: Sequence[Citation], answer: Answer
+    console: Console, numberer: SourceNumberer, unplaced: Sequence[Citation], answer: Answer
 ) -> None:
-    """The list of sources, with the claims that could not be numbered where they stand."""
-    if not order.sources:
+    """Write the list of sources, with quotes of the claims that have no number in the text."""
+    if not numberer.sources:
         return
     columns, _ = console.size()
     title = "Sources" if answer.grounded else "Found, but not cited"
     lines = [styled(title, BOLD) if console.colored else title]
-    for number, source in enumerate(order.sources, 1):
+    for number, source in enumerate(numberer.sources, 1):
         lines += _source_lines(console, number, source, columns)
-        for claim in _claims(source, unplaced, answer, order):
+        for claim in _claims(source, unplaced, answer, numberer):
             lines.append(
                 _indented(number) + _faint(console, _quoted(claim, columns - len(_indented(number))))
             )
     console.write("\n".join(lines) + "\n")
 
 
-def write_footer(console: Console, answer: Answer, asked: SearchQuestion, seconds: float) -> None:
-    """Warnings, and on a terminal what was done and what it cost."""
+def write_footer(console: Console, answer: Answer, question: SearchQuestion, seconds: float) -> None:
+    """Write warnings, and on a terminal the searches, the provider and the usage."""
     notes = [(text, YELLOW) for text in _cautions(answer)]
     if console.stderr.isatty() and (answer.text.strip() or answer.searches):
         columns, _ = console.size()
-        notes += ((shorten(line, columns), DIM) for line in _summary(answer, asked, seconds))
+        notes += ((shorten(line, columns), DIM) for line in _summary(answer, question, seconds))
     if notes and console.moves and answer.text.strip():
         console.note("")
     for text, style in notes:
@@ -179,23 +177,23 @@ def write_footer(console: Console, answer: Answer, asked: SearchQuestion, second
 
 
 def _cautions(answer: Answer) -> Iterator[str]:
-    """What a reader must know before believing the answer."""
-    is_told = answer.grounded or answer.detail == NOTHING_FOUND
-    if answer.error is None and answer.text.strip() and not is_told:
+    """Reasons to doubt the answer."""
+    is_explained = answer.grounded or answer.detail == NOTHING_FOUND
+    if answer.error is None and answer.text.strip() and not is_explained:
         yield "Not grounded: nothing in this answer names a source."
-    if answer.finish is not None and answer.finish in _ENDINGS:
-        yield _ENDINGS[answer.finish]
+    if answer.finish is not None and answer.finish in _FINISH_NOTES:
+        yield _FINISH_NOTES[answer.finish]
     for warning in answer.warnings:
         yield f"Warning: {one_line(warning.message)}"
 
 
-def _summary(answer: Answer, asked: SearchQuestion, seconds: float) -> Iterator[str]:
+def _summary(answer: Answer, question: SearchQuestion, seconds: float) -> Iterator[str]:
     made = (one_line(search.query) for search in answer.searches if search.kind == "search")
     queries = list(dict.fromkeys(made))
     if queries:
         more = f" and {len(queries) - _QUERIES_SHOWN} more" if len(queries) > _QUERIES_SHOWN else ""
         yield f"Searched: {' · '.join(queries[:_QUERIES_SHOWN])}{more}"
-    provider, model = answered_by(answer, asked)
+    provider, model = answered_by(answer, question)
     facts = [one_line(provider), one_line(model), *_counts(answer.usage), f"{seconds:.1f} s"]
     yield " · ".join(fact for fact in facts if fact)
 
@@ -212,13 +210,13 @@ def _counts(usage: Usage) -> Iterator[str]:
 def _source_lines(console: Console, number: int, source: Source, columns: int) -> Iterator[str]:
     label = shorten(one_line(label_of(source)), columns - len(_indented(number)))
     url = safe_url(source.url)
-    mark = f"[{number}]"
+    marker = f"[{number}]"
     domain = one_line(display_domain(source))
     shown = linked(label, url) if url and console.linked else label
-    yield f"{_faint(console, mark)} {shown}"
+    yield f"{_faint(console, marker)} {shown}"
     if not url:
         return
-    # An address that can be clicked above need not be whole; one that cannot must be.
+    # A URL that is linked above may be shortened to its domain; otherwise it is shown in full.
     if console.linked and text_width(url) > columns - len(_indented(number)):
         if domain and domain != label:
             yield _indented(number) + _faint(console, domain)
@@ -227,11 +225,11 @@ def _source_lines(console: Console, number: int, source: Source, columns: int) -
 
 
 def _claims(
-    source: Source, unplaced: Iterable[Citation], answer: Answer, order: SourceNumberer
+    source: Source, unplaced: Iterable[Citation], answer: Answer, numberer: SourceNumberer
 ) -> Iterator[str]:
     for citation in unplaced:
-        numbers = {order.number(item.source) for item in citation.evidence}
-        if citation.span is not None and order.number(source) in numbers:
+        numbers = {numberer.number(item.source) for item in citation.evidence}
+        if citation.span is not None and numberer.number(source) in numbers:
             claim = one_line(answer.text[citation.span.start : citation.span.end])
             if claim:
                 yield claim

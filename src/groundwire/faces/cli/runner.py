@@ -1,4 +1,4 @@
-"""Runs a command, and turns whatever goes wrong into a sentence, what to do next, and an exit code."""
+"""Command runner: turns every error into a message, advice and an exit code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|COOKIE")
 
 
 def run_command(name: str, arguments: Namespace, console: Console | None = None) -> int:
-    """Run a command."""
+    """Run a command; returns its exit code."""
     console = console or Console()
     try:
         module = import_module(f"groundwire.commands.{_MODULES.get(name, name)}")
@@ -35,46 +35,46 @@ def run_command(name: str, arguments: Namespace, console: Console | None = None)
         return report_error(error, console)
     except BrokenPipeError:
         raise
-    except Exception as error:  # noqa: BLE001  the last place where anybody could catch it
+    except Exception as error:  # noqa: BLE001  nothing above catches it
         return _report_unexpected(error, console)
     return code
 
 
 def report_error(error: GroundwireError, console: Console) -> int:
-    """Say what went wrong and what to do next; the result is the exit code."""
-    ending = exit_codes.exit_status(error)
+    """Print an error and what to do next; returns the exit code."""
+    status = exit_codes.exit_status(error)
     if isinstance(error, AllTargetsFailed):
-        console.note("groundwire: nobody who was asked could answer", RED)
+        console.note("groundwire: no provider could answer", RED)
         for name, attempt in error.attempts:
             console.note(f"  {name}: {error_line(attempt, console.env)}")
     else:
         console.note(f"groundwire: {error_line(error, console.env)}", RED)
-    if ending.advice:
-        console.note(ending.advice)
-    return ending.code
+    if status.advice:
+        console.note(status.advice)
+    return status.code
 
 
 def error_line(error: GroundwireError, env: Mapping[str, str]) -> str:
-    """What an error says, on one line, without secrets."""
+    """The message of an error on one line, without secrets."""
     return one_line(redactor(env).redact(error.message)) or error.code
 
 
 def _report_unexpected(error: Exception, console: Console) -> int:
-    masked = redactor(console.env)
-    said = one_line(masked.redact(f"{type(error).__name__}: {error}"))
-    console.note(f"groundwire: something went wrong that should not have: {said}", RED)
+    redactor_ = redactor(console.env)
+    message = one_line(redactor_.redact(f"{type(error).__name__}: {error}"))
+    console.note(f"groundwire: unexpected error: {message}", RED)
     if console.env.get("GROUNDWIRE_DEBUG", "") in ("", "0"):
         console.note("Please report it; GROUNDWIRE_DEBUG=1 shows where it happened.")
     else:
-        console.note(masked.redact("".join(traceback.format_exception(error))))
+        console.note(redactor_.redact("".join(traceback.format_exception(error))))
         console.note("Please report it.")
     return exit_codes.FAILURE
 
 
 def redactor(env: Mapping[str, str]) -> Redactor:
-    """Knows every secret of the environment; the rest is recognised by how it looks."""
-    made = Redactor()
+    """A redactor that knows every secret of the environment; it recognises others by their form."""
+    known = Redactor()
     for name, text in env.items():
         if _SECRET_NAME.search(name.upper()) and is_sendable(text):
-            made.add(text)
-    return made
+            known.add(text)
+    return known

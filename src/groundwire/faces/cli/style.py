@@ -110,7 +110,11 @@ _LONGEST_INDENT = 12
 
 
 class LineWriter:
-    """Takes runs and writes lines."""
+    """Writes runs as lines of limited width, broken between words, and counts them.
+
+    Lines are broken here and never by the terminal, so that the number of lines is known and they can be
+    overwritten. The width of unusual characters is overestimated rather than underestimated.
+    """
 
     def __init__(self, width: int, write: Callable[[str], None]) -> None:
         self._width = width
@@ -123,7 +127,7 @@ class LineWriter:
         self._empty_lines = 1
         self._head = ""
         self.rows = 0
-        """Lines above the one that is being written."""
+        """Number of lines above the current one."""
 
     @property
     def at_line_start(self) -> bool:
@@ -131,7 +135,7 @@ class LineWriter:
         return not (self._column or self._word or self._space)
 
     def feed(self, runs: Iterable[Run]) -> None:
-        """Write runs; the last word waits for what may follow it."""
+        """Write runs; the last word is held back, because more of it may follow."""
         for run in runs:
             for piece in _PIECES.findall(run.text):
                 if piece == "\n":
@@ -144,35 +148,35 @@ class LineWriter:
         self._flush()
 
     def close(self) -> None:
-        """Write what waits."""
+        """Write the word that is held back."""
         self._end_word()
         self._space = ""
         self._flush()
 
     def end_line(self) -> None:
-        """Go on at the beginning of a line."""
+        """End the current line, unless it is empty."""
         if not self.at_line_start:
             self._end_line()
             self._flush()
 
     def blank(self) -> None:
-        """Leave exactly one empty line before what comes; none at the top."""
+        """Leave exactly one empty line before the next text; none at the top."""
         self._end_line()
         self._end_line()
         self._flush()
 
     def _extend(self, run: Run) -> None:
-        """Add to the word; around signs as wide as two it may be broken."""
+        """Add to the word; it may be broken around characters of two columns."""
         if run.text.isascii():
             self._hold(run)
             return
         start, wide = 0, False
-        for place, sign in enumerate(run.text):
-            width = width_of(sign)
-            if start < place and width and (wide or width > 1):
-                self._hold(run._replace(text=run.text[start:place]))
+        for index, char in enumerate(run.text):
+            width = width_of(char)
+            if start < index and width and (wide or width > 1):
+                self._hold(run._replace(text=run.text[start:index]))
                 self._end_word()
-                start = place
+                start = index
             wide = width > 1 if width else wide
         self._hold(run._replace(text=run.text[start:]))
 
@@ -190,7 +194,7 @@ class LineWriter:
         if self._column > indent and self._column + len(space) + width > self._width:
             self._wrap(indent)
         elif space:
-            # Deep indents on narrow screens give way: at least one column is left for the word.
+            # On narrow screens the indentation is cut: at least one column is left for the word.
             self._put(Run(space[: max(0, self._width - self._column - 1)]))
         for run in word:
             self._head += run.text if len(self._head) < _LONGEST_INDENT else ""
@@ -200,10 +204,10 @@ class LineWriter:
                 self._put_broken(run, indent)
 
     def _put_broken(self, run: Run, indent: int) -> None:
-        for sign in run.text:
-            if self._column + width_of(sign) > self._width:
+        for char in run.text:
+            if self._column + width_of(char) > self._width:
                 self._wrap(indent)
-            self._put(run._replace(text=sign))
+            self._put(run._replace(text=char))
 
     def _put(self, run: Run) -> None:
         text = linked(run.text, run.url) if run.url else run.text
@@ -218,7 +222,7 @@ class LineWriter:
         self.rows += 1
 
     def _indent(self) -> int:
-        """How far the lines of a list's item stand in."""
+        """Indentation of the lines of a list item."""
         item = _ITEM.match(self._head)
         return min(len(item[0]), _LONGEST_INDENT) if item else 0
 
@@ -243,21 +247,21 @@ class LineWriter:
 
 
 def text_width(text: str) -> int:
-    """Columns that a text takes, at most."""
+    """Number of columns of a text, at most."""
     return len(text) if text.isascii() else sum(map(width_of, text))
 
 
 @lru_cache(maxsize=4096)
-def width_of(sign: str) -> int:
-    """Columns that a sign takes, at most."""
-    if unicodedata.combining(sign) or unicodedata.category(sign) in ("Mn", "Me", "Cf"):
-        # Asks for the coloured form of the sign before it, which takes one column more.
-        return 1 if sign == "\ufe0f" else 0
-    return 2 if unicodedata.east_asian_width(sign) in "WF" else 1
+def width_of(char: str) -> int:
+    """Number of columns of a character, at most."""
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        # Emoji presentation of the character before it, which takes one more column.
+        return 1 if char == "\ufe0f" else 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def shorten(text: str, width: int) -> str:
-    """The text, cut to so many columns if it takes more."""
+    """The text, cut to a number of columns."""
     if text_width(text) <= width:
         return text
     end = taken = 0
@@ -271,7 +275,7 @@ _GAP = "  "
 
 
 def align_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Each row as a line; all columns but the last as wide as their widest cell."""
+    """Rows of a table as lines; every column is as wide as its widest cell."""
     widths = [max(text_width(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         cells = (cell + " " * (width - text_width(cell)) for cell, width in zip(row, widths, strict=True))

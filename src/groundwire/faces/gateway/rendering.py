@@ -1,12 +1,11 @@
-"""Citations written into the text of an answer, for clients that do not show structured ones.
+"""Citation rendering for clients that do not show structured citations.
 
-`markers` writes `[n]` after each claim (in the place of each marker anchor) and one list of sources at the
-end of the text, and removes the citations; `both` does the same and keeps the citations, at their new
-positions.
+`markers` writes `[n]` after each claim (instead of each marker anchor) and one list of sources at the end of
+the text, and removes the citations; `both` does the same and keeps the citations, at their new positions.
 
-A text part is held until it is settled, because its numbers belong inside it. Adjacent text parts become one.
-Searches that a provider reports after the text they served are moved before it. Once something is cited,
-whatever follows the text waits for more text or for the end, so that the list closes the last text part: some
+A text part is held back until it is settled, because its numbers belong inside it. Adjacent text parts become
+one. Searches that a provider reports after the text they served are moved before it. Once something is cited,
+events after the text wait for more text or for the end, so that the list closes the last text part: some
 clients print nothing else.
 """
 
@@ -50,7 +49,7 @@ _PartEvent: TypeAlias = (
 
 
 async def rendered(batches: Batches, mode: Rendering, *, passes: bool = False) -> Batches:
-    """The answer in another rendering; with `passes`, the vendor's own bytes stay as they are."""
+    """The answer in another rendering; with `passes`, verbatim bytes of the provider pass unchanged."""
     renderer = Renderer(keep_citations=mode == "both")
     passing = mode == "structured"
     async with aclosing(batches):
@@ -114,19 +113,19 @@ class _Text:
 
 
 class _Input:
-    """Puts the events of the provider in order: one entry for each text part, late searches first."""
+    """Orders the events of the provider: one entry for each text part, late searches before it."""
 
     def __init__(self) -> None:
         self._queue: deque[Event | _Text] = deque()
         self._unsettled: dict[int, _Text] = {}
         self._late: list[Event] = []
         self._extras: dict[int, list[ExtrasSeen]] = {}
-        """Of parts whose kind is not known yet."""
+        """Extras of parts whose kind is not known yet."""
         self._is_text: dict[int, bool] = {}
         self._late_parts: set[int] = set()
 
     def add(self, event: Event) -> None:
-        """Take one event other than a citation."""
+        """Add an event other than a citation."""
         match event:
             case Verbatim():
                 pass
@@ -149,7 +148,7 @@ class _Input:
                 self._queue.append(event)
 
     def ready(self) -> Iterator[Event | _Text]:
-        """Take out what nothing unsettled precedes."""
+        """Remove and return the entries before the first unsettled text."""
         while self._queue:
             first = self._queue[0]
             if isinstance(first, _Text):
@@ -188,7 +187,7 @@ class _Input:
         return late
 
     def _add_extras(self, event: ExtrasSeen, part: int) -> None:
-        """Signatures stay with their part, unless they sign a text that is rewritten here."""
+        """Keep extras with their part; those of text parts are dropped, because the text is rewritten."""
         if part not in self._is_text:
             self._extras.setdefault(part, []).append(event)
         elif not self._is_text[part]:
@@ -212,10 +211,10 @@ class _Output:
         """The text part that is being written."""
         self._phase: Phase = ""
         self._after: list[_PartEvent] = []
-        """What follows the open text part."""
+        """Events after the open text part."""
 
     def add_citation(self, citation: Citation) -> None:
-        """Keep a citation until its text is written."""
+        """Queue a citation until its text is written."""
         self._cited = True
         if not self._annotator.add(citation):
             self._unplaced.append(replace(citation, span=None))
@@ -242,7 +241,7 @@ class _Output:
             yield from map(Cited, chunk.citations)
 
     def close(self) -> Iterator[Event]:
-        """Write the list of sources, and send what waited for it."""
+        """Write the list of sources, and send the events that waited for it."""
         self._unplaced += (replace(citation, span=None) for citation in self._annotator.pending())
         for citation in self._unplaced:
             self._numberer.add(citation)

@@ -1,4 +1,4 @@
-"""An answer as the page shows it, the same while it comes and when it is read again."""
+"""View of an answer for the page, the same while it is streamed and when it is loaded."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _BROKEN = ("failed", "interrupted")
 
 @value
 class SourceView:
-    """A page as it is listed."""
+    """A source in a list."""
 
     title: str
     href: str
     host: str
-    """Whom the link leads to."""
+    """Host of the link."""
     domain: str
-    """Whose page the provider says it is, where a redirect hides it."""
+    """Domain given by the provider, where a redirect hides it."""
     date: str
     passages: tuple[str, ...]
     number: int | None = None
@@ -48,7 +48,7 @@ class SourceView:
 
 @value
 class SearchView:
-    """A search that was made, and why it failed if it did."""
+    """A search, and the reason if it failed."""
 
     query: str
     failure: str = ""
@@ -56,24 +56,24 @@ class SearchView:
 
 @value
 class AnswerView:
-    """Everything that is shown of an answer."""
+    """Everything the page shows of an answer."""
 
     id: str
     state: AnswerState
     blocks: tuple[str, ...]
     whole: str
-    """Chips that speak for the whole answer."""
+    """Chips of citations without a position in the text."""
     cited: tuple[SourceView, ...]
     opened: tuple[SourceView, ...]
     retrieved: tuple[SourceView, ...]
     searches_made: tuple[SearchView, ...]
     searching: str | None
-    """What is being searched for; empty where that is not known, None where nothing is."""
+    """The current search; empty if its query is not known, None if there is none."""
     suggestions: tuple[Suggestion, ...]
     warnings: tuple[Note, ...]
     error: Note
     finish: Note
-    """Why it does not say everything."""
+    """Why the answer is incomplete."""
     ungrounded: bool
     provider: str
     model: str
@@ -91,15 +91,15 @@ class AnswerView:
 
     @property
     def found(self) -> tuple[SourceView, ...]:
-        """All sources, for a look at them before the answer is complete."""
+        """All sources, shown while the answer is incomplete."""
         return (*self.cited, *self.opened, *self.retrieved)
 
 
 def view_of(
     message: StoredMessage, texts: Mapping[str, str], *, searched: bool, searching: bool = False
 ) -> AnswerView:
-    """The view of an answer. `searched` tells whether the web was to be searched, `searching` whether it
-    is being searched now."""
+    """The view of an answer. `searched`: the web was to be searched; `searching`: it is being
+    searched now."""
     answer = message.content
     if not isinstance(answer, Answer):
         answer = Answer()
@@ -153,7 +153,7 @@ def display_text(text: str) -> tuple[str, Callable[[int], int]]:
 
 
 def _chip_writer(numbering: Numbering, name: str, label: str) -> Callable[[Sequence[Citation], int], str]:
-    def write(citations: Sequence[Citation], place: int) -> str:
+    def write(citations: Sequence[Citation], position: int) -> str:
         found: dict[int, Evidence] = {}
         for citation in citations:
             for item in citation.evidence:
@@ -162,7 +162,7 @@ def _chip_writer(numbering: Numbering, name: str, label: str) -> Callable[[Seque
                     found[number] = item
         ordered = sorted(found)
         return "".join(
-            _chip(number, found[number], numbering, f"{name}-{place + 1}-{number}", label)
+            _chip(number, found[number], numbering, f"{name}-{position + 1}-{number}", label)
             for number in ordered
         )
 
@@ -170,16 +170,16 @@ def _chip_writer(numbering: Numbering, name: str, label: str) -> Callable[[Seque
 
 
 def _chip(number: int, item: Evidence, numbering: Numbering, name: str, label: str) -> str:
-    """A number that leads to its source, and the card that is shown with it."""
+    """A number that links to its source, and the card with its details."""
     view = _source(numbering.sources[number - 1])
     passage = _passage(item.quote) or next(iter(view.passages), "")
     href = view.href or f"#source-{name.partition('-')[0]}-{number}"
     outward = f' target="_blank" rel="{REL}"' if view.href else ""
-    whose = " · ".join(filter(None, (view.domain, view.host, view.date)))
+    origin = " · ".join(filter(None, (view.domain, view.host, view.date)))
     card = f"card-{escape(name)}"
     parts = (
         f'<span class="card-title" dir="auto">{escape(view.title)}</span>',
-        f'<span class="card-host">{escape(whose)}</span>',
+        f'<span class="card-host">{escape(origin)}</span>',
         f'<span class="card-quote" dir="auto">{escape(passage)}</span>' if passage else "",
     )
     return (
@@ -230,7 +230,7 @@ def _searches_made(answer: Answer, texts: Mapping[str, str]) -> tuple[SearchView
             )
             if failure and not any(map(one_line, subjects)):
                 made[SearchView(texts["search"], failure)] = None
-    # A failure of a call that nobody told of.
+    # A failed call that was not reported.
     made |= dict.fromkeys(SearchView(texts["search"], failure) for failure in failures.values())
     return tuple(made)
 
@@ -240,7 +240,7 @@ def _queries(answer: Answer) -> list[str]:
 
 
 def _searching(answer: Answer) -> str:
-    """What the last search looks for, as far as it is known."""
+    """The query of the last search, as far as it is known."""
     last = next((part for part in reversed(answer.parts) if not isinstance(part, Reasoning)), None)
     if not isinstance(last, SearchCall):
         return ""

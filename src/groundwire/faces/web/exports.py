@@ -17,14 +17,14 @@ _AT_ONCE = 10
 
 async def export_markdown(face: Face, request: PageRequest) -> None:
     """A session as Markdown."""
-    conversation = await face.chat.leaves(request.visit.owner, request.names["id"])
+    conversation = await face.chat.read_session(request.visit.owner, request.names["id"])
     pieces = session_as_markdown(conversation, request.visit.language)
     await _send(request.inbound, f"{conversation.session.id}.md", "text/markdown", pieces)
 
 
 async def export_json(face: Face, request: PageRequest) -> None:
     """A session as JSON."""
-    conversation = await face.chat.leaves(request.visit.owner, request.names["id"])
+    conversation = await face.chat.read_session(request.visit.owner, request.names["id"])
     pieces = session_as_json(conversation)
     await _send(request.inbound, f"{conversation.session.id}.json", "application/json", pieces)
 
