@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.commands import doctor
-from groundwire.commands.doctor import Check, probe_each, config_files, data_directory, versions
+from groundwire.commands.doctor import Check, config_files, data_directory, probe_each, versions
 from groundwire.errors import Overloaded, TimedOut
 from groundwire.model import Event, Failed, Request, SearchOptions, TextDelta
 from tests.faces.fakes import FakeAsker
@@ -72,7 +72,9 @@ class Silent(FakeAsker):
 
 def test_a_provider_that_breaks_off_or_never_answers_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_PROBE_TIMEOUT", 0.05)
-    (broken,) = asyncio.run(probe_each(FakeAsker([TextDelta(0, "o"), Failed(Overloaded("busy"))]), ["gemini"]))
+    (broken,) = asyncio.run(
+        probe_each(FakeAsker([TextDelta(0, "o"), Failed(Overloaded("busy"))]), ["gemini"])
+    )
     assert broken.error == Overloaded("busy")
     (silent,) = asyncio.run(probe_each(Silent(), ["gemini"]))
     assert isinstance(silent.error, TimedOut)

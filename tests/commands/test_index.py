@@ -56,7 +56,7 @@ class Shell:
 @pytest.fixture
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     """What is slow for want of a processor is not told how far it is."""
-    monkeypatch.setattr("groundwire.commands.index._SAID_EVERY", float("inf"))
+    monkeypatch.setattr("groundwire.commands.index._NOTE_INTERVAL", float("inf"))
     return Shell(tmp_path)
 
 
@@ -219,7 +219,7 @@ def test_no_control_sequence_reaches_the_terminal(shell: Shell) -> None:
 
 
 def test_a_terminal_sees_how_far_it_is(shell: Shell, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundwire.commands.index._DRAWN_EVERY", 0.0)
+    monkeypatch.setattr("groundwire.commands.index._DRAW_INTERVAL", 0.0)
     assert shell.run("add", "docs", *BASE, terminal=True) == 0
     assert "2 pages https://docs.example/team/install.md" in shell.err
     assert shell.err.endswith("\r\x1b[2K")

@@ -106,7 +106,7 @@ def question_message(question: ChatQuestion) -> Message:
 
 
 def controls_of(message: Message) -> Controls:
-    """The controls a question was asked with; raises `ClientWireError` if the stored message is damaged."""
+    """The controls of a question; raises `ClientWireError` if the stored message is damaged."""
     fields = Fields(message.extras.get(EXTRAS, {}), ClientWireError)
     return Controls(
         fields.texts("allowed_domains"),

@@ -111,7 +111,9 @@ _LONGEST = 4096
 def run_login(arguments: Namespace, console: Console) -> int:
     """Store a key, remove one, or list the providers that take one."""
     if arguments.key:
-        raise UsageError("a key is not written on the command line, where others can see it; it is asked for")
+        raise UsageError(
+            "do not write a key on the command line, where others can see it; enter it at the prompt"
+        )
     client = open_client(arguments, console)
     if not arguments.provider:
         return _list(client, console)
@@ -145,7 +147,7 @@ def _read_key(name: str, console: Console) -> Secret:
     typed = console.stdin.isatty()
     text = (getpass(f"Key of {name}: ", console.stderr) if typed else console.read()).strip()
     if not text:
-        raise UsageError("no key was given; type it when asked, or pipe it in")
+        raise UsageError("no key was given; enter it at the prompt, or pipe it in")
     key = sendable(text)
     if not key or len(text) > _LONGEST:
         raise UsageError("this cannot be a key: a key is one line of printable ASCII without blanks")

@@ -109,7 +109,7 @@ def json_response(
 
 
 def text_response(text: str, content_type: str = EVENTS, status: int = 200) -> ScriptedResponse:
-    """A text as it stands, by default one of server-sent events."""
+    """A text, by default server-sent events."""
     framing: Framing = "chunked" if content_type == EVENTS else ""
     return ScriptedResponse(status, {"content-type": content_type}, text.encode(), framing=framing)
 
@@ -122,7 +122,7 @@ def file_response(path: Path, status: int = 200) -> ScriptedResponse:
 
 
 def answer(dialect: str, events: list[Event]) -> ScriptedResponse:
-    """An answer in a dialect, told by its own codec: as a stream to who asks for one, else whole."""
+    """An answer in a dialect: a stream for a client that requests one, else a document."""
     form = written(dialect, events)
     return ScriptedResponse(body=form.whole, stream=form.stream, stream_type=form.content_type)
 
@@ -130,7 +130,7 @@ def answer(dialect: str, events: list[Event]) -> ScriptedResponse:
 def load_script(text: str, folder: Path) -> Script:
     """The script in a JSON text; files it names are looked for in the folder."""
     try:
-        return _Reader(folder).script(load_json(text, WireError))
+        return _ScriptReader(folder).script(load_json(text, WireError))
     except (WireError, OSError, Base64Error, KeyError) as error:
         told_why = error.message if isinstance(error, GroundwireError) else str(error)
         raise ConfigError(f"the script cannot be used: {told_why}") from None
@@ -147,7 +147,7 @@ _PLAIN: Mapping[str, tuple[type, ...]] = {
 }
 
 
-class _Reader:
+class _ScriptReader:
     """A script out of JSON, with the path to whatever is wrong in it."""
 
     def __init__(self, folder: Path) -> None:

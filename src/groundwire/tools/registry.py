@@ -106,16 +106,16 @@ ARGUMENTS: Mapping[str, Texts] = {
         "de": "Diese Seiten nie verwenden: reine Hostnamen wie example.com.",
     },
     "country": {
-        "en": "Where the asker is: ISO 3166 country code, two letters.",
+        "en": "Where the user is: ISO 3166 country code, two letters.",
         "de": "Wo der Fragende ist: Ländercode nach ISO 3166, zwei Buchstaben.",
     },
     "region": {
-        "en": "Where the asker is: region or state.",
+        "en": "Where the user is: region or state.",
         "de": "Wo der Fragende ist: Region oder Bundesland.",
     },
-    "city": {"en": "Where the asker is: city.", "de": "Wo der Fragende ist: Stadt."},
+    "city": {"en": "Where the user is: city.", "de": "Wo der Fragende ist: Stadt."},
     "timezone": {
-        "en": "Where the asker is: IANA time zone, such as Europe/Berlin.",
+        "en": "Where the user is: IANA time zone, such as Europe/Berlin.",
         "de": "Wo der Fragende ist: IANA-Zeitzone wie Europe/Berlin.",
     },
     "language": {

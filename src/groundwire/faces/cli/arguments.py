@@ -235,7 +235,7 @@ def _index(parser: CommandParser) -> None:
     add("--collection", metavar="NAME", help="the collection that is meant, or to add to")
     add("--json", action="store_true", help="as JSON")
     add = parser.add_argument_group("add").add_argument
-    add("--base-url", metavar="URL", type=address, help="where the file or folder stands on the web")
+    add("--base-url", metavar="URL", type=address, help="URL of the file or folder on the web")
     add("--as-html", action="store_true", help="there, Markdown and reStructuredText end in .html")
     add("--max-depth", metavar="N", type=count, help="follow links within the site, so many deep")
     add("--max-pages", metavar="N", type=count, help="follow links, at most so many pages (default: 200)")
@@ -333,8 +333,8 @@ COMMANDS: dict[str, CommandSpec] = {
     "login": CommandSpec(
         "store a vendor's key",
         _login,
-        "Store the key of a vendor in credentials.toml, which only you can read. It is asked for without\n"
-        "being shown, or read from standard input. A key in the environment is used before a stored one.",
+        "Store the key of a vendor in credentials.toml, which only you can read. It is read from the\n"
+        "terminal without echo, or from standard input. A key in the environment is used before a stored one.",
         "groundwire login gemini",
         "pass show brave | groundwire login brave",
         "groundwire login openai --remove",
@@ -382,7 +382,7 @@ COMMANDS: dict[str, CommandSpec] = {
         "connect OpenCode, Claude Code, Codex and others",
         _connect,
         "Show what a client needs in its configuration to search with groundwire, or put it there.\n"
-        "Comments and order are kept; a copy of the file stays beside it until --undo.",
+        "Comments and order are kept; a copy of the file is kept next to it until --undo.",
         "groundwire connect claude-code",
         "groundwire connect codex --write",
         "groundwire connect opencode --tools --write",
@@ -392,8 +392,8 @@ COMMANDS: dict[str, CommandSpec] = {
     "serve": CommandSpec(
         "answer the clients of other vendors' APIs",
         _serve,
-        "Serve the APIs of Anthropic, OpenAI and Google with cited web search behind them.\n"
-        "Ctrl-C ends it: what runs may finish, whoever comes is told to come again.",
+        "Serve the APIs of Anthropic, OpenAI and Google with cited web search.\n"
+        "Ctrl-C ends it: running requests may finish, new ones are refused.",
         "groundwire serve",
         "groundwire serve --port 9000 --workers 2",
         "groundwire serve --host 0.0.0.0      # after groundwire keys create",

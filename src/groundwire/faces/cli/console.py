@@ -188,7 +188,7 @@ def _is_colored(stream: TextIO, env: Mapping[str, str]) -> bool:
 
 
 def _knows_links(env: Mapping[str, str]) -> bool:
-    """Terminals cannot be asked for hyperlink support; these are known to have it."""
+    """Hyperlink support cannot be queried; these terminals are known to have it."""
     program = env.get("TERM_PROGRAM", "")
     if program == "tmux" or env.get("TMUX"):
         version = tuple(int(digits) for digits in re.findall(r"\d+", env.get("TERM_PROGRAM_VERSION", ""))[:2])

@@ -102,7 +102,7 @@ def render_text(
 
 @value
 class _BlocksWithPlaceholders:
-    """Blocks in which placeholder `n` stands for the chips of the nth group of citations."""
+    """Blocks in which placeholder `n` marks the chips of the nth group of citations."""
 
     blocks: tuple[str, ...]
     groups: tuple[tuple[Citation, ...], ...]
