@@ -14,13 +14,13 @@ from groundwire.credentials.lookup import Finding
 from groundwire.errors import AuthRejected, Unreachable
 from groundwire.faces.cli.arguments import COMMANDS
 from groundwire.model import Finished, Started, TextDelta
-from tests.faces.fakes import LATE, TEXT, Bench, FakeAsker, status
+from tests.faces.fakes import LATE, TEXT, Bench, FakeClient, status
 
 OK = (Started(), TextDelta(0, "ok"), Finished())
 
 
 def test_a_tool_prints_its_contract() -> None:
-    bench = Bench(FakeAsker(LATE))
+    bench = Bench(FakeClient(LATE))
     assert bench.run("tool", "websearch_gemini", '{"query": "how many?"}') == 0
     result = json.loads(bench.stdout)
     assert result["returnDisplay"] == 'Search results for "how many?" returned.'
@@ -31,7 +31,7 @@ def test_a_tool_prints_its_contract() -> None:
 
 
 def test_a_tool_reads_its_arguments_from_standard_input() -> None:
-    bench = Bench(FakeAsker(LATE), stdin='{"query": "how many?"}')
+    bench = Bench(FakeClient(LATE), stdin='{"query": "how many?"}')
     assert bench.run("tool", "websearch", "-") == 0
     assert bench.asker.requests[0][0].query == "how many?"
 
@@ -48,14 +48,14 @@ def test_a_tool_reads_its_arguments_from_standard_input() -> None:
     ],
 )
 def test_a_tool_that_fails_prints_its_contract_all_the_same(arguments: str, kind: str, code: int) -> None:
-    bench = Bench(FakeAsker([Unreachable("no route")]))
+    bench = Bench(FakeClient([Unreachable("no route")]))
     assert bench.run("tool", "websearch_gemini", arguments) == code
     assert json.loads(bench.stdout)["error"]["type"] == kind
     assert bench.stderr.startswith("groundwire: ")
 
 
 def test_a_tool_that_finds_nothing_has_its_exit_code() -> None:
-    bench = Bench(FakeAsker((Started(), Finished())))
+    bench = Bench(FakeClient((Started(), Finished())))
     assert bench.run("tool", "websearch", '{"query": "x"}') == 3
     assert json.loads(bench.stdout)["returnDisplay"] == "No information found."
 
@@ -105,7 +105,7 @@ def test_the_tools_are_printed_in_every_format(form: str) -> None:
     assert "websearch_openrouter" in json.dumps(json.loads(bench.stdout))
 
 
-PROVIDERS = FakeAsker(
+PROVIDERS = FakeClient(
     OK,
     Config(providers={"mine": ProviderSettings(enabled=False)}),
     [status("gemini"), status("anthropic", usable=False, reason="Set ANTHROPIC_API_KEY.")],
@@ -175,7 +175,7 @@ def test_the_doctor_says_what_was_found_where(tmp_path: Path) -> None:
 
 def test_the_doctor_asks_nobody_unless_told_to(tmp_path: Path) -> None:
     env = {"GROUNDWIRE_DATA_DIR": str(tmp_path)}
-    asker = FakeAsker(OK, statuses=[status("gemini"), status("openai", usable=False)])
+    asker = FakeClient(OK, statuses=[status("gemini"), status("openai", usable=False)])
     bench = Bench(asker, env=env)
     assert bench.run("doctor", "--live") == 0
     assert [(request.search, name) for request, name, _ in asker.requests] == [(None, "gemini")]
@@ -185,18 +185,18 @@ def test_the_doctor_asks_nobody_unless_told_to(tmp_path: Path) -> None:
 
 def test_the_doctor_reports_who_did_not_answer(tmp_path: Path) -> None:
     env = {"GROUNDWIRE_DATA_DIR": str(tmp_path)}
-    bench = Bench(FakeAsker([AuthRejected("bad key")], statuses=[status("gemini")]), env=env)
+    bench = Bench(FakeClient([AuthRejected("bad key")], statuses=[status("gemini")]), env=env)
     assert bench.run("doctor", "--live", "--json") == 4
     provider = json.loads(bench.stdout)["providers"][0]
     assert (provider["answered"], provider["error"]) == (False, "bad key")
-    bench = Bench(FakeAsker([Unreachable("no route")], statuses=[status("gemini")]), env=env)
+    bench = Bench(FakeClient([Unreachable("no route")], statuses=[status("gemini")]), env=env)
     assert bench.run("doctor", "--live") == 5
     assert "! gemini: no route Check the network" in bench.stdout
 
 
 def test_the_doctor_says_when_nobody_can_be_asked(tmp_path: Path) -> None:
     bench = Bench(
-        FakeAsker(statuses=[status("gemini", usable=False)]), env={"GROUNDWIRE_DATA_DIR": str(tmp_path)}
+        FakeClient(statuses=[status("gemini", usable=False)]), env={"GROUNDWIRE_DATA_DIR": str(tmp_path)}
     )
     assert bench.run("doctor") == 4
     assert "No provider can be used yet" in bench.stdout
@@ -209,7 +209,7 @@ def test_the_doctor_sees_a_data_directory_that_cannot_be_used(tmp_path: Path) ->
         (file, "not a directory"),
         (Path("/proc/groundwire/data"), "cannot be made in /proc"),
     ):
-        bench = Bench(FakeAsker(statuses=[status("gemini")]), env={"GROUNDWIRE_DATA_DIR": str(path)})
+        bench = Bench(FakeClient(statuses=[status("gemini")]), env={"GROUNDWIRE_DATA_DIR": str(path)})
         assert bench.run("doctor") == 4
         assert words in bench.stdout
 
@@ -241,7 +241,7 @@ def test_the_configuration_is_shown_with_its_origin(tmp_path: Path) -> None:
 
 
 def test_what_is_odd_about_the_configuration_is_said() -> None:
-    bench = Bench(FakeAsker(LATE), env={"GROUNDWIRE_GEMNI_MODEL": "x"})
+    bench = Bench(FakeClient(LATE), env={"GROUNDWIRE_GEMNI_MODEL": "x"})
     bench.run("search", "q")
     assert bench.stderr.startswith("Warning: ")
     assert "GROUNDWIRE_GEMNI_MODEL" in bench.stderr
@@ -286,7 +286,7 @@ def test_completion_works_in_bash(line: list[str], found: list[str]) -> None:
 
 
 def test_the_text_of_a_tool_is_the_answer_s(tmp_path: Path) -> None:
-    bench = Bench(FakeAsker(LATE))
+    bench = Bench(FakeClient(LATE))
     bench.run("tool", "geminisearch", '{"query": "x"}')
     assert TEXT[:20] in json.loads(bench.stdout)["llmContent"]
     assert "geminisearch" in bench.asker.added

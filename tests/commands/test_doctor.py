@@ -14,7 +14,7 @@ from groundwire.commands import doctor
 from groundwire.commands.doctor import Check, config_files, data_directory, probe_each, versions
 from groundwire.errors import Overloaded, TimedOut
 from groundwire.model import Event, Failed, Request, SearchOptions, TextDelta
-from tests.faces.fakes import FakeAsker
+from tests.faces.fakes import FakeClient
 
 
 def test_versions_are_told() -> None:
@@ -55,7 +55,7 @@ def test_a_data_directory_that_cannot_be_written_is_a_problem() -> None:
     assert data_directory("/proc").state == "problem"
 
 
-class Silent(FakeAsker):
+class Silent(FakeClient):
     """Never answers."""
 
     async def stream(
@@ -73,7 +73,7 @@ class Silent(FakeAsker):
 def test_a_provider_that_breaks_off_or_never_answers_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_PROBE_TIMEOUT", 0.05)
     (broken,) = asyncio.run(
-        probe_each(FakeAsker([TextDelta(0, "o"), Failed(Overloaded("busy"))]), ["gemini"])
+        probe_each(FakeClient([TextDelta(0, "o"), Failed(Overloaded("busy"))]), ["gemini"])
     )
     assert broken.error == Overloaded("busy")
     (silent,) = asyncio.run(probe_each(Silent(), ["gemini"]))

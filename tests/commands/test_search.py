@@ -22,7 +22,7 @@ from groundwire.model import (
 )
 from groundwire.model.json import decode
 from groundwire.text.markdown import render_answer
-from tests.faces.fakes import LATE, TEXT, Bench, FakeAsker
+from tests.faces.fakes import LATE, TEXT, Bench, FakeClient
 from tests.faces.screen import Screen
 
 NOTHING = (Started(), Finished())
@@ -30,7 +30,7 @@ PARTIAL: tuple[Event, ...] = (*LATE[:5], Failed(Interrupted("the stream ended"))
 
 
 def test_in_a_pipe_the_whole_answer_is_printed_and_nothing_else() -> None:
-    bench = Bench(FakeAsker(LATE))
+    bench = Bench(FakeClient(LATE))
     assert bench.run("search", "how", "many?") == 0
     assert bench.stdout == render_answer(assemble(LATE)) + "\n"
     assert bench.stderr == ""
@@ -38,7 +38,7 @@ def test_in_a_pipe_the_whole_answer_is_printed_and_nothing_else() -> None:
 
 
 def test_the_question_is_asked_as_it_was_typed() -> None:
-    bench = Bench(FakeAsker(LATE))
+    bench = Bench(FakeClient(LATE))
     bench.run("search", "--provider", "gemini", "--model", "m", "how", "many", "people?")
     request, provider, model = bench.asker.requests[0]
     assert (request.query, provider, model) == ("how many people?", "gemini", "m")
@@ -47,13 +47,13 @@ def test_the_question_is_asked_as_it_was_typed() -> None:
 
 
 def test_the_question_can_come_from_standard_input() -> None:
-    bench = Bench(FakeAsker(LATE), stdin="how many\nlines?\n")
+    bench = Bench(FakeClient(LATE), stdin="how many\nlines?\n")
     bench.run("search", "-")
     assert bench.asker.requests[0][0].query == "how many\nlines?"
 
 
 def test_options_become_search_options() -> None:
-    bench = Bench(FakeAsker(LATE))
+    bench = Bench(FakeClient(LATE))
     code = bench.run(
         *(
             "search",
@@ -95,7 +95,7 @@ def test_options_become_search_options() -> None:
     ],
 )
 def test_a_time_is_made_absolute_and_ends_now(since: str, start: str) -> None:
-    bench = Bench(FakeAsker(LATE))
+    bench = Bench(FakeClient(LATE))
     bench.run("search", "q", "--since", since)
     search = bench.asker.requests[0][0].search
     assert search is not None
@@ -103,29 +103,29 @@ def test_a_time_is_made_absolute_and_ends_now(since: str, start: str) -> None:
 
 
 def test_json_is_one_object() -> None:
-    bench = Bench(FakeAsker(LATE))
+    bench = Bench(FakeClient(LATE))
     assert bench.run("search", "--json", "q") == 0
     assert json.loads(bench.stdout)["text"] == TEXT
     assert bench.stdout.count("\n") == 1
 
 
 def test_jsonl_is_one_event_a_line() -> None:
-    bench = Bench(FakeAsker(LATE))
+    bench = Bench(FakeClient(LATE))
     assert bench.run("search", "--jsonl", "q") == 0
     assert [decode(json.loads(line)) for line in bench.stdout.splitlines()] == list(LATE)
 
 
 def test_markdown_and_raw() -> None:
-    bench = Bench(FakeAsker(LATE))
+    bench = Bench(FakeClient(LATE))
     bench.run("search", "--markdown", "q")
     assert "## Sources" in bench.stdout
-    bench = Bench(FakeAsker(LATE))
+    bench = Bench(FakeClient(LATE))
     bench.run("search", "--raw", "q")
     assert bench.stdout == TEXT + "\n"
 
 
 def test_on_a_terminal_the_answer_comes_with_sources_and_what_it_cost() -> None:
-    bench = Bench(FakeAsker(LATE), terminal=True)
+    bench = Bench(FakeClient(LATE), terminal=True)
     assert bench.run("search", "q") == 0
     screen = Screen()
     screen.feed(bench.stdout.replace("\n", "\r\n"))
@@ -139,13 +139,13 @@ def test_on_a_terminal_the_answer_comes_with_sources_and_what_it_cost() -> None:
 
 
 def test_on_a_terminal_without_streaming_the_answer_comes_at_once() -> None:
-    bench = Bench(FakeAsker(LATE), terminal=True, env={"NO_COLOR": "1"})
+    bench = Bench(FakeClient(LATE), terminal=True, env={"NO_COLOR": "1"})
     assert bench.run("search", "--no-stream", "q") == 0
     assert bench.stdout.count("Köln hat") == 1
 
 
 def test_a_terminal_that_knows_nothing_gets_plain_text() -> None:
-    bench = Bench(FakeAsker(LATE), terminal=True, env={"TERM": "dumb"})
+    bench = Bench(FakeClient(LATE), terminal=True, env={"TERM": "dumb"})
     assert bench.run("search", "q") == 0
     assert bench.stdout == render_answer(assemble(LATE)) + "\n"
     assert "\x1b" not in bench.stderr
@@ -153,26 +153,26 @@ def test_a_terminal_that_knows_nothing_gets_plain_text() -> None:
 
 
 def test_without_colours_nothing_is_styled() -> None:
-    bench = Bench(FakeAsker(LATE), terminal=True, env={"NO_COLOR": "1"})
+    bench = Bench(FakeClient(LATE), terminal=True, env={"NO_COLOR": "1"})
     bench.run("search", "q")
     assert "m" not in re.findall(r"\x1b\[[\d;]*([A-Za-z])", bench.stdout + bench.stderr)
 
 
 def test_colours_can_be_forced_into_a_pipe() -> None:
-    bench = Bench(FakeAsker((*LATE[:-1], Warned("x", "odd"), LATE[-1])), env={"FORCE_COLOR": "1"})
+    bench = Bench(FakeClient((*LATE[:-1], Warned("x", "odd"), LATE[-1])), env={"FORCE_COLOR": "1"})
     bench.run("search", "q")
     assert "\x1b[33mWarning: odd\x1b[0m" in bench.stderr
 
 
 def test_an_answer_without_sources_says_so() -> None:
-    bench = Bench(FakeAsker((Started(), TextDelta(0, "I think so."), Finished())))
+    bench = Bench(FakeClient((Started(), TextDelta(0, "I think so."), Finished())))
     assert bench.run("search", "q") == 0
     assert bench.stdout == "I think so.\n"
     assert "Not grounded" in bench.stderr
 
 
 def test_warnings_are_told_on_standard_error() -> None:
-    bench = Bench(FakeAsker((Warned("option_ignored", "gemini has no\x1b max_uses"), *LATE)))
+    bench = Bench(FakeClient((Warned("option_ignored", "gemini has no\x1b max_uses"), *LATE)))
     bench.run("search", "q")
     assert bench.stderr == "Warning: gemini has no max_uses\n"
 
@@ -181,20 +181,20 @@ def test_warnings_are_told_on_standard_error() -> None:
     ("reason", "words"), [("length", "cut off"), ("filtered", "filter"), ("refused", "declined")]
 )
 def test_an_answer_that_did_not_end_well_says_so(reason: str, words: str) -> None:
-    bench = Bench(FakeAsker((*LATE[:-1], Finished(reason))))  # type: ignore[arg-type]
+    bench = Bench(FakeClient((*LATE[:-1], Finished(reason))))  # type: ignore[arg-type]
     assert bench.run("search", "q") == 0
     assert words in bench.stderr
 
 
 def test_nothing_found_has_an_exit_code_of_its_own() -> None:
-    bench = Bench(FakeAsker(NOTHING))
+    bench = Bench(FakeClient(NOTHING))
     assert bench.run("search", "gibberish") == 3
     assert bench.stdout == ""
     assert "nothing was found for 'gibberish'" in bench.stderr
 
 
 def test_a_blocked_answer_is_a_failure_not_nothing_found() -> None:
-    assert Bench(FakeAsker((Started(), Finished("filtered")))).run("search", "q") == 1
+    assert Bench(FakeClient((Started(), Finished("filtered")))).run("search", "q") == 1
 
 
 @pytest.mark.parametrize("query", ["", "   ", "\n\t"])
@@ -212,7 +212,7 @@ def test_an_unknown_provider_is_refused_with_those_that_are_known() -> None:
 
 
 def test_a_configured_provider_can_be_named() -> None:
-    asker = FakeAsker(LATE, Config(providers={"mine": ProviderSettings()}))
+    asker = FakeClient(LATE, Config(providers={"mine": ProviderSettings()}))
     assert Bench(asker).run("search", "--provider", "mine", "q") == 0
 
 
@@ -252,7 +252,7 @@ def test_two_forms_at_once_are_refused() -> None:
 def test_an_error_is_a_sentence_and_what_to_do_next(
     error: AuthRejected, code: int, advice: str, form: str
 ) -> None:
-    bench = Bench(FakeAsker([error]))
+    bench = Bench(FakeClient([error]))
     assert bench.run("search", "q", *([form] if form else [])) == code
     assert bench.stderr.startswith("groundwire: ")
     assert advice in bench.stderr
@@ -265,14 +265,14 @@ def test_an_error_is_a_sentence_and_what_to_do_next(
 
 
 def test_what_came_before_an_answer_broke_off_is_kept() -> None:
-    bench = Bench(FakeAsker(PARTIAL))
+    bench = Bench(FakeClient(PARTIAL))
     assert bench.run("search", "q") == 5
     assert bench.stdout.startswith(TEXT[:20])
     assert "the stream ended" in bench.stderr
-    bench = Bench(FakeAsker(PARTIAL), terminal=True)
+    bench = Bench(FakeClient(PARTIAL), terminal=True)
     assert bench.run("search", "q") == 5
     assert "Köln hat" in bench.stdout
-    bench = Bench(FakeAsker(PARTIAL))
+    bench = Bench(FakeClient(PARTIAL))
     bench.run("search", "--json", "q")
     body = json.loads(bench.stdout)
     assert (body["text"], body["error"]["code"]) == (TEXT[:20], "UPSTREAM_INTERRUPTED")
@@ -287,6 +287,6 @@ def test_a_broken_configuration_is_told_to_programs_too() -> None:
 
 def test_keys_of_the_environment_never_appear_in_an_error() -> None:
     key = "AbCdEfGhIjKlMnOp123"
-    bench = Bench(FakeAsker([AuthRejected(f"key {key} is bad; Bearer {key}")]), env={"MY_API_KEY": key})
+    bench = Bench(FakeClient([AuthRejected(f"key {key} is bad; Bearer {key}")]), env={"MY_API_KEY": key})
     bench.run("search", "q")
     assert key[:8] not in bench.stderr

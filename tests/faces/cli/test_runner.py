@@ -10,13 +10,13 @@ import pytest
 from groundwire.config.schema import Config
 from groundwire.faces.cli import main
 from groundwire.faces.cli.main import run
-from tests.faces.fakes import Bench, FakeAsker
+from tests.faces.fakes import Bench, FakeClient
 
 KEY = "Zx9-canary-key-0123456789"
 
 
 def broken(bench: Bench, message: str) -> Bench:
-    def connect(config: Config, env: Mapping[str, str]) -> FakeAsker:
+    def connect(config: Config, env: Mapping[str, str]) -> FakeClient:
         raise ZeroDivisionError(message)
 
     bench.console.connect = connect

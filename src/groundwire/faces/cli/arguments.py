@@ -333,8 +333,8 @@ COMMANDS: dict[str, CommandSpec] = {
     "login": CommandSpec(
         "store a vendor's key",
         _login,
-        "Store the key of a vendor in credentials.toml, which only you can read. It is read from the\n"
-        "terminal without echo, or from standard input. A key in the environment is used before a stored one.",
+        "Store the key of a vendor in credentials.toml, which only you can read. It is entered at a\n"
+        "prompt without echo, or read from standard input. A key in the environment is used first.",
         "groundwire login gemini",
         "pass show brave | groundwire login brave",
         "groundwire login openai --remove",
