@@ -88,7 +88,7 @@ def test_an_unusual_layout_is_written_anew(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "stdin", "message"),
     [
-        (["gemini", KEY], "", "not written on the command line"),
+        (["gemini", KEY], "", "do not write a key on the command line"),
         (["gemini"], "", "no key was given"),
         (["gemini"], f"{KEY} and more", "cannot be a key"),
         (["gemini"], f"{KEY}\n{KEY}\n", "cannot be a key"),
